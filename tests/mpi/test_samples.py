@@ -171,3 +171,15 @@ def test_cancelled_receives_with_wildcards_take_no_number(build: Build, tmp_path
     assert tags == {1: 40, 2: 40}
     check_causes(run)
     assert not sum(rank.unsampled_messages[Unsampled.ORDER] for rank in run.ranks if rank.unsampled_messages)
+
+
+def test_partitioned_messages_do_not_match_wildcards(build: Build, tmp_path: Path) -> None:
+    """A partitioned receive takes no number of other messages of its tag, while a receive with wildcards is pending."""
+    messages, tag = 10, 7
+    run = record("mpich-5.0.2", "partitions_and_wildcards.c", 2, [messages], build, tmp_path / "run")
+    found = find_messages(run)
+    assert all(set(ends) == {Side.SENDER, Side.RECEIVER} for ends in found.values())
+    numbers: dict[int, list[int]] = defaultdict(list)
+    for _, _, number, of_tag in sorted(found):
+        numbers[of_tag].append(number)
+    assert numbers == {tag: list(range(messages)), 9: [0], -2 - tag: [0]}

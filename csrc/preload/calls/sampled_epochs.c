@@ -102,15 +102,17 @@ void ibp_epoch_end(uint64_t enter_ns, const struct ibp_called *called)
     struct ibp_instance_known known = {.bytes = IBP_BYTES_UNKNOWN, .start_ns = enter_ns};
     struct epoch begun = {0};
     struct window *window;
+    bool is_read;
 
     if (!ibp_sampling || ibp_mpi.is_behind_layer || is_lost) return;
     if (operation == IBP_OPERATION_Win_test && !*(const int *)called->arguments[1]) return;
-    if (begins_epoch(operation) && !read_group(IBP_HANDLE(called->arguments[0]), handle, &begun)) is_lost = true;
+    is_read = !begins_epoch(operation) || read_group(IBP_HANDLE(called->arguments[0]), handle, &begun);
     ibp_lock();
-    window = find(handle);
-    if (!window) is_lost = true;
-    if (!is_lost) {
-        ibp_window_find(handle);
+    ibp_window_find(handle);
+    window = is_read ? find(handle) : NULL;
+    if (!window) {
+        is_lost = true;
+    } else if (!is_lost) {
         known.origin = ibp_call_origin_record(called->call);
         switch (operation) {
         case IBP_OPERATION_Win_post:

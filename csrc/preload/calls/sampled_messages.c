@@ -319,10 +319,11 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
 {
     const bool is_send = operation == IBP_OPERATION_Psend_init;
     const enum ibp_open_role role = is_send ? IBP_OPEN_SEND : IBP_OPEN_RECEIVE;
-    const struct ibp_posted_receive apart = {posted->communicator, posted->source, -2 - posted->tag};
+    const struct ibp_posted_receive apart = {posted->communicator, posted->source, (int)(-2U - (unsigned)posted->tag)};
     bool is_alone;
 
     if (!ibp_sampling || ibp_mpi.is_behind_layer || ibp_mpi_is_null(posted->communicator)) return;
+    if (posted->source < 0) return; /* MPI_PROC_NULL, which is IBP_ANY in MPICH; there are no wildcards */
     ibp_communicator_learn(posted->communicator);
     ibp_lock();
     is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);
@@ -429,7 +430,8 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call)
     const uintptr_t request = entry->request;
     struct ibp_numbered numbered;
 
-    if (entry->role == IBP_OPEN_RECEIVE && ibp_receive_waits(&posted)) {
+    /* Partitioned messages, whose tags are below IBP_ANY, never match receives with wildcards. */
+    if (entry->role == IBP_OPEN_RECEIVE && entry->tag >= IBP_ANY && ibp_receive_waits(&posted)) {
         entry->known = (struct ibp_instance_known){
             .bytes = bytes, .origin = ibp_call_origin_record(call), .start_ns = ibp_clock_monotonic_ns()};
         entry->order = ibp_receive_enter(&posted, request, &entry->known);

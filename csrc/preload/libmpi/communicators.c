@@ -168,34 +168,24 @@ const struct ibp_communicator *ibp_communicator_at(size_t *place)
     return NULL;
 }
 
-static struct ibp_communicator *find(ibp_handle handle, int (*describe)(ibp_handle, struct ibp_communicator *))
+struct ibp_communicator *ibp_communicator_find(ibp_handle communicator)
 {
-    struct ibp_communicator *entry = enter(handle);
+    struct ibp_communicator *entry = enter(communicator);
 
     if (entry && IBP_UNLIKELY(!entry->described)) {
-        if (describe(handle, entry)) entry->size = 0; /* every peer is unknown then */
+        if (describe_communicator(communicator, entry)) entry->size = 0; /* every peer is unknown then */
         entry->described = true;
     }
     return entry;
 }
 
-struct ibp_communicator *ibp_communicator_find(ibp_handle communicator)
+static void learn(ibp_handle handle, int (*describe)(ibp_handle, struct ibp_communicator *))
 {
-    return find(communicator, describe_communicator);
-}
+    struct ibp_communicator learned = {.handle = handle}, *entry;
 
-void ibp_communicator_learn(ibp_handle communicator)
-{
-    struct ibp_communicator learned = {.handle = communicator}, *entry;
-    const struct ibp_communicator *known;
-
+    if (describe(handle, &learned)) learned.size = 0; /* every peer is unknown then */
     ibp_lock();
-    known = ibp_communicator_known(communicator);
-    ibp_unlock();
-    if (known) return;
-    if (describe_communicator(communicator, &learned)) learned.size = 0; /* every peer is unknown then */
-    ibp_lock();
-    entry = enter(communicator);
+    entry = enter(handle);
     if (entry && !entry->described) {
         entry->size = learned.size;
         entry->world_rank = learned.world_rank;
@@ -207,9 +197,25 @@ void ibp_communicator_learn(ibp_handle communicator)
     ibp_unlock();
 }
 
-struct ibp_communicator *ibp_window_find(ibp_handle window)
+void ibp_communicator_learn(ibp_handle communicator)
 {
-    return find(window, describe_window);
+    const struct ibp_communicator *known;
+
+    ibp_lock();
+    known = ibp_communicator_known(communicator);
+    ibp_unlock();
+    if (!known) learn(communicator, describe_communicator);
+}
+
+const struct ibp_communicator *ibp_window_find(ibp_handle window)
+{
+    const struct ibp_communicator *const known = ibp_communicator_known(window);
+
+    if (IBP_LIKELY(known != NULL)) return known;
+    ibp_unlock();
+    learn(window, describe_window);
+    ibp_lock();
+    return ibp_communicator_known(window);
 }
 
 const struct ibp_communicator *ibp_communicator_known(ibp_handle communicator)

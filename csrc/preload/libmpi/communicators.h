@@ -73,8 +73,9 @@ const struct ibp_communicator *ibp_communicator_at(size_t *place);
 /* Return the entry if there is one, for a communicator that may have been freed; NULL otherwise. */
 const struct ibp_communicator *ibp_communicator_known(ibp_handle communicator);
 
-/* Return the entry of a window, described on first use. */
-struct ibp_communicator *ibp_window_find(ibp_handle window);
+/* Return the entry of a window, described on first use: ibprof's lock, which must be held, is released meanwhile, for the
+ * same reason. NULL when there is no memory. Call it within a call on the window. */
+const struct ibp_communicator *ibp_window_find(ibp_handle window);
 
 /* Forget a handle that is freed: its address may be reused. */
 void ibp_communicator_forget(ibp_handle handle);
