@@ -144,6 +144,12 @@ def test_threads_sample_their_own_messages(build: Build, tmp_path: Path) -> None
     per_tag = Counter(samples.tag[samples.side == Side.SENDER].tolist())
     assert all(per_tag[tag] == 2 * rounds for tag in (0, 1, 2))
     assert per_tag[99] < rounds
+    # A probe takes no message: one thread alone received these.
+    assert Counter(samples.side[samples.tag == 50].tolist()) == {
+        Side.SENDER: 2 * rounds,
+        Side.RECEIVER: 2 * rounds,
+        Side.WAITER: 2,
+    }
     assert all(len(rows) == 2 for rows in find_instances(run).values())
 
 

@@ -203,7 +203,8 @@ static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, en
     }
     if (named) named->has_envelopes = true;
     numbered.envelope = envelope;
-    if (ibp_threads_multiple && is_shared(envelope) && envelope->next != IBP_NEVER) set_next(envelope, IBP_NEVER);
+    if (is_counted && ibp_threads_multiple && is_shared(envelope) && envelope->next != IBP_NEVER)
+        set_next(envelope, IBP_NEVER);
     if (!envelope->messages.left) ibp_messages_take_back(&envelope->messages);
     if (envelope->messages.left) {
         envelope->messages.left -= is_counted;

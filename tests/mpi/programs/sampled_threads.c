@@ -2,14 +2,14 @@
  * Copyright The ibprof developers
  *
  * Messages and collectives of several threads at once, each with its own tag and communicator; and messages of all of
- * them under one tag.
+ * them under one tag. Then a thread receives messages that another one probed.
  */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { THREADS = 4 };
+enum { THREADS = 4, PROBED = 50 };
 
 static int rank, size, rounds;
 static MPI_Comm own[THREADS];
@@ -39,6 +39,15 @@ static void *run(void *argument)
     return NULL;
 }
 
+static void *take_probed(void *nothing)
+{
+    char received[8];
+
+    for (int i = 0; i < rounds; i++)
+        MPI_Recv(received, 8, MPI_CHAR, (rank + size - 1) % size, PROBED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return nothing;
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
@@ -51,6 +60,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < THREADS; i++) MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
     for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, run, (void *)(intptr_t)i);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < rounds; i++) MPI_Send("probed", 7, MPI_CHAR, (rank + 1) % size, PROBED, MPI_COMM_WORLD);
+    MPI_Probe((rank + size - 1) % size, PROBED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    pthread_create(&threads[0], NULL, take_probed, NULL);
+    pthread_join(threads[0], NULL);
     MPI_Finalize();
     return 0;
 }
