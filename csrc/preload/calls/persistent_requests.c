@@ -196,6 +196,7 @@ REQUEST_FREE(PMPI_Request_free)
     {                                                                                                                  \
         static int (*next)(buffer_type, int, int64_t, ibp_handle, int, int, ibp_handle, ibp_handle, void **);          \
         struct ibp_call *call;                                                                                         \
+        uint64_t bytes;                                                                                                \
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
@@ -205,14 +206,13 @@ REQUEST_FREE(PMPI_Request_free)
         ibp_enter(call, (struct ibp_current_call){.kind = IBP_CALL_BLOCKING});                                         \
         result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
         ibp_leave();                                                                                                   \
-        if (!result) ibp_counts_arguments = true;                                                                      \
-        if (!result)                                                                                                   \
-            ibp_partitioned_init(of_operation, &(struct ibp_posted_receive){IBP_HANDLE(communicator), peer, tag},      \
-                                 (uintptr_t)ibp_mpi_request(request, 0),                                               \
-                                 ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype));                     \
-        if (is_send && !result && peer >= 0)                                                                           \
-            ibp_request_keep_send(ibp_mpi_request(request, 0), IBP_HANDLE(communicator), peer,                         \
-                                  ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype), call);              \
+        if (result) return result;                                                                                     \
+        ibp_counts_arguments = true;                                                                                   \
+        bytes = ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype);                                       \
+        ibp_partitioned_init(of_operation, &(struct ibp_posted_receive){IBP_HANDLE(communicator), peer, tag},          \
+                             (uintptr_t)ibp_mpi_request(request, 0), bytes);                                           \
+        if (is_send && peer >= 0)                                                                                      \
+            ibp_request_keep_send(ibp_mpi_request(request, 0), IBP_HANDLE(communicator), peer, bytes, call);           \
         return result;                                                                                                 \
     }
 

@@ -185,8 +185,7 @@ void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct i
     ibp_lock();
     number_collective(sampled, called, class);
     ibp_unlock();
-    if (IBP_UNLIKELY(is_of_neighbours(called->operation)) && sampled->known.name && !ibp_mpi.is_behind_layer)
-        see_sources(&sampled->known, called);
+    if (IBP_UNLIKELY(is_of_neighbours(called->operation)) && sampled->known.name) see_sources(&sampled->known, called);
     if (sampled->is_sampled || sampled->is_timed) sampled->known.start_ns = ibp_clock_monotonic_ns();
 }
 

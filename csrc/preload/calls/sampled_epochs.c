@@ -104,7 +104,7 @@ void ibp_epoch_end(uint64_t enter_ns, const struct ibp_called *called)
     struct window *window;
     bool is_read;
 
-    if (!ibp_sampling || ibp_mpi.is_behind_layer || is_lost) return;
+    if (!ibp_sampling || is_lost) return;
     if (operation == IBP_OPERATION_Win_test && !*(const int *)called->arguments[1]) return;
     is_read = !begins_epoch(operation) || read_group(IBP_HANDLE(called->arguments[0]), handle, &begun);
     ibp_lock();

@@ -322,7 +322,7 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
     const struct ibp_posted_receive apart = {posted->communicator, posted->source, (int)(-2U - (unsigned)posted->tag)};
     bool is_alone;
 
-    if (!ibp_sampling || ibp_mpi.is_behind_layer || ibp_mpi_is_null(posted->communicator)) return;
+    if (!ibp_sampling || ibp_mpi_is_null(posted->communicator)) return;
     if (posted->source < 0) return; /* MPI_PROC_NULL, which is IBP_ANY in MPICH; there are no wildcards */
     ibp_communicator_learn(posted->communicator);
     ibp_lock();
