@@ -281,7 +281,9 @@ def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
         ("scalable-unit:200", "51200 adapters; one subnet has"),
         ("scalable-unit:2:radix=7", "an even radix"),
         ("scalable-unit:0", "expected numbers from 1"),
-        ("scalable-unit:2:planes=9", "at most 8 planes"),
+        ("scalable-unit:2:planes=9", "from 1 to 8 planes"),
+        ("rail-optimised:2:planes=0", "from 1 to 8 planes"),
+        ("rail-optimised:2:rails=0", "from 1 to 16 rails"),
         ("scalable-unit:2:leaves=9", "found 'leaves'"),
         ("rail-optimised:99:radix=4", "more than three levels"),
         ("rail-optimised:64:hosts=9", "found 'hosts'"),
@@ -291,6 +293,11 @@ def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
 def test_what_cannot_be_is_refused(name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         generate(name)
+
+
+def test_rails_without_a_subnet_are_refused_by_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert layout.main(["rail-optimised:2:rails=0", "pattern:all-to-all:2"]) == UsageError.status
+    assert "from 1 to 16 rails" in capsys.readouterr().err
 
 
 def test_commands_take_names(capsys: pytest.CaptureFixture[str]) -> None:
