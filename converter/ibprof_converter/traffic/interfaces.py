@@ -235,8 +235,10 @@ def _find_roles(
             storage = divide(machines)
             if 0 < len(storage) < len(by_slot):
                 evidence[by] = None
+                alike = _hosts_of_one_speed(by_slot, storage) if by == "speed" else frozenset[int]()
                 for slot, members in by_slot.items():
-                    role.update(dict.fromkeys(((each.rail, each.node) for each in members), _role(slot in storage)))
+                    for each in members:
+                        role[each.rail, each.node] = _role(slot in storage and each.host not in alike)
                 break
     if role:
         role.update(dict.fromkeys(_find_storage_servers(adapters, others, role), STORAGE))
@@ -286,6 +288,15 @@ def _divide_by_speed(machines: _Machines) -> set[Slot]:
     if len(fast) >= len(slow):
         return slow
     return fast if len(slow) >= _MANY_TIMES * len(fast) and len({speed[slot] for slot in slow}) == 1 else set()
+
+
+def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set[Slot]) -> frozenset[int]:
+    """Return the hosts, of other generations, whose slots for storage are as fast as the others, or all they have."""
+    speeds: dict[int, tuple[set[float], set[float]]] = defaultdict(lambda: (set(), set()))
+    for slot, members in by_slot.items():
+        for each in members:
+            speeds[each.host][slot in storage].add(each.gbps)
+    return frozenset(host for host, (compute, other) in speeds.items() if other and compute in (set(), other))
 
 
 def _usual(members: Sequence[_Adapter]) -> list[float]:

@@ -97,6 +97,16 @@ def test_one_slow_link_does_not_make_an_adapter_one_for_storage() -> None:
     assert choose(replace(fabric, link_gbps=gbps)) == (set(), None)
 
 
+def test_machines_of_one_speed_keep_all_adapters() -> None:
+    fabric, _ = make_gpu_fabric(**SLOW)
+    gbps = fabric.link_gbps.copy()
+    for host in (4, 5):
+        for device in STORAGE_ADAPTERS:
+            gbps[(fabric.link_node == fabric.node_name.index(f"gpu{host} {device}")).any(axis=1)] = 100
+    names, _ = choose(replace(fabric, link_gbps=gbps))
+    assert names == {f"gpu{host} {device}" for host in (1, 2, 3) for device in STORAGE_ADAPTERS}
+
+
 def test_other_machines_and_swapped_cables_are_no_evidence() -> None:
     fabric, _ = make_gpu_fabric()
     names = list(fabric.node_name)
