@@ -40,7 +40,7 @@ RING = 4
 CROSS_ALTERNATELY = 2
 """Value of `crossnic` with which hosts of odd number exchange the channels of each pair."""
 
-_LOG_LINE = re.compile(r"([^\s:]{1,255}):([0-9]{1,10}):[0-9]{1,10} \[[0-9]{1,3}\] NCCL INFO (.*)")
+_LOG_LINE = re.compile(r"([^\s:]{1,255}):([0-9]{1,10}):[0-9]{1,10} \[([0-9]{1,3})\] NCCL INFO (.*)")
 _CONNECTION = re.compile(
     r"(?:Channel|Ring) ([0-9]{1,3})(?:/0)? : ([0-9]{1,8})(?:\[\w+\])? -> ([0-9]{1,8})(?:\[\w+\])? "
     r"(?:\[(send|receive)\] )?via (?:NET/[^/\s]+/([0-9]{1,4}))?"
@@ -297,25 +297,29 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
         InputError: there are no connections of rings over a network, or a host lacks some.
     """
     labels: dict[str, dict[int, str]] = {}
-    waiting: dict[tuple[str, str], list[tuple[str, int, int]]] = defaultdict(list)
+    waiting: dict[tuple[str, str], list[tuple[str, int, int, int]]] = defaultdict(list)
     ended: set[tuple[str, str]] = set()
     devices: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
     ranks: dict[str, set[int]] = defaultdict(set)
+    gpus: dict[str, set[tuple[str, str]]] = defaultdict(set)
     later = 0
 
     def count(process: tuple[str, str]) -> int:
         repeated = 0
-        for direction, channel, device in waiting.pop(process, ()):
+        for direction, channel, device, rank in waiting.pop(process, ()):
             known = devices[process[0], channel]
-            repeated += direction in known
-            known.setdefault(direction, device)
+            if direction in known:
+                repeated += 1
+            else:  # ranks of further communicators have other numbers
+                known[direction] = device
+                ranks[process[0]].add(rank)
         return repeated
 
     for path in paths:
         for line in read_dump(path).decode("utf-8", "backslashreplace").splitlines():
             if (match := _LOG_LINE.search(line)) is None:
                 continue
-            host, process, text = match[1], (match[1], match[2]), match[3]
+            host, process, text = match[1], (match[1], match[2]), match[4]
             if text.startswith("NET/IB : Using "):
                 labels.setdefault(host, {int(number): name for number, name in _USING.findall(text)})
             elif connected := _CONNECTED.match(text):
@@ -323,9 +327,10 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
                 later += count(process) if connected[1] else 0
                 waiting.pop(process, None)
             elif found := _CONNECTION.match(text):
-                ranks[host].add(int(found[3 if found[4] == "receive" else 2]))
+                gpus[host].add((match[2], match[3]))
                 if found[4] and found[5]:
-                    waiting[process].append((found[4], int(found[1]), int(found[5])))
+                    rank = int(found[3 if found[4] == "receive" else 2])
+                    waiting[process].append((found[4], int(found[1]), int(found[5]), rank))
     for process in list(waiting):
         later += count(process) if process not in ended else 0
     channels = sorted({channel for _, channel in devices})
@@ -345,7 +350,7 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
         False,
         labels,
         tuple(hosts),
-        max(len(ranks[host]) for host in hosts),
+        max(len(gpus[host]) for host in hosts),
         {},
         tuple(repeated),
     )

@@ -215,6 +215,19 @@ def test_a_log_of_each_host_is_as_good_as_one_of_all(tmp_path: Path) -> None:
         read_nccl_log([write(tmp_path, "cut", cut)])
 
 
+def test_ranks_of_further_communicators_neither_order_hosts_nor_count(tmp_path: Path) -> None:
+    lines = []
+    for rank, line in enumerate(log_of(["b", "a", "c"]).splitlines()):
+        host, pid = line.split(":")[:2]
+        lines.append(line)
+        if "Connected all trees" in line:  # each host has a communicator of its own GPUs
+            lines.append(f"{host}:{pid}:9 [0] NCCL INFO Channel 00/0 : 0[0] -> {rank + 100}[1] via P2P/CUMEM/read")
+            lines.append(f"{host}:{pid}:9 [0] NCCL INFO Channel 00/0 : {200 - rank}[0] -> 0[1] [receive] via NET/IB/0")
+    found = read_nccl_log([write(tmp_path, "job.out", "\n".join(lines))])
+    assert found.hosts == ("b", "a", "c")
+    assert found.ranks_per_host == 2
+
+
 def test_one_of_graph_and_log_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = write(tmp_path, "job.out", log_of(["host01", "host02"]))
     assert rings.main([FABRIC]) == UsageError.status
