@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -107,12 +108,12 @@ def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> 
         complete: false if there are gaps without a number, so that nobody knows that nothing was lost.
     """
     accounts = [each for each in accounts if each.noun in _IN_TEXT]
-    twice = sum(sum(each.left_out.values()) for each in accounts if each.stage == COLLECT)
     losses = []
-    for each in accounts:
+    for each, following in zip_longest(accounts, accounts[1:]):
         if each.stage != COLLECT:
-            # The recorder counts a message at both ends where it can.
-            total = each.total - (twice if (each.stage, each.noun) == ("record", "bytes") else 0)
+            # The recorder counts a message at both ends where it can: the next account of a run is of these bytes.
+            is_twice = following is not None and following.stage == COLLECT
+            total = each.total - (sum(following.left_out.values()) if is_twice else 0)
             of_total = f"of {_say(total, each.noun)}"
             losses += [
                 (amount / total, f"{_say(amount, each.noun, named=False)} {of_total}", reason)

@@ -147,3 +147,13 @@ def test_losses_are_named_from_one_percent_on(accounts: list[StageAccount], comp
 def test_an_account_that_does_not_add_up_is_refused() -> None:
     with pytest.raises(ArithmeticError, match="do not add up"):
         StageAccount("read", "hosts", 4, 3)
+
+
+def test_the_loss_of_each_run_is_a_share_of_its_own_bytes() -> None:
+    few = [
+        StageAccount("record", "bytes", 1000, 980, {"full": 20}),
+        StageAccount("collect", "bytes", 980, 490, {"received": 490}),
+    ]
+    many = [StageAccount("record", "bytes", 510, 510), StageAccount("collect", "bytes", 510, 0, {"received": 510})]
+    sentence = "Left out: 20 B of 510 B (3.9%): full."
+    assert list(describe_losses(few))[:1] == list(describe_losses([*few, *many]))[:1] == [sentence]

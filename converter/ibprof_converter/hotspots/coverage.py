@@ -233,7 +233,7 @@ def describe_left_out(coverage: Coverage) -> Iterator[str]:
     partial = any(each.left_out for each in coverage.accounts if each.stage != COLLECT)
     if partial or coverage.lost or coverage.not_seen:
         routed = any(each.stage == "route" for each in coverage.accounts)
-        before = (each for each in coverage.accounts if each.stage == "record" or not routed)
+        before = (each for each in coverage.accounts if each.stage in ("record", COLLECT) or not routed)
         yield from describe_losses(before, complete=False)
     else:
         yield from describe_losses(coverage.accounts)
