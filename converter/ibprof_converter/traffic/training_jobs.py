@@ -42,6 +42,9 @@ _BYTES = {"fp8": 1, "bf16": 2, "fp16": 2, "fp32": 4}
 _LIMIT = 1 << 40
 """Values below it; the products of a step still have less than 2**63 bytes for any real model."""
 
+_MOST_PAIRS = 1 << 26
+"""Pairs of ranks beyond which a job is refused: more than any machine has, and too many for a table of pairs."""
+
 Groups = npt.NDArray[np.int64]
 """Ranks of each group of one kind: int64 [group, member]."""
 
@@ -205,6 +208,11 @@ def _check(text: str, job: TrainingJob) -> None:
         raise UsageError(f"{text}: expected order= with each of {_ORDER}, found {quote_found(job.order)}")
     if job.ranks > RANK_LIMIT:
         raise UsageError(f"{text}: expected at most {RANK_LIMIT} ranks, found {job.ranks}")
+    pairs = job.ranks * (min(job.gpus, job.ranks) + (job.ep if "moe-alltoall" in text.lower() else 0))
+    if pairs > _MOST_PAIRS:
+        raise UsageError(
+            f"{text}: expected ranks * (gpus + ep), ep for moe-alltoall, of at most {_MOST_PAIRS}, found {pairs}"
+        )
     if job.tp * job.dp % (job.expert_tp * job.ep):
         raise UsageError(
             f"{text}: expected etp*ep that divides tp*dp = {job.tp * job.dp}, found {job.expert_tp * job.ep} "
@@ -214,8 +222,8 @@ def _check(text: str, job: TrainingJob) -> None:
         raise UsageError(f"{text}: expected experts= that ep={job.ep} divides, found {job.experts}")
     if job.layers < job.pp * job.chunks:
         raise UsageError(f"{text}: expected a layer for each of pp*chunks = {job.pp * job.chunks}, found {job.layers}")
-    stages = [sorted(map(tuple, job.groups("pp", of_experts=each).tolist())) for each in (False, True)]
-    if stages[0] != stages[1]:
+    dense, experts = (job.groups("pp", of_experts=each) for each in (False, True))
+    if not np.array_equal(dense[np.argsort(dense[:, 0])], experts[np.argsort(experts[:, 0])]):
         raise UsageError(f"{text}: expected an order in which experts have the stages of others, found {job.order}")
 
 

@@ -209,6 +209,8 @@ def test_names_join() -> None:
         ("nccl-ring:dp=8,ep=8,experts=12", "expected experts= that ep=8 divides, found 12"),
         ("pipeline:pp=97", "expected a layer for each"),
         ("nccl-ring:tp=99999,dp=99999", "expected at most 16777216 ranks"),
+        ("nccl-tree:dp=10000,gpus=10000", r"expected ranks \* \(gpus \+ ep\)"),
+        ("moe-alltoall:dp=30000,ep=30000", r"of at most 67108864, found 900240000"),
         ("pipeline:tp=8", "no rank sends anything: expected more than 1 of pp for pipeline"),
         ("moe-alltoall:tp=8,dp=2", "expected more than 1 of ep for moe-alltoall"),
         ("nccl-ring:tp=2,hidden=1000000000000", r"less than 2\*\*63"),
