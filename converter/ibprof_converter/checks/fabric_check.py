@@ -107,7 +107,8 @@ def check_fabric_files(
     Args:
         rails: the files of each rail.
         progress: function that receives each stage.
-        interfaces, host_names: the choice of adapters, as in `choose_interfaces`.
+        interfaces: the choice of adapters, as in `choose_interfaces`.
+        host_names: pattern for hosts' names, as in `find_hosts`.
 
     Raises:
         UsageError: no adapter is chosen.
@@ -127,7 +128,7 @@ def check_fabric_files(
             summaries.append(RailSummary(str(files.links), None, unused=files.notes))
             continue
         subnets.append(subnet)
-        summaries.append(_summarise(subnet, (*files.notes, *unused)))
+        summaries.append(_summarise(subnet, (*files.notes, *unused), host_names))
         progress(f"following the routes of rail {number}")
         if unreadable is not None:
             findings.append(
@@ -139,7 +140,7 @@ def check_fabric_files(
         findings += check_cabling(number, subnet.fabric)
     check_rails(subnets)
     fabrics = [subnet.fabric for subnet in subnets]
-    hosts = find_hosts(fabrics) if fabrics else None
+    hosts = find_hosts(fabrics, host_names) if fabrics else None
     lost = len(rails) - len(subnets)
     if hosts and not lost:
         findings += check_rails_alike(fabrics, hosts)
@@ -182,9 +183,9 @@ def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str |
         return read_without_tables(files), (), str(error)
 
 
-def _summarise(subnet: Subnet, unused: tuple[str, ...]) -> RailSummary:
+def _summarise(subnet: Subnet, unused: tuple[str, ...], host_names: re.Pattern[str] | None) -> RailSummary:
     fabric = subnet.fabric
-    hosts = find_hosts([fabric])
+    hosts = find_hosts([fabric], host_names)
     switches, adapters, routers = (
         int((fabric.node_kind == kind).sum()) for kind in (NodeKind.SWITCH, NodeKind.CA, NodeKind.ROUTER)
     )

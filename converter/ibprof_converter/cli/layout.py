@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
@@ -127,6 +128,7 @@ def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int
     from ibprof_converter.hotspots.pattern_throughput import describe_patterns, measure_throughput  # noqa: PLC0415
     from ibprof_converter.routing.route_choice import describe_routes, name_routes  # noqa: PLC0415
     from ibprof_converter.traffic.hosts import account_for_fabrics, find_hosts  # noqa: PLC0415
+    from ibprof_converter.traffic.interfaces import describe_interfaces  # noqa: PLC0415
 
     if not 1 <= samples <= _MOST_SAMPLES:
         raise UsageError(f"--samples {samples}: expected a number from 1 to {_MOST_SAMPLES}")
@@ -136,13 +138,16 @@ def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int
             each for rail, subnet in enumerate(subnets) for each in measure_throughput(subnet, rail, samples, progress)
         ]
     fabrics = [subnet.fabric for subnet in subnets]
-    accounts = list(account_for_fabrics(fabrics, find_hosts(fabrics)))
+    accounts = list(account_for_fabrics(fabrics, find_hosts(fabrics, fabric.host_names)))
+    chosen = fabrics[0].interfaces
     document = {
         "routes": name_routes(subnets),
+        "interfaces": asdict(chosen) if chosen else None,
         "patterns": [each.as_json() for each in patterns],
         "coverage": accounts_as_json(accounts),
     }
-    lines = [*describe_losses(accounts), *filter(None, [describe_routes(subnets)]), *describe_patterns(patterns)]
+    lines = [*describe_interfaces(fabrics), *describe_losses(accounts, complete=chosen is None)]
+    lines += [*filter(None, [describe_routes(subnets)]), *describe_patterns(patterns)]
     print_result(document, lines, as_json)
     return 0
 

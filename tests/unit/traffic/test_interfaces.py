@@ -198,6 +198,10 @@ def test_every_command_makes_the_same_choice(tmp_path: Path, capsys: pytest.Capt
     assert not any(int(row[-1]) + int(row[-2]) for row in used if row[2].endswith(("mlx5_8", "mlx5_9")))
     assert f"interfaces: {stated}" in run(layout, "--check")[0]
     assert json.loads(run(layout, "--check", "--json")[0])["interfaces"]["left_out"] == 10
+    out, _ = run(layout, "--patterns", "--samples", "1")
+    assert f"interfaces: {stated}" in out
+    assert "Nothing is left out" not in out
+    assert json.loads(run(layout, "--patterns", "--samples", "1", "--json")[0])["interfaces"]["left_out"] == 10
     assert f"interfaces: {stated}" in run(place, str(matrix), "--time", "0.1")[0]
     assert json.loads(run(place, str(matrix), "--time", "0.1", "--json")[0])["interfaces"]["by"] == "speed"
     assert stated in run(view, "pattern:all-to-all", "-o", str(tmp_path / "v.html"))[1]
