@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ibprof.errors import InconsistentError, UsageError
+from ibprof.errors import InconsistentError, UsageError, quote_found
 from ibprof.text.quantities import count_of
 from ibprof_converter.analysis.pipeline_results import RoutedFabric
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
@@ -125,7 +125,7 @@ def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> 
         UsageError: a host is unknown.
         InconsistentError: a host lacks one of its adapters.
     """
-    order = _find_hosts(fabric, names or nets.hosts)
+    order = _find_hosts(fabric, names or nets.hosts, "--hosts" if names else "the log")
     if len(order) < 2:
         raise UsageError(f"rings between hosts need 2 hosts, found {len(order)}")
     index = HostIndex(fabric.hosts.name, fabric.hosts.shared)
@@ -195,14 +195,14 @@ def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> 
     )
 
 
-def _find_hosts(fabric: RoutedFabric, names: Sequence[str]) -> list[int]:
+def _find_hosts(fabric: RoutedFabric, names: Sequence[str], source: str) -> list[int]:
     if not names:
         return sorted(range(len(fabric.hosts.name)), key=lambda host: natural_key(fabric.hosts.name[host]))
     index = HostIndex(fabric.hosts.name, fabric.hosts.shared)
     found = [index.find(name) for name in names]
     for name, host in zip(names, found, strict=True):
         if host is None:
-            raise UsageError(f"--hosts: no host {name!r} in the fabric{index.describe_unknown(name)}")
+            raise UsageError(f"{source}: no host {quote_found(name)} in the fabric{index.describe_unknown(name)}")
     return [host for host in dict.fromkeys(found) if host is not None]
 
 
@@ -224,14 +224,18 @@ def _find_adapters(
     label: Mapping[int, str],
 ) -> dict[int, Adapter]:
     """Return the leaf switch and the name of a host's adapter for each network device."""
-    ports = []
+    ports: list[Adapter] = []
+    rail_of: dict[tuple[str, str], int] = {}
     for rail, each in enumerate(fabric.fabrics):
         for lid in fabric.hosts.ports[host, rail].tolist():
             if lid:
                 node = int(each.lid_node[lid])
                 switch = leaf_of[rail].get(node)
-                if switch is not None:
-                    name = each.node_name[node].replace(fabric.hosts.name[host], "", 1).strip(" -_.'")
+                name = each.node_name[node].replace(fabric.hosts.name[host], "", 1).strip(" -_.'")
+                # An adapter with a port on each plane is one network device.
+                if switch is not None and (
+                    not each.plane_of or rail_of.setdefault((each.plane_of, name), rail) == rail
+                ):
                     ports.append(((rail, switch), name))
     found = {}
     for dev in devices:

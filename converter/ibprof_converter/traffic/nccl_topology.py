@@ -277,7 +277,7 @@ def find_ring_nets(graphs: Sequence[NcclGraph], topology: NcclTopology | None) -
         tuple(channel.number for channel in channels),
         {"": tuple((channel.nets[0], channel.nets[1]) for channel in channels)},
         graph.cross_nic == CROSS_ALTERNATELY and len(channels) % 2 == 0,
-        {"": {net.dev: net.name for net in topology.nets}} if topology else {},
+        {"": {net.dev: net.name for net in topology.nets if net.name}} if topology else {},
         (),
         len(channels[0].gpus),
         {f"{gpu.dev} ({gpu.name})": tuple(net.name for net in topology.nearest(gpu)) for gpu in gpus}

@@ -103,6 +103,14 @@ def test_rails_are_leaf_switches_of_their_own(tmp_path: Path, capsys: pytest.Cap
     assert found["crossings"] == 0
 
 
+def test_an_adapter_with_planes_is_one_network_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = write(tmp_path, "graph.xml", graph_xml([(0, 0), (1, 1)]))
+    _, found = run(capsys, "scalable-unit:1:rails=2:planes=2", "--graph", graph)
+    assert [ring["adapters"] for ring in found["rings"]] == [["mlx5_0"], ["mlx5_1"]]
+    _, found = run(capsys, "rail-optimised:4:rails=2:planes=2", "--graph", graph)
+    assert [ring["adapters"] for ring in found["rings"]] == [["mlx5_0"], ["mlx5_1"]]
+
+
 def test_adapters_in_other_subnets_cannot_be_reached(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     graph = write(tmp_path, "graph.xml", graph_xml([(0, 1)]))
     text, found = run(capsys, FABRIC, FABRIC, "--graph", graph)
@@ -235,6 +243,9 @@ def test_one_of_graph_and_log_is_read(tmp_path: Path, capsys: pytest.CaptureFixt
     assert rings.main([FABRIC, "--log", str(log), "--graph", str(log)]) == UsageError.status
     assert rings.main([FABRIC, "--log", str(log), "--hosts", str(write(tmp_path, "h", "host01\nhost03\n"))]) == 5
     assert "host host01 has no mlx5_3" in capsys.readouterr().err
+    other = write(tmp_path, "other.out", log_of(["host01", "elsewhere"]))
+    assert rings.main([FABRIC, "--log", str(other)]) == UsageError.status
+    assert "the log: no host 'elsewhere' in the fabric" in capsys.readouterr().err
 
 
 def test_old_and_new_numbers_of_devices(tmp_path: Path) -> None:
