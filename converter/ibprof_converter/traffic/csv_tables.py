@@ -137,7 +137,8 @@ def _read_plain(path: Path, limits: Sequence[int]) -> npt.NDArray[np.uint64] | N
     """
     blocks = []
     with path.open("rb") as file:
-        file.readline(_LINE_LIMIT)
+        if b"\r" in file.readline(_LINE_LIMIT).removesuffix(b"\n").removesuffix(b"\r"):
+            return None  # the header ends before the first row, with a carriage return alone
         while lines := file.read(_BLOCK):
             if not lines.endswith(b"\n"):
                 lines += file.readline(_LINE_LIMIT)

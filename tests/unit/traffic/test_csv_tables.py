@@ -51,6 +51,15 @@ def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
     assert traffic.bytes.tolist() == [10]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_as_on_any_system(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(end.join(["src_lid,dst_lid,bytes", "1,2,3", "4,5,6", ""]).encode())
+    traffic = read_traffic_table(path, 1)
+    assert isinstance(traffic, Traffic)
+    assert traffic.bytes.tolist() == [3, 6]
+
+
 def test_ports_that_come_twice_are_reported(tmp_path: Path) -> None:
     text = "guid,port,bytes\n0x1,22,1\n0x1,23,1\n{}"
     once = read_traffic_table(write(tmp_path, text.format("")), 1)
