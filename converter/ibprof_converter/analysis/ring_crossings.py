@@ -91,8 +91,8 @@ class RingReport:
 
     @property
     def crossings(self) -> int:
-        """Number of hops between leaf switches, over all rings."""
-        return sum(sum(ring.crossings.values()) for ring in self.rings)
+        """Number of hops between leaf switches, over all rings, with those that no switch joins."""
+        return sum(sum(ring.crossings.values()) + ring.between_rails for ring in self.rings)
 
     def as_json(self) -> dict[str, object]:
         """Return plain values."""
@@ -173,11 +173,7 @@ def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> 
             number,
             tuple(dict.fromkeys(name for _, name in passes[0][channel])),
             len(order),
-            {
-                (_name(fabric, one), _name(fabric, two)): hops
-                for (one, two), hops in sums[channel].items()
-                if one != two and one[0] == two[0]
-            },
+            _name_crossings(fabric, sums[channel]),
             sum(hops for (one, two), hops in sums[channel].items() if one[0] != two[0]),
         )
         for channel, number in enumerate(nets.channels)
@@ -272,5 +268,11 @@ def _order_by_leaf(
     return [place for key in chain for place in groups[key]]
 
 
-def _name(fabric: RoutedFabric, leaf: Leaf) -> str:
-    return fabric.fabrics[leaf[0]].node_name[leaf[1]]
+def _name_crossings(fabric: RoutedFabric, hops: Counter[tuple[Leaf, Leaf]]) -> dict[tuple[str, str], int]:
+    """Return the hops between leaf switches of one rail, by their names, which rails may share."""
+    named: Counter[tuple[str, str]] = Counter()
+    for (one, two), count in hops.items():
+        if one != two and one[0] == two[0]:
+            name = fabric.fabrics[one[0]].node_name
+            named[name[one[1]], name[two[1]]] += count
+    return dict(named)
