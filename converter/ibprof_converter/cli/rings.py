@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         type=Path,
         help="hosts in the order of ranks: a hostfile, a rank file, a Slurm list, or a script of --torchrun "
-        "(default: all)",
+        "(default: those of the logs, else all)",
     )
     parser.add_argument(
         "--interfaces",
