@@ -216,9 +216,8 @@ def _find_roles(
     evidence: dict[str, None] = {}
     grouped = {host for hosts in kinds.values() for host in hosts}
     others = [each for each in adapters if each.host not in grouped]
-    servers = [each for each in others if _SERVER_NAME.search(names[each.host])]
-    if len({each.host for each in servers}) < _FEWEST_SERVERS:
-        servers = []
+    named = [each for each in others if _SERVER_NAME.search(names[each.host])]
+    servers = named if len({each.host for each in named}) >= _FEWEST_SERVERS else []
     for slots, hosts in kinds.items():
         by_slot: dict[Slot, list[_Adapter]] = {
             slot: [] for slot in sorted(slots, key=lambda s: (s[0], natural_key(s[1])))
@@ -241,7 +240,7 @@ def _find_roles(
                         role[each.rail, each.node] = _role(slot in storage and each.host not in alike)
                 break
     if role:
-        role.update(dict.fromkeys(_find_storage_servers(adapters, others, role), STORAGE))
+        role.update(dict.fromkeys(_find_storage_servers(adapters, named, role), STORAGE))
     return role, " and ".join(evidence)
 
 
@@ -339,9 +338,12 @@ def _is_minority(some: set[Slot], slots: set[Slot]) -> bool:
 
 
 def _find_storage_servers(
-    adapters: Sequence[_Adapter], others: Sequence[_Adapter], role: Mapping[tuple[int, int], str]
+    adapters: Sequence[_Adapter], named: Sequence[_Adapter], role: Mapping[tuple[int, int], str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the adapters of other machines that are all where only storage adapters are."""
+    """Yield the adapters of machines with a storage server's name that are all where only storage adapters are.
+
+    Any other machine there, such as a login or CPU node with one adapter, may run jobs.
+    """
     leaves: dict[str, set[tuple[int, int]]] = {COMPUTE: set(), STORAGE: set()}
     networks: dict[str, set[int]] = {COMPUTE: set(), STORAGE: set()}
     for each in adapters:
@@ -351,7 +353,7 @@ def _find_storage_servers(
     of_storage = leaves[STORAGE] - leaves[COMPUTE]
     only_storage = networks[STORAGE] - networks[COMPUTE]
     by_host: dict[int, list[_Adapter]] = defaultdict(list)
-    for each in others:
+    for each in named:
         by_host[each.host].append(each)
     for own_adapters in by_host.values():
         if all(each.slot[0] in only_storage or (each.leaves and each.leaves <= of_storage) for each in own_adapters):
