@@ -23,12 +23,11 @@
 extern "C" {
 #endif
 
-/* Close a region: what was sent outside named regions since the last call, or since MPI_Init, is counted under
- * `name`. */
+/* Close a region: traffic outside named regions since the last call, or since MPI_Init, is counted under `name`. */
 void ibprof_region(const char *name) __attribute__((weak));
 void ibprof_region_at(const char *file, int line) __attribute__((weak));
 
-/* Enter a named region; leave the one entered last. */
+/* Enter a named region; leave the region entered last. */
 void ibprof_region_begin(const char *name) __attribute__((weak));
 void ibprof_region_end(void) __attribute__((weak));
 

@@ -6,8 +6,8 @@
  * here, from each the text between its two marker lines: plain structs, enums, integer defines and prototypes.
  *
  * Conventions. Calls return 0 or a negative errno unless they say otherwise. The caller owns all arrays and passes
- * their lengths; no call writes beyond them. No call prints, and none keeps state that its arguments do not name, so
- * several threads may call at the same time.
+ * their lengths; no call writes beyond them. Calls print nothing and keep state only in their arguments, so several
+ * threads may call at the same time.
  */
 #ifndef IBPROF_KERNELS_H
 #define IBPROF_KERNELS_H

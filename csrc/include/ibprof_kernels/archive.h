@@ -17,15 +17,15 @@ enum ibp_event_kind {
     /* reference is a region */
     IBP_EVENT_ENTER = 0,
     IBP_EVENT_LEAVE = 1,
-    /* reference is a parameter, its value the event's one value */
+    /* reference is a parameter; the event's single value is the parameter's value */
     IBP_EVENT_NUMBER = 2,
-    /* likewise, the value is the number of a string */
+    /* as IBP_EVENT_NUMBER, but the value is the number of a string */
     IBP_EVENT_TEXT = 3,
-    /* reference is a metric, whose numbers are the event's values, at most 255 */
+    /* reference is a metric; the event's values are its numbers, at most 255 */
     IBP_EVENT_METRIC = 4
 };
 
-/* An event of one location. The values of all events lie one after the other in an array. */
+/* An event of one location. One array holds the values of all events, one event after the other. */
 struct ibp_event {
     uint64_t time_ns;
     uint32_t reference;
@@ -34,8 +34,8 @@ struct ibp_event {
     uint16_t values;
 };
 
-/* Functions of OTF2, which the caller has loaded, as OTF2's header declares them: OTF2_EvtWriter_Enter, ...Leave,
- * ...ParameterUnsignedInt, ...ParameterString, ...Metric. */
+/* OTF2's functions that write events, loaded by the caller and declared as in OTF2's header: OTF2_EvtWriter_Enter,
+ * ...Leave, ...ParameterUnsignedInt, ...ParameterString, ...Metric. */
 struct ibp_otf2_writer {
     int (*enter)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);
     int (*leave)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);
@@ -49,8 +49,8 @@ struct ibp_otf2_writer {
 int ibp_otf2_write(const struct ibp_otf2_writer *otf2, void *writer, const struct ibp_event *events, size_t count,
                    const uint64_t *values);
 
-/* OTF2_EvtReaderCallbacks_New, ..._Delete, ..._SetEnterCallback and so on, OTF2_Reader_RegisterEvtCallbacks,
- * OTF2_Reader_ReadAllLocalEvents. */
+/* OTF2's functions that read events: OTF2_EvtReaderCallbacks_New, ..._Delete, ..._SetEnterCallback and so on,
+ * OTF2_Reader_RegisterEvtCallbacks, OTF2_Reader_ReadAllLocalEvents. */
 struct ibp_otf2_reader {
     void *(*callbacks_new)(void);
     void (*callbacks_delete)(void *callbacks);

@@ -3,8 +3,8 @@
  *
  * A subnet's routes: forwarding tables followed hop by hop.
  *
- * A link direction is numbered 2 * link + end and stands for what the node at that end transmits. Arrays and fields
- * called `end` hold such numbers.
+ * A link direction has the number 2 * link + end: the node at that end transmits on it. Arrays and fields called `end`
+ * hold such numbers.
  */
 #ifndef IBPROF_KERNELS_ROUTES_H
 #define IBPROF_KERNELS_ROUTES_H
@@ -25,7 +25,7 @@
 /* LIDs of a subnet have 16 bits. */
 #define IBP_LIDS 65536
 
-/* How a path ends. */
+/* The result of following a path. */
 enum ibp_reason {
     IBP_DELIVERED = 0,
     IBP_SAME_PORT = 1,
@@ -38,23 +38,23 @@ enum ibp_reason {
     IBP_REASONS = 8
 };
 
-/* What leaving a node by a port leads to. */
+/* The hop from a node through one of its ports. */
 struct ibp_hop {
-    /* The link direction that the node transmits on, IBP_NONE where there is no link. */
+    /* The link direction on which the node transmits; IBP_NONE without a link. */
     int32_t end;
     /* The next switch; or switches + the port (index) of the CA or router; or IBP_NONE. */
     int32_t to;
 };
 
-/* A subnet, indexed so that packets can be moved on. Leaves, the switches with a CA or router on one of their ports,
- * have the first numbers. */
+/* A subnet, indexed for fast steps along routes. The leaves have the first numbers: switches with a CA or router on one
+ * of their ports. */
 struct ibp_routes {
     /* At most 65534: each has a LID. */
     uint32_t switches;
     uint32_t leaves;
     /* Ports of each switch in `hop`. */
     uint32_t width;
-    /* LIDs in `egress`; LIDs beyond are in no table. */
+    /* LIDs in `egress`; no table contains larger LIDs. */
     uint32_t lids;
     uint32_t ends;
     uint32_t ports;
@@ -64,17 +64,17 @@ struct ibp_routes {
     const uint8_t *has_table;
     /* [switch][width] */
     const struct ibp_hop *hop;
-    /* [IBP_LIDS], index of the port that has a LID, or IBP_NONE */
+    /* [IBP_LIDS], index of the port with a LID, or IBP_NONE */
     const int32_t *lid_port;
-    /* [port], the switch whose port 0 it is, or IBP_NONE */
+    /* [port], the switch with this port as port 0, or IBP_NONE */
     const int32_t *port_switch;
-    /* [port], the first hop of a CA or router that sends by this port */
+    /* [port], the first hop of a CA or router that sends from this port */
     const struct ibp_hop *first;
-    /* [switch + 1], where its part of `into_end` begins */
+    /* [switch + 1], index of the switch's first element in `into_end` */
     const uint32_t *into;
-    /* Link directions from other switches that lead to it. */
+    /* Link directions from other switches to the switch. */
     const int32_t *into_end;
-    /* [end], the switch that transmits on it, or IBP_NONE */
+    /* [end], the transmitting switch, or IBP_NONE */
     const int32_t *end_switch;
 };
 
@@ -82,9 +82,8 @@ struct ibp_routes {
  * a table. */
 void ibp_transpose_tables(const uint8_t *table, size_t width, const int32_t *row_of, size_t switches, uint8_t *egress);
 
-/* Follow pairs of LIDs hop by hop. Path i is end[offset[i]] .. end[offset[i + 1] - 1]; paths that do not arrive are
- * empty. With end == NULL only `offset` and `reason` are filled in: offset[count] is then the capacity that `end`
- * needs. */
+/* Follow pairs of LIDs hop by hop. Path i is end[offset[i]] .. end[offset[i + 1] - 1]; it is empty where packets do not
+ * arrive. With end == NULL only `offset` and `reason` are set; offset[count] is then the required capacity of `end`. */
 int ibp_find_paths(const struct ibp_routes *routes, const int32_t *source_lid, const int32_t *destination_lid,
                    size_t count, uint64_t *offset, int32_t *end, uint8_t *reason);
 

@@ -12,11 +12,11 @@
 
 /* -- cffi begins -- */
 
-/* In-trees of destinations, grown once: for each LID the hops from the leaves on, upstream before downstream. */
+/* In-trees of destinations, each computed once: the hops from the leaves to each LID, upstream before downstream. */
 struct ibp_trees;
 
-/* Grow the trees of as many destinations as `limit` bytes can hold; others are grown when they are needed. NULL when
- * memory is short. */
+/* Compute the in-trees of as many destinations as `limit` bytes can hold; the others are computed on demand. Returns
+ * NULL without memory. */
 struct ibp_trees *ibp_trees_new(const struct ibp_routes *routes, uint64_t limit, unsigned threads);
 uint64_t ibp_trees_bytes(const struct ibp_trees *trees);
 void ibp_trees_free(struct ibp_trees *trees);
@@ -34,8 +34,9 @@ struct ibp_flows {
 
 /* Add each flow's bytes to the link directions on its path.
  *
- * load[end * groups + group] is added to; routed[group] and ended[reason] are set; `reason`, unless NULL, is set for
- * each flow. -EOVERFLOW: the bytes exceed 64 bits. -EINVAL: a group out of range, or too many flows. -ENOMEM. */
+ * load[end * groups + group] is increased; routed[group] and ended[reason] are set. `reason` is set for each flow,
+ * unless it is NULL. -EOVERFLOW: the bytes exceed 64 bits. -EINVAL: a group out of range, or too many flows.
+ * -ENOMEM. */
 int ibp_spread_flows(const struct ibp_routes *routes, const struct ibp_flows *flows, unsigned threads, uint64_t *load,
                      uint64_t *routed, uint64_t *ended, uint8_t *reason);
 
@@ -45,17 +46,17 @@ struct ibp_matrix {
     const int32_t *source_lid;
     /* [column] */
     const int32_t *destination_lid;
-    /* Of (row, column): bytes[row * row_step + column * column_step]. */
+    /* The element (row, column) is bytes[row * row_step + column * column_step]. */
     const uint64_t *bytes;
     uint64_t row_step;
-    /* 1, or 0: a row sends the same to every column. */
+    /* 1; or 0: a row sends the same bytes to every column. */
     uint64_t column_step;
 };
 
 /* Add the bytes of each (row, column) to the link directions on its path.
  *
- * load[end] is added to; ended[reason] is set. What a port sends to itself counts as IBP_SAME_PORT. `trees` may be
- * NULL. -EOVERFLOW: the bytes exceed 64 bits. -EINVAL: another column_step. -ENOMEM. */
+ * load[end] is increased; ended[reason] is set. Bytes from a port to itself count as IBP_SAME_PORT. `trees` may be
+ * NULL. -EOVERFLOW: the bytes exceed 64 bits. -EINVAL: column_step is neither 0 nor 1. -ENOMEM. */
 int ibp_spread_matrix(const struct ibp_routes *routes, const struct ibp_trees *trees, const struct ibp_matrix *matrix,
                       unsigned threads, uint64_t *load, uint64_t *ended);
 

@@ -13,7 +13,7 @@
 
 /* -- cffi begins -- */
 
-/* Add up values exactly: sum[0] is the lower half, sum[1] the upper half of 128 bits. */
+/* Compute an exact sum of 128 bits: sum[0] is the lower half, sum[1] the upper half. */
 void ibp_sum(const uint64_t *values, size_t count, uint64_t sum[2]);
 
 /* -- cffi ends -- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Tables as text: pairs of names written as CSV; lists of links and dumps of forwarding tables read.
+ * Tables as text: write pairs of names as CSV; read lists of links and dumps of forwarding tables.
  */
 #ifndef IBPROF_KERNELS_TEXT_H
 #define IBPROF_KERNELS_TEXT_H
@@ -21,11 +21,11 @@
 size_t ibp_csv_pairs(const char *names, const uint64_t *name_begin, const int64_t *source, const int64_t *destination,
                      const uint64_t *bytes, const uint64_t *messages, size_t count, char *text);
 
-/* What follows `0x` and four hexadecimal digits in a line that maps a LID to a port. */
+/* The form of a line that maps a LID to a port: the text behind `0x` and four hexadecimal digits. */
 enum ibp_entry_form {
-    /* ` : 001`, then a blank or the line's end; or ` : UNREACHABLE`; ports below IBP_NO_PORT */
+    /* ` : 001` before a blank or the line's end, or ` : UNREACHABLE`; ports below IBP_NO_PORT */
     IBP_ENTRY_FDBS = 0,
-    /* ` 001`, then a blank or the line's end; ports up to IBP_NO_PORT */
+    /* ` 001` before a blank or the line's end; ports up to IBP_NO_PORT */
     IBP_ENTRY_LFT = 1
 };
 
@@ -33,7 +33,7 @@ enum ibp_entry_form {
 struct ibp_other_line {
     /* Bytes in the text, without the line break. */
     uint64_t begin, end;
-    /* The number of entries before it. */
+    /* The number of entries before this line. */
     uint64_t entries;
 };
 
@@ -46,16 +46,15 @@ struct ibp_entries {
     uint64_t count, others;
 };
 
-/* Return the number of line breaks in a text, which has one line more. */
+/* Return the number of line breaks in a text: one less than its lines. */
 uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size);
 
-/* Cut a text into entries, which begin with `0x`, and other lines, invalid entries among them. The arrays have
+/* Split a text into entries, which begin with `0x`, and other lines, which include invalid entries. The arrays have
  * capacity for every line. */
 void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form form, struct ibp_entries *entries);
 
-/* Write entries into tables: those from begin[i] to begin[i + 1] belong to row[i], or to no row (IBP_NONE). Where
- * entries contradict each other, the table has IBP_NO_PORT. Returns the first entry that another one contradicts, or
- * -1. */
+/* Write entries into tables. Entries begin[i] to begin[i + 1] belong to row[i], or to no row (IBP_NONE). Contradicting
+ * entries become IBP_NO_PORT. Returns the index of the first contradicted entry, or -1. */
 int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
                         uint8_t *table, uint64_t width);
 
@@ -65,39 +64,39 @@ enum ibp_node_kind {
     IBP_NODE_ROUTER = 2,
 };
 
-/* A part of a text, in bytes. */
+/* A part of a text: offsets in bytes. */
 struct ibp_span {
     uint64_t begin, end;
 };
 
-/* A `.lst` line has at least this number of bytes, so that a text of n bytes has at most n / IBP_LST_LINE links. */
+/* Minimum bytes of a `.lst` line: a text of n bytes has at most n / IBP_LST_LINE links. */
 #define IBP_LST_LINE 256
 
 /* The links of a `.lst`, and the progress of reading them. */
 struct ibp_lst {
-    /* [link, 2]; `kind` is of ibp_node_kind, a LID is 0 where none is printed, `name` numbers `names` */
+    /* [link, 2]; `kind` is an ibp_node_kind, a LID is 0 where the line has none, `name` is an index into `names` */
     uint64_t *system_guid, *node_guid, *port_guid;
     int32_t *name;
     uint16_t *lid;
     uint8_t *kind, *ports, *port;
-    /* [link]; `speed` is 8 characters, `gbps` a measured rate, or nan */
+    /* [link]; `speed` is 8 characters, `gbps` a measured rate or NaN */
     uint64_t *line, *speed;
     double *gbps;
     uint8_t *lanes, *active;
     /* [2 * link], each name once */
     struct ibp_span *names;
-    /* [slots], zeros at first: a hash table of names. `slots` is a power of two, larger than the number of names. */
+    /* [slots], a hash table of names, zeros at first. `slots` is a power of two above the number of names. */
     uint32_t *slot;
     uint64_t slots;
-    /* Zero at first: bytes and lines that are read, links and names in the arrays. */
+    /* Numbers of read bytes and lines, and of stored links and names; 0 at first. */
     uint64_t at, lines, links, name_count;
     /* An invalid line without its line break, the first byte of its first invalid field, and the expected content. */
     uint64_t begin, end, mismatch;
     const char *expected;
 };
 
-/* Read the links of a `.lst` up to the next invalid line; blank lines and those that begin with `#` are passed over.
- * Returns 1 for an invalid line; a further call continues behind it. Returns 0 at the end of the text. */
+/* Read the links of a `.lst` up to the next invalid line, and skip blank lines and lines that begin with `#`. Returns 1
+ * for an invalid line; another call continues behind it. Returns 0 at the end of the text. */
 int ibp_read_lst(const uint8_t *text, uint64_t size, struct ibp_lst *lst);
 
 /* -- cffi ends -- */

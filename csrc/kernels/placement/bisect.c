@@ -14,7 +14,7 @@
 
 enum { COARSEST = 60, LEVELS = 40, TRIES = 8, PASSES = 10, FRUITLESS = 120 };
 
-/* Below this share of its vertices, a graph is worth coarsening further. */
+/* A graph is coarsened further only below this share of its vertices. */
 #define SHRINKS 0.95
 
 typedef struct level {
@@ -22,11 +22,11 @@ typedef struct level {
     const uint64_t *first;
     const uint32_t *other;
     const double *weight;
-    /* [vertices], vertices of the whole graph in each */
+    /* [vertices], number of vertices of the whole graph in each vertex */
     uint32_t *size;
     /* [vertices], the vertex of the next coarser level */
     uint32_t *coarse;
-    /* Arrays of this level alone. */
+    /* Allocations of this level alone. */
     void *own[3];
 } level_t;
 
@@ -36,7 +36,7 @@ typedef struct parts {
     uint8_t *is_locked;
     uint32_t *order;
     uint8_t *best;
-    /* Of the whole graph. */
+    /* Target size of the first part of the whole graph. */
     int64_t target;
     uint64_t random;
 } parts_t;
@@ -56,7 +56,7 @@ static void shuffle(uint64_t *state, uint32_t *order, uint32_t count)
     }
 }
 
-/* Match each vertex with the free neighbour to which its edge is heaviest; return the number of coarse vertices. */
+/* Match each vertex with the unmatched neighbour on its heaviest edge; return the number of coarse vertices. */
 static uint32_t match(level_t *level, const uint32_t *order, uint32_t largest)
 {
     uint32_t count = 0;
@@ -79,7 +79,7 @@ static uint32_t match(level_t *level, const uint32_t *order, uint32_t largest)
     return count;
 }
 
-/* Add the edges of a fine vertex to those of its coarse one, which begin at `begin`; return where they end. */
+/* Add the edges of a fine vertex to the edges of its coarse vertex, which begin at `begin`; return their end. */
 static uint64_t add_edges(const level_t *fine, uint32_t vertex, uint32_t self, uint64_t begin, uint64_t end,
                           uint64_t *place, uint32_t *other, double *weight)
 {
@@ -96,7 +96,7 @@ static uint64_t add_edges(const level_t *fine, uint32_t vertex, uint32_t self, u
     return end;
 }
 
-/* Make the coarser graph of a matched one; 0, or -ENOMEM. */
+/* Build the coarser graph from a matching; return 0 or -ENOMEM. */
 static int contract(const level_t *fine, uint32_t count, level_t *coarse)
 {
     uint64_t edges = fine->first[fine->vertices];
@@ -133,8 +133,8 @@ static int contract(const level_t *fine, uint32_t count, level_t *coarse)
     return failed ? -ENOMEM : 0;
 }
 
-/* Set the gains of all vertices; return the weight of the edges between the parts, and by how many vertices of the whole
- * graph the first part is too large. */
+/* Set the gains of all vertices. Return the weight of the edges between the parts, and the excess of the first part in
+ * vertices of the whole graph. */
 static double find_gains(const level_t *level, parts_t *p, int64_t *excess)
 {
     double cut = 0;
@@ -157,7 +157,7 @@ static int64_t excess_after(const level_t *level, const parts_t *p, uint32_t ver
     return p->part[vertex] ? excess + level->size[vertex] : excess - level->size[vertex];
 }
 
-/* The free vertex whose move gains most, of those that leave the parts nearly even or make them more so. */
+/* Return the free vertex with the largest gain whose move leaves the parts nearly even or makes them more even. */
 static uint32_t find_move(const level_t *level, const parts_t *p, int64_t excess, int64_t slack)
 {
     uint32_t chosen = UINT32_MAX;
@@ -185,8 +185,8 @@ static int64_t beyond(int64_t excess, int64_t allowed)
     return by > 0 ? by : 0;
 }
 
-/* One pass: move each vertex at most once, then return to the best division passed. `allowed` is what the first part may
- * be too large or small by. Returns whether it became better. */
+/* One pass: move each vertex at most once, then return to the best division passed. `allowed` limits the deviation of
+ * the first part from its target size. Return whether the division improved. */
 static int pass(const level_t *level, parts_t *p, int64_t allowed, int64_t largest)
 {
     int64_t excess;
@@ -222,7 +222,7 @@ static void refine(const level_t *level, parts_t *p, int64_t allowed)
     for (int i = 0; i < PASSES && pass(level, p, allowed, largest); i++) continue;
 }
 
-/* Let the first part grow from a random vertex, by the vertex that gains most. */
+/* Grow the first part from a random vertex: repeatedly add the vertex with the largest gain. */
 static void grow(const level_t *level, parts_t *p)
 {
     int64_t excess;
@@ -260,7 +260,7 @@ static void divide_coarsest(const level_t *level, parts_t *p, int64_t allowed)
     memcpy(p->part, p->best, level->vertices);
 }
 
-/* Give the vertices of a level the parts of the coarser ones. */
+/* Assign the parts of coarse vertices to the vertices of the finer level. */
 static void project(const level_t *fine, parts_t *p)
 {
     memcpy(p->best, p->part, fine->vertices);

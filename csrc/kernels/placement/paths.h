@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The link directions that a rank's bytes pass, and the bytes between two ports.
+ * The link directions on a path between two ports, and the bytes between two ports.
  */
 #ifndef IBP_PLACEMENT_PATHS_H
 #define IBP_PLACEMENT_PATHS_H
 
 #include "ibprof_kernels/placement.h"
 
-/* Follow the path from a leaf to a port into `path`, which has space for the longest one; return its length. The last
- * link direction is that into the port. A path that does not arrive is the last link direction of all alone. */
+/* Follow the path from a leaf to a port into `path`, which has space for the longest path; return its length. The last
+ * link direction leads to the port. For a path that does not arrive, `path` contains only the last of all link
+ * directions. */
 uint32_t ibp_placement_follow(const struct ibp_placement_problem *problem, uint32_t rail, uint32_t leaf, uint32_t to,
                               uint32_t *path);
 
-/* The path from the leaf of a port to another port: in the table of paths, else followed into `space`. */
+/* Return the path from the leaf of a port to another port: from the table of paths, or followed into `space`. */
 static inline uint32_t ibp_placement_path(const struct ibp_placement_problem *p, uint32_t rail, uint32_t from,
                                           uint32_t to, uint32_t *space, const uint32_t **path)
 {

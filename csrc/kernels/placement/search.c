@@ -9,13 +9,13 @@
 
 /* Proposals between two updates of the temperature. */
 #define UPDATE_EVERY 64
-/* Accepted proposals after which the energy is summed anew, so that rounding errors do not grow; likewise a relative
- * fall of the energy. */
+/* Accepted proposals between two recomputations of the energy, which limit rounding errors. A relative fall of the
+ * energy also causes one. */
 #define SUM_EVERY 4096
 #define FALLEN 0x1p-10
 /* One proposal in this many exchanges two hosts with all their ranks, where hosts have several slots. */
 #define HOSTS_EVERY 8
-/* Likewise, where ranks fill whole hosts, as `has_several` says. */
+/* The same number where ranks fill whole hosts: `has_several` has this value. */
 #define WHOLE_HOSTS 2
 #define WHOLE_HOSTS_EVERY 2
 #define FREE (-1)
@@ -33,7 +33,7 @@ static uint32_t sample_below(search_t *s, uint32_t limit)
     return (uint32_t)(((sample(s) >> 32) * limit) >> 32);
 }
 
-/* In (0, 1]. */
+/* Return a random number in (0, 1]. */
 static double sample_fraction(search_t *s)
 {
     return (double)((sample(s) >> 11) + 1) * 0x1p-53;
@@ -61,7 +61,7 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
     }
 }
 
-/* Add to `change` what neighbour `n` exchanges with a rank, both on the given slots. */
+/* Add to `change` the traffic between a rank and its neighbour `n`, with both on the given slots. */
 static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t slot, uint32_t other, int sign)
 {
     uint32_t here = p->port_of_slot[slot], there = p->port_of_slot[other];
@@ -70,7 +70,7 @@ static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t sl
     change_path(p, s, there, here, ibp_placement_amounts(p, p->received, n, here, there), sign);
 }
 
-/* Add to `change` what moving a rank does; a pair of ranks that both move is counted with the first of them. */
+/* Add to `change` the effect of moving a rank. A pair of moving ranks is counted once, with the first rank. */
 static void change_rank(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint32_t old_slot = s->slot_of_rank[rank], new_slot = s->new_slot[rank];
@@ -145,8 +145,8 @@ static void move(search_t *s, int64_t rank, uint32_t slot)
     s->moved[s->moves++] = (uint32_t)rank;
 }
 
-/* Propose that the rank `in` takes the place of `out` on a host; either may be FREE. On a host whose slots have different
- * ports, the ranks between the two move up or down. */
+/* Propose that the rank `in` replaces `out` on a host; either may be FREE. On a host whose slots have different ports,
+ * the ranks between the two move up or down. */
 static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out, int64_t in)
 {
     uint32_t host = p->host_of_slot[slot], to = p->host_first[host];
@@ -167,7 +167,8 @@ static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out
     if (in != FREE) move(s, in, to);
 }
 
-/* Propose that the ranks of two hosts change places; of as many slots each, with ports of one kind. */
+/* Propose that the ranks of two hosts change places. The hosts have the same number of slots and ports of the same
+ * kind. */
 static void exchange_hosts(const problem_t *p, search_t *s, uint32_t one, uint32_t other)
 {
     uint32_t a = p->host_first[one], b = p->host_first[other], slots = p->host_first[one + 1] - a;
@@ -192,7 +193,7 @@ static void accept(const problem_t *p, search_t *s, double energy)
     if (++s->accepted % SUM_EVERY == 0 || has_fallen) sum_energy(p, s);
 }
 
-/* The energy after the changes; no number below infinity where a limit would be exceeded further. */
+/* Return the energy after the changes; infinity where the load would rise above its limit. */
 static double energy_after(search_t *s)
 {
     double energy = s->energy;

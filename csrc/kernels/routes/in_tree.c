@@ -8,7 +8,7 @@
 
 int ibp_tree_init(struct ibp_tree *tree, const struct ibp_routes *routes)
 {
-    size_t switches = (size_t)routes->switches + 1; /* never 0 bytes */
+    size_t switches = (size_t)routes->switches + 1; /* avoids an allocation of 0 bytes */
     *tree = (struct ibp_tree){.routes = routes,
                               .state = calloc(switches, sizeof *tree->state),
                               .by = malloc(switches * sizeof *tree->by),
@@ -49,7 +49,7 @@ void ibp_tree_visit(struct ibp_tree *tree, uint32_t place)
             (struct ibp_tree_step){(uint16_t)place, (uint16_t)(next < switches ? next : switches), (uint32_t)end};
         place = next;
     }
-    /* Meeting a switch that is being visited closes a loop; all others have their reason. */
+    /* A switch that is being visited closes a loop; all other places have their reason. */
     uint8_t state = place >= switches         ? (uint8_t)(2 + place - switches)
                     : tree->state[place] == 1 ? 2 + IBP_LOOP
                                               : tree->state[place];

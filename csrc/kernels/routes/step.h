@@ -3,21 +3,21 @@
  *
  * One hop of a packet.
  *
- * A place is a switch (below routes->switches) or, beyond, switches + the reason why a path ends.
+ * A place below routes->switches is a switch. A larger place is switches + the reason why a path ends.
  */
 #ifndef IBP_ROUTES_STEP_H
 #define IBP_ROUTES_STEP_H
 
 #include "ibprof_kernels/routes.h"
 
-/* Where leaving by `hop` leads a packet that is for `port`. */
+/* Return the place that a packet for `port` reaches by `hop`. */
 static inline uint32_t ibp_arrive(const struct ibp_routes *routes, const struct ibp_hop *hop, int32_t port)
 {
     if (hop->to >= 0 && (uint32_t)hop->to < routes->switches) return (uint32_t)hop->to;
     return routes->switches + (hop->to == port + (int32_t)routes->switches ? IBP_DELIVERED : IBP_WRONG_END);
 }
 
-/* Take one step from a switch towards a LID, which is that of `port`: the next place, and the link direction passed. */
+/* Take one step from a switch towards a LID, the LID of `port`. Return the next place and the link direction. */
 static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, int32_t port, uint32_t at, int32_t *end)
 {
     *end = IBP_NONE;
@@ -33,7 +33,7 @@ static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, i
     return ibp_arrive(routes, hop, port);
 }
 
-/* Send a packet from its source: the next place, and the link direction passed, IBP_NONE when a switch sends. */
+/* Send a packet from its source. Return the next place and the link direction; IBP_NONE when a switch sends. */
 static inline uint32_t ibp_start(const struct ibp_routes *routes, int32_t source_lid, int32_t destination_lid,
                                  int32_t *end)
 {

@@ -10,13 +10,13 @@
 
 enum { HUGE_PAGE = 1 << 21 };
 
-/* Allocate from the beginning of a cache line on, contents unset. */
+/* Allocate memory that begins on a cache line, with undefined contents. */
 static void *allocate(uint64_t bytes)
 {
     const size_t page = bytes >= HUGE_PAGE ? HUGE_PAGE : 64, size = (bytes / page + 1) * page;
     void *made = aligned_alloc(page, size);
 
-    if (made && page == HUGE_PAGE) madvise(made, size, MADV_HUGEPAGE); /* where the system has none: small ones */
+    if (made && page == HUGE_PAGE) madvise(made, size, MADV_HUGEPAGE); /* systems without huge pages use small pages */
     return made;
 }
 

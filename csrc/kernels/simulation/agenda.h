@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Events in order of time: a wheel with a bucket for each tick holds nearly all, a heap those farther ahead.
+ * Events in order of time. A wheel with a bucket for each tick holds nearly all events; a heap holds events beyond the
+ * wheel's reach.
  *
  * The wheel is inline, because every hop of every packet goes through it.
  */
@@ -14,7 +15,7 @@ enum {
     IBP_SIM_WHEEL_MASK = IBP_SIM_WHEEL - 1,
     /* Words of `bucket_used`. */
     IBP_SIM_WHEEL_WORDS = IBP_SIM_WHEEL / 64,
-    /* Those that ibp_sim_first_after reads. */
+    /* Words of `bucket_used` that ibp_sim_first_after reads. */
     IBP_SIM_NEAR_WORDS = 8,
     IBP_SIM_CHUNK_MASK = IBP_SIM_CHUNK - 1
 };
@@ -27,7 +28,7 @@ void ibp_sim_schedule_process(struct ibp_sim *sim, uint64_t when, uint32_t proce
 /* Schedule a packet's arrival at a tick beyond the reach of the wheel. */
 void ibp_sim_schedule_far_packet(struct ibp_sim *sim, uint64_t when, struct ibp_sim_packet packet);
 
-/* Take the first event from the heap, which is not empty. */
+/* Remove and return the first event of the heap, which is not empty. */
 struct ibp_sim_event ibp_sim_pop_event(struct ibp_sim *sim);
 
 /* Return whether the heap has an event of the present tick. */
@@ -38,7 +39,7 @@ static inline bool ibp_sim_has_event(const struct ibp_sim *sim)
 
 /* -- wheel -- */
 
-/* Add a chunk to a bucket that is empty, or whose last chunk is full. Returns false when memory is short. */
+/* Add a chunk to a bucket that is empty or whose last chunk is full. Return false without memory. */
 bool ibp_sim_add_chunk(struct ibp_sim *sim, uint32_t bucket);
 
 /* Schedule a packet's arrival at a later tick. */
@@ -57,7 +58,8 @@ static inline void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, s
     sim->in_wheel++;
 }
 
-/* Return the slot of the next event of a bucket: a number on the border of two chunks becomes the one behind it. */
+/* Return the slot of the next event of a bucket. The number between two chunks becomes the first slot of the second
+ * chunk. */
 static inline uint32_t ibp_sim_next_slot(const struct ibp_sim *sim, uint32_t slot)
 {
     return slot & IBP_SIM_CHUNK_MASK ? slot : sim->slot[slot - IBP_SIM_CHUNK].next + 1;
@@ -86,7 +88,7 @@ static inline uint64_t ibp_sim_next_bucket(const struct ibp_sim *sim)
     }
 }
 
-/* Take all packets of the present tick from the wheel. */
+/* Remove and return all packets of the present tick in the wheel. */
 static inline struct ibp_sim_bucket ibp_sim_take_bucket(struct ibp_sim *sim)
 {
     const uint32_t number = (uint32_t)sim->state.now & IBP_SIM_WHEEL_MASK;
@@ -97,7 +99,7 @@ static inline struct ibp_sim_bucket ibp_sim_take_bucket(struct ibp_sim *sim)
     return taken;
 }
 
-/* Find the next bucket in use after *tick and set *tick to its own. Returns NULL if none is near. */
+/* Find the next used bucket after *tick and set *tick to its tick. Return NULL if no bucket is near. */
 static inline const struct ibp_sim_bucket *ibp_sim_first_after(const struct ibp_sim *sim, uint64_t *tick)
 {
     uint64_t word = (*tick + 1) / 64;

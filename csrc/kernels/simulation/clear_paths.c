@@ -9,7 +9,7 @@
 enum {
     /* Several clients, queues or sizes. */
     MANY = IBP_SIM_NOTHING - 1,
-    /* Paths that are read before the first tick. */
+    /* Maximum number of paths that are read before the first tick. */
     PATHS_MAX = 1 << 22
 };
 
@@ -85,7 +85,7 @@ static void break_up(struct ibp_sim *sim, uint32_t number)
                                           .ahead = path->queue[1],
                                           .size = path->packet + IBP_SIM_PACKET_LIMIT};
 
-    if (!left) return; /* its event at the host is right */
+    if (!left) return; /* the tick of its event at the host is correct */
     path->whole = IBP_SIM_NOTHING;
     sim->state.in_flight--;
     ibp_sim_count_skipped(sim, 1 - left * path->hops);
@@ -110,13 +110,14 @@ static uint32_t first_packet(const struct ibp_sim *sim, uint64_t bytes)
     return bytes < sim->network.packet_bytes ? (bytes ? (uint32_t)bytes : 1) : sim->network.packet_bytes;
 }
 
-/* Return whether all packets of a message are of one size; a shorter last one would catch up. */
+/* Return whether all packets of a message have the same size. A shorter last packet would catch up with the previous
+ * one. */
 static bool is_of_equal_packets(const struct ibp_sim *sim, uint64_t bytes)
 {
     return bytes <= sim->network.packet_bytes || bytes % sim->network.packet_bytes == 0;
 }
 
-/* Return whether packets that come one after the other from a link never queue at the next one, and fit its buffer. */
+/* Return whether successive packets from a link never queue at the next link, and fit its buffer. */
 static bool keeps_up(const struct ibp_sim *sim, const struct ibp_sim_kind *before, const struct ibp_sim_kind *kind,
                      uint64_t ticks)
 {
@@ -130,7 +131,8 @@ static bool has_buffer_for_link(const struct ibp_sim *sim, const struct ibp_sim_
     return (kind->delay / ibp_sim_ticks_of(kind, packet) + 3) * sim->network.packet_bytes <= kind->capacity;
 }
 
-/* Return whether all packets in a queue are of one size and come from the one before it: they never wait for others. */
+/* Return whether all packets in a queue have the same size and come from the previous queue: they never wait for
+ * others. */
 static bool is_continuation(const struct ibp_sim *sim, const struct ibp_sim_path *path, uint32_t at)
 {
     const struct ibp_sim_use *use = &sim->use[path->queue[at]];
@@ -138,7 +140,7 @@ static bool is_continuation(const struct ibp_sim *sim, const struct ibp_sim_path
     return use->before == path->queue[at - 1] && use->packet != MANY;
 }
 
-/* Find from which queues on a path is clear, and the ticks from each of these to the host. */
+/* Find the first queue from which a path is clear, and the ticks from each further queue to the host. */
 static void find_clear_part(const struct ibp_sim *sim, uint64_t bytes, struct ibp_sim_path *path)
 {
     const uint32_t packet = path->packet = first_packet(sim, bytes);
@@ -177,7 +179,7 @@ static void set_path(struct ibp_sim *sim, uint32_t number)
     find_clear_part(sim, bytes, path);
 }
 
-/* Another message will come to a queue of the only one that used it. */
+/* Shorten the clear part of a path: another message will use one of its queues. */
 static void cut_clear_part(struct ibp_sim *sim, uint32_t number, uint32_t queue)
 {
     struct ibp_sim_path *path = &sim->path[number];
@@ -227,7 +229,7 @@ static void note_only(uint32_t *only, uint32_t value)
     if (*only != value) *only = MANY;
 }
 
-/* Note which client uses the queues of a path, and how soon after a message starts. */
+/* Note which client uses the queues of a path, and how soon its packets arrive after a message starts. */
 static void note_use(struct ibp_sim *sim, uint32_t client, uint64_t bytes, const struct ibp_sim_path *path)
 {
     const uint32_t packet = first_packet(sim, bytes);

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Packets whose remaining path is clear: they reach their host without the events in between.
+ * Packets whose remaining path is clear: they reach their host without events at the remaining queues.
  *
- * A message uses the queues of its path from its start to its completion. Where it is the only user of all queues from
- * one on, nothing there can delay its packets: each arrives after the links' times, and nobody sees what it occupies on
- * the way. A message that starts later and shares such a queue ends this from there on. Packets that skipped hops before
- * have left that queue when the first packet of the other message can reach it: `earliest` ensures that.
+ * A message uses the queues of its path from its start to its completion. Where it is the only user of the remaining
+ * queues, nothing can delay its packets. Each packet arrives after the links' times, and no other packet depends on its
+ * buffers. When a later message shares one of these queues, packets have events again from that queue on. Packets that
+ * skipped hops before have left that queue when the first packet of the other message can reach it: `earliest` ensures
+ * that.
  *
- * So start and latency of each message are those of a simulation of every hop. Loads of links are not counted.
+ * So the start and latency of each message equal the results of a simulation of every hop. Loads of links are not
+ * counted.
  *
  * Where the whole path is clear, the message has one event, at its completion. Its packets leave the host one after the
- * other, at times that are known. A message of another process that shares a queue breaks it up: packets that have not
- * reached the first switch are put where they would be.
+ * other, at times that are known. A message of another process that shares a queue ends this: packets that have not
+ * reached the first switch are placed where a simulation of every hop has them.
  */
 #ifndef IBP_SIMULATION_CLEAR_PATHS_H
 #define IBP_SIMULATION_CLEAR_PATHS_H
 
 #include "simulation/queues.h"
 
-/* A message of a process starts. Returns whether it can be sent as a whole. Only where hops are skipped. */
+/* Note that a message of a process starts. Return whether it can be sent as a whole. To be called only where hops are
+ * skipped. */
 bool ibp_sim_use_path(struct ibp_sim *sim, uint32_t process);
 
-/* A message of a process is complete. Only where hops are skipped. */
+/* Note that a message of a process is complete. To be called only where hops are skipped. */
 void ibp_sim_leave_path(struct ibp_sim *sim, uint32_t process);
 
-/* Return whether nothing can delay a packet at the switch that it arrives at, or after it. */
+/* Return whether nothing can delay a packet from the switch at which it arrives. */
 static inline bool ibp_sim_is_path_clear(const struct ibp_sim *sim, struct ibp_sim_packet packet)
 {
     return ibp_sim_skips(sim) && ibp_sim_hop_of(packet.size) >= sim->path[packet.client].clear_from;

@@ -6,7 +6,8 @@
 
 /* -- injection ----------------------------------------------------------------------------------------------------- */
 
-/* After a packet of the first process in the ring: it becomes the last, or leaves when it has no more to send. */
+/* Advance a host's ring after a packet of its first process. The process becomes the last, or leaves when it has no
+ * more to send. */
 static void turn_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
 {
     const struct ibp_sim_process *process = &sim->process[number];
@@ -19,7 +20,7 @@ static void turn_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32
         sim->process[outbox->last].next_at_host = process->next_at_host;
 }
 
-/* Put as many packets of a host's messages on its link as there is buffer for. */
+/* Put packets of a host's messages on its link while there is buffer. */
 static void inject(struct ibp_sim *sim, uint32_t host)
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];
@@ -43,7 +44,7 @@ static void inject(struct ibp_sim *sim, uint32_t host)
     }
 }
 
-/* Send the next message of a process from a host: to the other host of its step, or back as an answer. */
+/* Send the next message of a process from a host to the other host of its step, or an answer back. */
 static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, uint64_t bytes)
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];
@@ -56,7 +57,7 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
         ibp_sim_send_whole(sim, number);
         return;
     }
-    process->to_inject = process->to_arrive = bytes ? bytes : 1; /* an empty message is a packet too */
+    process->to_inject = process->to_arrive = bytes ? bytes : 1; /* an empty message is one packet */
     if (outbox->last == IBP_SIM_NOTHING) {
         process->next_at_host = number;
     } else {
@@ -67,7 +68,7 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
     inject(sim, host);
 }
 
-/* There is buffer before a packet arrives that was to wait for it. */
+/* Schedule the arrival of a packet that was to wait for buffer: there is buffer before it arrives. */
 static void schedule_after_all(struct ibp_sim *sim, uint32_t number, struct ibp_sim_waiter waiter, uint64_t arrival)
 {
     const struct ibp_sim_packet packet = {
@@ -87,7 +88,7 @@ void ibp_sim_admit_waiting(struct ibp_sim *sim)
             const uint64_t arrival = sim->arrival ? *ibp_sim_arrival_of(sim, queue, 0) : 0;
             const struct ibp_sim_waiter first = ibp_sim_pop_waiter(sim, queue);
 
-            if (arrival > sim->state.now) { /* those behind it arrive no sooner, and it serves the queue */
+            if (arrival > sim->state.now) { /* the packets behind it arrive no sooner, and it serves the queue */
                 queue->queued -= ibp_sim_bytes_of(first.size);
                 schedule_after_all(sim, number, first, arrival);
                 break;
@@ -106,7 +107,7 @@ static uint64_t round_of(const struct ibp_sim_process *process)
     return process->done / process->client.steps;
 }
 
-/* Return a random number; in jobs whose clients vary alike, the same for all of them in a round. */
+/* Return a random number. In jobs whose clients vary alike, it is equal for all clients in a round. */
 static uint64_t sample_number(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const uint32_t job = process->client.job;
@@ -144,7 +145,7 @@ static bool has_what_it_awaits(const struct ibp_sim *sim, const struct ibp_sim_p
     return process->arrived >= round_of(process) * process->client.arrivals + this_round;
 }
 
-/* Return the tick at which a process may go on after its last step, messages apart. */
+/* Return the earliest start of a process's next step, without regard to messages. */
 static uint64_t next_start(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
@@ -203,7 +204,7 @@ void ibp_sim_act(struct ibp_sim *sim, uint32_t number)
     const struct ibp_sim_job *job = &sim->job[process->client.job];
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
 
-    if (process->under_way) { /* only a message within a host is: it has arrived */
+    if (process->under_way) { /* a message within a host has arrived; no other message can be under way here */
         complete(sim, number);
         return;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Processes: when they send, what they wait for, and how long it took. Their hosts put packets on the network; waiting
- * packets get on when buffer is released.
+ * Processes: their steps, waits and times. Their hosts put packets on the network; waiting packets are admitted when
+ * buffer is released.
  */
 #ifndef IBP_SIMULATION_CLIENTS_H
 #define IBP_SIMULATION_CLIENTS_H

@@ -8,7 +8,7 @@
 
 /* -- routing ------------------------------------------------------------------------------------------------------- */
 
-/* List the queues from a host to another; none where a table leads elsewhere, or where they are too many. */
+/* List the queues on the path between two hosts; none where a table leads elsewhere, or where there are too many. */
 static uint8_t list_queues(const struct ibp_sim *sim, struct ibp_sim_path *path)
 {
     uint32_t queue = ibp_sim_port_of_host(sim, path->from) * sim->network.lanes + path->lane;
@@ -165,14 +165,14 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
     return any;
 }
 
-/* Return whether a queue has buffer for the packet that waits for it: it is still to arrive. */
+/* Return whether a queue has buffer for the packet that waits for it, which is still to arrive. */
 static bool serves_later(const struct ibp_sim *sim, const struct ibp_sim_queue *queue)
 {
     return ibp_sim_skips(sim) && queue->waiting && ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size));
 }
 
-/* Mark queues whose buffer becomes free: a packet of theirs is in flight, or waits for a marked queue, which admits in
- * turn. */
+/* Mark queues whose buffer becomes free: one of their packets is in flight, or waits for a marked queue, which admits
+ * in turn. */
 static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t *live, uint32_t *reached)
 {
     uint64_t count = 0;
@@ -195,7 +195,7 @@ static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t 
     }
 }
 
-/* Return [queue], 1 where buffer becomes free or no packet waits for it; NULL when memory is short, or when no packet
+/* Return an array [queue] with 1 where buffer becomes free or no packet waits; NULL without memory, or when no packet
  * waits anywhere. */
 static uint8_t *find_live(const struct ibp_sim *sim, int *failed)
 {

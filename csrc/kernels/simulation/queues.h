@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The queues that packets pass: the queue by which a packet leaves a node, admission, waiting and credits, deadlocks. Inline is what every hop of every packet calls.
+ * Queues of packets: the queue by which a packet leaves a node, admission, waiting and credits, deadlocks. Functions
+ * that every hop of every packet calls are inline.
  */
 #ifndef IBP_SIMULATION_QUEUES_H
 #define IBP_SIMULATION_QUEUES_H
@@ -28,11 +29,11 @@ static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node,
     return ibp_sim_queue_of_port(sim, at, port, lane);
 }
 
-/* Set the path of a process's message from a host to another, where it is not the one set before. */
+/* Set the path of a process's message between two hosts, unless it is set already. */
 void ibp_sim_set_path(struct ibp_sim *sim, uint32_t process, uint32_t from, uint32_t to);
 
-/* Return where a packet goes from the node of the queue that admits it; found when it departs, since nothing waits for
- * the answer yet. */
+/* Return where a packet goes from the node of the queue that admits it. The result is computed at departure, because
+ * nothing needs it earlier. */
 static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to, uint32_t client, unsigned hop)
 {
     const struct ibp_sim_path *path = &sim->path[client];
@@ -45,10 +46,10 @@ static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to
     return hop < path->hops ? path->queue[hop] : ibp_sim_look_up(sim, to, path->to, ibp_sim_lane_of(sim, client));
 }
 
-/* Return the least occupied of the queues on shortest routes, a random one of equals. */
+/* Return the least occupied queue on shortest routes; of several, a random one. */
 uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client);
 
-/* Return the number of the set of ports on shortest routes from a switch to the last one of a client's path. */
+/* Return the number of the set of ports on shortest routes from a switch to the last switch of a client's path. */
 static inline const uint16_t *ibp_sim_choice_of(const struct ibp_sim *sim, uint32_t at, uint32_t client)
 {
     return &sim->choice[(uint64_t)at * sim->leaves + sim->path[client].queue[3]];
@@ -56,7 +57,7 @@ static inline const uint16_t *ibp_sim_choice_of(const struct ibp_sim *sim, uint3
 
 /* -- queues -- */
 
-/* Make space for more queues in the list of those that released buffer. Returns false when memory is short. */
+/* Enlarge the list of queues that released buffer. Return false without memory. */
 bool ibp_sim_grow_freed(struct ibp_sim *sim);
 
 static inline bool ibp_sim_belongs_to_host(const struct ibp_sim *sim, uint32_t queue)
@@ -80,14 +81,14 @@ static inline uint64_t ibp_sim_ticks_of(const struct ibp_sim_kind *kind, uint64_
     return (bytes * kind->byte_ticks + UINT32_MAX) >> 32;
 }
 
-/* Note the bytes that are queued. */
+/* Update the number of queued bytes and its maximum. */
 static inline void ibp_sim_note_queued(struct ibp_sim *sim, uint32_t number, struct ibp_sim_queue *queue)
 {
     if (queue->queued > queue->most) queue->most = queue->queued;
     if (sim->queued) sim->queued[number] = queue->queued;
 }
 
-/* Move what a queue has carried to sim->carried, before a job's packet. */
+/* Move the counts of a queue to sim->carried, before a packet of another job. */
 void ibp_sim_flush_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, uint16_t job);
 
 static inline void ibp_sim_note_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, uint16_t job, uint32_t bytes,
@@ -106,10 +107,10 @@ static inline void ibp_sim_note_carried(struct ibp_sim *sim, struct ibp_sim_queu
     shared->carried_ticks += (uint32_t)ticks;
 }
 
-/* Move those that wait to a ring of another size. Returns false when memory is short. */
+/* Move the waiting packets to a ring of another size. Return false without memory. */
 bool ibp_sim_size_ring(struct ibp_sim *sim, struct ibp_sim_queue *queue, unsigned bits);
 
-/* Move the last of those that wait to the place that its arrival gives it, where hops are skipped. */
+/* Move the last waiting packet to its place in the order of arrival, where hops are skipped. */
 void ibp_sim_sort_last(struct ibp_sim *sim, struct ibp_sim_queue *queue, uint64_t arrival);
 
 static inline uint64_t *ibp_sim_arrival_of(const struct ibp_sim *sim, const struct ibp_sim_queue *queue, uint32_t place)
@@ -117,7 +118,7 @@ static inline uint64_t *ibp_sim_arrival_of(const struct ibp_sim *sim, const stru
     return &sim->arrival[ibp_sim_waiter_of(sim, queue, place) - sim->waiter];
 }
 
-/* Put a packet among those that wait for a queue's buffer, in the order of their arrival. */
+/* Add a packet to the packets that wait for a queue's buffer, in the order of arrival. */
 static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, struct ibp_sim_packet packet, uint64_t arrival)
 {
     struct ibp_sim_queue *queue = &sim->queue[wanted];
@@ -133,7 +134,8 @@ static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, struct ibp
     ibp_sim_note_queued(sim, wanted, queue);
 }
 
-/* Take the first of those that wait. A ring that is nearly empty becomes smaller, since all of it passes the caches. */
+/* Remove and return the first waiting packet. A nearly empty ring becomes smaller, because its whole memory passes the
+ * caches. */
 static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, struct ibp_sim_queue *queue)
 {
     const struct ibp_sim_waiter first = queue->head;
@@ -146,8 +148,8 @@ static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, stru
     return first;
 }
 
-/* Let a packet wait for the next queue on its path before it arrives there, where others wait: it needs no event then.
- * Returns false where it needs one. */
+/* Let a packet wait for the next queue on its path before it arrives, if others wait there: it then needs no event.
+ * Return false where it needs an event. */
 static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, struct ibp_sim_packet packet, uint64_t arrival)
 {
     const struct ibp_sim_path *path = &sim->path[packet.client];
@@ -160,7 +162,7 @@ static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, struct ibp_sim_packet
     return true;
 }
 
-/* Give a packet a turn on the link of a queue in whose buffer it is now; schedule its arrival. */
+/* Transmit a packet on the link of the queue that holds it, and schedule its arrival. */
 static inline void ibp_sim_transmit(struct ibp_sim *sim, uint32_t into, uint32_t client, uint32_t size)
 {
     const uint32_t bytes = ibp_sim_bytes_of(size);
@@ -181,7 +183,7 @@ static inline void ibp_sim_transmit(struct ibp_sim *sim, uint32_t into, uint32_t
     ibp_sim_schedule_packet(sim, sent + kind->delay, packet);
 }
 
-/* Take buffer in a queue and a turn on its link; schedule the packet's arrival. */
+/* Admit a packet to a queue, transmit it on the queue's link, and schedule its arrival. */
 static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t client, uint32_t size)
 {
     struct ibp_sim_queue *queue = &sim->queue[into];
@@ -191,7 +193,7 @@ static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t cl
     ibp_sim_transmit(sim, into, client, size);
 }
 
-/* Release buffer, and list the queue where a packet may wait for it, or a host with more to send. */
+/* Release buffer. List the queue if a packet may wait for the buffer, or a host if it has more to send. */
 static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     struct ibp_sim_queue *queue = &sim->queue[number];
@@ -206,8 +208,8 @@ static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_
 
 /* -- deadlock -- */
 
-/* Return whether some packets wait for each other so that they never move again, whether or not others go on. Takes time
- * by queues. */
+/* Return whether some packets wait for each other and never move again, even if others move. The time is proportional
+ * to the number of queues. */
 bool ibp_sim_is_stuck(struct ibp_sim *sim);
 
 #endif

@@ -3,7 +3,7 @@
  */
 #include "simulation/clients.h"
 
-/* Steps of an event that the prefetcher takes, each some packets after the one before. */
+/* Prefetch steps for one event; each step follows the previous one by some packets. */
 enum { STEPS = 2 };
 
 /* -- arrival ---------------------------------------------------------------------------------------------------------- */
@@ -36,8 +36,8 @@ static void arrive_at_host(struct ibp_sim *sim, struct ibp_sim_packet packet)
     ibp_sim_deliver(sim, packet.client, host, ibp_sim_bytes_of(packet.size));
 }
 
-/* Skip a packet's hops to its host. Its bytes count as arrived; only the last packet of a message has an
- * event there. */
+/* Skip a packet's hops to its host. Its bytes count as arrived. Only the last packet of a message has an event at the
+ * host. */
 static void skip_hops(struct ibp_sim *sim, struct ibp_sim_packet packet)
 {
     const struct ibp_sim_path *path = &sim->path[packet.client];
@@ -81,7 +81,7 @@ static void arrive_at_switch(struct ibp_sim *sim, struct ibp_sim_packet packet)
     const struct ibp_sim_queue *queue = &sim->queue[ahead];
     if (queue->waiting || !ibp_sim_has_buffer(sim, queue, bytes)) {
         ibp_sim_wait(sim, ahead, packet, sim->state.now);
-        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* those that wait already may arrive later */
+        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* packets that already wait may arrive later */
         return;
     }
     ibp_sim_admit(sim, ahead, client, packet.size);
@@ -102,7 +102,7 @@ static void arrive(struct ibp_sim *sim, struct ibp_sim_packet packet)
 
 /* -- prefetching ------------------------------------------------------------------------------------------------------ */
 
-/* Fetch the queues between which a packet will move, and the path that says where it goes then. */
+/* Fetch the two queues of a packet's next move, and the path that determines the following queue. */
 static void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_packet *packet)
 {
     if (packet->queue == IBP_SIM_NOTHING) return;
@@ -123,8 +123,8 @@ static void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_pack
     }
 }
 
-/* Fetch what a release of buffer needs: the packet that takes it, the queue that this packet leaves, which is released
- * next, and its path. Returns that queue, or IBP_SIM_NOTHING. */
+/* Fetch the memory that a release of buffer needs: the packet that takes the buffer, the queue that this packet leaves
+ * (released next), and its path. Return that queue, or IBP_SIM_NOTHING. */
 static uint32_t prefetch_release(const struct ibp_sim *sim, uint32_t number)
 {
     const struct ibp_sim_queue *queue = &sim->queue[number];
@@ -143,8 +143,8 @@ static uint32_t prefetch_release(const struct ibp_sim *sim, uint32_t number)
     return IBP_SIM_NOTHING;
 }
 
-/* Fetch what the step of a packet's event needs that comes after `done` others: from its own queues to those that its
- * departure releases. */
+/* Fetch the memory of one step of a packet's event, after `done` earlier steps: from its own queues to the queues that
+ * its departure releases. */
 static void prefetch_step(const struct ibp_sim *sim, struct ibp_sim_packet *packet, unsigned done)
 {
     if (packet->queue == IBP_SIM_NOTHING) return;
@@ -162,8 +162,8 @@ static void prefetch_step(const struct ibp_sim *sim, struct ibp_sim_packet *pack
     packet->queue = prefetch_release(sim, packet->queue);
 }
 
-/* Most of a hop is waiting for memory. The prefetcher goes some packets ahead and fetches what they will need. It
- * misses packets that are scheduled behind it, which costs time alone. Not inline: small fabrics do without it. */
+/* Prefetch memory some packets ahead, because most of a hop is waiting for memory. Packets that are scheduled behind
+ * the prefetcher are missed, which costs only time. Not inline: small fabrics do not use it. */
 static __attribute__((noinline)) void look_ahead(struct ibp_sim *sim, uint32_t slot, uint32_t end)
 {
     struct ibp_sim_prefetcher *ahead = &sim->prefetcher;
@@ -237,7 +237,7 @@ static void process_tick(struct ibp_sim *sim)
 
 /* -- the run ------------------------------------------------------------------------------------------------------- */
 
-/* A search visits all queues: not before as many packets have moved. */
+/* Search for a deadlock. A search visits all queues, so the same number of packets must move between two searches. */
 static void search_deadlock(struct ibp_sim *sim)
 {
     if (sim->state.packet_hops - sim->checked_at < sim->search_hops) return;
@@ -246,7 +246,7 @@ static void search_deadlock(struct ibp_sim *sim)
 }
 
 #ifndef NDEBUG
-/* Every byte that a host has sent is at one place: it has arrived, or occupies buffer of one port. */
+/* Check conservation: every byte that a host has sent has arrived, or occupies buffer of one port. */
 static void check_conservation(const struct ibp_sim *sim)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -273,7 +273,8 @@ static void check_conservation(const struct ibp_sim *sim)
 }
 #endif
 
-/* Advance to the next tick with events, and process it. Returns false when the run ends; `stopped` says why. */
+/* Advance to the next tick with events, and process it. Return false when the run ends; `stopped` is then the
+ * reason. */
 static bool advance(struct ibp_sim *sim, uint64_t until, uint64_t last_hop)
 {
     struct ibp_sim_state *state = &sim->state;
@@ -294,7 +295,7 @@ static bool advance(struct ibp_sim *sim, uint64_t until, uint64_t last_hop)
         return false;
     }
     if (next > until) {
-        /* Events within the wheel's reach keep their buckets, so time may only go as far as the next of them. */
+        /* Events within the wheel's reach keep their buckets, so time may advance only to the next of these events. */
         state->now = until > state->now ? until : state->now;
         return false;
     }

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that caches hold, of a core that shares them. */
+/* CACHE: bytes of a core's share of the caches. */
 enum { LANES_MAX = 16, CACHE = 2 << 20, KINDS_COMPARED = 64 };
 
-/* The arguments of ibp_sim_new that say what runs. */
+/* The arguments of ibp_sim_new that describe the workload. */
 struct workload {
     const struct ibp_sim_job *job;
     const struct ibp_sim_client *client;
@@ -28,7 +28,7 @@ static bool is_valid_network(const struct ibp_sim_network *network)
     if (!network->lanes || network->lanes > LANES_MAX) return false;
     for (uint32_t end = 0; end < network->ends; end++)
         if (network->end_capacity[end] < network->packet_bytes || !network->end_delay[end] ||
-            /* Bytes queued there, and bytes of all ports that wait for it. */
+            /* The number of queued bytes plus the bytes of all ports that wait must not overflow. */
             network->end_capacity[end] > UINT32_MAX / (network->width + 1) ||
             network->end_to[end] >= network->hosts + network->switches)
             return false;
@@ -79,7 +79,7 @@ static void *copy(const void *from, uint64_t count, size_t size)
     return made;
 }
 
-/* Return the number of a kind of port: a new one if it is not among the first ones. */
+/* Return the number of a kind of port, added if it is not among the first KINDS_COMPARED kinds. */
 static uint32_t number_kind(struct ibp_sim *sim, const struct ibp_sim_kind *kind)
 {
     const uint32_t compared = sim->kinds < KINDS_COMPARED ? sim->kinds : KINDS_COMPARED;
@@ -128,7 +128,7 @@ static void set_up_ends(struct ibp_sim *sim)
     for (unsigned bits = 0; bits < 32; bits++) sim->free_ring[bits] = IBP_SIM_NOTHING;
 }
 
-/* Return the number of a set of ports among those of a switch: a new one if it is not among the first ones. */
+/* Return the number of a set of ports of a switch, added if it is not among the first sets. */
 static uint16_t number_choice(const struct ibp_sim *sim, const uint64_t *ports, uint64_t *choices, uint32_t *count)
 {
     const size_t words = (sim->width + 63) / 64;
@@ -153,8 +153,8 @@ static void number_leaves(struct ibp_sim *sim)
     }
 }
 
-/* Number the sets of ports on shortest routes: the same few sets lead to all leaves, and a table of numbers fits caches.
- * Returns false when memory is short. */
+/* Number the sets of ports on shortest routes. The same few sets lead to all leaves, so a table of numbers fits the
+ * caches. Return false without memory. */
 static bool set_up_choices(struct ibp_sim *sim)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -228,7 +228,7 @@ static void set_up_processes(struct ibp_sim *sim, const struct ibp_sim_client *c
     }
 }
 
-/* Return the ports of a switch up to the last that any has a link on. */
+/* Return the number of ports of a switch up to the last port with a link on any switch. */
 static uint32_t count_used_ports(const struct ibp_sim_network *network)
 {
     uint32_t width = 0;

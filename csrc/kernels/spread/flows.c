@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Flows in any order: they are sorted by destination, then each destination's in-tree grows from the places where its
- * flows enter it, and the bytes run down it, group by group.
+ * Flows in any order. They are sorted by destination. Each destination's in-tree then grows from the entry points of
+ * its flows, and the bytes flow down the tree, group by group.
  */
 #include "ibprof_kernels/spread.h"
 #include "ibprof_kernels/sums.h"
@@ -17,7 +17,7 @@
 
 enum { FLOWS_FOR_THREADS = 1 << 12, HOPS_GUESSED = 6 };
 
-/* Bytes of private loads beyond which fewer threads are faster. */
+/* Bytes of private loads above which fewer threads are faster. */
 static const uint64_t PRIVATE_LOADS = (uint64_t)1 << 28;
 
 /* A flow, sorted so that its destination's flows lie together. */
@@ -30,9 +30,9 @@ struct entry {
 struct spreading {
     const struct ibp_routes *routes;
     const struct ibp_flows *flows;
-    /* Flows by (destination, group). */
+    /* Flows sorted by (destination, group). */
     const struct entry *sorted;
-    /* [IBP_LIDS + 1], where a destination's flows begin in `sorted` */
+    /* [IBP_LIDS + 1], index of a destination's first flow in `sorted` */
     const uint64_t *of_lid;
     bool grouped;
     atomic_uint next_lid;
@@ -52,7 +52,8 @@ struct worker {
     uint64_t ended[IBP_REASONS];
 };
 
-/* The flows of one destination and group, `first` .. `stop` of those sorted, enter the tree and run down it. */
+/* Add the flows of one destination and group, `first` .. `stop` of the sorted flows, to the tree and pass them down
+ * it. */
 static void run_down(struct spreading *all, struct worker *worker, uint32_t lid, uint64_t first, uint64_t stop,
                      uint32_t group)
 {
@@ -141,8 +142,8 @@ static void spread_some(void *context)
     if (!all->alone) free(worker.load);
 }
 
-/* Where the items of each key begin, had they been sorted by it: begin[k + 1], so that begin[k] is that once placing
- * them has moved begin[k + 1] on to where those of k + 1 begin. */
+/* Count keys: begin[k + 1] is where the items of key k begin in sorted order. Placing the items moves begin[k + 1] on
+ * to the first item of key k + 1, so that begin[k] is then right. */
 static void count_keys(const uint32_t *key, uint64_t count, uint64_t keys, uint64_t *begin)
 {
     memset(begin, 0, (keys + 2) * sizeof *begin);
@@ -150,7 +151,7 @@ static void count_keys(const uint32_t *key, uint64_t count, uint64_t keys, uint6
     for (uint64_t k = 2; k <= keys; k++) begin[k] += begin[k - 1];
 }
 
-/* Sort flows by destination, those of one destination by group. `by_group` has capacity for the flows, or is NULL. */
+/* Sort flows by destination, then by group. `by_group` has capacity for the flows, or is NULL. */
 static void sort_flows(const struct ibp_flows *flows, uint32_t *by_group, struct entry *sorted, uint64_t *begin)
 {
     if (by_group) {

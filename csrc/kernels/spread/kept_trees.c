@@ -24,7 +24,8 @@ struct growing {
     atomic_ullong bytes;
 };
 
-/* Keep a destination's tree if packets from every leaf arrive: others are followed flow by flow anyway. */
+/* Keep a destination's tree if packets from every leaf arrive. Other trees are useless: their flows are followed one by
+ * one. */
 static void keep(struct growing *growing, struct ibp_tree *tree)
 {
     const struct ibp_routes *routes = growing->routes;
@@ -45,7 +46,7 @@ static void grow_some(void *context)
 {
     struct growing *growing = context;
     struct ibp_tree tree;
-    if (ibp_tree_init(&tree, growing->routes)) return; /* then fewer trees are kept */
+    if (ibp_tree_init(&tree, growing->routes)) return; /* fewer trees are kept then */
     unsigned lid;
     while ((lid = atomic_fetch_add(&growing->next_lid, LIDS_AT_A_TIME)) < IBP_LIDS)
         for (unsigned stop = lid + LIDS_AT_A_TIME; lid < stop && growing->bytes < growing->limit; lid++)

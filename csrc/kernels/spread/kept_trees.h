@@ -7,7 +7,8 @@
 #include "ibprof_kernels/spread.h"
 #include "routes/in_tree.h"
 
-/* The steps of a destination's kept tree; NULL where it is not kept, or where packets of some leaf do not arrive. */
+/* Return the steps of a destination's tree; NULL where the tree is not kept, or where packets of some leaf do not
+ * arrive. */
 const struct ibp_tree_step *ibp_trees_steps(const struct ibp_trees *trees, uint32_t lid, uint32_t *count);
 
 #endif

@@ -12,8 +12,8 @@
 
 enum { HUGE_PAGE = 1 << 21 };
 
-/* Sort rows by the leaf that they enter. Rows of other sources (switches, ports without a link, CAs cabled to one
- * another) come last: there are few of them, or none. */
+/* Sort rows by their leaf. Rows of other sources come last: switches, ports without a link, CAs cabled to one another.
+ * There are few of them, or none. */
 static void sort_rows(struct ibp_matrix_spread *all)
 {
     const struct ibp_routes *routes = all->routes;
@@ -39,7 +39,7 @@ static void sort_rows(struct ibp_matrix_spread *all)
     }
 }
 
-/* The rest of each row has passed its own link, and has arrived. */
+/* Add each row's delivered bytes to its first link, and count them as arrived. */
 static void load_first_links(struct ibp_matrix_spread *all)
 {
     for (uint64_t i = 0; i < all->begin[all->routes->leaves]; i++) {
@@ -50,7 +50,7 @@ static void load_first_links(struct ibp_matrix_spread *all)
     }
 }
 
-/* Spread rows that enter no leaf as flows. */
+/* Spread rows without a leaf as flows. */
 static int spread_others(struct ibp_matrix_spread *all)
 {
     const struct ibp_matrix *matrix = all->matrix;
@@ -74,7 +74,7 @@ static int spread_others(struct ibp_matrix_spread *all)
     return status;
 }
 
-/* Return whether the sum of the values fits 64 bits, given all bits that occur in them. */
+/* Return whether the sum of the values fits 64 bits; `any` has all bits that occur in them. */
 static bool fits(const struct ibp_matrix *matrix, uint64_t any)
 {
     unsigned __int128 total = (unsigned __int128)any * matrix->rows * matrix->columns;
@@ -99,7 +99,7 @@ static int check(const struct ibp_matrix *matrix)
     return 0;
 }
 
-/* Allocate memory that is written from end to end: in huge pages, a fault each 2 MiB. */
+/* Allocate memory that is written completely. Huge pages reduce page faults to one per 2 MiB. */
 static uint64_t *allocate_sums(uint64_t count)
 {
     size_t bytes = (count * sizeof(uint64_t) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
@@ -109,7 +109,7 @@ static uint64_t *allocate_sums(uint64_t count)
     return made;
 }
 
-/* The work of one thread. */
+/* Do the work of one thread. */
 static void spread_part(void *context)
 {
     ibp_matrix_sum_leaves(context);

@@ -13,7 +13,7 @@ enum { COLUMNS_AT_A_TIME = 64 };
 
 /* -- sums of leaves ------------------------------------------------------------------------------------------------ */
 
-/* Add four rows to the sums of their leaf, and compute each row's own sum: four streams keep the memory busy. */
+/* Add four rows to the sums of their leaf, and compute each row's sum. Four streams keep the memory busy. */
 static void add_rows(const uint64_t *const from[4], uint64_t *restrict sum, uint64_t columns, uint64_t sent[4],
                      uint64_t *any)
 {
@@ -47,7 +47,7 @@ static uint64_t add_row(const uint64_t *restrict from, uint64_t *restrict sum, u
     return sent;
 }
 
-/* Sum the rows of a leaf. Returns every bit that is set in any value. */
+/* Sum the rows of a leaf. Return all bits that occur in the values. */
 static uint64_t sum_leaf(struct ibp_matrix_spread *all, uint32_t leaf)
 {
     const struct ibp_matrix *matrix = all->matrix;
@@ -107,12 +107,12 @@ struct worker {
     uint64_t *inflow;
     /* [end] */
     uint64_t *load;
-    /* [row], bytes that are on no link */
+    /* [row], bytes that use no link */
     uint64_t *kept;
     uint64_t ended[IBP_REASONS];
 };
 
-/* Transpose the leaves' sums of some columns, so that those of a column lie together. */
+/* Transpose the leaves' sums of some columns, so that the sums of a column are contiguous. */
 static void enter(const struct ibp_matrix_spread *all, struct worker *worker, uint64_t first, uint64_t columns)
 {
     const uint32_t leaves = all->routes->leaves;
@@ -123,7 +123,7 @@ static void enter(const struct ibp_matrix_spread *all, struct worker *worker, ui
     }
 }
 
-/* Subtract what a port sends to itself, which never leaves it. */
+/* Subtract bytes from a port to itself, which use no link. */
 static void subtract_own(struct ibp_matrix_spread *all, struct worker *worker, uint64_t column, uint64_t *entering)
 {
     int32_t port = all->routes->lid_port[all->matrix->destination_lid[column]];
@@ -136,7 +136,7 @@ static void subtract_own(struct ibp_matrix_spread *all, struct worker *worker, u
     }
 }
 
-/* Subtract what leaves send to a destination that it does not reach. */
+/* Subtract bytes from leaves whose packets do not reach the destination. */
 static void subtract_lost(struct ibp_matrix_spread *all, struct worker *worker, uint64_t column, uint64_t *entering)
 {
     int32_t port = all->routes->lid_port[all->matrix->destination_lid[column]];
@@ -193,7 +193,7 @@ static void spread_column(struct ibp_matrix_spread *all, struct worker *worker, 
         run_down_kept(worker, kept, count);
     else
         run_down_grown(worker);
-    /* The rest has arrived: behind the last link, or at the switch that is the destination. */
+    /* The remaining bytes have arrived: behind the last link, or at a destination that is a switch. */
     worker->inflow[routes->switches] = 0;
     if (routes->port_switch[port] != IBP_NONE) worker->inflow[routes->port_switch[port]] = 0;
 }

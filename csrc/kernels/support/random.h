@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* The distance of successive numbers that ibp_mix gets. */
+/* The difference of successive arguments of ibp_mix. */
 #define IBP_RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
 
 static inline uint64_t ibp_mix(uint64_t number)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The links of `ibdiagnet.lst` and `opensm-subnet.lst`. A description may contain what separates fields, so every place
- * that may end it is tried. The first attempt that fails explains an invalid line.
+ * The links of `ibdiagnet.lst` and `opensm-subnet.lst`. A description may contain field separators, so every possible
+ * end of it is tried. For an invalid line, the first failed attempt is reported.
  */
 #include "digits.h"
 #include "ibprof_kernels/text.h"
@@ -27,12 +27,12 @@ struct line {
     uint64_t lanes, speed;
     double gbps;
     bool active;
-    /* The first field that did not fit. */
+    /* The first field that did not match. */
     const uint8_t *mismatch;
     const char *expected;
 };
 
-/* Inlined, so that the comparison with a constant is a few instructions. */
+/* Inlined: a comparison with a constant is then a few instructions. */
 static inline __attribute__((always_inline)) bool skip(const struct line *line, const uint8_t **at, const char *word)
 {
     size_t bytes = strlen(word);
@@ -52,7 +52,7 @@ static bool read_hex(const struct line *line, const uint8_t **at, int least, int
     return digit - begin >= least;
 }
 
-/* Read decimal digits, at most the given numbers of them before and behind a point. */
+/* Read decimal digits, with a maximum number of digits before and behind the point. */
 static bool read_decimal(const struct line *line, const uint8_t **at, int most, int most_behind, double *number)
 {
     double sum = 0, unit = 1;
@@ -128,7 +128,7 @@ static bool read_speed(const struct line *line, const uint8_t **at, uint64_t *sp
     return true;
 }
 
-/* ibprof adds the rate where it was measured. */
+/* Read the rate that ibprof adds to a line where it was measured. */
 static void read_rate(const struct line *line, const uint8_t **at, double *gbps)
 {
     const uint8_t *behind = *at;
@@ -153,7 +153,7 @@ static bool mismatch(struct line *line, const uint8_t *at, const char *expected)
     return false;
 }
 
-/* Read a field from `at` on, or return from the caller. */
+/* Read a field at `at`, or return from the calling function. */
 #define READ(expected, condition)                                                                                      \
     do {                                                                                                               \
         const uint8_t *field = at;                                                                                     \
@@ -172,7 +172,7 @@ static bool read_rates(struct line *line, const uint8_t *at)
 
 static bool read_end(struct line *line, const uint8_t *at, int number);
 
-/* Read on behind the description of an end. */
+/* Continue to read behind the description of a node. */
 static bool read_address(struct line *line, const uint8_t *at, int number)
 {
     struct end *end = &line->end[number];
@@ -197,7 +197,7 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
     READ("SystemGUID:, 16 hex digits", NUMBER("SystemGUID:", 16, 16, &end->system_guid));
     READ("NodeGUID:, 16 hex digits", NUMBER("NodeGUID:", 16, 16, &end->node_guid));
     READ("PortGUID:, 16 hex digits", NUMBER("PortGUID:", 16, 16, &end->port_guid));
-    /* Lists that scripts make of UFM's links have a single 0 where UFM does not know the number. */
+    /* Lists that scripts generate from UFM's links have a single 0 where UFM does not know the number. */
     READ("VenID:, up to 8 hex digits", NUMBER("VenID:", 1, 8, &unused));
     READ("DevID:, up to 8 hex digits", NUMBER("DevID:", 1, 8, &unused));
     READ("Rev:, up to 8 hex digits", NUMBER("Rev:", 1, 8, &unused));
@@ -218,7 +218,7 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
 }
 #undef READ
 
-/* Return the number of a name, after the first time that of the equal one before. */
+/* Return the number of a name; for a repeated name, the number of its first occurrence. */
 static int32_t number_name(const uint8_t *text, struct ibp_lst *lst, const struct end *end)
 {
     uint64_t hash = 14695981039346656037u;

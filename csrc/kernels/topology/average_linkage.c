@@ -15,11 +15,11 @@
 typedef struct {
     /* [slot][slot] */
     float *distance;
-    /* [slot], 0, or infinity once the cluster was merged into another */
+    /* [slot], 0; infinity after the cluster was merged into another */
     float *gone;
     uint32_t *size;
     int32_t *node;
-    /* Slots, each the nearest neighbour of the one before. */
+    /* A chain of slots: each is the nearest neighbour of the previous one. */
     uint32_t *chain;
     uint32_t chained;
     uint32_t slots;
@@ -31,7 +31,7 @@ static float *row_of(const clusters_t *c, uint32_t slot)
     return c->distance + (size_t)slot * c->slots;
 }
 
-/* Return the nearest other cluster; of several, `preferred`, or else the first. */
+/* Return the nearest other cluster; of several, `preferred` or the first. */
 static uint32_t find_nearest(const clusters_t *c, uint32_t slot, uint32_t preferred)
 {
     const float *row = row_of(c, slot);
@@ -83,7 +83,7 @@ static void compact(clusters_t *c)
     }
     for (uint32_t i = 0; i < c->slots; i++) {
         if (c->gone[i] != 0) continue;
-        float *to = c->distance + (size_t)count * c->alive; /* never ahead of the reading position */
+        float *to = c->distance + (size_t)count * c->alive; /* never ahead of the read position */
         const float *from = row_of(c, i);
         uint32_t column = 0;
         for (uint32_t j = 0; j < c->slots; j++) {
@@ -126,7 +126,7 @@ int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double
             uint32_t last = c.chain[c.chained - 1];
             uint32_t before = c.chained > 1 ? c.chain[c.chained - 2] : UINT32_MAX;
             uint32_t nearest = find_nearest(&c, last, before);
-            /* A distance is infinite or not a number; or distances are not symmetric, and the chain is a cycle. */
+            /* A distance is infinite or not a number, or the distances are not symmetric and the chain is a cycle. */
             if (nearest == UINT32_MAX || (nearest != before && c.chained == c.alive)) goto out;
             if (nearest != before) {
                 c.chain[c.chained++] = nearest;

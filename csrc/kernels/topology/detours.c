@@ -7,7 +7,7 @@
 
 void ibp_find_detours(const float *distance, uint32_t count, float *detour)
 {
-    enum { BLOCK = 32 }; /* rows that stay in the cache while the others pass */
+    enum { BLOCK = 32 }; /* rows that stay in the cache while other rows pass */
     for (size_t i = 0; i < (size_t)count * count; i++) detour[i] = INFINITY;
     for (uint32_t begin = 0; begin < count; begin += BLOCK) {
         uint32_t end = count - begin < BLOCK ? count : begin + BLOCK;

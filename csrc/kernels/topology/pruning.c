@@ -9,15 +9,15 @@
 
 typedef struct ibp_binary_tree tree_t;
 
-/* Return what the fit loses when two nodes' pairs get one height. */
+/* Return the loss of the fit when the pairs of two nodes get one height. */
 static double loss(double weight_a, double height_a, double weight_b, double height_b)
 {
     double gap = height_a - height_b;
     return gap <= 0 ? 0 : weight_a * weight_b / (weight_a + weight_b) * gap * gap;
 }
 
-/* Merge inner children into `top` while the fit loses less than each is worth. `inner` has capacity for all nodes
- * below. */
+/* Merge inner children into `top` while the loss of the fit is below the gain of each child. `inner` has capacity for
+ * all nodes below. */
 static double absorb(const tree_t *t, int32_t top, double variance, double penalty, int32_t *into, double *weight,
                      double *height, int32_t *inner)
 {
@@ -39,7 +39,7 @@ static double absorb(const tree_t *t, int32_t top, double variance, double penal
                 best = i;
             }
         }
-        /* Chance could have separated any pair of the children. */
+        /* Chance could separate any pair of the children. */
         double pairs = 0.5 * children * (children + 1.0);
         if (count == 0 || least / (2 * variance) > penalty + log(pairs)) break;
         int32_t node = inner[best], k = node - leaves;

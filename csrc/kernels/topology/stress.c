@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The stress of a graph's layout in space: edges that differ from their target length, and other vertices too close to
- * each other. Cells of side 1 find vertices nearer than 1, so that the time is that of edges and close pairs.
+ * The stress of a graph's layout in space: edges with a wrong length, and other pairs of vertices that are too close.
+ * Cells of side 1 find pairs nearer than 1, so the time is proportional to the number of edges and close pairs.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include "ibprof_kernels/topology.h"
 
-/* Of a cell from the origin, so that its number is an integer. */
+/* Maximum distance of a cell from the origin, so that its number is an integer. */
 #define FARTHEST 1e9
 
 /* Vertices in the order of their cells' hashes, with their positions and cells. */
@@ -19,7 +19,7 @@ typedef struct {
     uint32_t *vertex;
     double (*position)[3];
     int32_t (*cell)[3];
-    /* [hash], where its part begins; two more at the end */
+    /* [hash], index of the first vertex with this hash; two more at the end */
     uint32_t *first;
     uint32_t mask;
 } cells_t;
@@ -67,7 +67,7 @@ static int sort_into_cells(cells_t *cells, const double (*position)[3], uint32_t
         cells->first[hash_of(cells->mask, cell) + 2]++;
     }
     for (uint32_t hash = 2; hash < hashes + 2; hash++) cells->first[hash] += cells->first[hash - 1];
-    /* The part of a hash ends where the next one's begins, once all are stored. */
+    /* The vertices of a hash end where the next hash begins, once all are stored. */
     for (uint32_t vertex = 0; vertex < vertices; vertex++) {
         find_cell(position[vertex], cell);
         uint32_t at = cells->first[hash_of(cells->mask, cell) + 1]++;
@@ -78,7 +78,8 @@ static int sort_into_cells(cells_t *cells, const double (*position)[3], uint32_t
     return 0;
 }
 
-/* Add `times` the offset from one vertex to the other to the other's gradient, and subtract it from the one's. */
+/* Add `times` the offset between two vertices to the gradient of `other`, and subtract it from the gradient of
+ * `one`. */
 static void pull(double (*gradient)[3], uint32_t one, uint32_t other, const double offset[3], double times)
 {
     for (int axis = 0; axis < 3; axis++) {
@@ -107,7 +108,7 @@ static void repel(const double offset[3], double squared, double sign, double ga
     if (squared > 0) pull(gradient, one, other, offset, -sign * gamma * 2 / (squared * squared));
 }
 
-/* Add the pairs of one vertex, `at` in the order of cells, with those of a cell after it. */
+/* Add the pairs of one vertex, `at` in the order of cells, with later vertices of a cell. */
 static void repel_from_cell(const cells_t *cells, uint32_t at, const int32_t cell[3], double gamma,
                             double (*gradient)[3], double stress[3])
 {
@@ -132,7 +133,7 @@ int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*
     memset(stress, 0, 3 * sizeof *stress);
     for (uint32_t at = 0; at < vertices; at++) {
         const int32_t *own = cells.cell[at];
-        /* Its own cell, and one of each two opposite neighbours: so each pair counts once. */
+        /* Its own cell, and one of each two opposite neighbours: each pair then counts once. */
         for (int side = 13; side < 27; side++) {
             int32_t cell[3] = {own[0] + side / 9 - 1, own[1] + side / 3 % 3 - 1, own[2] + side % 3 - 1};
             repel_from_cell(&cells, at, cell, gamma, gradient, stress);
@@ -143,7 +144,7 @@ int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*
         double squared = measure(position, one, other, offset), missed = squared - length[at] * length[at];
         stress[0] += 2 * missed * missed;
         pull(gradient, one, other, offset, 4 * missed);
-        /* Undo what was added for all close pairs as if without an edge. */
+        /* Undo the term that was added for every close pair without regard to edges. */
         if (squared < 1) repel(offset, squared, -1, gamma, gradient, one, other, stress);
     }
 free:
