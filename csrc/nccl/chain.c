@@ -14,20 +14,20 @@
 #include <sys/mman.h>
 
 #define PAIRS (1 << 16)
-/* Events that others name as their parent after they have stopped: their pairs are reused in turn. */
+/* Events that later events may name as their parent after they have stopped: their pairs are reused in turn. */
 #define LASTING (IBP_NCCL_GROUP | IBP_NCCL_COLL | IBP_NCCL_P2P | ~0xffULL)
 
 static struct {
     const struct ibp_nccl_profiler *profiler;
     unsigned version;
-    /* Types of events that its version has. */
+    /* Types of events in the plug-in's version. */
     uint64_t types;
     struct ibp_nccl_pair *lasting, *passing;
     uint32_t next_lasting, next_passing;
     bool is_tried;
 } chain;
 
-/* Open a library as NCCL does: by its path or name, else as libnccl-profiler-NAME.so. */
+/* Open a library by NCCL's rules: by its path or name, else as libnccl-profiler-NAME.so. */
 static void *open_library(const char *name)
 {
     char path[PATH_MAX];
@@ -53,7 +53,7 @@ static bool is_this(const void *symbol)
     return dladdr(&chain, &own) && dladdr(symbol, &other) && own.dli_fbase == other.dli_fbase;
 }
 
-/* From version 4 on an event begins as one of any later version does, so that an older plug-in can read it. */
+/* From version 4 on, the beginning of an event is the same in all later versions, so an older plug-in can read it. */
 static void find_profiler(void *library, unsigned version)
 {
     const unsigned oldest = version < 4 ? version : 4;
@@ -169,7 +169,7 @@ void ibp_nccl_chain_stop(struct ibp_nccl_pair *pair)
     void *const next = pair->next;
     const bool is_passing = pair->is_taken;
 
-    /* A pair that lasts keeps the handle, for events that name it as their parent. */
+    /* A pair that lasts keeps the handle for events that name it as their parent. */
     if (is_passing) pair->next = NULL;
     if (next) chain.profiler->stop(next);
     if (is_passing) __atomic_clear(&pair->is_taken, __ATOMIC_RELEASE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Another plug-in behind this one, since NCCL loads one: the plug-in that IBPROF_NCCL_NEXT names, as NCCL_PROFILER_PLUGIN
- * would. It gets the events that it asked for, with its own handles.
+ * The next plug-in, which ibprof calls because NCCL loads only one. IBPROF_NCCL_NEXT names it in the format of
+ * NCCL_PROFILER_PLUGIN. The next plug-in gets the events that it asked for, with its own handles.
  */
 #ifndef IBPROF_NCCL_CHAIN_H
 #define IBPROF_NCCL_CHAIN_H
@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Load it for a version of the interface, once. Return whether there is one. */
+/* Load the next plug-in for a version of the interface, once. Return whether there is one. */
 bool ibp_nccl_chain_open(unsigned version);
 
-/* Begin a communicator of it. Return its context, or NULL, and the events that it asks for. */
+/* Begin a communicator of the next plug-in. Return its context or NULL, and the events that it asks for. */
 struct ibp_nccl_init_arguments {
     uint64_t hash;
     const char *name;
@@ -31,8 +31,8 @@ struct ibp_nccl_pair {
     void *own, *next;
 };
 
-/* Return a pair for an event that the next plug-in gets too; NULL when all are used. `own_parents` are where the event
- * names its parents, which are pairs as well. */
+/* Return a pair for an event that the next plug-in also gets; NULL when all pairs are used. `own_parents` point to the
+ * event's references to its parents, which are pairs as well. */
 struct ibp_nccl_pair *ibp_nccl_chain_start(void *context, void *event, uint64_t type, void **parents[2], void *own);
 void ibp_nccl_chain_record(const struct ibp_nccl_pair *pair, int state, void *arguments);
 void ibp_nccl_chain_stop(struct ibp_nccl_pair *pair);

@@ -17,16 +17,16 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-#define NOTE_TICKS (UINT64_C(1) << 28) /* between two notes of the clock */
+#define NOTE_TICKS (UINT64_C(1) << 28) /* Ticks between two notes of the clock. */
 #define COMMUNICATORS_MAX 1024
 #define TASKS_MAX 4096
 #define TASK_PLACES (2 * TASKS_MAX)
 #define FLOWS_MAX (1 << 16)
 #define FLOW_PLACES (2 * FLOWS_MAX)
 #define OPERATIONS_MAX (1 << 13)
-#define STEPS 16 /* NCCL has up to 8 in flight */
+#define STEPS 16 /* NCCL has up to 8 steps in flight */
 
-/* The events that an operation waits for. */
+/* The events for which an operation waits. */
 enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
 
 struct ibp_nccl_context {
@@ -36,7 +36,7 @@ struct ibp_nccl_context {
     bool is_described;
 };
 
-/* Operations in progress, and since when there are any. */
+/* The number of operations in progress, and the time since there are any. */
 struct activity {
     uint32_t operations;
     uint64_t since;
@@ -68,16 +68,16 @@ struct operation {
     bool is_taken, is_active, is_send, has_arrived;
     struct task *task;
     struct ibp_nccl_flow *flow;
-    /* Versions 1 to 3: bytes so far. */
+    /* Versions 1 to 3: number of bytes so far. */
     uint64_t bytes;
     uint64_t begin, since;
-    /* Steps that wait, by what for, and for how long at least one did. */
+    /* Number of waiting steps by the awaited event, and the time during which at least one step waited. */
     uint8_t waiting[WAITS];
     uint64_t ticks[WAITS];
     struct step step[STEPS];
 };
 
-/* All memory, mapped at once, which takes space only as it is used. */
+/* All memory, mapped at once. Unused pages take no space. */
 static struct {
     struct ibp_nccl_context contexts[COMMUNICATORS_MAX];
     struct task tasks[TASKS_MAX];
@@ -91,7 +91,7 @@ static struct {
     bool is_open, has_cycles;
     char lock;
     uint32_t contexts, tasks, flows, next_operation;
-    /* Of operations whose task is unknown, or another process's. */
+    /* The context of operations of unknown tasks or of other processes. */
     struct ibp_nccl_context *others;
     struct activity activity;
 } state;
@@ -113,7 +113,7 @@ static uint64_t now(void)
     return IBP_LIKELY(state.has_cycles) ? ibp_clock_cycles() : state.recorder->clock_ns();
 }
 
-/* Write the version of the library that contains an address: of NCCL, or of RCCL, which has the same function. */
+/* Write the version of the library that contains an address: NCCL, or RCCL, which exports the same function. */
 static void describe_library(const void *caller, char *text, size_t bytes)
 {
     Dl_info info = {0};
@@ -132,8 +132,8 @@ static void describe_library(const void *caller, char *text, size_t bytes)
                  version / 100 % 100, version % 100);
 }
 
-/* libibprof.so may be preloaded: then this is its handle. It is looked for by its path, since other products have a
- * library of that name. */
+/* libibprof.so may be preloaded; dlopen then returns its handle. The search is by path, because other products have a
+ * library of the same name. */
 static const struct ibp_nccl_recorder *find_recorder(char *why, size_t bytes)
 {
     char path[PATH_MAX];
@@ -171,7 +171,7 @@ static bool open_once(const void *caller)
     describe_library(caller, library, sizeof library);
     state.has_cycles = state.recorder->has_cycles();
     if (!state.recorder->open(library)) return false;
-    (void)madvise(mapped, sizeof *memory, MADV_WIPEONFORK); /* so that no handle is valid in a child */
+    (void)madvise(mapped, sizeof *memory, MADV_WIPEONFORK); /* no handle is valid in a child of fork */
     memory = mapped;
     return true;
 }
@@ -181,7 +181,7 @@ bool ibp_nccl_open(const void *caller)
     static bool is_tried;
 
     if (state.is_open && !state.recorder->is_recording())
-        return false; /* a child of fork, in which the lock may be held */
+        return false; /* in a child of fork, in which the lock may be held */
     lock();
     if (!is_tried) state.is_open = open_once(caller);
     is_tried = true;
@@ -207,7 +207,7 @@ static void note_clock(struct ibp_nccl_communicator *record, int moment)
     record->clock_ns[moment] = state.recorder->clock_ns();
 }
 
-/* Note it as late as it is known, for a job that is killed. */
+/* Note the clock as late as possible, for a job that is killed. */
 static void note_clock_now_and_then(struct ibp_nccl_communicator *record)
 {
     if (now() - __atomic_load_n(&record->clock_ticks[1], __ATOMIC_RELAXED) < NOTE_TICKS) return;
@@ -216,7 +216,8 @@ static void note_clock_now_and_then(struct ibp_nccl_communicator *record)
     unlock();
 }
 
-/* The process is a rank of the first communicator of several, unless two ranks of that are in it. */
+/* The process has the rank of the first communicator with several ranks, unless it has two ranks of that
+ * communicator. */
 static void note_rank(const struct ibp_nccl_communicator_facts *facts)
 {
     static struct {
@@ -249,7 +250,7 @@ static void fill(struct ibp_nccl_context *context, const struct ibp_nccl_communi
     context->is_described = true;
 }
 
-/* With the lock held. */
+/* The lock must be held. */
 static struct ibp_nccl_context *begin(unsigned interface, const struct ibp_nccl_communicator_facts *facts)
 {
     struct ibp_nccl_context *context;
@@ -276,14 +277,14 @@ struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_ncc
     if (!state.others) state.others = begin(interface, &unknown);
     context = state.others ? begin(interface, facts) : NULL;
     if (context && facts) note_rank(facts);
-    if (!context) context = state.others; /* bytes of communicators beyond the capacity count there */
+    if (!context) context = state.others; /* bytes of communicators beyond the capacity count in this context */
     unlock();
     return context;
 }
 
 void ibp_nccl_describe(struct ibp_nccl_context *context, const struct ibp_nccl_communicator_facts *facts)
 {
-    if (!context || !state.recorder->is_recording()) return; /* in a child all contexts are zeros */
+    if (!context || !state.recorder->is_recording()) return; /* in a child of fork all contexts are zeros */
     if (__atomic_load_n(&context->is_described, __ATOMIC_RELAXED)) return;
     lock();
     if (!context->is_described) fill(context, facts);
@@ -366,7 +367,7 @@ static struct task *find_task(struct ibp_nccl_context *context, const struct ibp
     }
 }
 
-/* Return the task of these facts, made if needed. */
+/* Return the task with these facts, created if needed. */
 static struct task *enter_task(struct ibp_nccl_context *context, const struct ibp_nccl_task_facts *facts)
 {
     struct task *task = find_task(context, facts, false);
@@ -400,7 +401,7 @@ static void enter(struct activity *activity, uint64_t begin)
         __atomic_store_n(&activity->since, begin, __ATOMIC_RELAXED);
 }
 
-/* Where threads pass at the same moment, the time may lack what lies between them. */
+/* Where threads enter or leave at the same moment, the time may lack the interval between them. */
 static void leave(struct activity *activity, uint64_t end, uint64_t *ticks)
 {
     const uint64_t since = __atomic_load_n(&activity->since, __ATOMIC_RELAXED);
@@ -451,7 +452,8 @@ static struct ibp_nccl_flow *find_flow(uint64_t key, bool may_make)
     }
 }
 
-/* Return the flow of an operation, made if needed: task in bits 40 on (from 1), peer in 31 bits, channel, direction. */
+/* Return the flow of an operation, created if needed. Key: task in bits 40 on (from 1), peer in 31 bits, channel,
+ * direction. */
 static struct ibp_nccl_flow *enter_flow(const struct task *task, const struct ibp_nccl_operation_facts *facts)
 {
     const uint64_t peer = facts->peer < 0 ? 0x7fffffff : (uint64_t)facts->peer;
@@ -544,8 +546,8 @@ static enum wait wait_of(int state_of_step)
     }
 }
 
-/* Return what the operation as a whole waits for: the step that is furthest decides. Sends go from the GPU to the
- * network, receives from the network to the GPU. */
+/* Return what an operation as a whole waits for: its most advanced step decides. Sends go from the GPU to the network,
+ * receives from the network to the GPU. */
 static enum wait wait_of_operation(const struct operation *operation)
 {
     if (!operation->is_send && operation->waiting[FOR_GPU]) return FOR_GPU;
@@ -554,7 +556,7 @@ static enum wait wait_of_operation(const struct operation *operation)
     return operation->waiting[FOR_GPU] ? FOR_GPU : FOR_NOTHING;
 }
 
-/* Move a step from one wait to another. */
+/* Move a step from one waiting state to another. */
 static void change_wait(struct operation *operation, enum wait from, enum wait into)
 {
     uint64_t time;
@@ -597,7 +599,7 @@ static void record_step(struct step *step, int next, uint64_t bytes)
 {
     const int before = step->state;
 
-    if (next == before || next > UINT8_MAX) return; /* NCCL records waiting for the peer each time that it looks */
+    if (next == before || next > UINT8_MAX) return; /* NCCL records waiting for the peer at each poll */
     step->state = (uint8_t)next;
     if (next == IBP_NCCL_SEND_WAIT || next == IBP_NCCL_RECV_FLUSH_WAIT) add_bytes(step->flow, bytes);
     if (step->operation && step->operation->flow == step->flow)

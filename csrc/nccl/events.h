@@ -5,8 +5,8 @@
  * operations of proxies, and their steps.
  *
  * Communicators, tasks and flows have records in the recording, to which each step adds, so that a killed job keeps
- * them. They are never freed: a handle stays valid, in whatever order NCCL starts and stops events. Only operations are
- * in flight; they come from a pool of fixed size.
+ * them. They are never freed, so a handle stays valid in any order of NCCL's starts and stops. Only operations are in
+ * flight; they come from a pool of fixed size.
  */
 #ifndef IBPROF_NCCL_EVENTS_H
 #define IBPROF_NCCL_EVENTS_H
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first member of each struct that a handle points to. */
+/* The type of an event: the first member of each struct behind a handle. */
 enum ibp_nccl_handle { IBP_NCCL_HANDLE_NONE, IBP_NCCL_HANDLE_TASK, IBP_NCCL_HANDLE_OPERATION, IBP_NCCL_HANDLE_STEP };
 
 struct ibp_nccl_context;
@@ -24,7 +24,7 @@ struct ibp_nccl_context;
 struct ibp_nccl_communicator_facts {
     uint64_t hash;
     const char *name;
-    /* 0 ranks: not stated. */
+    /* 0 ranks: unknown. */
     int rank, ranks, nodes;
 };
 
@@ -50,7 +50,8 @@ struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_ncc
 void ibp_nccl_describe(struct ibp_nccl_context *context, const struct ibp_nccl_communicator_facts *facts);
 void ibp_nccl_end(struct ibp_nccl_context *context);
 
-/* Return a handle; NULL where the event is not recorded. The context of an operation of another process is not used. */
+/* Return a handle; NULL where the event is not recorded. For an operation of another process, the context is
+ * ignored. */
 void *ibp_nccl_start_task(struct ibp_nccl_context *context, const struct ibp_nccl_task_facts *facts);
 void *ibp_nccl_start_operation(struct ibp_nccl_context *context, void *task,
                                const struct ibp_nccl_operation_facts *facts);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The old version of dlopen, as platform/system.h has of other functions: a plug-in that is built on a new system is
- * loaded on an old one. There libdl has it, which whoever loads a plug-in has loaded.
+ * The old version of dlopen, so that a plug-in built on a new system can be loaded on an old one (compare
+ * platform/system.h). On an old system libdl exports dlopen; a program that loads plug-ins has loaded libdl.
  */
 #ifndef IBPROF_NCCL_OLD_DLOPEN_H
 #define IBPROF_NCCL_OLD_DLOPEN_H

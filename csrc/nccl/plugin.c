@@ -15,15 +15,16 @@
 #define FIRST_MASK (IBP_NCCL_COLL | IBP_NCCL_P2P | IBP_NCCL_PROXY_OP | IBP_NCCL_PROXY_STEP)
 #define CONTEXTS_MAX 4096
 
-/* The context for NCCL: a pointer, since a context is not NULL. */
+/* NCCL's context: a pointer to this struct, since a context must not be NULL. */
 struct contexts {
     struct ibp_nccl_context *own;
     void *next;
 };
-/* The last one is of all communicators beyond the capacity: their bytes count together, and no other plug-in sees them. */
+/* The last element stands for all communicators beyond the capacity: their bytes count together, and the next plug-in
+ * does not see them. */
 static struct contexts contexts[CONTEXTS_MAX + 1];
 static uint32_t contexts_used;
-/* Another plug-in gets the events too, and handles are pairs. */
+/* The next plug-in also gets the events; handles are pairs. */
 static bool is_chained;
 
 /* -- communicators ------------------------------------------------------------------------------------------------- */
@@ -62,7 +63,8 @@ static int finalize(void *context)
 
 /* -- events -------------------------------------------------------------------------------------------------------- */
 
-/* Return the context of an event of this process; one of another process names a context there. */
+/* Return the context of an event of this process. Return NULL for an event of another process: `context` is then a
+ * pointer of that process. */
 static struct contexts *own_context(void *context)
 {
     const uintptr_t offset = (uintptr_t)context - (uintptr_t)contexts;
@@ -92,7 +94,8 @@ static void note_device(void *step, const struct ibp_nccl_net_plugin *net)
         ibp_nccl_note_device(own_handle(step), ib->qp.device);
 }
 
-/* Give NCCL a handle of an event, and the next plug-in the event. Parents are where the event names them. */
+/* Give NCCL a handle of an event, and give the event to the next plug-in. `parents` point to the event's references to
+ * its parents. */
 static int finish_start(void *context, void **handle, void *event, uint64_t type, void **parent, void **parent_group,
                         void *own)
 {
@@ -106,7 +109,7 @@ static int finish_start(void *context, void **handle, void *event, uint64_t type
     return 0;
 }
 
-/* Bytes of a type, by the name that NCCL gives it: ncclFloat16. */
+/* Return the bytes of an element of a type, by NCCL's name of the type (ncclFloat16). */
 static uint64_t bytes_of_type(const char *type)
 {
     static const struct {
@@ -123,7 +126,7 @@ static uint64_t bytes_of_type(const char *type)
     return 0;
 }
 
-/* The numbers of version 1, which NCCL 2.23 alone has. */
+/* Return the name for a number of version 1, which only NCCL 2.23 uses. */
 static const char *name_of(const char *const *names, size_t count, uint8_t number)
 {
     return number < count ? names[number] : NULL;
@@ -256,7 +259,7 @@ static int record(void *handle, int state, size_t bytes, void *arguments)
     return 0;
 }
 
-/* Arguments are missing where a state has none. */
+/* `arguments` is NULL where a state has none. */
 static int record_1(void *handle, int state, void *arguments)
 {
     const union ibp_nccl_state_arguments *given = arguments;

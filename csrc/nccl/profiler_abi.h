@@ -6,7 +6,7 @@
  * offsets. Members that ibprof does not read are declared too: a chained plug-in reads them.
  *
  * Releases differ in members at the end of events: NCCL 2.32 adds `user_tag`, RCCL adds members to the proxy operation.
- * Here are the members that all releases of a version have; ibprof never copies an event.
+ * This file declares the members that all releases of a version have; ibprof never copies an event.
  */
 #ifndef IBPROF_NCCL_PROFILER_ABI_H
 #define IBPROF_NCCL_PROFILER_ABI_H
@@ -260,7 +260,7 @@ struct ibp_nccl_event_5 {
 
 /* -- states, network events, functions ----------------------------------------------------------------------------- */
 
-/* The data that come with a state. In versions 1 to 3 the bytes are those of the operation so far. */
+/* The data of a state. In versions 1 to 3, the bytes are the operation's bytes so far. */
 union ibp_nccl_state_arguments {
     struct {
         size_t bytes;
@@ -271,7 +271,8 @@ union ibp_nccl_state_arguments {
     } proxy_step;
 };
 
-/* Of `net_plugin.data`, where the upper half of the id's lower 32 bits is IBP_NCCL_NET_IB, and the lower half 1. */
+/* The type of `net_plugin.data` for InfiniBand. The upper half of the id's lower 32 bits is then IBP_NCCL_NET_IB, and
+ * the lower half 1. */
 #define IBP_NCCL_NET_IB 1
 struct ibp_nccl_net_ib_1 {
     uint8_t type;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Where the arguments of a call say what it moves. All of this is constant in a wrapper, so that a call outside of the
- * ledger costs nothing: compilers read such an array while they compile.
+ * The positions of the arguments that determine a call's bytes. They are constants in each wrapper: compilers evaluate
+ * the array, so that a call outside of the ledger costs nothing.
  */
 #ifndef IBPROF_CALLS_DEMANDS_H
 #define IBPROF_CALLS_DEMANDS_H
@@ -19,7 +19,7 @@ struct ibp_demand_places {
     int8_t items, type, root;
 };
 
-/* The places of each operation's arguments. */
+/* The positions of each operation's arguments. */
 static const struct ibp_demand_places ibp_demand_places[IBP_OPERATIONS + 1] = {
 #define IBP_DEMAND_OF(name, nonblocking, shape, items, type, root)                                                     \
     [IBP_OPERATION_##name] = {IBP_DEMAND_##shape, items, type, root},                                                  \
@@ -31,7 +31,7 @@ static const struct ibp_demand_places ibp_demand_places[IBP_OPERATIONS + 1] = {
 #undef IBP_DEMAND_OF_SEND
 };
 
-/* Return whether a function is one for large counts, by its name. */
+/* Return whether a name is the name of a function for large counts. */
 #define IBP_IS_LARGE(function)                                                                                         \
     (sizeof #function > 3 && #function[sizeof #function - 3] == '_' && #function[sizeof #function - 2] == 'c')
 

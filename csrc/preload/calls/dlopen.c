@@ -2,9 +2,10 @@
  * Copyright The ibprof developers
  *
  * Some programs open an MPI library or libibverbs with dlopen and find its functions with dlsym. They get ibprof's
- * functions instead, if those call what was found. ctypes and Julia do so with MPI, NCCL with verbs.
+ * functions instead, if these would call the function that was found. ctypes and Julia find MPI in this way, and NCCL
+ * finds verbs.
  *
- * A new library may get the addresses of one that was closed, whose call sites end then.
+ * A new library may get the addresses of a closed library, so the call sites of the closed library are forgotten.
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"
@@ -46,7 +47,7 @@ static bool is_mpi_call(const char *name)
     return begins(name, "MPI_") || begins(name, "PMPI_") || begins(name, "MPIX_") || begins(name, "PMPIX_");
 }
 
-/* Return whether a name may be one of ibprof's functions. Cheap, because every name looked up is tested. */
+/* Return whether a name may be a name of ibprof's functions. The test is cheap, because every lookup makes it. */
 static bool is_watched(const char *name)
 {
     switch (name[0]) {
@@ -71,8 +72,8 @@ static void *our_function(const char *name)
     return found ? found : ibp_large_call(name);
 }
 
-/* Return ibprof's function in place of what was found, if it calls just that: another tool's function of that name,
- * or another version of it, is left in place. */
+/* Return ibprof's function in place of a function that was found, if ibprof's function would call exactly that one.
+ * Otherwise return the found function: it is another tool's, or another version. */
 static void *prefer_own(const char *name, void *found)
 {
     void *own = found ? our_function(name) : NULL;
@@ -81,10 +82,10 @@ static void *prefer_own(const char *name, void *found)
     return found == (is_mpi_call(name) ? ibp_mpi_next(name) : ibp_verbs_real(name)) ? own : found;
 }
 
-/* Set when a library was opened whose calls RTLD_DEEPBIND binds to MPI directly, past ibprof. */
+/* Set when a library was opened with RTLD_DEEPBIND, which binds its calls to MPI directly, past ibprof. */
 static char opened_deep;
 
-/* Put ibprof's functions into such a library before the program finds the first of its functions. */
+/* Redirect the calls of such a library before the program finds its first function. */
 static void follow_deep_calls(void)
 {
     if (IBP_LIKELY(!__atomic_load_n(&opened_deep, __ATOMIC_RELAXED))) return;
@@ -102,8 +103,8 @@ static void *look_up_version(void *library, const char *name, const char *versio
     return prefer_own(name, real.versioned_lookup(library, name, version));
 }
 
-/* Return whether ibprof answers. With these two handles the answer depends on the caller, so the real function must
- * see the caller; it finds ibprof's functions by itself. */
+/* Return whether ibprof answers. With RTLD_DEFAULT and RTLD_NEXT the answer depends on the caller, so the real function
+ * must see the caller; it finds ibprof's functions without help. */
 static bool is_answered(void *library, const char *name)
 {
     return library != RTLD_DEFAULT && library != RTLD_NEXT && name && is_watched(name);
@@ -123,9 +124,8 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
 
 /* -- tail calls ---------------------------------------------------------------------------------------------------- */
 
-/* Defines a function that calls `choose` with its own arguments and ends in a jump to the function that this
- * returns. The real function then sees the same caller, on which its search depends. Compilers do not guarantee such
- * a jump. */
+/* Define a function that calls `choose` with its own arguments and ends in a jump to the returned function. The real
+ * function then sees the same caller, on which its search depends. Compilers do not guarantee such a jump. */
 #define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \
@@ -174,8 +174,8 @@ static void *open_nothing(const char *path, int flags)
     return NULL;
 }
 
-/* Opening such a library announces look-ups of its functions. All callers of dlsym are redirected, since another
- * library may look them up. */
+/* When such a library is opened, look-ups of its functions follow. All callers of dlsym are redirected, because another
+ * library may make the look-ups. */
 __attribute__((used)) static ibp_open_function *choose_open(const char *path, int flags)
 {
     ibp_open_function *open = ibp_loader_open();

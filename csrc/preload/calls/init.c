@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. Before MPI is initialised nothing is done: the library is also
- * loaded into mpirun, shells and whatever else the user starts.
+ * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. Before MPI is initialised ibprof does nothing, because the
+ * library is also loaded into mpirun, shells and all other programs that the user starts.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"
@@ -14,12 +14,12 @@
 
 #include <string.h>
 
-/* The attribute by which MPI_Finalize says when the program can send no more. */
+/* The attribute that MPI_Finalize deletes after the program's last message. */
 static bool has_last_attribute;
-/* Recording has stopped, and MPI ends. */
+/* Recording has stopped, and MPI is about to end. */
 static bool has_stopped;
 
-/* Stop recording, unless the session that the program began with is open: MPI does not end then. */
+/* Stop recording, unless the program's first session is open: MPI does not end then. */
 static void leave_world(void)
 {
     ibp_lifecycle.has_world = false;
@@ -31,7 +31,7 @@ static void leave_world(void)
             "sessions were open when MPI_Finalize was called: what was sent in them from then on is missing\n");
 }
 
-/* MPICH deletes the attributes when the last session ends, which a program may leave open. */
+/* MPICH deletes the attributes when the last session ends; a program may leave this session open. */
 static bool stops_in_finalize(void)
 {
     return has_last_attribute && __atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) <= 0;
@@ -50,9 +50,9 @@ static int delete_last(ibp_handle comm, int keyval, void *value, void *state)
     return 0;
 }
 
-/* MPI_Finalize begins by deleting the attributes of MPI_COMM_SELF, the one set last first (MPI 4.1, 11.2.4). The
- * callbacks of the program's attributes may still send: HDF5 closes its files there. So the first attribute is ibprof's,
- * and recording stops when it is deleted. */
+/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, in the reverse order of their setting (MPI 4.1, 11.2.4).
+ * The callbacks of the program's attributes may still send: HDF5 closes its files there. Therefore ibprof sets the
+ * first attribute, and recording stops when MPI deletes it. */
 static void set_last_attribute(void)
 {
     struct {
@@ -70,13 +70,13 @@ static void set_last_attribute(void)
     memcpy(&keyval, functions, sizeof keyval);
     if (keyval.create(copy_nothing, delete_last, &key, NULL)) return;
     has_last_attribute = !keyval.set(ibp_mpi.self, key, NULL);
-    keyval.free(&key); /* the attribute keeps it */
+    keyval.free(&key); /* the attribute keeps the key */
 }
 
 static void enter_world(void)
 {
     ibp_lifecycle.has_world = true;
-    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* nothing was sent in a session that is open */
+    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* the open session has sent no messages */
     ibp_lifecycle_start();
     set_last_attribute();
 }
@@ -126,7 +126,7 @@ INIT_THREAD(PMPI_Init_thread)
 FINALIZE(MPI_Finalize)
 FINALIZE(PMPI_Finalize)
 
-/* Further arguments of MPI_Pcontrol are defined by tools; five are passed on. */
+/* MPI lets tools define further arguments of MPI_Pcontrol; five are passed on. */
 #define PCONTROL(exported)                                                                                             \
     IBP_DEFINE(exported, int level, long a1, long a2, long a3, long a4, long a5)                                       \
     {                                                                                                                  \

@@ -68,8 +68,8 @@ void ibp_lifecycle_prepare(void)
     hook_callers();
 }
 
-/* Return whether a limit on memory leaves so little that the program may lack what ibprof uses, and MPI on its
- * behalf. */
+/* Return whether a memory limit is so low that the program may lack the memory that ibprof uses, or that MPI uses for
+ * ibprof. */
 static bool is_memory_scarce(void)
 {
     const uint64_t spare = UINT64_C(32) << 20;
@@ -108,7 +108,7 @@ static void say_invalid_numbers(void)
         ibp_say_once_a_job("IBPROF_INTERVAL", "expected whole milliseconds, so no snapshots are taken");
 }
 
-/* Record calls and their time where bytes cannot be seen. */
+/* Record calls and their times where bytes cannot be seen. */
 static void record_times_alone(void)
 {
     hook_callers(); /* without a source, all redirected calls were restored */
@@ -139,7 +139,7 @@ static bool choose_source(void)
     return false;
 }
 
-/* Open the recording, unless a work request did. Return whether there is one. */
+/* Open the recording, unless a work request opened it. Return whether there is one. */
 static bool open_recording(void)
 {
     if (ibp_process_open()) return true;
@@ -166,7 +166,7 @@ void ibp_lifecycle_start(void)
     say_invalid_numbers();
     ibp_process_describe_rank(ibp_source ? ibp_source->source : IBP_SOURCE_NONE);
     ibp_source_note_gaps();
-    (void)ibp_recording_copy(); /* so that this rank is known if its node is lost */
+    (void)ibp_recording_copy(); /* the copy names this rank even if its node is lost */
     if (!ibp_source) return;
     if (ibp_source->sees_host()) ibp_process_record()->flags |= IBP_PROCESS_SEES_HOST;
     if (!ibp_mpi.is_behind_layer) ibp_process_record()->flags |= IBP_PROCESS_DEMANDS;

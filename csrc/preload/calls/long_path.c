@@ -31,17 +31,17 @@
 
 #include <dlfcn.h>
 
-/* A call that is being made. */
+/* A call in progress. */
 struct call_in_progress {
     const struct ibp_wrapped_call *wrapped;
     void *next;
-    /* Copies, which may be changed. */
+    /* Copies of the arguments, which may be changed. */
     long *arguments;
     const void *caller;
     unsigned operation, form; /* enum ibp_form */
 };
 
-/* One of a call's arguments; 0 where it has none at that place. */
+/* Return an argument of a call; 0 where it has none at this position. */
 static inline long argument(const struct call_in_progress *making, int place)
 {
     return (unsigned)place < making->wrapped->arguments ? making->arguments[place] : 0;
@@ -77,7 +77,7 @@ static int call_next(const struct call_in_progress *making)
 
 /* -- the next function --------------------------------------------------------------------------------------------- */
 
-/* By wrapper: the next function is found. */
+/* By wrapper: whether the next function was found. */
 static char is_found[IBP_OPERATIONS * IBP_FORMS];
 
 static void *find_next(unsigned operation, unsigned form)
@@ -91,8 +91,8 @@ static void *find_next(unsigned operation, unsigned form)
     return ibp_mpi_next(name);
 }
 
-/* Find the next function of a wrapper, and set its pointer to it; NULL when there is none. Until something is chosen,
- * the wrapper calls it too. */
+/* Find the next function of a wrapper, and set its pointer to it; return NULL when there is none. Until a function is
+ * chosen, the wrapper also calls this one. */
 static __attribute__((noinline)) void *set_next(unsigned wrapper, void **next)
 {
     void *before = __atomic_load_n(&next[0], __ATOMIC_RELAXED);
@@ -114,7 +114,7 @@ static inline void *next_function(unsigned wrapper, void **next)
 
 /* -- what calls ask for -------------------------------------------------------------------------------------------- */
 
-/* Return the handle at an address; 0 where a program passes none, which MPI reports. */
+/* Return the handle at an address; 0 for a null address, which MPI reports. */
 static ibp_handle handle_at(long address)
 {
     if (!address) return 0;
@@ -144,7 +144,7 @@ static inline struct ibp_call *call_of(const struct call_in_progress *making)
                                            : ibp_call_find(making->operation, making->caller);
 }
 
-/* Describe what a call asks for; a send only where wrappers label it. */
+/* Describe the bytes that a call asks for; a send is described only where wrappers label it. */
 static inline struct ibp_demanding describe(const struct call_in_progress *making, struct ibp_call *call)
 {
     const struct ibp_demand_places *places = &ibp_demand_places[making->operation];
@@ -160,7 +160,7 @@ static inline struct ibp_demanding describe(const struct call_in_progress *makin
     return demanding;
 }
 
-/* Remember a persistent request, and what each of its starts asks for. */
+/* Remember a persistent request, and the bytes that each start asks for. */
 static void keep_request(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const bool is_demand = call->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer;
@@ -171,8 +171,8 @@ static void keep_request(const struct call_in_progress *making, const struct ibp
         is_demand ? ibp_ledger_describe(call) : (struct ibp_demanded){0}, is_demand);
 }
 
-/* Return whether a nonblocking call asks to move no items. MPI_Gather and MPI_Scatter have two counts, of which a root
- * may pass only one. */
+/* Return whether a nonblocking call has no items. MPI_Gather and MPI_Scatter have two counts; a root may pass only
+ * one. */
 static bool moves_nothing(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const bool is_leaf = call->shape == IBP_DEMAND_LEAF;
@@ -183,11 +183,11 @@ static bool moves_nothing(const struct call_in_progress *making, const struct ib
     return call->is_large ? !counts : !(int)counts;
 }
 
-/* No peer: nothing is compared with what a call sends. */
+/* No peer: the call's messages are not compared with the source. */
 #define NOT_COMPARED (-1)
 
-/* Compare a send with what the source sees. The count of items is an int, except in calls for large counts, which
- * are not compared. */
+/* Compare a send with the source's view of it. The count of items is an int. Calls for large counts are not
+ * compared. */
 static void expect(const struct call_in_progress *making)
 {
     const bool is_large = making->form == IBP_FORM_LARGE;
@@ -198,7 +198,7 @@ static void expect(const struct call_in_progress *making)
 
 /* -- calls that are entered ---------------------------------------------------------------------------------------- */
 
-/* Do what comes before a call that is more than entered. */
+/* Do the work before a call that needs more than entering. */
 static __attribute__((noinline)) void prepare(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const unsigned needs = making->wrapped->needs;
@@ -208,7 +208,7 @@ static __attribute__((noinline)) void prepare(const struct call_in_progress *mak
     if (needs & IBP_FREES) forget(making->arguments[0]);
 }
 
-/* Do what comes after it, once it is left. */
+/* Do the work after such a call. */
 static __attribute__((noinline)) void complete(int result, const struct call_in_progress *making,
                                                const struct ibp_demanding *call)
 {
@@ -222,7 +222,7 @@ static __attribute__((noinline)) void complete(int result, const struct call_in_
     if (making->wrapped->kind == IBP_CALL_PERSISTENT) keep_request(making, call);
 }
 
-/* Return whether a call itself asks for bytes: a persistent one does when it is started. */
+/* Return whether a call itself asks for bytes. A persistent call asks for them when it is started. */
 static bool is_in_ledger(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     return call->shape != IBP_DEMAND_NONE && making->wrapped->kind != IBP_CALL_PERSISTENT &&
@@ -249,8 +249,8 @@ static struct ibp_called called_as(const struct call_in_progress *making, struct
     };
 }
 
-/* Make a call that is the outermost one. What it asks for is entered in the ledger before it is made, if that is known,
- * and else when it has succeeded. */
+/* Make a call that is the outermost one. Its bytes are entered in the ledger before the call, if they are known, and
+ * otherwise after it has succeeded. */
 static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
 {
     struct ibp_call *const of_operation = call_of(making);
@@ -291,8 +291,8 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
-/* Let calls like this one, which was not sampled and is not timed, be made without a search: those that post no message, and
- * those of the same message as the one before. Several threads may be in MPI. */
+/* Let later calls like this one, which was neither sampled nor timed, run without a search: calls that post no message,
+ * and calls with the message of the previous one. Several threads may be in MPI. */
 static void let_repeat(const struct call_in_progress *making, struct ibp_call *call,
                        const struct ibp_sampled_message *message, uint64_t generation)
 {
@@ -330,7 +330,7 @@ static void note_ready(const struct call_in_progress *making)
         ibp_partitions_ready((uintptr_t)IBP_HANDLE(last_argument(making)));
 }
 
-/* Make a call that is not entered, and set it as the present one. */
+/* Make a call that is not entered, and set it as the current call. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);
@@ -382,7 +382,7 @@ int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const voi
 
 /* -- choosing ------------------------------------------------------------------------------------------------------ */
 
-/* Return whether another tool wraps a call too: its wrapper calls ibprof's of the other name. */
+/* Return whether another tool also wraps a call: the tool's wrapper calls ibprof's wrapper of the other name. */
 static bool is_wrapped_by_tool(unsigned operation)
 {
     void *next = find_next(operation, IBP_FORM_MPI);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The long path of wrappers of MPI calls. It serves the calls that the short one cannot: several threads are in MPI,
- * times are recorded, a call takes an internal tag, or it is the first one of its kind. All wrappers share it, and pass
- * their arguments as an array. Repeated in four hundred wrappers it would be most of the library.
+ * The long path of wrappers of MPI calls. It serves the calls that cannot take the short path: several threads are in
+ * MPI, times are recorded, a call takes an internal tag, or it is the first call of its kind. All wrappers share the
+ * long path and pass their arguments as an array. A copy in each of four hundred wrappers would be most of the library.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H
@@ -26,23 +26,24 @@ enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_
  * Return what the function returns; IBP_MISSING_CALL where there is none. */
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller);
 
-/* Functions for a wrapper of a call that sends or is only timed: the next function, or one that acts before it. */
+/* Functions that a wrapper of a sending or timed call may call: the next function, or a function that runs before
+ * it. */
 struct ibp_choices {
-    /* While times are recorded: of most calls; of calls that another tool wraps too, so that what it calls is known to
-     * be part of them. */
+    /* While times are recorded: `timed` for most calls; `whole` for calls that another tool also wraps, so that the
+     * tool's inner calls are recognised as parts of them. */
     void *timed, *whole;
-    /* Where sends are labelled. NULL of other calls. */
+    /* Where sends are labelled; NULL for other calls. */
     void *label;
-    /* Of a call whose source sees its mode, and not its site. NULL of other calls. */
+    /* For a call whose send mode the source sees, but not its site; NULL for other calls. */
     void *site;
-    /* The same while several threads are in MPI. */
+    /* The same for several threads in MPI. */
     void *among_threads;
 };
 
-/* Set what a wrapper calls by what is recorded now. */
+/* Set the function that a wrapper calls, according to what is recorded now. */
 void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices);
 
-/* The same of all wrappers (trampolines.c). */
+/* The same for all wrappers (trampolines.c). */
 void ibp_wrappers_choose(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI may record at the same time: NCCL has kinds of
- * its own records, so nothing has to be locked against it.
+ * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI may record at the same time. NCCL's records
+ * have separate kinds, so no lock is needed between them.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"
@@ -36,7 +36,7 @@ static bool open_recording(const char *library)
     is_rank_known = ibp_job_rank(&rank, &ranks) && ranks;
     ibp_text_copy(library_name, sizeof library_name, library);
     ibp_process_describe_without_mpi(rank, ranks, IBP_SOURCE_NCCL, library);
-    (void)ibp_recording_copy(); /* so that this process is known if its node is lost */
+    (void)ibp_recording_copy(); /* the copy shows this process even if its node is lost */
     return true;
 }
 

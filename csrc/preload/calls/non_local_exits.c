@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The word of a jmp_buf that holds the stack pointer, in glibc and in musl. glibc stores it XORed with a secret and
- * rotated. */
+/* The word of a jmp_buf with the stack pointer, in glibc and in musl. glibc stores the stack pointer XORed with a
+ * secret and rotated. */
 #if defined(__x86_64__)
 enum { PLACE = 6, ROTATED = 17 };
 #elif defined(__aarch64__)
@@ -44,18 +44,18 @@ static __attribute__((noinline)) void find_secret(unsigned by)
     secret = stack_end_in(here) ^ ibp_stack_end;
 }
 
-/* Return whether the C library stores the stack pointer in this way. */
+/* Return whether the C library stores the stack pointer in this form. */
 static __attribute__((noinline)) bool is_secret_right(void)
 {
-    volatile char room[512] = ""; /* moves the stack's end */
+    volatile char room[512] = ""; /* moves the top of the stack */
     jmp_buf here;
 
     return !setjmp(here) && stack_end_in(here) == ibp_stack_end && !room[0];
 }
 
-/* Return whether a jump leaves a frame. A jump between frames that a call itself called, such as a reduction's, does not
- * leave the call. A signal handler's stack may lie above: it is left for somewhere below, to the call's frame or above
- * that. */
+/* Return whether a jump leaves a frame. A jump between frames inside a call, such as frames of a reduction, does not
+ * leave the call. A signal handler's stack may lie above: a jump leaves it for a lower address, at the call's frame or
+ * above the frame. */
 static bool leaves(uintptr_t frame, uintptr_t from, uintptr_t to)
 {
     return to > frame && (from < frame || to < from);

@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 
-/* Enter the start of a collective on a communicator, or of another request: then the communicator is 0. */
+/* Enter the start of a collective on a communicator, or the start of another request with 0 as the communicator. */
 static void enter_start(struct ibp_call *call, ibp_handle communicator)
 {
     const bool takes_tag = communicator && ibp_source->starts_take_tags && ibp_source->starts_take_tags();
@@ -47,8 +47,8 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
     return unknown;
 }
 
-/* Start a request that is partitioned, or whose messages do not show its operation: the call that sends them identifies
- * it. */
+/* Start a request that is partitioned, or whose messages do not show its operation. The current call then identifies
+ * the messages. */
 static int start_alone(ibp_start_function *start_all, void **request)
 {
     void *before = ibp_mpi_request(request, 0);
@@ -87,7 +87,7 @@ static inline bool is_to_be_seen(void)
     return IBP_LIKELY(ibp_get_here()->is_outside) || (ibp_is_active() && !ibp_is_within_call());
 }
 
-/* Count a start that needs nothing else. Return false for all others. */
+/* Count a start that needs no other work. Return false for all other starts. */
 static inline bool is_short_start(struct ibp_call *call, void **requests, int count)
 {
     if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) || IBP_UNLIKELY(!call->time_at_random) ||
@@ -97,7 +97,8 @@ static inline bool is_short_start(struct ibp_call *call, void **requests, int co
     return ibp_time_at_random(call);
 }
 
-/* The next function of a wrapper's name; until the first call, one that finds it. Mostly the wrapper is a jump to it. */
+/* The next function of a wrapper's name; before the first call, a function that finds it. The wrapper usually jumps to
+ * it. */
 #define START_WRAPPER(exported, of_operation, parameters, arguments, start_all, count, requests)                       \
     static int find_##exported parameters;                                                                             \
     static int(*next_##exported) parameters = find_##exported;                                                         \
@@ -188,8 +189,9 @@ CANCEL(PMPI_Cancel)
 REQUEST_FREE(MPI_Request_free)
 REQUEST_FREE(PMPI_Request_free)
 
-/* The bytes of all partitions are counted when the send starts: the order and form of the parts cannot be seen. The
- * request of a receive receives nothing, but Open MPI posts another one for what the sender says about the parts. */
+/* The bytes of all partitions are counted when the send starts, because the order and form of the parts are not
+ * visible. The request of a receive receives nothing itself: Open MPI posts another request for the sender's
+ * description of the parts. */
 #define PARTITIONED_INIT(exported, of_operation, buffer_type, is_send)                                                 \
     IBP_DEFINE(exported, buffer_type buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,    \
                ibp_handle communicator, ibp_handle info, void **request)                                               \

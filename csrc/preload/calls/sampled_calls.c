@@ -18,7 +18,7 @@
 
 /* -- collectives --------------------------------------------------------------------------------------------------- */
 
-/* Return whether all members of a communicator make a call in the same order. */
+/* Return whether all members of a communicator call an operation in the same order. */
 static bool is_collective(unsigned operation)
 {
     switch (ibp_wrapped_calls[operation].kind) {
@@ -34,13 +34,13 @@ static bool is_collective(unsigned operation)
     }
 }
 
-/* Return the communicator of a collective call, or its window. */
+/* Return the communicator or window of a collective call. */
 static ibp_handle called_on(const struct ibp_called *called)
 {
     return called->operation == IBP_OPERATION_Win_fence ? IBP_HANDLE(called->arguments[1]) : called->communicator;
 }
 
-/* Return the place of the argument that points to the communicator which a call makes; -1 where it makes none. */
+/* Return the position of the argument that points to the new communicator of a call; -1 where the call creates none. */
 static int place_of_made(unsigned operation, unsigned count)
 {
     switch (operation) {
@@ -63,7 +63,7 @@ static bool is_rooted(const struct ibp_demanding *call)
     return call->shape == IBP_DEMAND_TREE || call->shape == IBP_DEMAND_LEAF;
 }
 
-/* Return a class of sizes, where all members pass the same size: powers of 16. */
+/* Return a class of sizes in powers of 16, where all members pass the same size. */
 static uint64_t size_class(const struct ibp_demanding *call)
 {
     const int64_t items = call->is_large ? call->items : (int)call->items;
@@ -73,7 +73,7 @@ static uint64_t size_class(const struct ibp_demanding *call)
     return 2 + ibp_size_bin(ibp_mpi_bytes((uint64_t)items, IBP_HANDLE(call->type))) / 4;
 }
 
-/* Return whether a collective is over when its call returns: its time is known then. */
+/* Return whether a collective is complete when its call returns: its time is then known. */
 static bool is_blocking(unsigned operation)
 {
     const unsigned kind = ibp_wrapped_calls[operation].kind;
@@ -87,7 +87,7 @@ static bool is_wanted(unsigned operation)
     return ibp_counting && ibp_operation_wanted[operation];
 }
 
-/* Choose whether an instance is sampled, and note when it starts. */
+/* Choose whether an instance is sampled, and note its start. */
 static bool choose_collective(struct ibp_instance_known *known, unsigned operation, uint64_t class)
 {
     const uint64_t hash = ibp_sample_hash(ibp_sample_hash(operation, class), ibp_size_bin(known->size_or_peer));
@@ -98,7 +98,7 @@ static bool choose_collective(struct ibp_instance_known *known, unsigned operati
     return known->keeps >= ibp_sample_level(IBP_INSTANCE_COLLECTIVE, known->stratum);
 }
 
-/* Number a call; with the lock held. */
+/* Number a call. The lock must be held. */
 static void number_collective(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t class)
 {
     struct ibp_instance_known *const known = &sampled->known;
@@ -110,7 +110,7 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
         return;
     }
     known->name = on->name;
-    /* Other members of the communicator do not take part in a call on a group of its members. */
+    /* A call on a group of members does not involve the other members of the communicator. */
     known->number = called->operation == IBP_OPERATION_Comm_create_group ? on->calls : on->calls++;
     known->size_or_peer = on->size;
     known->member = on->member;
@@ -130,13 +130,13 @@ static bool is_of_neighbours(unsigned operation)
            (operation >= IBP_OPERATION_Neighbor_allgather_init && operation <= IBP_OPERATION_Neighbor_alltoallw_init);
 }
 
-/* Return the name of a persistent collective: of its starts, which are a stream of their own. */
+/* Return the name of a persistent collective: its starts are a separate stream. */
 static uint64_t name_of_persistent(const struct ibp_instance_known *known)
 {
     return ibp_sample_hash(known->name, known->number + 1);
 }
 
-/* Record from whom neighbourhood collectives of a name receive; this process is last. */
+/* Record the sources of neighbourhood collectives of a name; this process is the last one. */
 static void note_sources(const struct ibp_called *called, uint64_t name)
 {
     const ibp_handle communicator = called->communicator;
@@ -212,7 +212,7 @@ static ibp_handle read_handle(long address)
     return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
 }
 
-/* Keep the sample of a collective that was completed by a call; with the lock held. */
+/* Keep the sample of a collective that a call completed. The lock must be held. */
 static void keep_collective(const struct ibp_instance_known *known, uint32_t end_origin, uint64_t enter_ns,
                             uint64_t exit_ns, uint64_t score_ns)
 {
@@ -224,8 +224,8 @@ static void keep_collective(const struct ibp_instance_known *known, uint32_t end
     fill(sample, known, end_origin, enter_ns, exit_ns);
 }
 
-/* Return how long a blocking collective took, or how long after the one before it began, if that is more: who is kept in
- * the one before comes late to the next one. */
+/* Return the duration of a blocking collective, or the time since the previous one began, whichever is longer: a
+ * process that the previous collective delays is late for the next one. */
 static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now_ns)
 {
     static uint64_t last_start_ns;
@@ -236,7 +236,8 @@ static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now
     return late_ns > (int64_t)took_ns ? (uint64_t)late_ns : took_ns;
 }
 
-/* Keep the sample of a blocking collective: the hash chooses it, or it is one of the longest; with the lock held. */
+/* Keep the sample of a blocking collective, if the hash chooses it or it is one of the longest. The lock must be
+ * held. */
 static void keep_blocking(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t now_ns,
                           uint64_t score_ns)
 {
@@ -252,7 +253,7 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
 
-/* Name the communicator that a call made. */
+/* Name the communicator that a call created. */
 static void name_made(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {
     const int place = place_of_made(called->operation, called->count);
@@ -269,13 +270,13 @@ static void name_made(const struct ibp_sampled_collective *sampled, const struct
     ibp_name_made(read_handle(called->arguments[place]), &making);
 }
 
-/* Return the request that a call made: its last argument; 0 where that is complete. */
+/* Return the request that a call created, its last argument; 0 where the request is complete. */
 static uintptr_t made_request(const struct ibp_called *called)
 {
     return ibp_own_request((uintptr_t)read_handle(called->arguments[called->count - 1]));
 }
 
-/* Remember a request. Return its entry; NULL where there is no space, or it is complete. */
+/* Remember a request. Return its entry; NULL where there is no space or the request is complete. */
 static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_role role, unsigned operation,
                                              const struct ibp_instance_known *known)
 {
@@ -288,7 +289,7 @@ static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_ro
     return entry;
 }
 
-/* Remember the request of a collective that goes on. */
+/* Remember the request of a collective in progress. */
 static void open_collective(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t now_ns)
 {
     const uintptr_t request = made_request(called);
@@ -303,7 +304,8 @@ static void open_collective(struct ibp_sampled_collective *sampled, const struct
         ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, IBP_UNSAMPLED_FULL);
 }
 
-/* Remember a persistent collective. Its starts are a stream of their own: members may start them in any order. */
+/* Remember a persistent collective. Its starts are a separate stream, because members may start persistent collectives
+ * in any order. */
 static void open_persistent(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {
     struct ibp_instance_known known = sampled->known;
@@ -344,13 +346,13 @@ void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp
 
 /* -- completions --------------------------------------------------------------------------------------------------- */
 
-/* The places of the arguments of a call that completes requests, -1 where it has none of these: how many requests, the
- * requests, how many of them were completed, which ones, whether any, statuses. */
+/* The positions of the arguments of a completing call, -1 for a missing one: number of requests, requests, number of
+ * completed requests, their indices, flag, statuses. */
 struct places {
     int8_t count, requests, completed, indices, flag, statuses;
 };
 
-/* When and where requests were completed. */
+/* The time and the call at which requests were completed. */
 struct completed {
     uint32_t origin;
     uint64_t enter_ns, exit_ns;
@@ -384,7 +386,7 @@ static const struct places *places_of(unsigned operation)
     }
 }
 
-/* Give a call statuses of ibprof's own, unless the program passes some. Return false where there is no memory. */
+/* Pass statuses of ibprof to a call, unless the program passes some. Return false without memory. */
 static bool need_statuses(struct ibp_sampled_completion *completion, const struct places *places, int count,
                           long *arguments)
 {
@@ -431,7 +433,7 @@ void ibp_completion_begin(struct ibp_sampled_completion *completion, unsigned op
     if (completion->found) completion->enter_ns = ibp_clock_monotonic_ns();
 }
 
-/* Return which of a call's statuses is that of the request of an index; -1 where the call did not complete it. */
+/* Return the index of a request's status among the call's statuses; -1 where the call did not complete the request. */
 static int status_of(const struct places *places, const long *arguments, uint32_t index)
 {
     const int *const indices = places->indices < 0 ? NULL : (const int *)arguments[places->indices];
@@ -444,7 +446,7 @@ static int status_of(const struct places *places, const long *arguments, uint32_
     return -1;
 }
 
-/* Keep the sample of a request that is complete, and forget the request unless it can be started again. The lock must be
+/* Keep the sample of a completed request, and forget the request unless it can be started again. The lock must be
  * held. */
 static void complete(struct ibp_open_request *entry, const struct completed *completed)
 {
@@ -462,7 +464,8 @@ static void complete(struct ibp_open_request *entry, const struct completed *com
         ibp_open_request_remove(entry);
 }
 
-/* Complete a receive that waits for its number; it may have got that meanwhile. One that was cancelled took no message. */
+/* Complete a receive that waits for its number, if it has not got the number meanwhile. A cancelled receive took no
+ * message. */
 static void complete_waiting(unsigned order, const void *statuses, int status, const struct completed *completed)
 {
     int source, tag;
@@ -547,7 +550,7 @@ void ibp_sampled_request_cancelled(uintptr_t request)
 
 /* -- starts -------------------------------------------------------------------------------------------------------- */
 
-/* Number the start of a persistent collective; with the lock held. */
+/* Number the start of a persistent collective. The lock must be held. */
 static void start_collective(struct ibp_open_request *entry, struct ibp_call *call)
 {
     ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);

@@ -16,22 +16,22 @@
 
 enum { WINDOWS = 16, PEERS_MAX = 64, TAG_OF_POSTS = 0, TAG_OF_COMPLETIONS = 1 };
 
-/* The processes of an epoch that goes on, by their ranks in the window. */
+/* The processes of an epoch in progress, by their ranks in the window. */
 struct epoch {
     int count;
     int peer[PEERS_MAX];
 };
 
 static struct window {
-    /* 0 in a free place. */
+    /* 0 in a free entry. */
     ibp_handle handle;
     struct epoch access, exposure;
 } windows[WINDOWS];
 
-/* An epoch found no space: the numbers of later ones are unknown. */
+/* An epoch found no space, so the numbers of later epochs are unknown. */
 static bool is_lost;
 
-/* Return the entry of a window, made if needed; NULL where there is no space. */
+/* Return the entry of a window, created if needed; NULL where there is no space. */
 static struct window *find(ibp_handle handle)
 {
     struct window *free_place = NULL;
@@ -50,7 +50,7 @@ void ibp_epochs_forget(ibp_handle window)
         if (windows[i].handle == window) windows[i].handle = 0;
 }
 
-/* Read the ranks in a window that the members of a group have. Without the lock. Return false where they are unknown. */
+/* Read the ranks of a group's members in a window. The lock must be free. Return false where the ranks are unknown. */
 static bool read_group(ibp_handle group, ibp_handle window, struct epoch *into)
 {
     ibp_handle all = 0;
@@ -65,7 +65,7 @@ static bool read_group(ibp_handle group, ibp_handle window, struct epoch *into)
     return is_read;
 }
 
-/* Number the posts or completions of the processes of an epoch, and keep samples of a call. */
+/* Number the posts or completions of an epoch's processes, and keep samples of a call. */
 static void keep(ibp_handle window, const struct epoch *epoch, int tag, enum ibp_side side, bool is_last,
                  struct ibp_instance_known *known, uint64_t exit_ns)
 {

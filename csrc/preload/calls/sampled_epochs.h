@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samples of the calls that begin and end epochs on the processes of a group: MPI_Win_post, start, complete and wait. Both
- * processes number the epochs of a pair alike. A post permits an access epoch; a completion ends the wait for it.
+ * Samples of the calls that begin and end epochs on the processes of a group: MPI_Win_post, start, complete and wait.
+ * Both processes of a pair give their epochs the same numbers. A post permits an access epoch; a completion ends the
+ * wait for it.
  */
 #ifndef IBPROF_CALLS_SAMPLED_EPOCHS_H
 #define IBPROF_CALLS_SAMPLED_EPOCHS_H
@@ -12,7 +13,8 @@
 
 #include <stdint.h>
 
-/* Return when such a call is entered; 0 of other calls, and without samples. Note its end, if it succeeded. */
+/* Return when an epoch call is entered; 0 for other calls, and without samples. Note the end of the call, if it
+ * succeeded. */
 uint64_t ibp_epoch_begin(unsigned operation);
 void ibp_epoch_end(uint64_t enter_ns, const struct ibp_called *called);
 

@@ -15,13 +15,13 @@
 #include "recording/operations.h"
 #include "recording/process_state.h"
 
-/* Places of a call's arguments; -1 where it has none of these. */
+/* Positions of a call's arguments; -1 for a missing one. */
 struct ibp_message_places {
     int8_t count, type, to, to_tag, from, from_tag, communicator, status, request;
     bool is_persistent;
 };
 
-/* MPI_Mprobe and MPI_Improbe take a message, which another call receives: that waits for nobody. MPI_Probe takes none. */
+/* MPI_Mprobe and MPI_Improbe take a message; a later call receives it without waiting. MPI_Probe takes no message. */
 static const struct ibp_message_places send = {1, 2, 3, 4, -1, -1, 5, -1, -1, false},
                                        start_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, false},
                                        make_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, true},
@@ -73,7 +73,8 @@ static int any_tag(void)
     return ibp_mpi.abi == IBP_ABI_STANDARD ? -2 : -1;
 }
 
-/* Return the arguments of a receive; its numbers are IBP_ANY for a wildcard, and less for MPI_PROC_NULL. */
+/* Return the arguments of a receive. Source and tag are IBP_ANY for a wildcard; the source is lower for
+ * MPI_PROC_NULL. */
 static struct ibp_posted_receive receive_of(const struct ibp_message_places *places, const long *arguments)
 {
     const int source = (int)arguments[places->from], tag = (int)arguments[places->from_tag];
@@ -150,7 +151,7 @@ static void number_send(struct ibp_sampled_message *sampled, unsigned operation,
     if (sampled->is_send_sampled) ibp_message_set_number(&sampled->sent, &numbered, tag);
 }
 
-/* Number a receive, or have it wait for its number. */
+/* Number a receive, or let it wait for its number. */
 static void number_receive(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments)
 {
     const struct ibp_posted_receive posted = receive_of(sampled->places, arguments);
@@ -175,7 +176,7 @@ static bool is_probe(const struct ibp_message_places *places)
     return places == &look || places == &probe || places == &poll;
 }
 
-/* Give a call a status of ibprof's own, unless the program passes one. */
+/* Pass a status of ibprof to a call, unless the program passes one. */
 static void need_status(struct ibp_sampled_message *sampled, long *arguments)
 {
     const int place = sampled->places->status;
@@ -245,7 +246,7 @@ static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_ro
     return entry;
 }
 
-/* Remember the request of a send that goes on, unless that is complete. */
+/* Remember the request of a send in progress, unless the request is complete. */
 static void end_nonblocking_send(struct ibp_sampled_message *sampled, unsigned operation, uintptr_t request,
                                  uint64_t now_ns)
 {
@@ -280,7 +281,7 @@ static void end_nonblocking_receive(struct ibp_sampled_message *sampled, unsigne
     }
 }
 
-/* Remember what a persistent request sends or receives. */
+/* Remember the envelope that a persistent request sends or receives. */
 static void keep_init(unsigned operation, bool is_send, struct ibp_posted_receive posted, uintptr_t request,
                       uint64_t bytes)
 {
@@ -328,7 +329,7 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
     ibp_lock();
     is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);
     keep_init(operation, is_send, apart, request, bytes);
-    /* Requests are matched in the order in which they are made, and may be started in another order. */
+    /* MPI matches requests in the order of their creation; programs may start them in another order. */
     if (!is_alone)
         ibp_envelope_stop(apart.communicator, apart.source, apart.tag, is_send ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
     ibp_unlock();
@@ -344,7 +345,8 @@ void ibp_partitions_ready(uintptr_t request)
     ibp_unlock();
 }
 
-/* Number the message that a probe found, if any. If the probe took it, its receive ends here: the sender has begun. */
+/* Number the message that a probe found, if any. If the probe took the message, its receive ends here, because the
+ * sender has begun. */
 static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments, uint64_t now_ns)
 {
     const struct ibp_message_places *const places = sampled->places;
@@ -389,7 +391,7 @@ static void end_messages(struct ibp_sampled_message *sampled, unsigned operation
     const struct ibp_message_places *const places = sampled->places;
     const uintptr_t request = places->request < 0 ? 0 : request_of(places, arguments);
 
-    /* One request for both completes with the receive. */
+    /* The single request of a combined send and receive completes with the receive. */
     if (sampled->is_send_sampled && places->request >= 0 && places->from < 0)
         end_nonblocking_send(sampled, operation, request, now_ns);
     else if (sampled->is_send_sampled)

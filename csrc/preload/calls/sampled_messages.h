@@ -14,34 +14,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes of a status, in any ABI. */
+/* Maximum bytes of a status, in any ABI. */
 #define IBP_STATUS_BYTES 32
 
 struct ibp_message_places;
 
 /* A call that posts a send, a receive, or both. */
 struct ibp_sampled_message {
-    /* NULL of other calls, and of those that are not numbered. */
+    /* NULL for other calls, and for calls that are not numbered. */
     const struct ibp_message_places *places;
     struct ibp_instance_known sent, received;
     bool is_send_sampled, is_receive_sampled;
-    /* Of one that is not sampled and has a number; NULL of others. */
+    /* The envelope of a message that is numbered and not sampled; otherwise NULL. */
     struct ibp_envelope *envelope;
-    /* Of a receive that waits for its number: that in the list; else 0. */
+    /* Number in the list of a receive that waits for its number; otherwise 0. */
     unsigned order;
-    /* When the call was entered; 0 unless it is needed. */
+    /* When the call was entered; 0 where the time is not needed. */
     uint64_t enter_ns;
-    /* In place of MPI_STATUS_IGNORE. */
+    /* Replaces MPI_STATUS_IGNORE. */
     long status[IBP_STATUS_BYTES / sizeof(long)];
 };
 
-/* Number the messages of a call before it is made, and note its end. The arguments may be changed: a receive with
- * wildcards needs a status. */
+/* Number the messages of a call before the call, and note the end of the call. The arguments may be changed: a receive
+ * with wildcards needs a status. */
 void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, struct ibp_call *call, long *arguments);
 void ibp_message_end(struct ibp_sampled_message *sampled, unsigned operation, bool is_large, const long *arguments,
                      int result);
 
-/* Remember a partitioned request that MPI_Psend_init or MPI_Precv_init made. Note that partitions of it are ready: the send
+/* Remember a partitioned request of MPI_Psend_init or MPI_Precv_init. Note that partitions of it are ready: the send
  * starts with the last ones. */
 void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *posted, uintptr_t request,
                           uint64_t bytes);
@@ -53,13 +53,13 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call);
 /* Return whether a status argument is MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE. */
 bool ibp_status_is_ignored(long status);
 
-/* Read the source and the tag of one of an array of statuses. */
+/* Read the source and the tag of a status in an array. */
 void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag);
 
-/* Return whether the status of an index is that of a cancelled message. */
+/* Return whether the status of an index belongs to a cancelled message. */
 bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
 
-/* Return the handle of a request; 0 of those that MPICH and Open MPI share between calls that are complete at once. */
+/* Return the handle of a request; 0 for requests that MPICH and Open MPI share between calls that complete at once. */
 uintptr_t ibp_own_request(uintptr_t request);
 
 /* Return the index of the record of a call's origin. The lock must be held. */

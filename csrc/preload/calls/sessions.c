@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of the calls by which programs of MPI-4 begin and end MPI without MPI_Init. If a program began with a
- * session, recording ends with its last one.
+ * Wrappers of the calls by which MPI-4 programs begin and end MPI without MPI_Init. If a program began with a session,
+ * recording ends with its last session.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"
@@ -25,16 +25,17 @@ static void begin(const void *session)
 {
     if (__atomic_fetch_add(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED)) return;
     if (ibp_lifecycle_is_started()) {
-        ibp_lifecycle_start(); /* notes what is missing when recording has ended */
+        ibp_lifecycle_start(); /* notes missing calls if recording has ended */
         return;
     }
     if (ibp_mpi.abi == IBP_ABI_NONE)
-        ibp_mpi.session = 1; /* not a handle, which may be of any size */
+        ibp_mpi.session = 1; /* not the real handle, which may be of any size */
     else
         ibp_mpi.session = read_handle(session);
 }
 
-/* Ask about a group, since the communicator that is made from it may be MPI_COMM_NULL, which MPI_Comm_size rejects. */
+/* Return whether a group has several processes. The group is asked because its communicator may be MPI_COMM_NULL, which
+ * MPI_Comm_size rejects. */
 static bool has_several_processes(ibp_handle group)
 {
     static int (*size_of)(ibp_handle, int *);
@@ -44,22 +45,21 @@ static bool has_several_processes(ibp_handle group)
     return size_of(group, &size) || size > 1;
 }
 
-/* Begin recording at the first communicator, which may never be made: then the program begins by MPI_Init, if at
- * all. */
+/* Begin recording at the first communicator. If the program never creates one, it begins by MPI_Init, or not at all. */
 static void begin_recording(void)
 {
     if (ibp_mpi.session && !ibp_lifecycle_is_started()) ibp_lifecycle_start();
 }
 
-/* The same for MPICH, which opens the network for the first communicator of several processes: until then there is
- * nothing to attach to, and nothing to see. */
+/* Begin recording with MPICH, which opens the network for the first communicator of several processes. Before that,
+ * there is nothing to attach to. */
 static void begin_recording_with(ibp_handle group, bool is_between_groups)
 {
     if (!ibp_mpi.session || ibp_lifecycle_is_started()) return;
     if (ibp_mpi.abi == IBP_ABI_NONE || is_between_groups || has_several_processes(group)) begin_recording();
 }
 
-/* Close a session. Return whether MPI ends: a program that called MPI_Init meanwhile goes on. */
+/* Close a session. Return whether MPI ends: it does not end if the program has called MPI_Init meanwhile. */
 static bool end(void)
 {
     if (__atomic_sub_fetch(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED) || !ibp_mpi.session) return false;
@@ -91,7 +91,7 @@ static bool end(void)
 SESSION_INIT(MPI_Session_init)
 SESSION_INIT(PMPI_Session_init)
 
-/* Name a communicator that was made of a group. */
+/* Name a communicator that was created from a group. */
 static void name_made(unsigned operation, const char *tag, const void *made)
 {
     const struct ibp_making making = {.operation = operation, .tag = ibp_text_hash(IBP_HASH_START, tag ? tag : "")};
@@ -99,7 +99,7 @@ static void name_made(unsigned operation, const char *tag, const void *made)
     if (ibp_sampling) ibp_name_made(read_handle(made), &making);
 }
 
-/* Calls that make the first communicator of a program without MPI_COMM_WORLD. */
+/* Define calls that create the first communicator of a program without MPI_COMM_WORLD. */
 #define CREATE(exported, name, parameters, arguments, is_between_groups)                                               \
     IBP_DEFINE(exported, UNPACK parameters)                                                                            \
     {                                                                                                                  \

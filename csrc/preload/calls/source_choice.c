@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* The sources of an MPI, the likelier one first. Components of Open MPI may use UCX or libfabric too, below the
- * layer where its messages are seen. */
+/* The sources of an MPI, the most likely first. Components of Open MPI may also use UCX or libfabric, below the layer
+ * where its messages are seen. */
 static const struct ibp_source_operations *const sources_of_openmpi[] = {&ibp_source_openmpi, NULL};
 static const struct ibp_source_operations *const sources_behind_layer[] = {&ibp_source_openmpi_behind_layer, NULL};
 static const struct ibp_source_operations *const sources_of_mpich[] = {&ibp_source_ucx, &ibp_source_libfabric, NULL};
@@ -26,7 +26,8 @@ static const struct ibp_source_operations *const *list_sources(void)
     return ibp_mpi.abi == IBP_ABI_OPENMPI ? sources_of_openmpi : sources_of_mpich;
 }
 
-/* Values of IBPROF_SOURCE: with the first two ibprof chooses; the last one records work requests alone. */
+/* Values of IBPROF_SOURCE. With the first two ibprof chooses the source; with the last it records only work
+ * requests. */
 static const char *const known[] = {"auto", "exact", "openmpi", "ucx", "libfabric", "verbs"};
 enum { FIRST_NAME = 2, KNOWN = sizeof known / sizeof *known };
 

@@ -31,7 +31,7 @@
 
 #define NO_COMMUNICATOR IBP_NO_COMMUNICATOR
 
-/* Return whether a call takes the short path: nothing but entering and leaving it. */
+/* Return whether a call takes the short path: it is only entered and left. */
 static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 {
     return !(IBP_NEEDS_OF(operation, kind) & IBP_NEEDS_LONG_PATH) && IBP_LIKELY(ibp_get_here()->is_outside) &&
@@ -39,11 +39,11 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
            (!(IBP_NEEDS_OF(operation, kind) & IBP_IS_SENDRECV) || IBP_LIKELY(!ibp_source_unproved));
 }
 
-/* One of a call's arguments; 0 where it has none at that place. */
+/* Expand to an argument of a call; 0 where it has none at this position. */
 #define ARGUMENT(count, place)                                                                                         \
     ((place) < 0 || (place) >= (count) ? 0 : (long[]){ARGUMENTS_##count}[(place) < 0 ? 0 : (place) % (count)])
 
-/* The bytes that a call asks for; a send only where wrappers label it. */
+/* Expand to the bytes that a call asks for; a send is described only where wrappers label it. */
 #define DEMANDING(at, form, name, count, position)                                                                     \
     ((struct ibp_demanding){                                                                                           \
         .call = (at),                                                                                                  \
@@ -58,7 +58,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         .root = ARGUMENT(count, ibp_demand_places[IBP_OPERATION_##name].root),                                         \
     })
 
-/* The function that a wrapper calls: the long path until it is found. `HAS_CHOICES` calls the chosen one instead. */
+/* The function that a wrapper calls: the long path until the function is found. With `HAS_CHOICES` the wrapper calls
+ * the chosen function instead. */
 #define HAS_CHOICES(count) int (*chosen)(PARAMETERS_##count);
 #define HAS_NONE(count)
 #define LONG_PATH(function, name, form, count, choices)                                                                \
@@ -100,7 +101,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 
 /* -- calls that have choices --------------------------------------------------------------------------------------- */
 
-/* Return whether a call needs nothing for samples, but for the count of its envelope, if it has one. */
+/* Return whether a call needs no work for samples except the count of its envelope, if it has one. */
 static inline __attribute__((always_inline)) bool is_unsampled(unsigned operation, long peer, long tag,
                                                                long communicator, struct ibp_envelope **envelope)
 {
@@ -137,8 +138,8 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
-/* Let calls like this one be made without a search: those that post no message, and those of the same message as the one
- * before. */
+/* Let later calls like this one run without a search: calls that post no message, and calls with the message of the
+ * previous one. */
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
                                              long peer, long tag, long communicator, struct ibp_envelope *envelope)
 {
@@ -157,7 +158,7 @@ static __attribute__((noinline)) void repeat(const void *address, struct ibp_cal
     call->last_envelope = envelope;
 }
 
-/* Return whether a call repeats the last one at its place, and count it. */
+/* Return whether a call repeats the last call at its place, and count it. */
 static inline __attribute__((always_inline)) bool repeats(unsigned operation, struct ibp_repeat *last,
                                                           const void *address, long items, long type, long peer,
                                                           long tag, long communicator)
@@ -172,7 +173,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     return IBP_LIKELY(--last->left >= 0);
 }
 
-/* While times are recorded: most end in a tail call. */
+/* Used while times are recorded; most of these functions end in a tail call. */
 #define MEDIUM(function, name, count)                                                                                  \
     static __attribute__((noinline)) int chosen_##function(struct ibp_call *call, PARAMETERS_##count)                  \
     {                                                                                                                  \
@@ -208,7 +209,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* The same for calls like the last one, where sites are recorded. */
+/* The same for calls that repeat the last one, where sites are recorded. */
 #define TIMED(function, name, count)                                                                                   \
     MEDIUM(function, name, count)                                                                                      \
     static int timed_##function(PARAMETERS_##count)                                                                    \
@@ -224,7 +225,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* The wrapper where MPI goes on after the last pass of its progress loop. */
+/* The wrapper where MPI continues after the last pass of its progress loop. */
 #define TIMED_TO_EXIT(function, name, count)                                                                           \
     static int to_exit_##function(PARAMETERS_##count)                                                                  \
     {                                                                                                                  \
@@ -242,7 +243,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* The wrapper among threads with places for each, where MPI's threads wait in a function that is hooked. */
+/* The wrapper for several threads with separate places, where the function in which MPI's threads wait is hooked. */
 #define TIMED_AMONG_THREADS(function, name, count)                                                                     \
     static int shared_##function(PARAMETERS_##count)                                                                   \
     {                                                                                                                  \
@@ -261,7 +262,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* Of a send whose mode the source cannot see: it is entered. */
+/* For a send whose mode the source cannot see: the call is entered. */
 #define TIMED_LABEL(function, form, name, count, position)                                                             \
     static int timed_label_##function(PARAMETERS_##count)                                                              \
     {                                                                                                                  \
@@ -295,7 +296,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* Of a send whose mode the source sees, and not its site. */
+/* For a send whose mode the source sees, but not its site. */
 #define SITE(function, name, count)                                                                                    \
     static int among_threads_##function(PARAMETERS_##count)                                                            \
     {                                                                                                                  \
@@ -313,7 +314,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* Of a send whose mode the source cannot see: the short path of other calls. */
+/* For a send whose mode the source cannot see: the short path of other calls. */
 #define LABEL(function, form, name, count, position)                                                                   \
     static int label_##function(PARAMETERS_##count)                                                                    \
     {                                                                                                                  \
@@ -333,7 +334,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* The wrapper itself only calls what was chosen. */
+/* The wrapper itself only calls the chosen function. */
 #define CHOSEN(define, function, count)                                                                                \
     define(function, PARAMETERS_##count)                                                                               \
     {                                                                                                                  \
@@ -355,7 +356,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     MEDIUM(function, name, count)                                                                                      \
     CHOSEN(define, function, count)
 
-/* Of a call that sends nothing and may wait. */
+/* For a call that sends nothing and may wait. */
 #define TIMED_WRAPPER(define, function, form, name, count, duration)                                                   \
     LONG_PATH(function, name, form, count, HAS_CHOICES)                                                                \
     TIMED_##duration(function, name, count) CHOSEN(define, function, count)
@@ -364,7 +365,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
 #define TIMED_POLLING(function, name, count)
 #define TIMED_LONG(function, name, count)
 
-/* Each call has two names, with P and without; where it has a form for large counts, a third one. */
+/* Each call has two names, with and without P. A call with a form for large counts has a third name. */
 #define BOTH(make, name, ...)                                                                                          \
     make(IBP_DEFINE, MPI_##name, IBP_FORM_MPI, name, __VA_ARGS__)                                                      \
         make(IBP_DEFINE, PMPI_##name, IBP_FORM_PMPI, name, __VA_ARGS__)
