@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * When MPI calls are recorded and counted: sets the state in recording/process_state.h, and what depends on it.
+ * Switches the recording and counting of MPI calls: sets the state in recording/process_state.h, and all state that
+ * depends on it.
  */
 #ifndef IBPROF_COUNTING_ACTIVITY_H
 #define IBPROF_COUNTING_ACTIVITY_H
@@ -10,10 +11,10 @@
 
 #include <stdbool.h>
 
-/* Begin recording MPI calls, as a source sees them. The source may need the calls that send to be labelled. */
+/* Begin recording MPI calls, as a source sees them. The source may require labels on the calls that send. */
 void ibp_activity_begin(enum ibp_source source, bool labels_sends);
 
-/* End it. */
+/* End recording MPI calls. */
 void ibp_activity_end(void);
 
 /* Switch counting off and on again, as MPI_Pcontrol does. */

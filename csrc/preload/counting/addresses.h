@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers by their network address. Only a peer's own recording shows which rank has an address; readers of all
- * recordings find it there. Asking at run time would need a collective call, which hangs where one process is not
- * preloaded.
+ * Peers by their network address. Only a peer's own recording shows the rank of an address, so readers need all
+ * recordings. A query at run time would need a collective call, which hangs if one process is not preloaded.
  */
 #ifndef IBPROF_COUNTING_ADDRESSES_H
 #define IBPROF_COUNTING_ADDRESSES_H
@@ -14,12 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Enter an address of this process, or of a peer at the first message to it. Return the peer's number in counters;
- * IBP_PEER_UNKNOWN when there is no memory. */
+/* Enter an address of this process, or the address of a peer at the first message to it. Return the peer's number in
+ * counters; IBP_PEER_UNKNOWN without memory. */
 uint32_t ibp_address_of_own(const void *address, size_t bytes);
 uint32_t ibp_address_of_peer(const void *address, size_t bytes);
 
-/* Return whether a peer's number means this process. */
+/* Return whether a peer's number is the number of this process. */
 bool ibp_address_is_own(uint32_t peer);
 
 /* Record the addresses that were entered before the recording was opened. */
@@ -29,15 +28,16 @@ void ibp_addresses_record(void);
 struct ibp_peers {
     struct ibp_peer {
         uint64_t key;
-        /* For the layer's own use. */
+        /* For use by the network layer. */
         uint64_t address;
-        /* From ibp_address_of_peer; 0 until then. */
+        /* The result of ibp_address_of_peer; 0 before the call. */
         uint32_t number;
     } *place;
     uint64_t mask, used;
 };
 
-/* Return the entry of a key, made if needed; NULL when there is no memory. Valid until another one is made. */
+/* Return the entry of a key, created if needed; NULL without memory. The entry is valid until another one is
+ * created. */
 struct ibp_peer *ibp_peer_enter(struct ibp_peers *peers, uint64_t key);
 struct ibp_peer *ibp_peer_find(const struct ibp_peers *peers, uint64_t key);
 void ibp_peers_clear(struct ibp_peers *peers);

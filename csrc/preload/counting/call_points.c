@@ -14,14 +14,16 @@
 
 #include <string.h>
 
-/* Places by hash of their keys: at first, a page of them. */
+/* Places by hash of their keys: initially one page. */
 #define PLACES_FIRST 256
 #define PLACES (4 * IBP_SITES_MAX)
 #define TABLES_MAX 8
-/* Most places that are taken. The last ones are kept for lines, which a program without end may compile again. */
+/* Maximum number of used places. The last ones are kept for lines, because a program may compile lines again without
+ * end. */
 #define TAKEN_MAX (PLACES / 2)
 #define INSTRUCTIONS_MAX (TAKEN_MAX - IBP_SITES_MAX / 2)
-/* Most sites of chains of callers. The last ones are kept for the innermost lines of chains that do not fit. */
+/* Maximum number of sites in chains of callers. The last ones are kept for the innermost lines of chains that do not
+ * fit. */
 #define SITES_OF_CHAINS (IBP_SITES_MAX - IBP_SITES_MAX / 4)
 
 struct table {
@@ -31,8 +33,8 @@ struct table {
 };
 
 static struct {
-    /* Each has twice as many places as the one before, whose memory is kept: other threads may be reading it. What
-     * they do not find there, they seek again with the lock. */
+    /* Each table has twice as many places as the previous one. The previous table's memory is kept, because other
+     * threads may be reading it. A thread that does not find a key there searches again with the lock. */
     struct table tables[TABLES_MAX];
     const struct table *current;
     uint32_t taken;
@@ -55,8 +57,8 @@ static struct ibp_call_point *place_at(const void *key)
     return place_in(__atomic_load_n(&places.current, __ATOMIC_ACQUIRE), key);
 }
 
-/* Make the next table, of all places. The lock must be held. Return false when there is no memory, or it would be too
- * large. */
+/* Create the next table and copy all places to it. The lock must be held. Return false without memory, or if the table
+ * would be too large. */
 static bool grow(void)
 {
     const struct table *const before = places.current;
@@ -82,7 +84,8 @@ bool ibp_call_points_prepare(void)
     return places.current || grow();
 }
 
-/* Fill a free place, or one of an unloaded object, to which other threads may already look. The lock must be held. */
+/* Fill a place that is free or belongs to an unloaded object; other threads may already be reading it. The lock must be
+ * held. */
 static struct ibp_call_point *take(struct ibp_call_point *place, const void *key, uint32_t site,
                                    enum ibp_language language)
 {
@@ -93,7 +96,7 @@ static struct ibp_call_point *take(struct ibp_call_point *place, const void *key
     return place;
 }
 
-/* Record a site, unless there are `most` of them, and return its number. */
+/* Record a site and return its number, unless `most` sites exist. */
 static uint32_t record(const struct ibp_site *described, uint32_t most)
 {
     struct ibp_site *site;
@@ -108,7 +111,7 @@ static uint32_t record(const struct ibp_site *described, uint32_t most)
 
 /* -- sites that several places have ------------------------------------------------------------------------------- */
 
-/* Return a key of a site, unlike those of frames. */
+/* Return a key of a site, which differs from all keys of frames. */
 static const void *key_of_site(const struct ibp_site *site)
 {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
@@ -121,8 +124,7 @@ static const void *key_of_site(const struct ibp_site *site)
     return (const void *)(uintptr_t)(hash | UINT64_C(3) << 62);
 }
 
-/* Return the place of a site, recorded if it is new, unless there are `most` of them; NULL where there are too many. The
- * lock must be held. */
+/* Return the place of a site, recorded if it is new; NULL where `most` sites exist. The lock must be held. */
 static struct ibp_call_point *place_of_site(const struct ibp_site *site, uint32_t most)
 {
     struct ibp_call_point *place = place_at(key_of_site(site));
@@ -136,7 +138,7 @@ static struct ibp_call_point *place_of_site(const struct ibp_site *site, uint32_
     return take(place, key_of_site(site), number, IBP_LANGUAGE_C);
 }
 
-/* Give a key the site of a place, if there is space for it. The lock must be held. */
+/* Map a key to the site of a place, if there is space. The lock must be held. */
 static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *place)
 {
     if (!place || places.taken >= INSTRUCTIONS_MAX || !has_space(1)) return place;
@@ -145,7 +147,8 @@ static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */
 
-/* Objects were unloaded: other sites may have their addresses, and the same ones others. */
+/* Set when an object was unloaded: its addresses may now belong to other sites, and known sites may have other
+ * addresses. */
 static bool is_any_unloaded;
 
 static bool is_known(const struct ibp_call_point *place)
@@ -172,14 +175,14 @@ static struct ibp_call_point *learn_address(const void *address)
     uint32_t site = IBP_SITE_UNKNOWN;
     struct ibp_object_place where;
 
-    if (is_known(place)) return place; /* by another thread meanwhile */
+    if (is_known(place)) return place; /* another thread has filled it */
     if (!place->key && (places.taken == TAKEN_MAX || !has_space(1))) return NULL;
     if (!ibp_object_find(address, &where)) {
         ;
     } else if (ibp_is_mpi_binding(where.path)) {
         language = IBP_LANGUAGE_FORTRAN;
     } else if (ibp_object_calls_for_python(where.path)) {
-        ibp_script_seek_again(); /* by now it is loaded */
+        ibp_script_seek_again(); /* the interpreter may be loaded by now */
         language = IBP_LANGUAGE_PYTHON;
     } else {
         site = site_of_address(address, &where);
@@ -212,7 +215,7 @@ void ibp_call_points_forget_unloaded(void)
 
 /* -- frames -------------------------------------------------------------------------------------------------------- */
 
-/* Describe the line of a frame. Return false when it has none. */
+/* Describe the line of a frame. Return false for a frame without a line. */
 static bool describe(const struct ibp_script_frame *frame, uint32_t caller, struct ibp_site *site)
 {
     static char path[IBP_PATH_BYTES];
@@ -230,7 +233,7 @@ static struct ibp_call_point *learn_script(const struct ibp_script_frame *frame)
     struct ibp_call_point *const place = place_at(key);
     struct ibp_site site;
 
-    if (place->key) return place; /* by another thread meanwhile */
+    if (place->key) return place; /* another thread has filled it */
     return describe(frame, 0, &site) ? take_same(key, place_of_site(&site, IBP_SITES_MAX)) : NULL;
 }
 
@@ -247,7 +250,7 @@ const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_fr
 
 /* -- chains of callers --------------------------------------------------------------------------------------------- */
 
-/* Describe the place of an address in the program. Return false when no object has it. */
+/* Describe the place of an address in the program. Return false when no object contains the address. */
 static bool describe_address(const void *address, uint32_t caller, struct ibp_site *site)
 {
     struct ibp_object_place where;
@@ -258,7 +261,8 @@ static bool describe_address(const void *address, uint32_t caller, struct ibp_si
     return true;
 }
 
-/* Return the place of a part of a chain, numbered from the inside; NULL where it is not known, or there are too many. */
+/* Return the place of a part of a chain, numbered from the inside; NULL for an unknown part, or where there are too
+ * many places. */
 static struct ibp_call_point *place_of_part(const struct ibp_caller_chain *chain, uint32_t part, uint32_t caller,
                                             uint32_t most)
 {
@@ -269,13 +273,14 @@ static struct ibp_call_point *place_of_part(const struct ibp_caller_chain *chain
     return is_known ? place_of_site(&site, most) : NULL;
 }
 
-/* Each site names its caller's, which is recorded first. Where a chain does not fit, its innermost line does. */
+/* Each site names the site of its caller, so callers are recorded first. If a chain does not fit, only its innermost
+ * line is recorded. */
 static struct ibp_call_point *learn_chain(const struct ibp_caller_chain *chain)
 {
     struct ibp_call_point *place = place_at(chain->key);
     const uint32_t length = chain->addresses + chain->frames;
 
-    if (place->key) return place; /* by another thread meanwhile */
+    if (place->key) return place; /* another thread has filled it */
     place = NULL;
     for (uint32_t i = length; i-- > 0;) {
         place = place_of_part(chain, i, place ? place->site : 0, length > 1 ? SITES_OF_CHAINS : IBP_SITES_MAX);

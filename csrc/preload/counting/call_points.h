@@ -2,8 +2,9 @@
  * Copyright The ibprof developers
  *
  * Places from which the program calls MPI, and the recorded site of each. A place is known by a key: the address that a
- * call returns to, or, of a Python program, the instruction that its frame is at. Several places may have one site: each
- * time that a program is compiled again, its lines are other instructions. With callers, a place is a whole chain.
+ * call returns to, or, of a Python program, the instruction that its frame is at. Several places may have one site:
+ * each compilation of a Python program produces new instructions for the same lines. With callers, a place is a whole
+ * chain.
  */
 #ifndef IBPROF_COUNTING_CALL_POINTS_H
 #define IBPROF_COUNTING_CALL_POINTS_H
@@ -17,16 +18,17 @@
 enum ibp_language {
     /* The address identifies the site. */
     IBP_LANGUAGE_C,
-    /* The address is within a binding: what called that identifies the site. */
+    /* The address is within a language binding: the caller of the binding identifies the site. */
     IBP_LANGUAGE_FORTRAN,
-    /* The address is within mpi4py, or what calls C functions for Python: the frame identifies the site. */
+    /* The address is within mpi4py, or in a library that calls C functions for Python: the frame identifies the
+     * site. */
     IBP_LANGUAGE_PYTHON,
-    /* The address was that of an object which was unloaded since. */
+    /* The address was in an object that has been unloaded. */
     IBP_LANGUAGE_UNLOADED
 };
 
 struct ibp_call_point {
-    /* NULL in a free place. Set last, and never changed: places are read without the lock. */
+    /* NULL in a free place. Set last and never changed, because places are read without the lock. */
     const void *key;
     uint32_t site;
     uint32_t language; /* enum ibp_language; set after the site */
@@ -35,26 +37,25 @@ struct ibp_call_point {
 /* Reserve memory. Return false when there is none. */
 bool ibp_call_points_prepare(void);
 
-/* Return the place of an address, made if needed; NULL where there are too many. */
+/* Return the place of an address, created if needed; NULL where there are too many. */
 const struct ibp_call_point *ibp_call_point_of_address(const void *address);
 
-/* The same of a frame. */
+/* The same for a frame. */
 const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_frame *frame);
 
-/* The same of a site and its callers. */
+/* The same for a site and its callers. */
 const struct ibp_call_point *ibp_call_point_of_chain(const struct ibp_caller_chain *chain);
 
-/* Return whether a key is an address in a program, not that of a frame or of a chain. */
+/* Return whether a key is an address in a program, and not the key of a frame or a chain. */
 static inline bool ibp_call_point_key_is_address(const void *key)
 {
     return key && (uintptr_t)key >> 62 == 0;
 }
 
-/* Forget addresses that no object has any more, and what is known of callers. Objects were unloaded. The lock must be
- * held. */
+/* Forget addresses without an object, and all known callers, after objects were unloaded. The lock must be held. */
 void ibp_call_points_forget_unloaded(void);
 
-/* Return the key of a frame. Programs have no such address. */
+/* Return the key of a frame, which differs from all addresses in programs. */
 static inline const void *ibp_call_point_key_of_script(const struct ibp_script_frame *frame)
 {
     return (const void *)(uintptr_t)((frame->key | UINT64_C(1) << 63) & ~(UINT64_C(1) << 62));

@@ -31,14 +31,14 @@ void ibp_callers_prepare(void)
 /* -- kinds of code ------------------------------------------------------------------------------------------------- */
 
 enum kind {
-    /* Of no object: compiled at run time. */
+    /* In no object: compiled at run time. */
     IS_UNKNOWN,
     IS_OF_PROGRAM,
-    /* Of MPI, or of its bindings. */
+    /* In MPI or its bindings. */
     IS_OF_MPI,
-    /* Of an interpreter, or of a library that calls C functions for it. */
+    /* In an interpreter, or in a library that calls C functions for it. */
     IS_OF_PYTHON,
-    /* Of libc, the dynamic linker or ibprof, which call what they are given. */
+    /* In libc, the dynamic linker or ibprof, which call functions that are passed to them. */
     IS_OF_SYSTEM
 };
 
@@ -60,7 +60,7 @@ static enum kind judge(const void *address)
     if (!ibp_object_find(address, &where)) return IS_UNKNOWN;
     if (ibp_object_find((const void *)judge, &own) && where.path == own.path && *own.path) return IS_OF_SYSTEM;
     if (ibp_object_calls_for_python(where.path)) {
-        ibp_script_seek_again(); /* by now it is loaded */
+        ibp_script_seek_again(); /* the interpreter may be loaded by now */
         return IS_OF_PYTHON;
     }
     slash = strrchr(where.path, '/');
@@ -69,11 +69,11 @@ static enum kind judge(const void *address)
     return begins_with_any(name, of_system) ? IS_OF_SYSTEM : IS_OF_PROGRAM;
 }
 
-/* Addresses that were judged, each with its kind in the bits above it, which addresses of programs do not use. */
+/* Known addresses, each with its kind in the upper bits, which addresses of programs do not use. */
 #define JUDGED 1024
 static uint64_t known[JUDGED];
 
-/* Return the kind of the code that a call returns to. */
+/* Return the kind of the code at a return address. */
 static enum kind kind_of(const void *address)
 {
     const uint64_t number = (uintptr_t)address & ((UINT64_C(1) << 60) - 1);
@@ -91,7 +91,7 @@ static enum kind kind_of(const void *address)
 
 /* -- chains -------------------------------------------------------------------------------------------------------- */
 
-/* How often addresses were forgotten. */
+/* Number of times that addresses were forgotten. */
 static uint64_t generation;
 
 void ibp_caller_chains_forget(void)
@@ -103,7 +103,7 @@ void ibp_caller_chains_forget(void)
 
 struct collecting {
     struct ibp_caller_chain *chain;
-    /* The first address: those of frames further inside, ibprof's and MPI's, are passed over. */
+    /* The first address of the chain. Frames further inside belong to ibprof and MPI and are skipped. */
     const void *first;
     bool is_found;
     uint64_t hash;

@@ -22,10 +22,10 @@
 
 #include <string.h>
 
-/* Places by hash of a site and an operation: at first, a page of them. */
+/* Places by hash of a site and an operation: initially one page. */
 #define PLACES_FIRST 2048
 #define PLACES_MAX (4 * IBP_SITES_MAX)
-/* Most sites have calls of one operation. */
+/* Most sites have calls of only one operation. */
 #define CALLS_MAX (IBP_SITES_MAX + 4 * IBP_OPERATIONS_MAX)
 /* Few programs have more than one part. */
 #define CALLS_OF_PART 64
@@ -34,10 +34,10 @@ struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
 struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
 bool ibp_sites_recorded, ibp_labels_sends;
 
-/* Calls that have a site; never moved or removed. */
+/* Calls with a site; they are never moved or removed. */
 static struct {
     struct ibp_call *parts[CALLS_MAX / CALLS_OF_PART];
-    /* Their numbers, from 1, by hash of the site and the operation; 0 in a free place. */
+    /* Numbers of calls, from 1, by hash of the site and the operation; 0 in a free place. */
     uint16_t *places;
     uint32_t count, capacity;
 } calls;
@@ -45,7 +45,7 @@ static struct {
 _Static_assert((sizeof(struct ibp_cached_call) & (sizeof(struct ibp_cached_call) - 1)) == 0, "offsets are masked");
 _Static_assert(CALLS_MAX + IBP_OPERATIONS < UINT16_MAX && 2 * CALLS_MAX < PLACES_MAX, "numbers of calls fit");
 
-/* Return a call by its number among those that have a site, from 0. */
+/* Return a call with a site by its number, from 0. */
 static struct ibp_call *made(uint32_t number)
 {
     return &calls.parts[number / CALLS_OF_PART][number % CALLS_OF_PART];
@@ -64,7 +64,7 @@ static uint16_t *place_of(unsigned operation, uint32_t site)
     return &calls.places[place];
 }
 
-/* Double the places; the lock must be held. Return false when there is no memory, or there are enough. */
+/* Double the number of places. The lock must be held. Return false without memory, or at the maximum. */
 static bool grow_places(void)
 {
     const uint32_t before = calls.capacity, capacity = before ? 2 * before : PLACES_FIRST;
@@ -79,7 +79,7 @@ static bool grow_places(void)
     return true;
 }
 
-/* Return an unused call; NULL when there is no memory for it. */
+/* Return an unused call; NULL without memory. */
 static struct ibp_call *next_call(void)
 {
     struct ibp_call **const part = &calls.parts[calls.count / CALLS_OF_PART];
@@ -132,11 +132,11 @@ void ibp_call_begin(struct ibp_call *call)
     ibp_context_begin(&call->context, call->operation, call->site, is_passed_on(call->operation));
 }
 
-/* Return the call of an operation at a site, made if needed. The lock must be held. */
+/* Return the call of an operation at a site, created if needed. The lock must be held. */
 static struct ibp_call *call_at(unsigned operation, uint32_t site)
 {
     const uint16_t number = *place_of(operation, site);
-    /* The last ones are kept for calls at other sites. */
+    /* The last calls are kept for calls at other sites. */
     const uint32_t most = CALLS_MAX - (site == IBP_SITE_OTHER ? 0 : IBP_OPERATIONS_MAX);
     struct ibp_call *const call = number ? made(number - 1U) : calls.count < most ? next_call() : NULL;
 
@@ -154,13 +154,13 @@ static void cache(unsigned operation, const void *address, struct ibp_call *call
 {
     struct ibp_cached_call *cached = ibp_cached_call_at(operation, ibp_cached_call_offset(address));
 
-    /* Other threads read it at the same time. */
+    /* Other threads may be reading the place. */
     if (ibp_threads_multiple && cached->address) return;
     cached->call = call;
     __atomic_store_n(&cached->address, address, __ATOMIC_RELEASE);
 }
 
-/* Return the call of an operation at a place, whose key is cached. */
+/* Return the call of an operation at a place, and cache the place's key. */
 static struct ibp_call *call_at_place(unsigned operation, const void *key, const struct ibp_call_point *place)
 {
     struct ibp_call *call;
@@ -199,7 +199,7 @@ static struct ibp_call *find_by_python(unsigned operation)
     return call ? call : call_at_place(operation, key, ibp_call_point_of_script(&frame));
 }
 
-/* No address is cached, so that each call comes here. */
+/* Addresses are not cached, so every call is looked up here. */
 static struct ibp_call *find_with_callers(unsigned operation, const void *address)
 {
     struct ibp_caller_chain chain;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls: an operation at a call site, which is the place in the program from which it calls MPI. A call keeps what the
- * last one like it used, so that the next one finds it: the counters of its messages and its entry in the ledger.
+ * Calls: an operation at a call site, which is the place in the program from which it calls MPI. A call keeps the
+ * counters of its last messages and its last entry in the ledger, so that the next call finds them without a search.
  *
- * A wrapper finds its call by the address that it returns to. Where sites are not recorded, each operation has one call,
- * without a site.
+ * A wrapper finds its call by its return address. Where sites are not recorded, each operation has one call, without a
+ * site.
  *
- * Calls through a language binding return to the binding, at one address for all the program's lines. Each of these is
- * looked up by what called the binding (counting/call_points.h).
+ * Calls through a language binding return to the binding, at one address for all the program's lines. They are looked
+ * up by the caller of the binding (counting/call_points.h).
  */
 #ifndef IBPROF_COUNTING_CALLS_H
 #define IBPROF_COUNTING_CALLS_H
@@ -22,19 +22,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The partner and the datatype of the last call in the ledger (counting/ledger.h). */
+/* The partner and the datatype of a call's last entry in the ledger (counting/ledger.h). */
 struct ibp_ledger_recent {
-    /* As passed; 0 where there is none. */
+    /* The communicator as passed; 0 without one. */
     long communicator;
     int root;
     /* This rank is the root. */
     bool is_root;
-    /* Bytes, calls. */
+    /* Bytes and calls. */
     uint64_t *amount;
-    /* A predefined datatype as passed, and its size, where datatypes do not show it; else 0. */
+    /* A predefined datatype as passed, and its size, where datatypes do not show it; otherwise 0. */
     long type;
     uint64_t type_size;
-    /* The next one in the list of those that have a communicator. */
+    /* The next element in the list of elements with a communicator. */
     struct ibp_ledger_recent *next;
 };
 
@@ -42,38 +42,39 @@ struct ibp_call {
     /* The context of messages sent inside the call. */
     struct ibp_context context;
     struct ibp_ledger_recent ledger;
-    /* While times are recorded, in the present region: the record of its time, NULL where it is not known; the same
-     * while calls are timed at random (counting/times.h). */
+    /* While times are recorded, in the present region: the record of the call's time, NULL where it is unknown; and the
+     * record while calls are timed at random (counting/times.h). */
     struct ibp_time *time, *time_at_random;
-    /* Of those: how many follow until the next one is timed, and how many after it are in the same block. */
+    /* Calls timed at random: number of calls until the next timed call, and number of calls after it in the same
+     * block. */
     int64_t until_timed, after_timed;
     /* The envelope of the last message. */
     const struct ibp_envelope *last_envelope;
     /* Each call is timed as a whole. */
     bool is_timed;
-    /* Of calls timed at random in the present region: one took long, and this number of the next ones shows whether that
-     * was by chance; and how many are watched after the next long one. */
+    /* Calls timed at random in the present region. A call took long, and the next `watched` calls show whether that was
+     * chance. `watch_span`: number of calls to watch after the next long call. */
     uint32_t watched, watch_span;
     uint64_t long_ticks;
-    /* The next one in the list of those whose record is known. */
+    /* The next call in the list of calls with a known record. */
     struct ibp_call *next_timed;
     uint32_t site;
     uint16_t operation;
-    /* Without a site: the operation's. */
+    /* The operation's number for a call without a site. */
     uint16_t number;
 };
 
-/* By operation: calls without a site. */
+/* Calls without a site, by operation. */
 extern IBP_INTERNAL struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
 
-/* Sites are recorded: IBPROF_SITES is not 0, and calls are. */
+/* Sites are recorded: calls are recorded, and IBPROF_SITES is not 0. */
 extern IBP_INTERNAL bool ibp_sites_recorded;
 
-/* Whether the calls that send have to be entered (counting/current_call.h), because the source cannot distinguish them. */
+/* Set where calls that send must be entered (counting/current_call.h), because the source cannot distinguish them. */
 extern IBP_INTERNAL bool ibp_labels_sends;
 
-/* Calls used last, by the address that they return to: by some of its bits, plus the operation, so that a place has one
- * operation for an address. */
+/* Recently used calls by return address. The index is some bits of the address plus the operation, so that a place has
+ * one operation for an address. */
 #define IBP_CALLS_CACHED 512
 struct ibp_cached_call {
     /* NULL in a free place. */
@@ -82,7 +83,7 @@ struct ibp_cached_call {
 };
 extern IBP_INTERNAL struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
 
-/* Return the offset in bytes of an address's place from the operation's first one. */
+/* Return the offset in bytes from the operation's first place to the place of an address. */
 static inline uintptr_t ibp_cached_call_offset(const void *address)
 {
     return (uintptr_t)address & (IBP_CALLS_CACHED - 1) * sizeof(struct ibp_cached_call);
@@ -93,20 +94,20 @@ static inline struct ibp_cached_call *ibp_cached_call_at(unsigned operation, uin
     return (struct ibp_cached_call *)((char *)&ibp_cached_calls[operation] + offset);
 }
 
-/* Return the call of an operation that returns to an address, if it is cached; NULL otherwise. */
+/* Return the cached call of an operation and a return address; NULL if it is not cached. */
 static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(unsigned operation, const void *address)
 {
     uintptr_t offset = ibp_cached_call_offset(address);
     struct ibp_call *call;
 
     if (IBP_UNLIKELY(ibp_cached_call_at(operation, offset)->address != address)) return NULL;
-    __asm__("" : "+r"(offset)); /* the sum, is not kept in a register: both loads can add */
+    __asm__("" : "+r"(offset)); /* the sum is not kept in a register: both loads can add */
     call = ibp_cached_call_at(operation, offset)->call;
     if (!call) __builtin_unreachable(); /* saves the callers a second test */
     return call;
 }
 
-/* The same while several threads are in MPI: then a place keeps its first address. */
+/* The same for several threads in MPI: a place then keeps its first address. */
 static inline struct ibp_call *ibp_call_cached_among_threads(unsigned operation, const void *address)
 {
     const struct ibp_cached_call *cached = ibp_cached_call_at(operation, ibp_cached_call_offset(address));
@@ -114,18 +115,18 @@ static inline struct ibp_call *ibp_call_cached_among_threads(unsigned operation,
     return IBP_LIKELY(__atomic_load_n(&cached->address, __ATOMIC_ACQUIRE) == address) ? cached->call : NULL;
 }
 
-/* Return the same, made if needed; without a site while sites are not recorded. */
+/* Return the same call, created if needed; without a site while sites are not recorded. */
 struct ibp_call *ibp_call_find(unsigned operation, const void *address);
 
-/* Forget calls from objects that were unloaded: other objects may have their addresses now. Called before an object is
- * loaded. Return whether any were. */
+/* Forget calls from unloaded objects, because other objects may have their addresses. Called before an object is
+ * loaded. Return whether any call was forgotten. */
 bool ibp_calls_forget_unloaded(void);
 
-/* Return the call of the function that contains this. */
+/* Expand to the call of the function that contains this macro. */
 #define IBP_CALL_HERE(operation)                                                                                       \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_find(operation, __builtin_return_address(0)))
 
-/* Return it where no search is needed; NULL otherwise. */
+/* Expand to that call if no search is needed, and otherwise to NULL. */
 #define IBP_CALL_HERE_CACHED(operation)                                                                                \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_cached(operation, __builtin_return_address(0)))
 
@@ -136,13 +137,13 @@ bool ibp_sites_are_wanted(void);
 void ibp_sites_begin(void);
 void ibp_sites_end(void);
 
-/* Set up the context of a call that has an operation and a site, for the present state of counting. */
+/* Set up the context of a call with an operation and a site, for the present state of counting. */
 void ibp_call_begin(struct ibp_call *call);
 
 /* Return a call by its number. */
 struct ibp_call *ibp_call_by_number(unsigned number);
 
-/* Return the next call that has a site; the first one after NULL; NULL after the last one. */
+/* Return the next call with a site: the first one after NULL, and NULL after the last one. */
 struct ibp_call *ibp_call_next(const struct ibp_call *call);
 
 #endif

@@ -17,7 +17,7 @@ struct ibp_cached_context ibp_cached_contexts[IBP_CONTEXTS_CACHED];
 
 /* -- contexts out of use ------------------------------------------------------------------------------------------- */
 
-/* Their memory is used again and never given back: receives and the list of used counters refer to it. */
+/* Retired contexts are reused and never freed, because receives and the list of used counters refer to them. */
 static struct ibp_context *retired;
 
 static void free_world_ranks(struct ibp_context *context)
@@ -52,7 +52,7 @@ static void map_some(void)
 
 /* -- contexts of communicators ------------------------------------------------------------------------------------- */
 
-/* No message was counted yet. The counter may be in the list of used ones. */
+/* Clear the state of a counter before its first message. The counter may be in the list of used ones. */
 static void clear(struct ibp_recent *recent)
 {
     recent->peer = IBP_NO_PEER;
@@ -85,7 +85,8 @@ void ibp_context_make(struct ibp_communicator *communicator)
     communicator->context = take(communicator->size, communicator->world_rank);
 }
 
-/* Add another context of the same communicator, with world ranks of its own: each is freed by itself. */
+/* Add another context of the same communicator. It has its own world ranks, because each context is freed
+ * separately. */
 static struct ibp_context *add_another(struct ibp_context *context)
 {
     const size_t bytes = (size_t)context->size * sizeof *context->world_rank;
@@ -125,7 +126,7 @@ struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsig
     return context;
 }
 
-/* Take the contexts of a communicator out of use, with the world ranks of its members. */
+/* Retire the contexts of a communicator, with the world ranks of its members. */
 static void retire(struct ibp_communicator *communicator)
 {
     for (struct ibp_context *context = communicator->context, *next; context; context = next) {

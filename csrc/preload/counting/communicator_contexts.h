@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Contexts of communicators: what ibp_here is for messages on MPI_COMM_WORLD, for those on all others. A communicator
- * has one once a message on it was classified as user data. Requires the lock.
+ * Contexts of communicators other than MPI_COMM_WORLD, for whose messages ibp_here is the context. A communicator gets
+ * a context when a message on it is first classified as user data. Requires the lock.
  */
 #ifndef IBPROF_COUNTING_COMMUNICATOR_CONTEXTS_H
 #define IBPROF_COUNTING_COMMUNICATOR_CONTEXTS_H
@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-/* Contexts used last, by bits of the handle. In Open MPI it is the address of an object. */
+/* Recently used contexts, by bits of the handle, which is the address of an object in Open MPI. */
 #define IBP_CONTEXTS_CACHED 256
 struct ibp_cached_context {
     ibp_handle communicator;
@@ -28,7 +28,7 @@ static inline struct ibp_cached_context *ibp_cached_context_of(ibp_handle commun
     return (struct ibp_cached_context *)((char *)ibp_cached_contexts + ((uintptr_t)communicator & MASK));
 }
 
-/* Return the context of a communicator, which is not 0, if it is cached; NULL otherwise. */
+/* Return the cached context of a communicator, which must not be 0; NULL if it is not cached. */
 static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
 {
     const struct ibp_cached_context *cached = ibp_cached_context_of(communicator);
@@ -38,16 +38,17 @@ static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
     return cached->context;
 }
 
-/* Return the context of a communicator and cache it; NULL when it has none. */
+/* Return the context of a communicator and cache it; NULL without a context. */
 struct ibp_context *ibp_context_find(ibp_handle communicator);
 
-/* The same for receives of an operation. A context keeps the operation of pending receives: others get one more. */
+/* The same for receives of an operation. A context keeps the operation of its pending receives; receives of other
+ * operations use an additional context. */
 struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsigned operation);
 
-/* Give a communicator, whose messages are user data, a context. */
+/* Create the context of a communicator whose messages are user data. */
 void ibp_context_make(struct ibp_communicator *communicator);
 
-/* Forget a communicator or window that is freed: its handle may be reused. Receives that are pending keep the
+/* Forget a communicator or window that is freed, because its handle may be reused. Pending receives keep the
  * context. */
 void ibp_context_forget(ibp_handle communicator);
 

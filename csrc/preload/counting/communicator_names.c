@@ -9,12 +9,12 @@
 #include "platform/memory.h"
 #include "recording/operations.h"
 
-/* By hash of the handle, open addressing; at most three quarters are used. */
+/* Number of places by hash of the handle, with open addressing; at most three quarters are used. */
 #define PLACES IBP_NAMES_MAX
 #define USED_MAX (PLACES / 4 * 3)
 
-/* In place of a handle: of how many communicators of a group alone were made, by what they are named by. No handle has
- * this bit: it is not that of an address in a program, nor of MPICH's integers. */
+/* This bit marks a key that replaces a handle: the entry counts the communicators that groups alone created under the
+ * same name. Neither addresses nor MPICH's integer handles have this bit. */
 #define COUNT_BIT (INT64_C(1) << 62)
 
 enum { NAME_OF_WORLD = 1, NAME_OF_SELF = 2, NAME_OF_CHILD = 3, NAME_OF_GROUP = 4, NAME_OF_WINDOW = 5 };
@@ -47,7 +47,7 @@ struct ibp_named_communicator *ibp_name_find(ibp_handle communicator)
     return place && place->handle && place->name ? place : NULL;
 }
 
-/* Return the place of a handle, made if needed; NULL when the table is full. */
+/* Return the place of a handle, created if needed; NULL when the table is full. */
 static struct ibp_named_communicator *enter(ibp_handle handle)
 {
     struct ibp_named_communicator *const place = probe(handle);
@@ -67,7 +67,7 @@ bool ibp_names_are_full(void)
     return names.is_full;
 }
 
-/* Close the gap: later entries of the row move up, unless they would pass their home. */
+/* Close the gap: move later entries of the probe sequence up, unless they would pass their hash position. */
 void ibp_name_forget(ibp_handle communicator)
 {
     struct ibp_named_communicator *const place = names.places ? probe(communicator) : NULL;
@@ -89,7 +89,7 @@ void ibp_name_forget(ibp_handle communicator)
 /* The members of a group, by their ranks in MPI_COMM_WORLD. */
 struct members {
     int size;
-    /* World rank of the first one, and a hash of all. */
+    /* World rank of the first member, and a hash of all members. */
     int first;
     uint64_t hash;
 };
@@ -107,8 +107,8 @@ static int translate(ibp_handle group, int count, const int *ranks, int *world)
     return failed;
 }
 
-/* Describe a group: all members, or only the first one, of which no other group of a call has the same. Return false
- * where one is not of this job. */
+/* Describe a group by all of its members, or only by the first member, which no other group of the call shares. Return
+ * false where a member is not of this job. */
 static bool describe_group(ibp_handle group, bool of_all, struct members *into)
 {
     enum { AT_ONCE = 128 };
@@ -127,7 +127,7 @@ static bool describe_group(ibp_handle group, bool of_all, struct members *into)
     return true;
 }
 
-/* Describe the groups of a communicator; the second one is empty where it has one. */
+/* Describe the groups of a communicator; the second group is empty for an intracommunicator. */
 static bool describe_groups(ibp_handle communicator, bool of_all, struct members *own, struct members *remote)
 {
     ibp_handle group = 0;
@@ -148,7 +148,7 @@ static bool describe_groups(ibp_handle communicator, bool of_all, struct members
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
 
-/* Return whether the communicators of a call are named by all of their members, not by a call on a parent. */
+/* Return whether a call names communicators by all of their members, and not by the number of the call on a parent. */
 static bool is_of_group(unsigned operation)
 {
     return operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Comm_create_from_group ||
@@ -162,11 +162,11 @@ static bool is_of_other_job(unsigned operation)
            operation == IBP_OPERATION_Comm_join;
 }
 
-/* Return the name of a communicator of a group: the tag and the members, and how many there were before. The lock must be
+/* Return the name of a communicator of a group: the tag, the members, and the number of earlier ones. The lock must be
  * held. */
 static uint64_t name_group(const struct ibp_making *making, const struct members *own, const struct members *remote)
 {
-    /* Both groups come to the same name. */
+    /* Both groups compute the same name. */
     const uint64_t like = ibp_sample_hash(ibp_sample_hash(NAME_OF_GROUP, making->tag), own->hash + remote->hash);
     struct ibp_named_communicator *const count = enter((ibp_handle)(like | COUNT_BIT));
 

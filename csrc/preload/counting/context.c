@@ -15,7 +15,7 @@ int ibp_lowest_tag_within;
 
 ibp_handle ibp_contexts_world;
 
-/* Those that have a peer or an origin, to be forgotten. */
+/* List of elements with a peer or an origin, to be forgotten. */
 static struct ibp_recent *used;
 
 void ibp_recents_forget(void)
@@ -86,7 +86,7 @@ void ibp_recent_begin(struct ibp_recent *recent, unsigned operation)
     recent->operation = (uint16_t)operation;
 }
 
-/* Messages that set up partitioned requests do not carry their data. */
+/* Partitioned requests are set up by messages that do not carry their data. */
 void ibp_context_set_open(struct ibp_context *context, int lowest_tag)
 {
     const unsigned send = context->send.operation, receive = context->receive.operation;

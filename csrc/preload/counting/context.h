@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What a message is, without classifying it: outside of wrapped calls a point-to-point message of the application,
- * inside one a message of that call.
+ * The context of messages, which avoids classifying each one. Outside of wrapped calls, a message is a point-to-point
+ * message of the application. Inside a wrapped call, it is a message of that call.
  */
 #ifndef IBPROF_COUNTING_CONTEXT_H
 #define IBPROF_COUNTING_CONTEXT_H
@@ -17,48 +17,50 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The counter used last for one purpose: most messages go to the same peer as the message before. */
+/* The counter used last for one purpose. Most messages go to the same peer as the previous message. */
 struct ibp_recent {
     /* Members of the slot. */
     uint64_t *amount, *bins;
     /* Rank in the communicator; IBP_NO_PEER where no counter was used. */
     int peer;
-    /* Of a call: of what it sends in the present region; 0 where that is not known. Of a communicator: the counter's. */
+    /* For a call: origin of its sent bytes in the present region; 0 where unknown. For a communicator: origin of the
+     * counter. */
     uint32_t origin;
     uint16_t operation;
-    /* It is in the list of those to be forgotten, whose next member follows. */
+    /* The element is in the list of elements to be forgotten; `next` is the next one in that list. */
     bool is_listed;
     struct ibp_recent *next;
 };
 
 #define IBP_NO_PEER INT32_MIN /* neither a rank nor a constant of MPI */
 
-/* Of a call (counting/calls.h), which is ibp_here, or of a communicator, which keeps the origin and the peer of its last
- * messages. */
+/* The context of a call (counting/calls.h), to which ibp_here points, or of a communicator, which keeps the origin and
+ * the peer of its last messages. */
 struct ibp_context {
-    /* Of a call: MPI_COMM_WORLD; 0 where each message must be classified. Calls at a site mostly use one communicator:
-     * `sent_on` is the one of their last message, of which `send` and `isend` remember peers. */
+    /* For a call: MPI_COMM_WORLD; 0 where each message must be classified. Calls at a site mostly use one communicator:
+     * `sent_on` is the communicator of the last message, and `send` and `isend` remember peers in it. */
     ibp_handle sent_on, received_on;
-    /* Of a call: messages under lower tags are classified. */
+    /* For a call: messages with lower tags are classified. */
     int lowest_tag;
-    /* Of a call: no wrapped call is left after it, and all sends are of its operation or in standard mode. */
+    /* For a call: no wrapped call encloses it, and all its sends are of its operation or in standard mode. */
     bool is_outside;
-    /* Of a call: all sends are MPI_Send or MPI_Isend, in standard mode. */
+    /* For a call: all its sends are MPI_Send or MPI_Isend, in standard mode. */
     bool is_of_standard_mode;
-    /* Of a call: where the program made it. */
+    /* For a call: its site in the program. */
     uint32_t site;
-    /* Of a communicator: number of world ranks; NULL where ranks are world ranks. */
+    /* For a communicator: number of world ranks; world_rank is NULL where ranks are world ranks. */
     int size;
     uint32_t *world_rank;
     struct ibp_recent send, isend, receive;
-    /* Of a call that waits in the progress loop: the record of its time; else NULL. */
+    /* For a call that waits in the progress loop: the record of its time; otherwise NULL. */
     struct ibp_time *waited;
-    /* Number of receives that refer to this context and have not arrived. Until then `receive.operation` stays. */
+    /* Number of pending receives that refer to this context. While there are any, `receive.operation` does not
+     * change. */
     uint64_t pending;
-    /* Of a call: `sent_on` is, or was, another communicator than MPI_COMM_WORLD. */
+    /* For a call: `sent_on` is, or was, a communicator other than MPI_COMM_WORLD. */
     bool is_moved;
-    /* The next one in a list: of contexts of one communicator, for receives of different operations; of communicators'
-     * contexts that are out of use; of calls' contexts that are moved. */
+    /* The next context in a list: contexts of one communicator for receives of different operations, retired contexts
+     * of communicators, or moved contexts of calls. */
     struct ibp_context *next;
 };
 
@@ -69,14 +71,14 @@ static inline uint32_t ibp_context_peer(const struct ibp_context *context, int r
     return rank >= 0 && rank < context->size ? context->world_rank[rank] : IBP_PEER_UNKNOWN;
 }
 
-/* Between wrapped calls, without a site. */
+/* The context between wrapped calls, without a site. */
 extern IBP_INTERNAL struct ibp_context ibp_outside;
 
-/* The present context, and the one between wrapped calls. While several threads are in MPI, or counting is off, all
- * contexts are closed, and the one between calls is not ibp_outside. */
+/* The present context, and the context between wrapped calls. While several threads are in MPI, or counting is off, all
+ * contexts are closed, and ibp_between is not ibp_outside. */
 extern IBP_INTERNAL struct ibp_context *ibp_here, *ibp_between;
 
-/* Compiles to plain moves; atomic because several threads write it. */
+/* Compiles to plain moves. Atomic, because several threads write it. */
 static inline struct ibp_context *ibp_get_here(void)
 {
     return ibp_here;
@@ -87,11 +89,11 @@ static inline void ibp_set_here(struct ibp_context *context)
     __atomic_store_n(&ibp_here, context, __ATOMIC_RELAXED);
 }
 
-/* Inside calls, messages under lower tags belong to a nonblocking collective. Set by the source before contexts are
+/* Inside calls, messages with lower tags belong to a nonblocking collective. The source sets it before contexts are
  * opened. */
 extern IBP_INTERNAL int ibp_lowest_tag_within;
 
-/* Set up the context of a call at a site: as ibp_outside where it only passes a send on. */
+/* Set up the context of a call at a site. It equals ibp_outside where the wrapper only passes a send on. */
 void ibp_context_begin(struct ibp_context *context, unsigned operation, uint32_t site, bool is_outside);
 
 /* MPI_COMM_WORLD while contexts are open; else 0. */
@@ -99,26 +101,26 @@ extern IBP_INTERNAL ibp_handle ibp_contexts_world;
 
 #define IBP_LOWEST_TAG_OF_USERS (-1) /* MPI_ANY_TAG */
 
-/* Set what a context lets pass, by the operations of its members. */
+/* Set the messages that a context accepts without classification, according to the operations of its members. */
 void ibp_context_set_open(struct ibp_context *context, int lowest_tag);
 
-/* Set an operation without counted bytes. */
+/* Set an operation, without counted bytes. */
 void ibp_recent_begin(struct ibp_recent *recent, unsigned operation);
 
-/* Forget all remembered slots and origins: a region has its own. */
+/* Forget all remembered slots and origins, because each region has its own. */
 void ibp_recents_forget(void);
 
-/* Remember for a call at a site, by `sent_on`, the communicator of its last message. */
+/* Remember the communicator of the last message of a call at a site, in `sent_on`. */
 void ibp_context_move(struct ibp_context *context, ibp_handle communicator);
 
-/* Undo that for all calls: a communicator is freed, or contexts are opened or closed. */
+/* Undo ibp_context_move for all calls, because a communicator is freed, or contexts are opened or closed. */
 void ibp_contexts_move_back(void);
 
 /* Remember the slot of a peer. */
 void ibp_recent_set(struct ibp_recent *recent, const struct ibp_slot *slot, int peer);
 
-/* Return the number of a call's origin for sent bytes in the present region; make it if needed. `recent` is a member
- * of the context. */
+/* Return the number of a call's origin for sent bytes in the present region, created if needed. `recent` is a member of
+ * the context. */
 uint32_t ibp_context_origin(const struct ibp_context *context, struct ibp_recent *recent);
 
 #endif

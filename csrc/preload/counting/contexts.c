@@ -11,7 +11,7 @@
 #include "counting/times.h"
 #include "recording/operations.h"
 
-/* Contexts between calls are closed by being inside of one. */
+/* To close the contexts, IBP_OPERATION_NONE becomes the call between calls, as if the thread were inside a call. */
 void ibp_contexts_set(ibp_handle world)
 {
     struct ibp_call *call = NULL;

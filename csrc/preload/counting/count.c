@@ -8,7 +8,7 @@
 
 bool ibp_counts_arguments;
 
-/* Return the context of the present call; NULL outside of any while several threads are in MPI. */
+/* Return the context of the present call; NULL outside of calls while several threads are in MPI. */
 static struct ibp_context *present(void)
 {
     if (!ibp_threads_multiple) return ibp_get_here();

@@ -19,14 +19,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Windows or partitioned requests were made, whose bytes are counted from arguments: the library may move them later. */
+/* Set when a window or partitioned request was created. Their bytes are counted from arguments, because the library may
+ * move them later. */
 extern IBP_INTERNAL bool ibp_counts_arguments;
 
-/* Return the number of an operation's origin for sent bytes; make it if needed. Its site is that of the present call,
- * if this is a call of the operation. */
+/* Return the number of an operation's origin for sent bytes, created if needed. Its site is the site of the present
+ * call, if that is a call of the operation. */
 uint32_t ibp_origin_sent_slowly(unsigned operation);
 
-/* Return the context of the present call if it is of this operation; else the operation's context. */
+/* Return the context of the present call if it is of this operation; otherwise the operation's context. */
 struct ibp_context *ibp_context_sending(unsigned operation);
 
 static inline uint32_t ibp_origin_sent(unsigned operation)
@@ -39,7 +40,7 @@ static inline uint32_t ibp_origin_sent(unsigned operation)
     return recent->origin;
 }
 
-/* Return the number of the origin of the bytes that an operation receives. */
+/* Return the number of the origin of bytes received by an operation. */
 static inline uint32_t ibp_origin_received(unsigned operation)
 {
     const uint32_t origin = ibp_origins_without_site[operation];
@@ -66,7 +67,7 @@ static inline void ibp_count_locked(unsigned operation, enum ibp_kind kind, enum
     ibp_add_size(slot->bins, bytes);
 }
 
-/* Count one message of a call, which may have returned. Its operation must be wanted. */
+/* Count one message of a call, even if the call has returned. The call's operation must be wanted. */
 void ibp_count_of(struct ibp_call *call, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer,
                   uint64_t bytes);
 

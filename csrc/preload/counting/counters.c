@@ -42,7 +42,7 @@ static uint64_t slot_count(void)
     return ibp_counters.mask / sizeof(struct ibp_slot) + 1;
 }
 
-/* Return the mask of an offset in bytes: multiples of a slot's size. */
+/* Return the mask of offsets in bytes, which are multiples of a slot's size. */
 static uint64_t mask_of(uint64_t slots)
 {
     return (slots - 1) * sizeof(struct ibp_slot);
@@ -98,7 +98,7 @@ static struct ibp_slot *probe(struct ibp_slot *slots, uint64_t mask, uint64_t ke
     return &slots[place];
 }
 
-/* Double the index when it is half full; without memory for that, use the present one further. */
+/* Double the index when it is half full. Without memory, continue with the present index. */
 static void grow(void)
 {
     const uint64_t slots = slot_count();
@@ -115,8 +115,8 @@ static void grow(void)
     ibp_counters.mask = mask_of(2 * slots);
 }
 
-/* Return the bins of an origin. All its peers share them, so their key has peer 0 and a direction that
- * counters do not use. */
+/* Return the bins of an origin. All its peers share them. Their key has peer 0 and a direction that counters do not
+ * use. */
 static uint64_t *find_bins(uint64_t key)
 {
     enum { BINS_DIRECTION = -1 };
@@ -165,7 +165,7 @@ static uint64_t *record_demand(uint64_t key, uint32_t origin)
     return &demand->bytes;
 }
 
-/* Make the record of a slot, and leave what has no space for one to the lost bytes. */
+/* Create the record of a slot. Without space for a record, add its bytes to the lost bytes. */
 static struct ibp_slot make_slot(uint64_t key)
 {
     static uint64_t waste_amount[2];
@@ -192,7 +192,7 @@ struct ibp_slot *ibp_counters_find(uint64_t key)
     struct ibp_slot made;
 
     if (slot->key) return slot;
-    if (ibp_counters.used + 8 > slot_count()) { /* no memory for a larger index: one slot takes the rest */
+    if (ibp_counters.used + 8 > slot_count()) { /* without memory for a larger index, one slot counts all other keys */
         static struct ibp_slot rest;
 
         rest = (struct ibp_slot){.amount = &ibp_counters.process->lost_bytes, .bins = waste_bins};
@@ -207,7 +207,7 @@ struct ibp_slot *ibp_counters_find(uint64_t key)
     return slot;
 }
 
-/* Move one counter. If the process is killed meanwhile, a redo log remains, so that no bytes are counted twice or
+/* Move one counter. If the process is killed during the move, the redo log prevents bytes from being counted twice or
  * lost. */
 static void move_amount(struct ibp_slot *from, struct ibp_slot *into)
 {
@@ -238,7 +238,7 @@ static void move_bins(uint64_t *from, uint64_t *into)
 
 void ibp_counters_move(uint32_t from, uint32_t into)
 {
-    /* Making a slot may move the index, so places are visited by number. */
+    /* Creating a slot may move the index, so slots are visited by number. */
     for (uint64_t i = 0; i < slot_count(); i++) {
         const struct ibp_slot slot = ibp_counters.slots[i];
         const uint64_t mask = ibp_counters.mask;
@@ -252,7 +252,7 @@ void ibp_counters_move(uint32_t from, uint32_t into)
             move_amount(&source, target);
             move_bins(source.bins, target->bins);
         }
-        if (ibp_counters.mask != mask) i = UINT64_MAX; /* start over: what was moved is empty now */
+        if (ibp_counters.mask != mask) i = UINT64_MAX; /* start again: moved counters are empty now */
     }
 }
 

@@ -25,12 +25,12 @@ struct ibp_slot {
     /* Bytes, messages. */
     uint64_t *amount;
     uint64_t *bins;
-    /* Number of the counter in the recording, from 1; 0 when there was no space for it. */
+    /* Number of the counter in the recording, from 1; 0 where no space was left. */
     uint64_t ordinal;
 };
 
 struct ibp_counters {
-    /* A power of two slots, followed by a free one. */
+    /* A power of two slots, followed by a free slot. */
     struct ibp_slot *slots;
     /* Mask of the offset of a slot in bytes. */
     uint64_t mask;
@@ -41,10 +41,10 @@ struct ibp_counters {
 
 extern IBP_INTERNAL struct ibp_counters ibp_counters;
 
-/* Make the index. Return 0 or a negative errno. */
+/* Create the index. Return 0 or a negative errno. */
 int ibp_counters_open(struct ibp_process *process, enum ibp_source source);
 
-/* Return the slot of a key that is not where it hashes to, made if needed. Never NULL. */
+/* Return the slot of a key that is not in its hash position, created if needed. Never NULL. */
 struct ibp_slot *ibp_counters_find(uint64_t key);
 
 /* Move the counters of one region to another. */
@@ -53,16 +53,16 @@ void ibp_counters_move(uint32_t from, uint32_t into);
 /* Reset all counters. */
 void ibp_counters_clear(void);
 
-/* Add the user data sent and fetched to the groups of its peers, as in ibp_snapshot. */
+/* Add the sent and fetched user data to the groups of their peers, as in ibp_snapshot. */
 void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *messages);
 
-/* Print why the recording holds no more counters, once a job. */
+/* Print the reason why the recording holds no more counters, once a job. */
 void ibp_counters_note_full(void);
 
 /* Set a mark's totals of user data over all regions. */
 void ibp_counters_total(struct ibp_mark *mark);
 
-/* The class of a call's bytes, without a peer: kind 2 bits, direction 2, operation 10. */
+/* Key of a call's bytes without a peer: 2 bits of kind, 2 of direction, 10 of operation. */
 #define IBP_KEY_OPERATION_MASK 0x3ff
 #define IBP_KEY_OF(operation, kind, direction) ((uint64_t)(kind) << 12 | (uint64_t)(direction) << 10 | (operation))
 
@@ -71,12 +71,13 @@ static inline enum ibp_kind ibp_key_kind(uint64_t key_of_operation)
     return (enum ibp_kind)(key_of_operation >> 12 & 3);
 }
 
-/* The kind of slots of demands (counting/ledger.h): calls instead of messages, and a partner instead of a peer. */
+/* The kind of slots of demands (counting/ledger.h), which contain calls instead of messages and a partner instead of a
+ * peer. */
 #define IBP_KEY_DEMAND 3
 
-/* The key of a slot: peer 32 bits, origin 24, kind 2, direction plus 1 in 2, of which 0 is for bins. The key of a
- * counter is never 0, also without an origin. Small numbers are in the low bits, so that the multiplication spreads
- * them over the bits that select a slot. */
+/* The key of a slot: 32 bits of peer, 24 of origin, 2 of kind, 2 of direction plus 1. Bins have 0 in the last field.
+ * The key of a counter is never 0, even without an origin. Small numbers are in the low bits, so that the
+ * multiplication spreads them over the bits that select a slot. */
 #define IBP_SLOT_KEY(origin, kind, direction, peer)                                                                    \
     ((uint64_t)(uint32_t)(peer) << 28 | (uint64_t)(origin) << 4 | (uint64_t)(kind) << 2 | ((uint64_t)(direction) + 1))
 
@@ -86,13 +87,14 @@ static inline uint32_t ibp_key_origin(uint64_t key)
     return (uint32_t)(key >> 4) & ((1U << IBP_ORIGIN_BITS) - 1);
 }
 
-/* Return the offset in bytes of the slot that a key hashes to. */
+/* Return the offset in bytes of a key's hash position. */
 static inline uint64_t ibp_key_place(uint64_t key, uint64_t mask)
 {
     return (key * UINT64_C(0x9e3779b97f4a7c15)) >> 35 & mask;
 }
 
-/* Return the slot that a key hashes to, or the next one: nearly always the key's own once it was counted. */
+/* Return the slot at a key's hash position, or the next one. It is nearly always the key's own slot once the key was
+ * counted. */
 static inline struct ibp_slot *ibp_slot_of(uint64_t key)
 {
     struct ibp_slot *slot = (struct ibp_slot *)((char *)ibp_counters.slots + ibp_key_place(key, ibp_counters.mask));
@@ -120,8 +122,8 @@ static inline void ibp_add_size(uint64_t *bins, uint64_t bytes)
     bins[ibp_size_bin(bytes)] += 1;
 }
 
-/* Return the slot of a counter that exists, without a call; NULL leaves the rest to ibp_count. Only while one thread at
- * a time is in MPI. */
+/* Return the slot of an existing counter without a function call; NULL leaves the work to ibp_count. To be called only
+ * while one thread at a time is in MPI. */
 static inline const struct ibp_slot *ibp_slot_known(uint32_t origin, enum ibp_kind kind, enum ibp_direction direction,
                                                     int peer)
 {
@@ -131,7 +133,7 @@ static inline const struct ibp_slot *ibp_slot_known(uint32_t origin, enum ibp_ki
     return IBP_LIKELY(slot->key == key) ? slot : NULL;
 }
 
-/* Return the slot of a key, made if needed. */
+/* Return the slot of a key, created if needed. */
 static inline struct ibp_slot *ibp_slot_made(uint64_t key)
 {
     struct ibp_slot *slot = ibp_slot_of(key);

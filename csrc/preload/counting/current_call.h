@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The MPI call that this thread is in: set by the wrappers of MPI calls, read where bytes are seen.
+ * The current MPI call of this thread. Wrappers of MPI calls set it; sources read it where they see bytes.
  */
 #ifndef IBPROF_COUNTING_CURRENT_CALL_H
 #define IBPROF_COUNTING_CURRENT_CALL_H
@@ -26,40 +26,40 @@ struct ibp_current_call {
     uint8_t kind;            /* enum ibp_call_kind */
     /* The call is MPI_Start or MPI_Startall, whose messages are counted by their requests. */
     bool starts_request;
-    /* The call is nonblocking, and of no items. */
+    /* The call is nonblocking and has no items. */
     bool moves_nothing;
-    /* The internal tag that the call is expected to take; 0 where it takes none. */
+    /* The internal tag that the call will probably take; 0 where it takes none. */
     int tag;
-    /* The call's argument, not interpreted; 0 where it has none. */
+    /* The communicator argument as passed; 0 without one. */
     long communicator;
     /* The end of the wrapper's stack frame. */
     uintptr_t frame;
-    /* The call, also after it has returned; of sends only while several threads are in MPI. */
+    /* The call, also after its return. Set for sends only while several threads are in MPI. */
     struct ibp_call *call;
 };
 
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_current_call ibp_current_call;
 
-/* Return the communicator of the call; 0 where it has none, or where its handle is another library's. */
+/* Return the communicator of the call; 0 without one, or where its handle belongs to another library. */
 static inline ibp_handle ibp_current_communicator(void)
 {
     return ibp_mpi.is_behind_layer ? 0 : IBP_HANDLE(ibp_current_call.communicator);
 }
 
-/* Return the number of the current call, under which messages that it starts are counted. */
+/* Return the number of the current call. Messages that it starts are counted under this number. */
 unsigned ibp_current_call_number(void);
 
-/* The personality routine of wrappers: an unwinder calls it for each wrapper's frame that it removes. */
+/* The personality routine of wrappers. An unwinder calls it for each wrapper's frame that it removes. */
 IBP_INTERNAL int ibp_personality(int version, int actions, uint64_t language, void *exception, void *context);
 
-/* Sets the personality routine of the function that contains it. On other machines exceptions are not noticed. */
+/* Set the personality routine of the enclosing function. On other machines exceptions are not noticed. */
 #if defined(__x86_64__) || defined(__aarch64__)
 #define IBP_NAMES_PERSONALITY __asm__ volatile(".cfi_personality 0x1b, ibp_personality") /* 0x1b: relative, 4 bytes */
 #else
 #define IBP_NAMES_PERSONALITY ((void)0)
 #endif
 
-/* Enter a call: set the members that the arguments leave out. The frame is that of the calling function. */
+/* Enter a call: set the members that have no argument. `frame` is the frame of the calling function. */
 static inline __attribute__((always_inline)) void ibp_enter(struct ibp_call *call, struct ibp_current_call current)
 {
     IBP_NAMES_PERSONALITY;
@@ -71,15 +71,15 @@ static inline __attribute__((always_inline)) void ibp_enter(struct ibp_call *cal
     ibp_repeats = ibp_no_repeats;
 }
 
-/* Return whether this thread is in a wrapped call. A frame that no longer exists means that the call was left
- * unnoticed. */
+/* Return whether this thread is in a wrapped call. A frame that no longer exists shows that the call was left by a
+ * non-local exit. */
 static inline __attribute__((always_inline)) bool ibp_is_within_call(void)
 {
     return ibp_current_call.operation && ibp_stack_end < ibp_current_call.frame;
 }
 
-/* While several threads are in MPI: set the call of a send that is only passed on. Return false where that is not
- * known to be right: within another call, which may also have been left unnoticed, or at a new site. */
+/* For several threads in MPI: set the call of a send that the wrapper only passes on. Return false where the call may
+ * be wrong: within another call, which may have been left by a non-local exit, or at a new site. */
 static inline bool ibp_set_call_among_threads(unsigned operation, const void *address)
 {
     struct ibp_call *call;

@@ -15,7 +15,7 @@
 
 _Static_assert(PLACES == 1 << (64 - 54), "the upper bits of a key are its place");
 
-/* All free. Nobody writes to it. */
+/* A table of free places, which nobody writes. */
 static struct ibp_envelope nothing[PLACES];
 struct ibp_envelope *ibp_envelopes = nothing;
 
@@ -23,7 +23,7 @@ struct ibp_envelope ibp_envelope_of_none = {.next = IBP_NEVER, .messages = {.lef
 
 static uint32_t used;
 static unsigned stream_level;
-/* Receives on any communicator have no numbers any more; nor have sends. */
+/* `is_disordered`: receives have no numbers on any communicator. `is_stopped`: sends have none either. */
 static bool is_disordered, is_stopped;
 
 bool ibp_envelopes_begin(void)
@@ -69,7 +69,8 @@ static void set_next(struct ibp_envelope *envelope, uint64_t next)
     envelope->messages.left = (int64_t)(next - number);
 }
 
-/* Remove an envelope. Close the gap: later ones of the row move up, unless they would pass their home. */
+/* Remove an envelope. Close the gap: move later entries of the probe sequence up, unless they would pass their hash
+ * position. */
 static void take_out(uint32_t gap)
 {
     used--;
@@ -89,7 +90,7 @@ static bool is_kept(const struct ibp_envelope *envelope, unsigned level, ibp_han
     return envelope->communicator != but && (!envelope->stream || stream_keeps(envelope->stream) >= level);
 }
 
-/* Keep the envelopes of a level of streams, but for those of a communicator. */
+/* Keep only the envelopes of a level of streams, and drop the envelopes of a communicator. */
 static void keep(unsigned level, ibp_handle but)
 {
     for (uint32_t i = 0; i < PLACES; i++)
@@ -99,7 +100,7 @@ static void keep(unsigned level, ibp_handle but)
         }
 }
 
-/* Raise the level of streams until there is a free place. */
+/* Raise the level of streams until a place is free. */
 static void make_space(void)
 {
     while (used == USED_MAX && stream_level < IBP_SAMPLE_LEVELS) {
@@ -108,7 +109,7 @@ static void make_space(void)
     }
 }
 
-/* Return what both ends know of an envelope; 0 where they do not. */
+/* Return the stream of an envelope, a hash that both sides know; 0 where they do not. */
 static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t peer, int tag, enum ibp_side side)
 {
     const uint64_t own = (uint64_t)ibp_mpi.rank;
@@ -120,8 +121,8 @@ static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t
     return ibp_sample_hash(hash, (uint32_t)tag) | 1;
 }
 
-/* Return by what messages are chosen. All messages of one round of an exchange are chosen together, whoever sends them: a
- * call that completes several can be split only where all of its messages are sampled. */
+/* Return the hash input that chooses messages. All messages of one round of an exchange are chosen together, whoever
+ * sends them. Otherwise the time of a call that completes several messages could not be split among them. */
 static uint64_t choice_of(const struct ibp_named_communicator *named, int tag)
 {
     return ibp_sample_hash(named->name, (uint32_t)tag >> 4);
@@ -137,7 +138,7 @@ static uint64_t next_of(uint64_t choice, uint64_t number)
     return ibp_sample_next(choice, number, ibp_sample_level(IBP_INSTANCE_MESSAGE, stratum_of(choice)));
 }
 
-/* Return the envelope of a key, made if needed; NULL where it is not kept. */
+/* Return the envelope of a key, created if needed; NULL where it is not kept. */
 static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_t stream, uint64_t choice,
                                   enum ibp_side side)
 {
@@ -163,7 +164,7 @@ static bool is_without_order(const struct ibp_named_communicator *named, enum ib
     return is_stopped || (side == IBP_SIDE_RECEIVER && (is_disordered || (named && named->is_disordered)));
 }
 
-/* Return whether another thread used an envelope too: then the order of its messages is unknown. */
+/* Return whether another thread also used an envelope: the order of its messages is then unknown. */
 static bool is_shared(struct ibp_envelope *envelope)
 {
     static uint32_t threads;
@@ -174,7 +175,7 @@ static bool is_shared(struct ibp_envelope *envelope)
     return envelope->thread != thread;
 }
 
-/* Number a message; one that is not counted has the same number as the next one. */
+/* Number a message. A message that is not counted has the same number as the next one. */
 static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, enum ibp_side side, bool is_counted)
 {
     const uint64_t key = ibp_envelope_key(communicator, peer, tag, side);

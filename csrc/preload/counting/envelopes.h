@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Envelopes of messages: sender, receiver, communicator and tag. Both ends number the messages of an envelope alike,
- * since MPI delivers them in order, so that they sample the same ones.
+ * Envelopes of messages: sender, receiver, communicator and tag. MPI delivers the messages of an envelope in order, so
+ * both sides give them the same numbers and sample the same messages.
  *
- * The table has a fixed size. When it is full, both ends keep half of the envelopes, as chosen by a hash: the level of
- * streams rises (counting/samples.h).
+ * The table has a fixed size. When it is full, the level of streams rises (counting/samples.h): both sides keep the
+ * same half of the envelopes, chosen by a hash.
  */
 #ifndef IBPROF_COUNTING_ENVELOPES_H
 #define IBPROF_COUNTING_ENVELOPES_H
@@ -20,30 +20,30 @@
 #include <stdint.h>
 
 struct ibp_envelope {
-    /* Of the arguments of calls; 0 in a free place. */
+    /* Key of the call's arguments; 0 in a free place. */
     uint64_t key;
-    /* The number of the next message that is sampled, and how many there are before it. */
+    /* The number of the next sampled message, and the number of messages before it. */
     uint64_t next;
     struct ibp_messages_left messages;
-    /* How many of its messages are in the recording. */
+    /* Number of its messages that the recording counts. */
     uint64_t counted;
-    /* The part that both ends know; 0 for MPI_PROC_NULL, to which no message goes. */
+    /* Hash of the properties that both sides know; 0 for MPI_PROC_NULL, which receives no message. */
     uint64_t stream;
     ibp_handle communicator;
-    /* Of several threads in MPI: the one that uses it. */
+    /* With several threads in MPI: the thread that uses the envelope. */
     uint32_t thread;
     uint8_t side; /* enum ibp_side */
 } __attribute__((aligned(64)));
 
 #define IBP_ENVELOPE_PLACES 1024
 
-/* Before the first one, a single free place that stands for all. */
+/* Before the first envelope, a single free place that stands for all places. */
 extern IBP_INTERNAL struct ibp_envelope *ibp_envelopes;
 
-/* No number: nothing is sampled. */
+/* A number that is never reached: nothing is sampled. */
 #define IBP_NEVER ((uint64_t)INT64_MAX)
 
-/* Return the key of an envelope, by the arguments of a call. */
+/* Return the key of an envelope, from the arguments of a call. */
 static inline uint64_t ibp_envelope_key(ibp_handle communicator, int peer, int tag, enum ibp_side side)
 {
     const uint64_t whom = (uint64_t)(uint32_t)peer << 32 | (uint32_t)tag;
@@ -66,43 +66,44 @@ static inline struct ibp_envelope *ibp_envelope_unsampled(ibp_handle communicato
     return IBP_LIKELY(envelope->messages.left) ? envelope : NULL;
 }
 
-/* That of messages that are not numbered, while there are no samples. */
+/* The envelope of messages that are not numbered, while there are no samples. */
 extern IBP_INTERNAL struct ibp_envelope ibp_envelope_of_none;
 
-/* Make the table. Return false without memory. */
+/* Create the table. Return false without memory. */
 bool ibp_envelopes_begin(void);
 
 /* The number of a message. */
 struct ibp_numbered {
-    /* 0 where it has none. */
+    /* 0 for a message without a number. */
     uint64_t stream;
     uint64_t communicator;
     uint64_t number;
     uint32_t peer;
     bool is_sampled;
     uint8_t stratum, keeps, stream_keeps;
-    /* NULL where it has none; valid until an envelope is forgotten. */
+    /* NULL for a message without a number. Valid until an envelope is forgotten. */
     struct ibp_envelope *envelope;
 };
 
-/* Number a message, by the arguments of a call. The communicator must be learned (libmpi/communicators.h), and the lock
- * be held, as for what follows. */
+/* Number a message by the arguments of a call. ibp_communicator_learn must have been called (libmpi/communicators.h).
+ * This and the following functions require the lock. */
 struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 
-/* Return the number that the next message of an envelope will have. */
+/* Return the number of the next message of an envelope. */
 struct ibp_numbered ibp_envelope_peek(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 
-/* Stop sampling: an envelope; all that are received on a communicator, or, with 0, on any. */
+/* Stop sampling an envelope. Stop sampling all messages received on a communicator, or, with 0, on all
+ * communicators. */
 void ibp_envelope_stop(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 void ibp_envelopes_disorder(ibp_handle communicator);
 
-/* Stop sampling all messages, sent ones too. */
+/* Stop sampling all messages, including sent messages. */
 void ibp_envelopes_stop(void);
 
 /* Forget the envelopes of a communicator that is freed. */
 void ibp_envelopes_forget(ibp_handle communicator);
 
-/* Count all messages that were numbered. */
+/* Count all numbered messages. */
 void ibp_envelopes_end(void);
 
 #endif

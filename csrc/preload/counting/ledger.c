@@ -12,7 +12,7 @@
 
 #include "ibprof_recording.h"
 
-/* Those that have a communicator. */
+/* List of elements with a communicator. */
 static struct ibp_ledger_recent *used;
 
 static bool has_root(const struct ibp_demanding *call)
@@ -20,7 +20,7 @@ static bool has_root(const struct ibp_demanding *call)
     return call->shape == IBP_DEMAND_TREE || call->shape == IBP_DEMAND_LEAF || call->shape == IBP_DEMAND_PEER;
 }
 
-/* Return whether its arguments are an array of counts, and perhaps one of datatypes. */
+/* Return whether a call has an array of counts, with or without an array of datatypes. */
 static bool has_counts(const struct ibp_demanding *call)
 {
     return call->shape == IBP_DEMAND_OWN || call->shape == IBP_DEMAND_OTHERS || call->shape == IBP_DEMAND_OTHERS_TYPES;
@@ -100,7 +100,7 @@ static uint64_t *enter(struct ibp_call *call, struct ibp_demanded demanded)
     return slot->ordinal ? slot->amount : NULL;
 }
 
-/* Behind a layer, arguments are not the library's. */
+/* Behind a layer, handles among the arguments are not the library's. */
 static bool is_wanted(const struct ibp_call *call)
 {
     return ibp_is_active() && ibp_counting && ibp_operation_wanted[call->operation] && !ibp_mpi.is_behind_layer;
@@ -128,13 +128,14 @@ static void remember(const struct ibp_demanding *call, uint32_t partner, uint64_
     recent->amount = amount;
 }
 
-/* Return whether a type's size is kept: MPI is asked for it again where its handle may come to name another. */
+/* Return whether a type's size is cached. MPI is asked again where a handle may be reused for another type. */
 static bool is_type_kept(const struct ibp_demanding *call)
 {
     return !has_counts(call) && !ibp_datatype_size_offset && ibp_datatype_is_predefined(IBP_HANDLE(call->type));
 }
 
-/* MPI is asked before the lock is taken: it may wait for a lock that a thread holds while it sends. */
+/* MPI is asked before the lock is taken. MPI may wait for a lock that a sending thread holds while it waits for
+ * ibprof's. */
 void ibp_ledger_add(const struct ibp_demanding *call)
 {
     struct ibp_demanded demanded;

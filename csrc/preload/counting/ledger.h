@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The ledger: what calls asked MPI to move, to be compared with what the source saw. Readers of all recordings compute
- * from it the least that any algorithm must send; ibprof/profile/unaccounted.py says how.
+ * The ledger: the bytes that calls asked MPI to move, for a comparison with the bytes that the source saw. From all
+ * recordings, readers compute a lower bound on the bytes that any algorithm must send (ibprof/profile/unaccounted.py).
  *
- * A call adds its bytes to the demand of (operation, partner). The partner is the root's or the peer's rank, or the
+ * A call adds its bytes to the demand of (operation, partner). The partner is the rank of the root or peer, or the
  * group of the communicator.
  */
 #ifndef IBPROF_COUNTING_LEDGER_H
@@ -21,19 +21,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The source of the number of a call's bytes. */
+/* The arguments that determine a call's bytes. */
 enum ibp_demand_shape {
     /* The call is not in the ledger. */
     IBP_DEMAND_NONE,
-    /* With a root: those of its arguments, which are alike on all ranks (MPI_Bcast). */
+    /* With a root: the call's arguments, which are equal on all ranks (MPI_Bcast). */
     IBP_DEMAND_TREE,
-    /* With a root: those of its arguments, which only other ranks than the root give (MPI_Gather). */
+    /* With a root: the call's arguments, which are significant on all ranks except the root (MPI_Gather). */
     IBP_DEMAND_LEAF,
     /* The call's arguments (MPI_Allreduce). */
     IBP_DEMAND_GROUP,
-    /* This rank's of an array of counts (MPI_Allgatherv). */
+    /* This rank's element of an array of counts (MPI_Allgatherv). */
     IBP_DEMAND_OWN,
-    /* An array of counts, but for this rank's (MPI_Alltoallv). */
+    /* An array of counts, without this rank's element (MPI_Alltoallv). */
     IBP_DEMAND_OTHERS,
     /* The same with an array of datatypes (MPI_Alltoallw). */
     IBP_DEMAND_OTHERS_TYPES,
@@ -41,12 +41,12 @@ enum ibp_demand_shape {
     IBP_DEMAND_PEER
 };
 
-/* A call, with its arguments as passed. */
+/* A call with its arguments as passed. */
 struct ibp_demanding {
     struct ibp_call *call;
     uint16_t operation;
     uint8_t shape; /* enum ibp_demand_shape */
-    /* Counts are of 64 bits: a call for large counts. */
+    /* Counts have 64 bits: a call for large counts. */
     bool is_large;
     long communicator;
     /* A count or an array of counts, and a datatype or an array of them. */
@@ -65,15 +65,15 @@ struct ibp_demanded ibp_ledger_describe(const struct ibp_demanding *call);
 /* Enter one call. */
 void ibp_ledger_enter(struct ibp_call *call, struct ibp_demanded demanded);
 
-/* Enter a call that has succeeded, and remember its partner for the next one; or one that has failed. */
+/* Enter a call that has succeeded, and remember its partner for the next call; or enter a call that has failed. */
 void ibp_ledger_add(const struct ibp_demanding *call);
 void ibp_ledger_add_failed(struct ibp_call *call);
 
-/* Forget remembered partners: of a communicator that is freed, or all, when the region changes. */
+/* Forget remembered partners of a communicator that is freed, or all partners when the region changes. */
 void ibp_ledger_forget(ibp_handle communicator);
 void ibp_ledger_forget_all(void);
 
-/* Find the size of a call's datatype, if that needs no call. */
+/* Find the size of a call's datatype, if no call to MPI is needed. */
 static inline bool ibp_ledger_type_size(struct ibp_demanding call, uint64_t *size)
 {
     const struct ibp_ledger_recent *recent = &call.call->ledger;
@@ -86,7 +86,7 @@ static inline bool ibp_ledger_type_size(struct ibp_demanding call, uint64_t *siz
     return call.type == recent->type;
 }
 
-/* Add a call to a peer of MPI_COMM_WORLD to its demand, if it has one already. */
+/* Add a call to a peer of MPI_COMM_WORLD to an existing demand. */
 static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t bytes)
 {
     const struct ibp_slot *slot;
@@ -97,8 +97,8 @@ static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t by
     return slot;
 }
 
-/* Enter a call before it is made, if it is like the last one of its operation: the same communicator and root, and a
- * datatype of known size. Return false for all others. Only while one thread at a time is in MPI. */
+/* Enter a call before it is made, if it resembles the last call of its operation: the same communicator and root, and a
+ * datatype of known size. Return false for all other calls. To be called only while one thread at a time is in MPI. */
 static inline __attribute__((always_inline)) bool ibp_ledger_add_known(struct ibp_demanding call)
 {
     const struct ibp_ledger_recent *recent = &call.call->ledger;

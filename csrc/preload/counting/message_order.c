@@ -10,17 +10,17 @@
 
 struct waiting {
     struct ibp_posted_receive receive;
-    /* 0 of a blocking receive, and once it is complete. */
+    /* 0 for a blocking receive, and after completion. */
     uintptr_t request;
     struct ibp_instance_known known;
-    /* Its number in the list; others keep theirs when it leaves. */
+    /* Its number in the list; the other numbers stay the same when it leaves. */
     unsigned number;
     bool is_complete, is_gone, is_cancelling;
     uint32_t end_origin;
     uint64_t enter_ns, exit_ns;
 };
 
-/* In the order in which they were posted. */
+/* Waiting receives in the order in which they were posted. */
 static struct waiting list[IBP_WAITING_RECEIVES_MAX];
 static unsigned last_number;
 
@@ -112,7 +112,8 @@ void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side
     ibp_samples_note_clock(exit_ns);
 }
 
-/* Number a receive whose envelope is known. If it is sampled, keep the sample, or have its request completed. */
+/* Number a receive with a known envelope. If it is sampled, keep the sample, or let the
+ * completion of its request keep it. */
 static void number(struct waiting *waiting)
 {
     const struct ibp_posted_receive *const receive = &waiting->receive;
@@ -138,7 +139,7 @@ static void number(struct waiting *waiting)
         ibp_open_request_remove(entry);
 }
 
-/* Return whether one that was posted earlier may have taken the message of a receive. */
+/* Return whether an earlier receive may have taken the message of this one. */
 static bool is_preceded(uint32_t place)
 {
     for (uint32_t i = 0; i < place; i++)
@@ -146,7 +147,7 @@ static bool is_preceded(uint32_t place)
     return false;
 }
 
-/* Number all receives that can be, and close the gaps. */
+/* Number all receives that can be numbered, and close the gaps. */
 static void resolve(void)
 {
     uint32_t kept = 0;
@@ -187,7 +188,7 @@ void ibp_receive_try_cancel(unsigned of)
     struct waiting *const waiting = find(of);
 
     if (!waiting) return;
-    waiting->receive.source = IBP_ANY; /* like a wildcard, it gets no number before it completes */
+    waiting->receive.source = IBP_ANY; /* like a receive with a wildcard, it gets no number before it completes */
     waiting->is_cancelling = true;
 }
 

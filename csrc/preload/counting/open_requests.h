@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Requests of sampled collectives and messages, from the call that made them to the one that completes them. The table
- * has a fixed size. All of this requires the lock, but for the number of those that are started.
+ * has a fixed size. All functions require the lock; only ibp_open_requests is read without it.
  */
 #ifndef IBPROF_COUNTING_OPEN_REQUESTS_H
 #define IBPROF_COUNTING_OPEN_REQUESTS_H
@@ -18,14 +18,15 @@ enum ibp_open_role { IBP_OPEN_COLLECTIVE = 1, IBP_OPEN_SEND, IBP_OPEN_RECEIVE };
 
 /* The known part of an instance before it completes. */
 struct ibp_instance_known {
-    /* Name of the communicator; of a persistent collective, that of its request. 0 where it is not sampled. */
+    /* Name of the communicator; for a persistent collective, of its request; 0 where it is not sampled. Then the
+     * number. */
     uint64_t name, number;
     uint64_t bytes;
     uint64_t start_ns;
     uint32_t origin;
-    /* Of a collective: the number of processes. Of a message: the world rank of the other end. */
+    /* For a collective: the number of processes. For a message: the world rank of the other process. */
     uint32_t size_or_peer;
-    /* Of a collective: the number of this process, and the root. Of a message: the tag. */
+    /* For a collective: the number of this process, and the root. For a message: the tag. */
     uint32_t member;
     int32_t root_or_tag;
     uint8_t stratum, keeps, stream_keeps;
@@ -34,25 +35,26 @@ struct ibp_instance_known {
 struct ibp_open_request {
     /* 0 in a free place. */
     uintptr_t request;
-    /* Of a message: what the call that made the request was passed. */
+    /* For a message: the arguments of the call that created the request. */
     intptr_t communicator;
     int source, tag;
     struct ibp_instance_known known;
-    /* Of a persistent one: how often it was started, of a collective; and the envelope of a message, if it is known. */
+    /* For a persistent request: the number of starts of a collective; the envelope of a message, if it is known. */
     uint64_t starts;
     struct ibp_envelope *envelope;
     uint8_t role; /* enum ibp_open_role */
     bool is_persistent, is_started;
-    /* A call is about to complete it. Among threads, MPI may then give its handle to another one. */
+    /* A call is about to complete the request. With several threads, MPI may then reuse its handle. */
     bool is_completing;
-    /* Distinguishes the entries that one handle has had. */
+    /* Distinguishes successive entries of one handle. */
     uint32_t serial;
-    /* A receive that waits for its number (counting/message_order.h): its place there, from 1; else 0. */
+    /* For a receive that waits for its number (counting/message_order.h): its number in the list, from 1; otherwise
+     * 0. */
     unsigned order;
     uint16_t operation;
 };
 
-/* Number of those that are started: calls that complete requests look only while there are some. */
+/* Number of started requests. Completing calls search only while it is not 0. */
 extern IBP_INTERNAL uint32_t ibp_open_requests;
 
 /* The table; NULL before the first entry. */
@@ -65,10 +67,10 @@ static inline uint32_t ibp_open_request_home(uintptr_t request)
     return (uint32_t)((uint64_t)request * UINT64_C(0x9e3779b97f4a7c15) >> 40) % IBP_OPEN_REQUEST_PLACES;
 }
 
-/* Return the entry of a request; NULL where there is none. Valid until one is added or removed. */
+/* Return the entry of a request; NULL without one. Valid until an entry is added or removed. */
 struct ibp_open_request *ibp_open_request_find(uintptr_t request);
 
-/* Return the envelope of the messages of a persistent request; NULL where it is not known. There must be a table. */
+/* Return the envelope of a persistent request's messages; NULL where it is unknown. The table must exist. */
 static inline struct ibp_envelope *ibp_open_request_envelope(uintptr_t request)
 {
     const struct ibp_open_request *entry = &ibp_open_request_places[ibp_open_request_home(request)];
@@ -77,10 +79,10 @@ static inline struct ibp_envelope *ibp_open_request_envelope(uintptr_t request)
     return entry ? entry->envelope : NULL;
 }
 
-/* Return whether there is a persistent one of an envelope. */
+/* Return whether a persistent request of an envelope exists. */
 bool ibp_open_request_of(enum ibp_open_role role, intptr_t communicator, int source, int tag);
 
-/* Add an entry, in place of any former one of the same request. Return NULL when the table is full. */
+/* Add an entry, which replaces a former entry of the same request. Return NULL when the table is full. */
 struct ibp_open_request *ibp_open_request_add(uintptr_t request);
 
 /* Forget the envelopes of all entries. */

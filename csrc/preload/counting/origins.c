@@ -26,9 +26,9 @@ struct origin {
 uint32_t ibp_origins_without_site[IBP_OPERATIONS_MAX];
 
 static struct {
-    /* By number, from 1. */
+    /* Origins by number, from 1. */
     struct origin *made;
-    /* Numbers by hash, 0 in a free place: twice as many places as `made` has. */
+    /* Numbers by hash, 0 in a free place. There are twice as many places as elements of `made`. */
     uint32_t *places;
     uint32_t count, capacity;
     uint32_t region;
@@ -118,7 +118,7 @@ uint32_t ibp_origin_moved(uint32_t origin, uint32_t region)
 
 uint32_t ibp_origin_record_moved(uint32_t record, uint32_t from, uint32_t into)
 {
-    /* Origins without a record are numbered too. */
+    /* Origins without a record also have numbers. */
     for (uint32_t i = record + 1; i <= origins.count && i; i++)
         if (origins.made[i].record == record)
             return origins.made[i].region == from ? ibp_origin_record(ibp_origin_moved(i, into)) : record;

@@ -9,7 +9,7 @@
 #define GROUPS_MAX 4096
 #define NUMBER_GROUP 0x80000000
 
-/* Groups of communicators, as recorded, by their number. */
+/* Recorded form of communicators' groups, by number. */
 static struct {
     uint64_t partner[GROUPS_MAX];
     uint32_t count;
@@ -41,7 +41,7 @@ static uint32_t number_group(uint64_t partner)
 static uint32_t find_group(const struct ibp_communicator *communicator)
 {
     const uint64_t size = (uint64_t)communicator->size;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* of FNV-1a */
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* start value of FNV-1a */
 
     if (!size || size > IBP_PARTNER_SIZE_MASK) return IBP_PARTNER_NUMBER_UNKNOWN;
     if (communicator->is_between) return IBP_PARTNER_NUMBER_UNKNOWN;

@@ -27,7 +27,7 @@ void ibp_periodic_run(void)
     if (!due) return;
     ibp_lock();
     for (const struct ibp_periodic_task *task = tasks; task; task = task->next)
-        if (task->is_due(now_ns)) task->run(now_ns); /* another thread may have run it meanwhile */
+        if (task->is_due(now_ns)) task->run(now_ns); /* another thread may have run the task */
     ibp_unlock();
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Work that is due from time to time. ibprof has no thread, signal or timer for it. The program's own calls check the
- * clock: collectives and others of mpi.def, regions, and with IBPROF_INTERVAL each message.
+ * Periodic work. ibprof has no thread, signal or timer for it. Instead, the program's calls check the clock: calls that
+ * mpi.def selects, such as collectives, calls of regions, and with IBPROF_INTERVAL each message.
  */
 #ifndef IBPROF_COUNTING_PERIODIC_H
 #define IBPROF_COUNTING_PERIODIC_H
@@ -13,10 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether there is such work; and whether messages check the clock for it too. */
+/* Return whether there is periodic work, and whether messages also check the clock for it. */
 extern IBP_INTERNAL bool ibp_periodic, ibp_periodic_in_messages;
 
-/* Times are those of ibp_clock_coarse_ns. */
+/* A periodic task. Its times are values of ibp_clock_coarse_ns. */
 struct ibp_periodic_task {
     /* Called without the lock, by any thread. */
     bool (*is_due)(uint64_t now_ns);
@@ -25,7 +25,7 @@ struct ibp_periodic_task {
     struct ibp_periodic_task *next;
 };
 
-/* Add a task, which runs before those that were added earlier. */
+/* Add a task, which runs before earlier tasks. */
 void ibp_periodic_add(struct ibp_periodic_task *task);
 
 /* End all periodic work. */
@@ -34,8 +34,8 @@ void ibp_periodic_end(void);
 /* Run the tasks that are due. */
 void ibp_periodic_run(void);
 
-/* The processor's counter limits reads of the clock to one in `step` cycles, a fraction of a millisecond on any
- * processor. Where there is no counter the step is 0, and the clock is read each time. */
+/* Limit of reads of the clock: one in `step` cycles of the processor's counter, a fraction of a millisecond on any
+ * processor. Without a counter the step is 0, and the clock is read each time. */
 struct ibp_periodic_cycles {
     uint64_t step, looked;
 };

@@ -31,7 +31,7 @@
 
 static struct ibp_process *process;
 static char why_not_recorded[1024];
-/* MPI states the rank of this process, and its end. */
+/* MPI reports the rank of this process and its end. */
 static bool is_of_mpi;
 static uint64_t cpu_at_start_ns, no_core_at_start_ns;
 
@@ -56,7 +56,8 @@ static void describe_command(char *command, size_t bytes)
         if (!command[i]) command[i] = ' ';
 }
 
-/* Note the CPU time of the process, and the time for which its first thread had no core: at the start, or since. */
+/* Note the CPU time of the process, and the time for which its first thread had no core: the values at the start, or
+ * the increase since then. */
 static void note_use_of_cores(bool is_begin)
 {
     char text[128];
@@ -175,7 +176,7 @@ void ibp_process_hand_over(void)
     error = ibp_recording_copy();
     if (!error)
         ibp_recording_leave();
-    else /* it stays on the node, where readers find it */
+    else /* the recording stays on the node, where readers find it */
         ibp_say_once_a_job("the recording stays on its nodes", strerror(error));
 }
 

@@ -11,20 +11,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Open the recording of this process, once: at its first work request or when MPI is ready. Return whether it has
- * one. */
+/* Open the recording of this process, once: at its first work request, or when MPI is ready. Return whether the process
+ * has a recording. */
 bool ibp_process_open(void);
 
 /* Return why this process has no recording. */
 const char *ibp_process_why_not_recorded(void);
 
-/* Record what MPI says of this process, and the source of its counters. */
+/* Record the rank that MPI reports for this process, and the source of its counters. */
 void ibp_process_describe_rank(enum ibp_source source);
 
-/* Record the same of a process for which MPI does not, or not yet. 0 ranks: it is no rank. */
+/* Record the rank of a process for which MPI does not report it, or not yet. 0 ranks: the process is not a rank. */
 void ibp_process_describe_without_mpi(uint32_t rank, uint32_t ranks, enum ibp_source source, const char *library);
 
-/* Return the process's record: a source changes its `source` and `notes`. */
+/* Return the process's record. A source changes its `source` and `notes`. */
 struct ibp_process *ibp_process_record(void);
 
 /* Add a note on missing traffic to a recording that has ended. */
@@ -33,7 +33,7 @@ void ibp_process_note_missing(const char *note);
 /* End counting: the counters are complete. */
 void ibp_process_finish(void);
 
-/* Bring the recording to its destination when MPI has ended. Requests that MPI_Finalize posts are still counted. */
+/* Move the recording to its destination after the end of MPI. Requests that MPI_Finalize posts are still counted. */
 void ibp_process_hand_over(void);
 
 #endif

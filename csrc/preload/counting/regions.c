@@ -25,15 +25,15 @@
 
 static struct {
     struct ibp_region *record[IBP_REGIONS_MAX];
-    /* Region + 1. */
+    /* Region + 1, by hash of the name. */
     uint16_t by_name[BUCKETS];
     uint32_t count;
-    struct { /* regions entered, outermost first; deeper ones than DEPTH_MAX count in the last one */
+    struct { /* stack of entered regions, outermost first; regions deeper than DEPTH_MAX count in the last element */
         uint32_t region;
         uint64_t since_ns;
     } entered[DEPTH_MAX];
     unsigned depth;
-    /* When region 0 began, anew after each mark. */
+    /* When region 0 began; set at each mark. */
     uint64_t open_since_ns;
     /* IBPROF_REGION() was called. */
     bool marked;
@@ -56,7 +56,7 @@ static void mark(enum ibp_mark_kind kind, uint32_t region, uint64_t now, bool wi
     ibp_recording_publish(IBP_SEGMENT_MARKS);
 }
 
-/* Shorten a name for its record: one that is too long ends in a hash of the whole. */
+/* Shorten a name for its record: a long name ends in a hash of the whole name. */
 static void shorten(char *kept, const char *name)
 {
     char hash[24];
@@ -67,7 +67,7 @@ static void shorten(char *kept, const char *name)
     ibp_text_copy(kept + IBP_REGION_NAME_BYTES - 1 - strlen(hash), sizeof hash, hash);
 }
 
-/* Return the region of a name, made if needed; `otherwise` when there is no space for another one. */
+/* Return the region of a name, created if needed; `otherwise` without space for another region. */
 static uint32_t find_region(const char *name, uint32_t otherwise)
 {
     char kept[IBP_REGION_NAME_BYTES];
@@ -102,7 +102,8 @@ static uint32_t current_region(void)
     return depth ? regions->entered[depth - 1].region : 0;
 }
 
-/* Give transfers to their region when it changes: threads that post work requests do not know regions. */
+/* Assign transfers to the former region when the region changes, because threads that post work requests do not know
+ * regions. */
 static void note_transfers(void)
 {
     ibp_transfers_enter(regions->off_since_ns ? IBP_REGION_OFF : current_region());
@@ -132,7 +133,7 @@ int ibp_regions_open(void)
     return 0;
 }
 
-/* Move what region 0 holds to the named region, and return that. */
+/* Move the contents of region 0 to the named region, and return that region. */
 static uint32_t close_open_region(const char *name, uint64_t now)
 {
     const uint32_t region = find_region(name, 0);

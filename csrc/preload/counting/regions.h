@@ -14,7 +14,7 @@
 /* Record region 0. Return 0 or a negative errno. */
 int ibp_regions_open(void);
 
-/* Close, begin and end a region, as ibprof.h describes it; the process must be recorded. */
+/* Close, begin and end a region as described in ibprof.h. The process must be recorded. */
 void ibp_region_close(const char *name);
 void ibp_region_begin(const char *name);
 void ibp_region_end(void);

@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct ibp_repeat) == 128, "an address is a multiple of a 
 
 struct ibp_repeat ibp_no_repeats[PLACES], *ibp_repeats = ibp_no_repeats, *ibp_repeats_between = ibp_no_repeats;
 
-/* The places of a thread, and those that are or were in use. */
+/* The places of a thread, and the list of places that are or were in use. */
 struct table {
     struct ibp_repeat places[PLACES];
     struct ibp_repeat *listed;
@@ -23,7 +23,7 @@ struct table {
 static bool is_recording, is_stale;
 static uint32_t watched[IBP_WATCHED];
 
-/* Of one thread; of several, one each. The tables of threads that have ended are kept. */
+/* One table, or one for each of several threads. Tables of ended threads are kept. */
 #define TABLES_MAX 256
 static struct table *tables[TABLES_MAX];
 static uint32_t tables_count;
@@ -37,7 +37,7 @@ static struct table *table_of(struct ibp_repeat *places)
     return (struct table *)places;
 }
 
-/* Make a table; NULL where there is no space. */
+/* Create a table; return NULL where there is no space. */
 static struct table *make_table(void)
 {
     struct table *const made = tables_count < TABLES_MAX ? ibp_memory_map(sizeof *made) : NULL;

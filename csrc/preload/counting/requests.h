@@ -23,7 +23,7 @@ enum ibp_request_role {
     IBP_REQUEST_SEND = 1,
     IBP_REQUEST_RECEIVE,
     IBP_REQUEST_COLLECTIVE,
-    /* Of MPI_Mprobe: no request, but remembered in the same way. */
+    /* MPI_Mprobe's message: not a request, but remembered like one. */
     IBP_REQUEST_MESSAGE,
     /* A partitioned send. */
     IBP_REQUEST_PARTS
@@ -32,26 +32,27 @@ enum ibp_request_role {
 struct ibp_request {
     void *address;
     uint16_t operation;
-    uint8_t role; /* enum ibp_request_role; 0 of one that was forgotten */
-    uint8_t kind; /* enum ibp_kind of what it sends */
+    uint8_t role; /* enum ibp_request_role; 0 for a forgotten request */
+    uint8_t kind; /* enum ibp_kind of its sent bytes */
     uint32_t peer;
     uint64_t bytes;
-    /* Of a receive or a message. */
+    /* For a receive or a message. */
     ibp_handle communicator;
-    /* Of a send: that of the call that made it. Of a receive: that of its operation if it is on MPI_COMM_WORLD. */
+    /* For a send: the context of the call that created it. For a receive on MPI_COMM_WORLD: the context of its
+     * operation. */
     struct ibp_context *context;
-    /* Of a send: the counter that it used last, and its size's bin, of this origin; IBP_NO_ORIGIN where there is none. */
+    /* For a send: its last counter, the bin of its size, and their origin; IBP_NO_ORIGIN without a counter. */
     uint64_t *amount, *bin;
     uint32_t origin;
-    /* The source hooked its own start function. */
+    /* The source hooked the start function of this request. */
     bool has_hook;
     /* Each start asks for `bytes` of a partner, `peer` (counting/ledger.h). */
     bool is_demand;
-    /* Of a collective or a partitioned send: the number of the call that made it (counting/calls.h). */
+    /* For a collective or a partitioned send: the number of the call that created it (counting/calls.h). */
     uint16_t call;
 } __attribute__((aligned(64)));
 
-/* By hash of the address: a power of two places. */
+/* Requests by hash of the address: a power of two places. */
 struct ibp_requests {
     struct ibp_request *place;
     /* Mask of the offset of a place in bytes. */
@@ -61,19 +62,20 @@ extern IBP_INTERNAL struct ibp_requests ibp_requests;
 
 _Static_assert(sizeof(struct ibp_request) == 64, "offsets of places can be masked");
 
-/* Return the offset in bytes of the place that an address hashes to. */
+/* Return the offset in bytes of an address's hash position. */
 static inline uint64_t ibp_request_place(void *address, uint64_t mask)
 {
     return ((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
 }
 
-/* Remember a request, instead of any former one at its address. */
+/* Remember a request, in place of a former request at its address. */
 void ibp_request_remember(const struct ibp_request *request);
 
-/* Return a request, valid until another one is remembered; NULL when the address is unknown. */
+/* Return a request, valid until another one is remembered; NULL for an unknown address. */
 struct ibp_request *ibp_request_find(void *address);
 
-/* Return the place that an address hashes to: nearly always the request's own, unless it is unknown. */
+/* Return the place at an address's hash position. It is nearly always the request's own place, if the address is
+ * known. */
 static inline struct ibp_request *ibp_request_at_hash(void *address)
 {
     return (struct ibp_request *)((char *)ibp_requests.place + ibp_request_place(address, ibp_requests.mask));
@@ -81,19 +83,19 @@ static inline struct ibp_request *ibp_request_at_hash(void *address)
 
 void ibp_request_forget(void *address);
 
-/* A communicator is about to be freed; collectives on it may be started still. */
+/* A communicator is about to be freed. Collectives on it may still be started. */
 void ibp_requests_forget_communicator(ibp_handle communicator);
 
-/* Call a function with each request that is remembered. */
+/* Call a function with each remembered request. */
 void ibp_requests_visit(void (*visit)(const struct ibp_request *request));
 
-/* The source sees each start of all requests of the application that were made so far, so that wrappers of MPI_Start
- * need not look at them. */
+/* The source sees each start of all requests that the application has created so far, so wrappers of MPI_Start need not
+ * look at requests. */
 extern IBP_INTERNAL bool ibp_requests_show_starts;
 
 /* The following are for wrappers of MPI calls, which do not hold the lock. */
 
-/* Copy what is known of a request. Return whether anything is. */
+/* Copy the entry of a request. Return whether there is one. */
 bool ibp_request_copy(void *address, struct ibp_request *known);
 void ibp_request_freed(void *address);
 
@@ -101,21 +103,21 @@ void ibp_request_freed(void *address);
 void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes,
                            const struct ibp_call *call);
 
-/* Count such a send, which is about to be started. */
+/* Count a partitioned send that is about to be started. */
 void ibp_request_count_parts(void *address);
 
-/* Remember a request whose messages show their operation only through MPI_Start: of a persistent collective on a
- * communicator, and of any send where calls are labelled; there 0. */
+/* Remember a request whose messages show their operation only through MPI_Start: a persistent collective on a
+ * communicator, or, with communicator 0, a send where calls are labelled. */
 void ibp_request_keep_call(void *address, const struct ibp_call *call, ibp_handle communicator,
                            struct ibp_demanded demanded, bool is_demand);
 
 /* Enter the start of a request in the ledger. */
 void ibp_request_demand(void *address);
 
-/* Return the communicator of a persistent collective; 0 for any other request, and once the communicator was freed. */
+/* Return the communicator of a persistent collective; 0 for other requests, and after the communicator was freed. */
 ibp_handle ibp_request_communicator(void *address);
 
-/* Return the call that made such a request; that of IBP_OPERATION_NONE for any other one. */
+/* Return the call that created such a request; for other requests, the call of IBP_OPERATION_NONE. */
 struct ibp_call *ibp_request_call(void *address);
 
 #endif

@@ -17,26 +17,26 @@ _Static_assert(offsetof(struct ibp_collective_sample, level) == offsetof(struct 
 #define NOTE_NS UINT64_C(1000000000)
 #define SOURCES_MAX (IBP_SAMPLES_MAX / 4)
 
-/* A record, and up to which levels it is kept. */
+/* A record, and the levels up to which it is kept. */
 struct slot {
     struct ibp_sample *record;
     uint8_t stratum, keeps, stream_keeps;
 };
 
 static struct {
-    /* Those in use, then those that are free again. */
+    /* Used slots, followed by free slots. */
     struct slot *slots;
     uint32_t used, made;
     uint32_t held[IBP_SAMPLE_STRATA];
     uint8_t level[IBP_SAMPLE_STRATA];
-    /* Of streams. */
+    /* Level of streams. */
     unsigned stream_level;
 } samples[IBP_INSTANCES];
 
-/* Records of samples of messages that are sources in graphs. */
+/* Number of message samples that hold sources in graphs. */
 static uint32_t sources_held;
 
-/* Collectives that the hash does not choose, with the largest scores; and which one has the lowest. */
+/* Collectives with the largest scores that the hash does not choose, and the index of the lowest score. */
 static struct {
     struct ibp_collective_sample *records[IBP_LONGEST_MAX];
     uint32_t used, lowest;
@@ -50,7 +50,7 @@ uint64_t ibp_long_ns;
 
 /* -- which instances are kept -------------------------------------------------------------------------------------- */
 
-/* Return which half of a block of 2^level numbers has the one that is kept, by the number of the block. */
+/* Return which half of a block of 2^level numbers contains the kept number, from the number of the block. */
 static unsigned kept_half(uint64_t stream, uint64_t block, unsigned level)
 {
     return (unsigned)(ibp_sample_hash(stream + level, block) >> 63);
@@ -87,7 +87,7 @@ static unsigned level_of(enum ibp_instance instance, const struct slot *slot)
     return samples[instance].level[slot->stratum] + samples[instance].stream_level;
 }
 
-/* Note the lowest score of the longest, once there is no space for more. */
+/* Note the lowest score of the longest collectives, once their space is full. */
 static void set_lowest(void)
 {
     if (longest.used < IBP_LONGEST_MAX) return;
@@ -117,8 +117,8 @@ void *ibp_sample_take_long(uint64_t score_ns)
     return record;
 }
 
-/* Keep a sample that the hash does not choose any more, if it is one of the longest. Return the record that is free instead:
- * its own where it is not kept. */
+/* Keep a sample that the hash no longer chooses, if it is one of the longest. Return the record that becomes free: the
+ * sample's own record if the sample is not kept. */
 static struct ibp_sample *keep_long(struct ibp_sample *sample)
 {
     struct ibp_collective_sample *const record = (struct ibp_collective_sample *)sample;
@@ -131,7 +131,7 @@ static struct ibp_sample *keep_long(struct ibp_sample *sample)
     return (struct ibp_sample *)instead;
 }
 
-/* Drop what is not kept any more, and set the levels of the others. */
+/* Drop samples that are no longer kept, and set the levels of the others. */
 static void drop(enum ibp_instance instance)
 {
     for (uint32_t i = 0; i < samples[instance].used;) {
@@ -153,7 +153,7 @@ static void drop(enum ibp_instance instance)
     }
 }
 
-/* Raise the level of the stratum with most samples, until there is space. Return whether there is. */
+/* Raise the level of the stratum with the most samples until there is space. Return whether there is space. */
 static bool make_space(enum ibp_instance instance)
 {
     unsigned largest = 0;
@@ -168,7 +168,7 @@ static bool make_space(enum ibp_instance instance)
     return true;
 }
 
-/* Return whether there is one more slot, of a new record. */
+/* Return whether a slot for a new record was added. */
 static bool add_slot(enum ibp_instance instance)
 {
     static const enum ibp_segment_kind kinds[] = {IBP_SEGMENT_COLLECTIVE_SAMPLES, IBP_SEGMENT_MESSAGE_SAMPLES};

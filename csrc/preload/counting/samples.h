@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samples: moments of some collectives and messages. All processes that take part in an instance sample it, without a
- * message between them: an instance has a number in a stream, which all of them know, and a hash of both decides.
+ * Samples: the times of some collectives and messages. All processes that take part in an instance sample it, without a
+ * message between them. Each instance has a number in a stream; all participants know both, and a hash of both decides.
  *
- * At level L one instance is kept of each block of 2^L in its stream. Instances of level L + 1 are also of level L.
- * The collectives that took longest, or that this process entered latest, are kept as well: so others know who was late.
+ * At level L one instance is kept of each block of 2^L in its stream. Instances of level L + 1 are also of level L. The
+ * collectives that took longest, or that this process entered latest, are kept as well: they show the late process to
+ * the others.
  *
- * The space for samples is fixed. When it is full, the level rises of the stratum that has the most samples; strata are
- * groups of streams, or of kinds of calls, so that frequent calls do not displace rare ones.
+ * The space for samples is fixed. When it is full, the level of the stratum with the most samples rises. Strata are
+ * groups of streams or of kinds of calls, so that frequent calls do not displace rare ones.
  *
- * All of this requires the lock.
+ * All functions require the lock.
  */
 #ifndef IBPROF_COUNTING_SAMPLES_H
 #define IBPROF_COUNTING_SAMPLES_H
@@ -25,7 +26,7 @@
 #define IBP_SAMPLE_STRATA 64
 #define IBP_SAMPLE_LEVELS 48
 
-/* Samples are taken: times are recorded. */
+/* Samples are taken, because times are recorded. */
 extern IBP_INTERNAL bool ibp_sampling;
 
 /* The beginning of all records of samples. */
@@ -53,28 +54,28 @@ static inline uint64_t ibp_sample_hash(uint64_t hash, uint64_t number)
 /* Return the highest level at which an instance of a stream is kept. */
 unsigned ibp_sample_keeps(uint64_t stream, uint64_t number);
 
-/* Return the first number from `number` on that is kept at a level. */
+/* Return the first number, from `number` on, that a level keeps. */
 uint64_t ibp_sample_next(uint64_t stream, uint64_t number, unsigned level);
 
 /* Return the level of a stratum. */
 unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum);
 
-/* Return a record for an instance that is kept up to a level, and whose stream is kept up to another level of streams;
- * NULL where it is not kept. Its caller fills it, the name of the communicator last. */
+/* Return a record for an instance that is kept up to a level, with a stream that is kept up to another level of
+ * streams. NULL where the instance is not kept. The caller fills the record, the name of the communicator last. */
 void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps);
 
-/* Collectives of a larger score (struct ibp_collective_sample) are kept, even if the hash does not choose them. */
+/* Collectives with a larger score (struct ibp_collective_sample) are kept, even if the hash does not choose them. */
 extern IBP_INTERNAL uint64_t ibp_long_ns;
 
-/* Return a record for such a collective, in place of the one of the lowest score; NULL without space. Its caller fills it,
- * the name of the communicator last. */
+/* Return a record for such a collective, which replaces the record with the lowest score; NULL without space. The
+ * caller fills the record, the name of the communicator last. */
 void *ibp_sample_take_long(uint64_t score_ns);
 
-/* Record the sources of this process in a graph, itself last, in the space of the samples of messages: a part of it, so
- * that not all graphs may find space. */
+/* Record the sources of this process in a graph, with itself last. They use a part of the space of message samples, so
+ * some graphs may find no space. */
 void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint32_t *sources, uint32_t count);
 
-/* Drop samples of streams that are not kept at a level of streams. */
+/* Drop samples of streams that a level of streams does not keep. */
 void ibp_samples_raise_streams(unsigned level);
 
 /* Count an instance that cannot be sampled. */
@@ -83,7 +84,7 @@ void ibp_sample_refuse(enum ibp_instance instance, enum ibp_unsampled reason);
 /* Count instances. */
 void ibp_sample_count(enum ibp_instance instance, uint64_t count);
 
-/* Note the clock, if that was long ago. */
+/* Note the clock, if the last note is long ago. */
 void ibp_samples_note_clock(uint64_t now_ns);
 
 /* Move the samples of one region to another. */

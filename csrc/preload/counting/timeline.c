@@ -20,18 +20,18 @@
 #define RANK_GROUPS (IBP_SNAPSHOT_GROUPS - 1)
 
 static struct {
-    /* In the order of time, followed by those that were dropped. */
+    /* Records in the order of time, followed by dropped records. */
     struct ibp_snapshot *record[KEPT_MAX];
     uint32_t kept, made;
     uint32_t group_ranks;
-    /* 0 while no snapshots are wanted, or no source sees messages. */
+    /* 0 where snapshots are not wanted, or no source sees messages. */
     uint64_t period_ns;
-    /* Infinite until the first one is planned. */
+    /* Infinite until the first snapshot is planned. */
     uint64_t next_ns;
-    /* When a message checked last, and the time inside calls until then. */
+    /* When a message last checked the clock, and the time inside calls until then. */
     uint64_t asked_ns;
     struct ibp_times_sum asked_sum;
-    /* Time of the newest record, in Unix time. */
+    /* Unix time of the newest record. */
     uint64_t last_ns;
 } timeline = {.next_ns = UINT64_MAX};
 
@@ -45,7 +45,7 @@ void ibp_timeline_open(uint64_t asked_ms, uint32_t world_size, uint64_t now_ns)
     timeline.group_ranks = (world_size + RANK_GROUPS - 1) / RANK_GROUPS;
 }
 
-/* Keep every other snapshot, the last one included, and double the period. */
+/* Keep every other snapshot, including the last one, and double the period. */
 static void drop_half(void)
 {
     struct ibp_snapshot *dropped[KEPT_MAX / 2];
@@ -62,7 +62,7 @@ static void drop_half(void)
     timeline.period_ns *= 2;
 }
 
-/* Return an unused record; NULL when there is no space for two of them. */
+/* Return an unused record; NULL without space for two records. */
 static struct ibp_snapshot *next_record(void)
 {
     struct ibp_snapshot *record;
@@ -80,8 +80,8 @@ static struct ibp_snapshot *next_record(void)
     return record;
 }
 
-/* Record the totals of a moment. Times increase, even if the clock was set, or a thread waited between reading two
- * clocks. */
+/* Record the totals at a moment. Recorded times increase, even if the clock was set, or a thread waited between reading
+ * two clocks. */
 static void take(uint64_t unix_ns, struct ibp_times_sum sum)
 {
     struct ibp_snapshot *record = next_record();
@@ -106,7 +106,7 @@ static void note_sum(struct ibp_times_sum sum)
 
 bool ibp_timeline_is_due(uint64_t now_ns)
 {
-    /* Threads check without the lock; which of two simultaneous checks is kept does not matter. */
+    /* Threads check without the lock. Of two simultaneous checks, either may win. */
     const bool due = now_ns >= __atomic_load_n(&timeline.next_ns, __ATOMIC_RELAXED);
 
     if (due) return true;
@@ -122,7 +122,7 @@ void ibp_timeline_take(uint64_t now_ns)
     const uint64_t unix_ns = ibp_clock_ns();
     const struct ibp_times_sum sum = ibp_times_so_far();
 
-    /* Do not spread what was sent before a long silence over it. */
+    /* Do not spread bytes that were sent before a long silence over the silence. */
     if (silent_ns > timeline.period_ns) take(unix_ns - silent_ns, timeline.asked_sum);
     take(unix_ns, sum);
     note_sum(sum);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Totals over time, by group of peers: IBPROF_INTERVAL. Messages do not add to them. They are sums of the counters at
- * some moments, so that the intervals of a run add up to its counters, also when it is killed.
+ * Totals over time, by group of peers: IBPROF_INTERVAL. Messages do not add to the totals. They are sums of the
+ * counters at some moments. So the intervals of a run add up to its counters, even if the run is killed.
  */
 #ifndef IBPROF_COUNTING_TIMELINE_H
 #define IBPROF_COUNTING_TIMELINE_H
@@ -10,18 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Read IBPROF_INTERVAL, which says whether messages check the clock. Called before a source attaches, whose hooks
- * depend on it. */
+/* Read IBPROF_INTERVAL, which determines whether messages check the clock. Called before a source attaches, because the
+ * source's hooks depend on it. */
 void ibp_timeline_select(void);
 
-/* Begin snapshots, if they are wanted, of a job of `world_size` ranks; 0 where peers are known by address. */
+/* Begin snapshots of a job of `world_size` ranks, if the user wants them; 0 where peers are known by address. */
 void ibp_timeline_begin(uint32_t world_size);
 
 /* Take the last snapshot, if snapshots were begun. */
 void ibp_timeline_end(void);
 
-/* The same with a given interval and time. Return whether a snapshot is due, which each message checks; take one of
- * the present counters, with the lock held. */
+/* The same with a given interval and time. Return whether a snapshot is due, which each message checks. Take a snapshot
+ * of the present counters, with the lock held. */
 void ibp_timeline_open(uint64_t asked_ms, uint32_t world_size, uint64_t now_ns);
 bool ibp_timeline_is_due(uint64_t now_ns);
 void ibp_timeline_take(uint64_t now_ns);

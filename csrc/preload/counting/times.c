@@ -19,19 +19,19 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first calls of a site are timed as a whole. The very first may set up connections; the others show how long calls
- * take outside of the progress loop, as those that copy large messages do. */
+/* The first calls of a site are timed as a whole. The very first call may set up connections. The others show the time
+ * outside of the progress loop, for example of calls that copy large messages. */
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 
-/* A call that takes longer, about a microsecond, is long. */
+/* A call is long if it takes more ticks than this, about a microsecond. */
 #define LONG_TICKS 3000
 
-/* One that takes longer, a tenth of a millisecond, and does not wait, was interrupted. */
+/* A call that does not wait was interrupted if it takes more ticks than this, about a tenth of a millisecond. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
-/* Calls that are timed as a whole after a long one: those of a site whose calls take long now and then are seen. Where one
- * of these is long too, more are watched after it, and fewer again once none is. */
+/* Number of calls that are timed as a whole after a long one, to detect sites whose calls are long now and then. If one
+ * of these is long too, more are watched after it; if none is, the number falls again. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 
@@ -44,7 +44,7 @@ IBP_THREAD_LOCAL struct ibp_thread_waits ibp_thread_waits;
 uint64_t ibp_times_waiting_since;
 struct ibp_times_sum ibp_times_sum;
 
-/* Those whose record is known. */
+/* Calls with a known record. */
 static struct ibp_call *timed;
 
 static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15), noted, first_ticks, first_ns;
@@ -72,7 +72,7 @@ void ibp_times_prepare(void)
 
 /* -- beginning and ending ------------------------------------------------------------------------------------------ */
 
-/* Choose the next one to be timed: one in each block of IBP_TIMES_WEIGHT. */
+/* Choose the next call to be timed: one in each block of IBP_TIMES_WEIGHT. */
 void ibp_times_choose_next(struct ibp_call *call)
 {
     int64_t place;
@@ -85,7 +85,7 @@ void ibp_times_choose_next(struct ibp_call *call)
     call->after_timed = IBP_TIMES_WEIGHT - 1 - place;
 }
 
-/* Time calls at random from now on, or no more. */
+/* Start or stop timing calls at random. */
 static void set_at_random(struct ibp_call *call, struct ibp_time *time)
 {
     if (time == call->time_at_random) return;
@@ -100,7 +100,8 @@ void ibp_times_begin(void)
     struct ibp_process *process = ibp_counters.process;
 
     if (!process || !first_ticks) return;
-    /* Where it cannot be seen how threads wait, each call is timed as a whole, which costs more than a default may. */
+    /* Where the waits of threads are not visible, each call is timed as a whole. This costs more than a default may, so
+     * it must be requested. */
     if (ibp_threads_multiple && !ibp_times_see_thread_waits && !*ibp_environment("IBPROF_TIME")) return;
     ibp_times_recorded = true;
     process->times_weight = IBP_TIMES_WEIGHT;
@@ -109,7 +110,7 @@ void ibp_times_begin(void)
     note_clock(process, ibp_clock_cycles());
     random_state ^= first_ticks;
     ibp_repeats_begin();
-    if (ibp_mpi.is_behind_layer) return; /* handles of the program cannot be asked about */
+    if (ibp_mpi.is_behind_layer) return; /* MPI cannot be asked about the program's handles */
     ibp_names_begin();
     if (ibp_envelopes_begin()) ibp_samples_begin(process);
 }
@@ -137,7 +138,7 @@ void ibp_times_enter_region(void)
 
 /* -- records ------------------------------------------------------------------------------------------------------- */
 
-/* Return the record of an origin, made if needed; NULL when the recording is full. */
+/* Return the record of an origin, created if needed; NULL when the recording is full. */
 static struct ibp_time *record_of(uint32_t origin)
 {
     const uint32_t number = ibp_origin_record(origin);
@@ -198,22 +199,23 @@ void ibp_times_move(uint32_t from, uint32_t into)
 
 /* This thread's call that is timed as a whole. */
 static IBP_THREAD_LOCAL struct {
-    /* Where its frame ends; 0 outside of one. */
+    /* The end of the call's frame; 0 outside of such a call. */
     uintptr_t frame;
     struct ibp_time *time;
     bool is_sampled;
-    /* Of several threads in MPI: this one is inside. A call that is left unnoticed lasts until the next. */
+    /* With several threads in MPI: this thread is inside a timed call. A call left by a non-local exit lasts until the
+     * next call. */
     bool is_inside;
     uint64_t begin, before;
 } timed_call;
 
-/* Of several threads in MPI: how many are inside timed calls, and when one last entered or left. */
+/* With several threads in MPI: the number of threads inside timed calls, and the time of the last entry or exit. */
 static struct {
     uint32_t count;
     uint64_t changed;
 } inside;
 
-/* Enter or leave a timed call, of several threads in MPI. The lock must be held. */
+/* Enter or leave a timed call, with several threads in MPI. The lock must be held. */
 static void set_inside(bool is_inside, uint64_t now)
 {
     if (inside.count && now > inside.changed) ibp_counters.process->busy_ticks += now - inside.changed;
@@ -231,8 +233,8 @@ static void begin_timed(const struct ibp_timing *timing)
     timed_call.before = timing->before;
 }
 
-/* Return what has been counted of a call's waits, and of others before: in its record, or, where several threads use that,
- * of this thread. */
+/* Return the counted ticks of waits, including waits of earlier calls: from the call's record, or from this thread
+ * where several threads use the record. */
 static uint64_t count_waits(const struct ibp_time *time)
 {
     return ibp_threads_multiple ? ibp_thread_waits.ticks : time->ticks;
@@ -275,7 +277,7 @@ struct ibp_times_sum ibp_times_so_far(void)
     struct ibp_times_sum sum = ibp_times_sum;
     uint64_t now, waited;
 
-    /* One chosen at random stands for others too, and seldom takes long. */
+    /* A call chosen at random stands for others too, and seldom takes long. */
     if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
     now = ibp_clock_cycles();
     waited = waited_since(timed_call.time, timed_call.before);
@@ -283,8 +285,8 @@ struct ibp_times_sum ibp_times_so_far(void)
     return sum;
 }
 
-/* Return whether a call is made within a timed one. A frame that no longer exists means that the call was left
- * unnoticed. */
+/* Return whether a call is made within a timed call. A frame that no longer exists shows that the call was left by a
+ * non-local exit. */
 static bool is_nested(const struct ibp_timing *timing)
 {
     return timed_call.frame && (uintptr_t)timing < timed_call.frame;
@@ -326,7 +328,7 @@ static void stand_for_others(struct ibp_time *time, uint64_t ticks)
     time->sampled_squares += (double)ticks * (double)ticks;
 }
 
-/* Time the next calls as a whole, after a long one whose ticks may stand for others too. */
+/* Time the next calls as a whole, after a long call whose ticks may stand for others too. */
 static void watch(struct ibp_call *call, uint64_t long_ticks)
 {
     if (call->watch_span < WATCHED_CALLS) call->watch_span = WATCHED_CALLS;
@@ -345,16 +347,16 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
         stand_for_others(time, rest);
         return;
     }
-    /* A long one may be due to an interrupt or another process, and stands for itself, unless the next calls of this
-     * site show that they take long. */
+    /* A long call may be due to an interrupt or another process, and then stands only for itself. The next calls of
+     * this site show whether its calls are long. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
     set_at_random(call, NULL);
     watch(call, rest);
 }
 
-/* Of two long calls, the shorter one is not due to chance: its time, in the first one, stands for others. Two
- * interruptions stand for themselves. */
+/* The shorter of two long calls is not due to chance: its time, within the first one, stands for other calls. Two
+ * interruptions stand only for themselves. */
 static void watch_further(struct ibp_call *call, struct ibp_time *time, uint64_t rest)
 {
     const uint64_t common = rest < call->long_ticks ? rest : call->long_ticks;
@@ -414,7 +416,7 @@ void ibp_timing_end_chosen(struct ibp_call *call, uint64_t begin, uint64_t befor
     const uint64_t now = ibp_clock_cycles();
     const struct ibp_timing timing = {.call = call, .time = call->time_at_random, .before = before};
 
-    /* Recording may have ended, or another region have begun, in a callback of the program. */
+    /* A callback of the program may have ended the recording or begun another region. */
     if (timing.time) end_sampled(&timing, now > begin ? now - begin : 0);
     if (now - noted > NOTE_TICKS) note_clock(ibp_counters.process, now);
 }
@@ -430,7 +432,7 @@ void ibp_timing_leave(void)
 
     if (!timing) return;
     timed_call.frame = 0;
-    /* A signal's handler may have interrupted this thread while it held the lock. */
+    /* A signal handler may have interrupted this thread while it held the lock. */
     if (ibp_threads_multiple) {
         if (!ibp_try_lock_among_threads()) return;
         ibp_unlock_among_threads();

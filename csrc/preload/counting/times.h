@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Time inside MPI calls. Two reads of a clock in each call would cost more than all else that ibprof does.
+ * Time inside MPI calls. Two reads of a clock in each call would cost more than all other work of ibprof.
  *
- *   - Calls that wait do so in the progress loop of the MPI library. Where that is hooked, the clock is read there, from
- *     the first pass of a call to its last one, or to its end. A call that finds all done at once reads no clock.
- *   - Of all calls, one in IBP_TIMES_WEIGHT, chosen at random, is timed as a whole. What the progress loop did not see
- *     of it stands for the calls that were not chosen. The estimate is unbiased, since what is chosen does not depend
- *     on the calls.
- *   - The first calls of a site are timed as a whole. So are some after one of these or a chosen one that was long: the more,
- *     the more often that happens.
- *   - So are sends, receives and one-sided calls of large messages, which MPI may copy outside of the progress loop. A
- *     derived datatype may be of any size, and counts as large where its size is not known.
- *   - So are calls that poll: they pass the progress loop each time, so that the clock is read anyway.
- *   - So are collectives, and all calls where the progress loop is not hooked.
- *   - Where several threads may be in MPI, they wait in a function of their own, which is hooked in place of the loop.
+ *   - Calls wait in the progress loop of the MPI library. Where the loop is hooked, the hook reads the clock from the
+ *     call's first pass to its last pass, or to its end. A call that need not wait reads no clock.
+ *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed as a whole. Its time outside of the progress loop stands
+ *     for the calls that were not chosen. The estimate is unbiased, because the choice does not depend on the calls.
+ *   - The first calls of a site are timed as a whole. If a timed call is long, some of the next calls are timed too;
+ *     their number grows with the number of long calls.
+ *   - Sends, receives and one-sided calls of large messages are timed as a whole, because MPI may copy the data outside
+ *     of the progress loop. Derived datatypes of unknown size count as large.
+ *   - Calls that poll are timed as a whole: they pass the progress loop each time, so the clock is read anyway.
+ *   - Collectives are timed as a whole, and all calls where the progress loop is not hooked.
+ *   - Where several threads may be in MPI, they wait in a separate function, which is hooked instead of the loop.
  *
- * Ticks are those of the processor's cycle counter. They are compared within a process only.
+ * Ticks are counts of the processor's cycle counter. They are compared only within a process.
  */
 #ifndef IBPROF_COUNTING_TIMES_H
 #define IBPROF_COUNTING_TIMES_H
@@ -35,39 +34,39 @@
 
 #define IBP_TIMES_WEIGHT 256
 
-/* Items of a large message, of predefined datatypes. */
+/* Number of items from which a message of predefined datatypes is large. */
 #define IBP_TIMES_LARGE 1024
 
 /* Times are recorded: IBPROF_TIME is not 0, there is a clock, and calls are recorded. */
 extern IBP_INTERNAL bool ibp_times_recorded;
 
-/* The progress loop is hooked, and reads the clock (below). Set by the source before times are begun. */
+/* The progress loop is hooked and reads the clock (below). The source sets this before times are begun. */
 extern IBP_INTERNAL bool ibp_times_see_progress;
 
-/* So do calls that send and wait. */
+/* Calls that send and wait also pass the progress loop. */
 extern IBP_INTERNAL bool ibp_times_see_sends;
 
-/* The function is hooked in which threads wait. Set by the source before times are begun. */
+/* The function in which threads wait is hooked. The source sets this before times are begun. */
 extern IBP_INTERNAL bool ibp_times_see_thread_waits;
 
-/* Of this thread, where several may be in MPI: the record that its waits are counted in, and the ticks of all of them. The
- * record is NULL where the call is timed as a whole. */
+/* For this thread, where several threads may be in MPI: the record that counts its waits, and the ticks of all its
+ * waits. The record is NULL where the call is timed as a whole. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
     struct ibp_time *time;
     uint64_t ticks;
 } ibp_thread_waits;
 
-/* Called by that hook. The first returns 0 when the wait is not counted. */
+/* Called by that hook. The first function returns 0 when the wait is not counted. */
 uint64_t ibp_times_thread_wait_begin(void);
 void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
 
-/* MPI goes on after the last pass of the loop: a call that waited reads the clock once more when it returns. */
+/* MPI continues after the last pass of the loop, so a call that waited reads the clock again when it returns. */
 extern IBP_INTERNAL bool ibp_times_see_exits;
 
-/* Persistent requests of large messages were made: their starts are timed as a whole. */
+/* Persistent requests of large messages exist: their starts are timed as a whole. */
 extern IBP_INTERNAL bool ibp_times_large_requests;
 
-/* When the present call began to wait, or when the last pass of the progress loop ended; 0 before. */
+/* When the present call began to wait, or when the last pass of the progress loop ended; 0 before that. */
 extern IBP_INTERNAL uint64_t ibp_times_waiting_since;
 
 /* Sums over all records. */
@@ -76,7 +75,7 @@ struct ibp_times_sum {
 };
 extern IBP_INTERNAL struct ibp_times_sum ibp_times_sum;
 
-/* Return these sums at this moment: with what has passed of a call of this thread that is timed as a whole. */
+/* Return these sums now, including the elapsed part of this thread's call that is timed as a whole. */
 struct ibp_times_sum ibp_times_so_far(void);
 
 /* Return whether the user wants times: IBPROF_TIME. */
@@ -92,10 +91,10 @@ void ibp_times_end(void);
 /* Count times in another region from now on. */
 void ibp_times_enter_region(void);
 
-/* Move what was counted in one region to another. */
+/* Move the times of one region to another. */
 void ibp_times_move(uint32_t from, uint32_t into);
 
-/* Return whether items of a derived datatype are known to be few bytes. */
+/* Return whether items of a derived datatype certainly have few bytes. */
 static inline bool ibp_is_small_of_derived(unsigned items, ibp_handle type)
 {
     return ibp_datatype_size_offset && type && items * ibp_datatype_size_there(type) < 8 * IBP_TIMES_LARGE;
@@ -107,14 +106,14 @@ static inline bool ibp_items_are_known(ibp_handle type)
     return ibp_datatype_is_elementary(type) || (ibp_datatype_size_offset && type);
 }
 
-/* Return the number of items from which on a message is large; 0 where the datatype must be asked. */
+/* Return the number of items from which a message is large; 0 where MPI must be asked about the datatype. */
 static inline uint32_t ibp_items_that_are_large(ibp_handle type)
 {
     return ibp_datatype_is_elementary(type) ? IBP_TIMES_LARGE : 0;
 }
 
-/* Return whether a call moves a large message, by the number of items and their datatype, which are its second and third
- * argument. */
+/* Return whether a call moves a large message, from its second and third arguments: the number of items and their
+ * datatype. */
 static inline bool ibp_is_large(unsigned operation, long items, ibp_handle type)
 {
     switch (operation) {
@@ -143,14 +142,14 @@ static inline bool ibp_is_large(unsigned operation, long items, ibp_handle type)
     }
 }
 
-/* Return whether a call posts a message, of the arguments that sends and receives have. */
+/* Return whether a call posts a message, from the arguments that sends and receives have. */
 static inline __attribute__((always_inline)) bool ibp_posts_message(unsigned operation)
 {
     return ibp_is_large(operation, IBP_TIMES_LARGE, 0) && operation != IBP_OPERATION_Mrecv &&
            operation != IBP_OPERATION_Imrecv;
 }
 
-/* Enter a call that need not be timed as a whole. Return false for all others. */
+/* Enter a call that is not timed as a whole. Return false for all other calls. */
 static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_call *call)
 {
     if (IBP_UNLIKELY(!call->time_at_random) || IBP_UNLIKELY(--call->until_timed < 0)) return false;
@@ -159,14 +158,14 @@ static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_
     return true;
 }
 
-/* A call that is timed as a whole; `time` is NULL where it is not. Of one that was chosen at random, and is outside of all
- * others, a program may leave the frame unnoticed: then nothing is added. */
+/* The timing of a call as a whole; `time` is NULL for other calls. If the program leaves an outermost call that was
+ * chosen at random by a non-local exit, nothing is added. */
 struct ibp_timing {
     struct ibp_call *call;
     struct ibp_time *time;
     bool is_sampled, is_large;
     uint64_t begin;
-    /* The record's ticks when the call began. */
+    /* The record's ticks at the beginning of the call. */
     uint64_t before;
 };
 void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_large);
@@ -175,7 +174,7 @@ void ibp_timing_end(const struct ibp_timing *timing);
 /* Return an address in the frame that times this thread's call as a whole; 0 outside of such a call. */
 uintptr_t ibp_timed_frame(void);
 
-/* Time a call that was chosen at random, which ibp_time_at_random refused. One thread is in MPI. */
+/* Time a call that was chosen at random: ibp_time_at_random returned false for it. One thread is in MPI. */
 void ibp_times_choose_next(struct ibp_call *call);
 void ibp_timing_end_chosen(struct ibp_call *call, uint64_t begin, uint64_t before);
 static inline uint64_t ibp_timing_begin_chosen(struct ibp_call *call, uint64_t *before)
@@ -187,10 +186,10 @@ static inline uint64_t ibp_timing_begin_chosen(struct ibp_call *call, uint64_t *
     return ibp_clock_cycles();
 }
 
-/* End the timing of that call: the program leaves it without a return. Its frame must still be there. */
+/* End the timing of that call, because the program leaves it by a non-local exit. Its frame must still exist. */
 void ibp_timing_leave(void);
 
-/* Called by the hooks of a progress loop: before and after a pass. The first returns 0 when the call is not one that
+/* Called by the hooks of a progress loop before and after a pass. The first function returns 0 outside of a call that
  * waits. */
 static inline uint64_t ibp_times_progress_begin(void)
 {
@@ -204,7 +203,7 @@ static inline void ibp_times_progress_end(uint64_t begin)
     struct ibp_time *const time = ibp_get_here()->waited;
     uint64_t now;
 
-    /* A callback of the program may have made calls meanwhile. */
+    /* A callback of the program may have made calls in the meantime. */
     if (IBP_UNLIKELY(!time) || IBP_UNLIKELY(begin != ibp_times_waiting_since)) return;
     now = ibp_clock_cycles();
     if (IBP_LIKELY(now > begin)) {

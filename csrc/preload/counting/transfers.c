@@ -11,17 +11,17 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Requests posted between a pair by one opcode, by all threads, and how much of that was given to regions. */
+/* Requests that all threads posted between a pair with one opcode, and the part that was assigned to regions. */
 struct group {
     uint32_t pair;
     uint32_t opcode;
-    /* Bytes and messages. */
+    /* Bytes and messages assigned to regions. */
     uint64_t given[2];
     /* Used while regions change. */
     uint64_t total[2];
 };
 
-/* A record in the recording: of a group and a writer, or of a group and a region. */
+/* A record in the recording, of a group and a writer or of a group and a region. */
 struct record {
     uint64_t key;
     uint64_t *amount;
@@ -39,7 +39,7 @@ static struct {
     struct array groups;  /* struct group */
     struct array written; /* struct record, with a writer */
     struct array given;   /* struct record, with a region */
-    /* uint64_t: the place of a key's item, in any of the above. */
+    /* uint64_t: numbers of items of these arrays, by hash of their keys. */
     struct array index;
     /* The open region. */
     uint32_t region;
@@ -47,7 +47,7 @@ static struct {
 
 /* -- arrays that grow ---------------------------------------------------------------------------------------------- */
 
-/* Append an item of zeros, and return it; NULL when there is no memory. */
+/* Append a zeroed item and return it; NULL without memory. */
 static void *append(struct array *array, size_t item_bytes)
 {
     if (array->count == array->capacity) {
@@ -63,7 +63,7 @@ static void *append(struct array *array, size_t item_bytes)
     return (char *)array->items + array->count++ * item_bytes;
 }
 
-/* -- the index: a hash table of numbers, which are 1 more than that of an item ------------------------------------- */
+/* -- the index: a hash table of items' numbers, from 1 ------------------------------------------------------------ */
 
 enum table { PAIRS, GROUPS, WRITTEN, GIVEN };
 
@@ -135,7 +135,7 @@ static bool grow_index(void)
     return true;
 }
 
-/* Return the entry of an item, or a free one for it; NULL when there is no memory. */
+/* Return the entry of an item, or a free entry for it; NULL without memory. */
 static struct entry *find(enum table table, uint64_t key, const struct ibp_pair *pair)
 {
     const uint64_t hash = pair ? hash_of_pair(pair) : mix(table, key);
@@ -270,7 +270,7 @@ void ibp_transfers_enter(uint32_t region)
 
         if (group->total[0] == group->given[0] && group->total[1] == group->given[1]) continue;
         amount = find_record(GIVEN, group, 0, transfers.region);
-        if (!amount) continue; /* stays with the open region */
+        if (!amount) continue; /* the amount stays with the open region */
         for (int j = 0; j < 2; j++) {
             amount[j] += group->total[j] - group->given[j];
             group->given[j] = group->total[j];
@@ -292,7 +292,7 @@ void ibp_transfers_move(uint32_t from, uint32_t into)
         if ((uint32_t)record.key != from || !(moved[0] | moved[1])) continue;
         amount = find_record(GIVEN, (struct group *)transfers.groups.items + record.group, 0, into);
         if (!amount) continue;
-        /* Subtract first: if the process is killed in between, the bytes count in the open region, and totals are
+        /* Subtract first. If the process is killed in between, the bytes count in the open region, and totals are
          * right. */
         record.amount[0] = record.amount[1] = 0;
         amount[0] += moved[0];

@@ -3,9 +3,9 @@
  *
  * Recorded work requests: pairs of ports, and what was posted between them.
  *
- * A posting thread only adds to its own records, which have no region and never move. Whoever changes the region
- * records what was added meanwhile. So a post takes no lock and needs no atomic addition, and totals are right whenever
- * the process is killed. Finding pairs and amounts needs the lock of verbs (verbs_lock.h).
+ * A posting thread only adds to its own records, which have no region and never move. The thread that changes the
+ * region records the bytes added since the last change. So a post takes no lock and needs no atomic addition, and
+ * totals are right whenever the process is killed. Finding pairs and amounts needs the lock of verbs (verbs_lock.h).
  */
 #ifndef IBPROF_COUNTING_TRANSFERS_H
 #define IBPROF_COUNTING_TRANSFERS_H
@@ -18,24 +18,25 @@
 #define IBP_WRITER_SHARED 0
 #define IBP_NO_PAIR UINT32_MAX
 
-/* Begin, without pairs. */
+/* Begin without pairs. */
 void ibp_transfers_open(struct ibp_process *process);
 
-/* Count queue pairs that are made for posting outside of verbs (1), or subtract those that post through verbs after
- * all (-1). */
+/* Count queue pairs that were created for posting outside of verbs (1). Subtract queue pairs that post through verbs
+ * after all (-1). */
 void ibp_transfers_note_unseen(int queue_pairs);
 
-/* Return the number of a pair, which is recorded if it is new; IBP_NO_PAIR when there is no space. */
+/* Return the number of a pair, recorded if it is new; IBP_NO_PAIR without space. */
 uint32_t ibp_transfers_pair(const struct ibp_pair *pair);
 
-/* Return where a thread adds bytes and messages that it posts. IBP_WRITER_SHARED stands for all threads without a
- * number, which add atomically. Never NULL: without space, bytes are counted as lost. */
+/* Return the counter to which a thread adds its posted bytes and messages. IBP_WRITER_SHARED stands for all threads
+ * without a number, which add atomically. Never NULL: without space, bytes are counted as lost. */
 uint64_t *ibp_transfers_amount(uint32_t pair, enum ibp_opcode opcode, uint32_t writer);
 
-/* Enter a region: what was posted since the last change belongs to the former one. Threads may be posting meanwhile. */
+/* Enter a region. Requests posted since the last change belong to the former region. Threads may be posting at the same
+ * time. */
 void ibp_transfers_enter(uint32_t region);
 
-/* Move what is recorded for one region to another. */
+/* Move the records of one region to another. */
 void ibp_transfers_move(uint32_t from, uint32_t into);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The lock of everything that verbs calls change, except what a post adds up. Held rarely, for a few hundred
+ * The lock of all state that verbs calls change, except the counters of posts. It is held rarely, for a few hundred
  * instructions.
  */
 #ifndef IBPROF_COUNTING_VERBS_LOCK_H

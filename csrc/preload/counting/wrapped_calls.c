@@ -25,6 +25,6 @@ const struct ibp_wrapped_call ibp_wrapped_calls[IBP_OPERATIONS + 1] = {
 #include "mpi.def"
 #undef IBP_CALL
 #undef IBP_POINT_TO_POINT
-/* Of those with wrappers of their own. */
+/* Operations with hand-written wrappers. */
 #define WAITS(name) [IBP_OPERATION_##name] = {.communicator = NO_COMMUNICATOR, .needs = IBP_WAITS_IN_PROGRESS},
     WAITS(Put) WAITS(Get) WAITS(Rput) WAITS(Rget) WAITS(Accumulate) WAITS(Raccumulate) WAITS(Start) WAITS(Startall)};

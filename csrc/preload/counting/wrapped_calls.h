@@ -13,7 +13,7 @@
 
 #define IBP_NO_COMMUNICATOR (-1)
 
-/* How a call sends; see mpi.def. */
+/* The sending behaviour of a call; see mpi.def. */
 enum ibp_call_kind {
     IBP_CALL_COLLECTIVE,
     IBP_CALL_BLOCKING,
@@ -26,31 +26,31 @@ enum ibp_call_kind {
     IBP_CALL_SENDING
 };
 
-/* The needs of a call beyond entering and leaving it: a set of bits. */
+/* Properties of a call that require more than entering and leaving it: a set of bits. */
 enum ibp_call_needs {
-    /* It starts something that sends after it has returned, under an internal tag. */
+    /* It starts messages that leave after it has returned, under an internal tag. */
     IBP_TAKES_TAG = 1,
-    /* It makes an object of its communicator. */
+    /* It creates an object from its communicator. */
     IBP_MAKES = 2,
     /* It frees a communicator or window. */
     IBP_FREES = 4,
-    /* It has the same first arguments as calls that send. */
+    /* Its first arguments are the same as for calls that send. */
     IBP_IS_SENDRECV = 8,
-    /* It sends, and is passed on where the source distinguishes sends. */
+    /* It sends, and is only passed on where the source distinguishes sends. */
     IBP_SENDS = 16,
-    /* It makes a request to send by. */
+    /* It creates a request for sending. */
     IBP_KEEPS_REQUEST = 32,
     /* It sends nothing, and is only passed on. */
     IBP_IS_ONLY_TIMED = 64,
     /* It waits in the progress loop of the MPI library, or returns at once. */
     IBP_WAITS_IN_PROGRESS = 128,
-    /* Its wrapper calls what was chosen (calls/long_path.h). */
+    /* Its wrapper calls a chosen function (calls/long_path.h). */
     IBP_HAS_CHOICES = 256,
-    /* Any of these keeps a call off the short path. */
+    /* Any of these bits keeps a call off the short path. */
     IBP_NEEDS_LONG_PATH = IBP_TAKES_TAG | IBP_MAKES | IBP_FREES
 };
 
-/* The needs of an operation of a kind: a constant where both are. */
+/* The bits of an operation of a kind, constant where both are constant. */
 #define IBP_NEEDS_OF(operation, kind)                                                                                  \
     ((kind) == IBP_CALL_FREEING ? IBP_FREES                                                                            \
      : (kind) == IBP_CALL_NONBLOCKING || (kind) == IBP_CALL_DUPLICATING || (kind) == IBP_CALL_PERSISTENT               \
@@ -65,7 +65,7 @@ struct ibp_wrapped_call {
     /* Number of arguments; 0 of operations without a trampoline. */
     uint8_t arguments;
     uint8_t kind; /* enum ibp_call_kind */
-    /* The place of that argument, or IBP_NO_COMMUNICATOR. */
+    /* Position of the communicator argument, or IBP_NO_COMMUNICATOR. */
     int8_t communicator;
     uint16_t needs; /* of enum ibp_call_needs */
 };
