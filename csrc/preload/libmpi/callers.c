@@ -15,7 +15,7 @@
 #define STUBS 1024
 #define STUBS_TEXT "1024"
 
-/* Of this thread: where its last call of a stub returns to. */
+/* For this thread: the return address of its last call of a stub. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL const void *ibp_caller_left_behind;
 IBP_THREAD_LOCAL const void *ibp_caller_left_behind;
 
@@ -24,7 +24,7 @@ extern IBP_INTERNAL void *ibp_stub_targets[STUBS];
 void *ibp_stub_targets[STUBS];
 static unsigned used;
 
-/* All arguments stay in place; only registers that a call may change are used. */
+/* All arguments stay in place. Only registers that a call may change are used. */
 #if defined(__x86_64__)
 #define STUB_BYTES 32
 extern IBP_INTERNAL const char ibp_stubs[];
@@ -86,7 +86,7 @@ const void *ibp_binding_caller(void)
 
 bool ibp_is_mpi_binding(const char *path)
 {
-    /* Not libmpiP.so, which is a tool: what calls it is behind it. */
+    /* libmpiP.so is left out: it is a tool, and its callers are the program. */
     static const char *const names[] = {"libmpi.so", "libmpi_", "libmpich", "libmpicxx", "libmpif", "libmpigf"};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
@@ -95,7 +95,7 @@ bool ibp_is_mpi_binding(const char *path)
     return false;
 }
 
-/* Return whether the name of an MPI call, without its prefix, is followed by nothing but the endings of bindings. */
+/* Return whether only the endings of bindings follow the name of an MPI call without its prefix. */
 static bool is_ending(const char *text)
 {
     static const char *const endings[] = {
@@ -106,7 +106,7 @@ static bool is_ending(const char *text)
     return false;
 }
 
-/* Return whether a name is a binding's for a wrapped call: all in one case, unlike the C functions'. */
+/* Return whether a name is a binding's name of a wrapped call: all in one case, unlike names of C functions. */
 static bool is_of_binding(const char *name)
 {
     const char *call = name + (name[0] == 'p' || name[0] == 'P') + 4;
@@ -122,7 +122,7 @@ static bool is_of_binding(const char *name)
     return false;
 }
 
-/* Return the stub that jumps to a function; the function itself when no stub is left. */
+/* Return a stub that jumps to a function; the function itself when no stub is left. */
 static void *stub_of(void *function)
 {
     unsigned i = 0;

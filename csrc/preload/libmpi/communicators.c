@@ -16,9 +16,9 @@
 #define FREED ((ibp_handle) - 1)
 
 static struct {
-    /* A power of two places, by hash of the handle; 0 marks a free one, FREED one that was used. */
+    /* A power of two places by hash of the handle; 0 marks a free place, FREED a place that was used. */
     struct ibp_communicator *place;
-    /* `used` counts FREED ones too. */
+    /* `used` includes FREED places. */
     uint64_t mask, used;
 } table;
 
@@ -43,8 +43,8 @@ static int take_world_group(ibp_handle *group)
     return ibp_mpi.session ? 0 : ibp_mpi.comm_group(ibp_mpi.world, group);
 }
 
-/* Set the world ranks of a group's members, which need twice the space; return whether rank i is world rank i for all
- * of them, or -1. */
+/* Set the world ranks of a group's members; `world` has twice the capacity. Return whether rank i is world rank i for
+ * all members, or -1. */
 static int translate_ranks(ibp_handle group, int size, int *world)
 {
     ibp_handle world_group = 0;
@@ -142,7 +142,7 @@ static struct ibp_communicator *find_known(ibp_handle handle)
     return NULL;
 }
 
-/* Return the entry of a handle, made if needed; NULL when there is no memory. */
+/* Return the entry of a handle, created if needed; NULL without memory. */
 static struct ibp_communicator *enter(ibp_handle handle)
 {
     struct ibp_communicator *known = find_known(handle);
@@ -173,7 +173,7 @@ struct ibp_communicator *ibp_communicator_find(ibp_handle communicator)
     struct ibp_communicator *entry = enter(communicator);
 
     if (entry && IBP_UNLIKELY(!entry->described)) {
-        if (describe_communicator(communicator, entry)) entry->size = 0; /* every peer is unknown then */
+        if (describe_communicator(communicator, entry)) entry->size = 0; /* then every peer is unknown */
         entry->described = true;
     }
     return entry;
@@ -183,7 +183,7 @@ static void learn(ibp_handle handle, int (*describe)(ibp_handle, struct ibp_comm
 {
     struct ibp_communicator learned = {.handle = handle}, *entry;
 
-    if (describe(handle, &learned)) learned.size = 0; /* every peer is unknown then */
+    if (describe(handle, &learned)) learned.size = 0; /* then every peer is unknown */
     ibp_lock();
     entry = enter(handle);
     if (entry && !entry->described) {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Number of internal tags remembered of a communicator; later ones replace them. */
+/* Maximum number of remembered internal tags of a communicator; later tags replace older ones. */
 #define IBP_TAGS_REMEMBERED 16384
 
 struct ibp_tag_memory {
@@ -26,29 +26,31 @@ struct ibp_context; /* counting/context.h */
 
 struct ibp_communicator {
     ibp_handle handle;
-    /* Of messages on it, once they are known to be user data; owned by counting/communicator_contexts.h. */
+    /* Context of messages on the communicator, once they are known to be user data; owned by
+     * counting/communicator_contexts.h. */
     struct ibp_context *context;
     /* NULL: ranks are world ranks. */
     uint32_t *world_rank;
-    /* Of the group that receives messages. */
+    /* Size of the group that receives messages. */
     int size;
     /* `world_rank` and `size` are known. */
     bool described;
-    /* An intercommunicator: ranks are those of the remote group. */
+    /* An intercommunicator: ranks are ranks of the remote group. */
     bool is_between;
-    /* Made for a window: its messages carry one-sided traffic. */
+    /* The communicator belongs to a window: its messages carry one-sided traffic. */
     bool carries_windows;
-    /* Open MPI's own, for partitioned messages. */
+    /* Open MPI created it for partitioned messages. */
     bool carries_partitions;
     /* `carries_partitions` is known. */
     bool is_examined;
-    /* MPI_Comm_idup was called on it, which sends under tags that it takes later. */
+    /* MPI_Comm_idup was called on it and sends under tags that it takes later. */
     bool is_duplicated;
-    /* Number of tags taken by nonblocking calls, where the library does not show it. */
+    /* Number of tags that nonblocking calls took, where the library does not show it. */
     uint32_t tags_taken;
-    /* Calls were taken for such that take no tag. */
+    /* Some calls were assumed to take no tag. */
     bool has_spared_tags;
-    /* The operation of all of these calls, if they are of one operation; IBP_OPERATION_NONE before the first. */
+    /* The common operation of all of these calls; IBP_OPERATION_UNATTRIBUTED for several operations, IBP_OPERATION_NONE
+     * before the first call. */
     uint16_t only_started;
     struct ibp_tag_memory *tags;
     /* The number of its group (counting/partners.h), if it is known. */
@@ -56,28 +58,28 @@ struct ibp_communicator {
     bool is_grouped;
 };
 
-/* Return the entry of a communicator, which is described on first use; NULL when there is no memory. */
+/* Return the entry of a communicator, which is described on first use; NULL without memory. */
 struct ibp_communicator *ibp_communicator_find(ibp_handle communicator);
 
-/* Describe a communicator that is new, without ibprof's lock: MPICH and Intel MPI take a lock of their own to answer,
- * which another thread may hold while it sends, and thus waits for ibprof's. Call it within a call on the
- * communicator, which then lives as long. */
+/* Describe a new communicator without ibprof's lock. MPICH and Intel MPI take their own lock to answer. Another thread
+ * may hold that lock while it sends, and then waits for ibprof's lock. Call it within a call on the communicator, so
+ * that the communicator exists. */
 void ibp_communicator_learn(ibp_handle communicator);
 
-/* Return the entry without asking MPI about the communicator, for callers that keep notes there. */
+/* Return the entry without asking MPI about the communicator, for callers that store data there. */
 struct ibp_communicator *ibp_communicator_enter(ibp_handle communicator);
 
-/* Return the next entry from place `*place` on, and set that to its place; NULL after the last one. */
+/* Return the next entry from place `*place` on, and set `*place` to its place; NULL after the last one. */
 const struct ibp_communicator *ibp_communicator_at(size_t *place);
 
-/* Return the entry if there is one, for a communicator that may have been freed; NULL otherwise. */
+/* Return the entry of a communicator that may have been freed; NULL without an entry. */
 const struct ibp_communicator *ibp_communicator_known(ibp_handle communicator);
 
 /* Return the entry of a window, described on first use: ibprof's lock, which must be held, is released meanwhile, for the
  * same reason. NULL when there is no memory. Call it within a call on the window. */
 const struct ibp_communicator *ibp_window_find(ibp_handle window);
 
-/* Forget a handle that is freed: its address may be reused. */
+/* Forget a handle that is freed, because its address may be reused. */
 void ibp_communicator_forget(ibp_handle handle);
 
 /* Return the world rank of a member, or IBP_PEER_UNKNOWN. */

@@ -12,8 +12,8 @@ size_t ibp_datatype_size_offset;
 
 #define SEARCHED_BYTES 128
 
-/* Return the only offset at which each of some predefined datatypes holds its size; 0 when there is none. Pairs of a
- * value and an index have gaps, so that their extents are not their sizes. */
+/* Return the only offset at which each of some predefined datatypes holds its size; 0 without such an offset. Pairs of
+ * a value and an index have gaps, so that their extents differ from their sizes. */
 static size_t find_size_offset(void)
 {
     static const char *const names[] = {"ompi_mpi_byte",     "ompi_mpi_short",     "ompi_mpi_int",
@@ -50,14 +50,14 @@ bool ibp_datatypes_probe(void)
 
 #define PLACES 256
 
-/* Predefined datatypes, each at the place of its hash. The first one stays there, so that threads read pairs without
- * a lock. */
+/* Predefined datatypes, each at the place of its hash. The first datatype at a place stays, so that threads read pairs
+ * without a lock. */
 static struct {
     ibp_handle datatype;
     int64_t size;
 } predefined[PLACES];
 
-/* ABIs other than Open MPI's reserve numbers. */
+/* ABIs other than Open MPI's reserve numbers for predefined datatypes. */
 bool ibp_datatype_is_predefined(ibp_handle datatype)
 {
     switch (ibp_mpi.abi) {
@@ -80,7 +80,8 @@ static void keep(ibp_handle datatype, int64_t size)
     const size_t place = place_of(datatype);
     int64_t nothing = 0;
 
-    /* Sizes of predefined types are positive, MPI_LB's and MPI_UB's apart. Whoever sets the size sets the handle. */
+    /* Sizes of predefined types are positive, except the sizes of MPI_LB and MPI_UB. The thread that sets the size also
+     * sets the handle. */
     if (size > 0 &&
         __atomic_compare_exchange_n(&predefined[place].size, &nothing, size, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         __atomic_store_n(&predefined[place].datatype, datatype, __ATOMIC_RELEASE);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Sizes of datatypes. In Open MPI a handle is the address of an object that holds the size: where it lies is probed.
- * Elsewhere the sizes of predefined types are kept, which never change. A derived type is asked for each time, since
- * its handle may be reused.
+ * Sizes of datatypes. In Open MPI a handle is the address of an object that contains the size, at an offset that ibprof
+ * finds by a probe. In other MPIs, ibprof caches the sizes of predefined types, which never change. The size of a
+ * derived type is queried each time, because its handle may be reused.
  */
 #ifndef IBPROF_LIBMPI_DATATYPES_H
 #define IBPROF_LIBMPI_DATATYPES_H
@@ -19,7 +19,7 @@
 /* The offset of the size in a datatype of Open MPI; 0 where it is unknown, and in other ABIs. */
 extern IBP_INTERNAL size_t ibp_datatype_size_offset;
 
-/* Find that offset. MPI must be initialised, but nothing is sent. Return whether it was found. */
+/* Find that offset. MPI must be initialised. No message is sent. Return whether the offset was found. */
 bool ibp_datatypes_probe(void);
 
 /* Return the size of a valid datatype of Open MPI, where the offset is known. */
@@ -31,22 +31,23 @@ static inline uint64_t ibp_datatype_size_there(ibp_handle datatype)
 /* Return whether a datatype is predefined, so that its size never changes. */
 bool ibp_datatype_is_predefined(ibp_handle datatype);
 
-/* The same in Open MPI, where predefined datatypes are objects in the library's data or copies in the program's. */
+/* The same for Open MPI, where predefined datatypes are objects in the library's data or copies in the program's
+ * data. */
 static inline bool ibp_datatype_is_object(ibp_handle datatype)
 {
     return IBP_LIKELY(ibp_is_within(ibp_mpi.library.data, (uintptr_t)datatype)) ||
            ibp_is_within(ibp_mpi.program_data, (uintptr_t)datatype);
 }
 
-/* The same of an argument, in any MPI. */
+/* The same for an argument, in any MPI. */
 static inline bool ibp_datatype_is_elementary(ibp_handle argument)
 {
     if (IBP_LIKELY(ibp_mpi.abi == IBP_ABI_OPENMPI)) return ibp_datatype_is_object(argument);
     return ibp_datatype_is_predefined(IBP_HANDLE(argument));
 }
 
-/* Return the bytes of `count` items of a datatype; 0 when its handle is null. A handle that MPI ignores, such as that
- * of MPI_IN_PLACE's buffer, may be invalid and must not be passed. */
+/* Return the bytes of `count` items of a datatype; 0 for a null handle. Do not pass handles that MPI ignores, such as
+ * the handle of MPI_IN_PLACE's buffer, because they may be invalid. */
 uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype);
 
 static inline uint64_t ibp_mpi_bytes(uint64_t count, ibp_handle datatype)

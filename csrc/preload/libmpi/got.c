@@ -33,7 +33,7 @@
 static struct {
     void **slot;
     void *before;
-    /* Set to read-only by the dynamic linker after relocation. */
+    /* The dynamic linker makes it read-only after relocation. */
     bool read_only;
 } changes[CHANGES_MAX];
 static unsigned changed;
@@ -46,7 +46,7 @@ struct tables {
 };
 
 struct search {
-    /* One, or several whose names begin with the same letters. */
+    /* A replacement, or several whose names begin with the same letters. */
     const struct ibp_replacement *replacements;
     size_t count;
     enum { IN_MPI, IN_PARTS_OF_MPI, IN_ALL_ELSE } where;
@@ -105,7 +105,7 @@ static struct tables find_tables(const struct dl_phdr_info *info)
     return tables.names && tables.symbols && with_addends ? tables : (struct tables){0};
 }
 
-/* Return what a slot calls. Before the first call it points back into its own library, to the lazy binding code. */
+/* Return the target of a slot. Before the first call the slot points into its own library, to the lazy binding code. */
 static void *resolve(const struct dl_phdr_info *info, void *const *slot, const char *name)
 {
     void *library, *found;
@@ -129,7 +129,7 @@ static void change(const struct dl_phdr_info *info, void **slot, const struct ib
 {
     void *before = resolve(info, slot, replacement->name);
 
-    /* Components do not name the libraries that they need, which are loaded before them. */
+    /* Components do not name the libraries that they need; these are loaded before them. */
     if (!before && search->where == IN_PARTS_OF_MPI) before = search->original;
     if (!before || before == replacement->function || changed == CHANGES_MAX) return;
     changes[changed].slot = slot;
@@ -150,7 +150,7 @@ static const struct ibp_replacement *find_replacement(const struct search *searc
     return NULL;
 }
 
-/* Return whether an object is a library that Open MPI's consists of, or one of its components. */
+/* Return whether an object is one of the libraries that form Open MPI's, or one of its components. */
 static bool is_part(const char *path)
 {
     static const char *const names[] = {"libopen-pal.so", "libopen-rte.so", "mca_"};
@@ -223,7 +223,7 @@ struct everybody {
     int found;
 };
 
-/* Open no library here: other threads may be loading some. */
+/* Open no library here, because other threads may be loading libraries. */
 static int visit_caller(struct dl_phdr_info *info, size_t bytes, void *into)
 {
     struct everybody *search = into;
@@ -239,7 +239,7 @@ static int visit_caller(struct dl_phdr_info *info, size_t bytes, void *into)
 
             if (!IS_ADDRESS_SLOT(ELF64_R_TYPE(relocation->r_info)) || symbol->st_shndx != SHN_UNDEF) continue;
             if (strcmp(tables.names + symbol->st_name, search->replacement.name)) continue;
-            /* Before the first call it points to the lazy binding code. */
+            /* Before the first call the slot points to the lazy binding code. */
             if (*slot != search->function && !is_in(info, PT_LOAD, PF_X, *slot)) continue;
             set_slot(slot, search->replacement.function, is_in(info, PT_GNU_RELRO, 0, slot));
             search->found++;

@@ -11,11 +11,11 @@
 
 #include <stddef.h>
 
-/* Redirect a function that the loaded MPI libraries call, and write the former target to `original`. Return the
- * number of slots changed; 0, with `original` unchanged, when no MPI library calls the function. */
+/* Redirect a function that the loaded MPI libraries call, and write the former target to `original`. Return the number
+ * of changed slots; 0, with `original` unchanged, when no MPI library calls the function. */
 int ibp_got_redirect(const char *name, void *replacement, void *original);
 
-/* The same also in the libraries that Open MPI's consists of, and in its components, as far as they are loaded. */
+/* The same, also in the parts and components of Open MPI's library that are loaded. */
 int ibp_got_redirect_in_parts(const char *name, void *replacement, void *original);
 
 /* Redirect functions of the MPI library in programs and libraries that call them by a bound name. Unbound names stay
@@ -31,7 +31,7 @@ struct ibp_replacements {
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
 /* Replace bound and unbound calls of MPI's functions, permanently, in libraries that RTLD_DEEPBIND binds past ibprof.
- * `choose` returns what a name that leads to `found` is to call: this, or the replacement. */
+ * `choose` returns the function to call in place of `found`: either `found` or the replacement. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
 /* Do the same for the names of MPI's bindings for Fortran, in the program too. */
@@ -40,8 +40,8 @@ void ibp_got_redirect_bindings(void *(*choose)(const char *name, void *found));
 /* Undo the first three kinds of redirection. */
 void ibp_got_restore(void);
 
-/* Redirect all callers of `function` by that name, permanently: a caller may be unloaded before the change could be
- * undone. Slots that lead elsewhere, and libibprof.so's own, stay. */
+/* Redirect all callers of `function` by that name, permanently, because a caller may be unloaded before the change
+ * could be undone. Slots with other targets, and slots of libibprof.so, stay. */
 void ibp_got_redirect_all(const char *name, void *function, void *replacement);
 
 #endif

@@ -10,11 +10,11 @@
 
 #define IBP_GRAPH_SOURCES_MAX 128
 
-/* Record the grid of a communicator that MPI_Cart_create just made, if this process is on it. */
+/* Record the grid of a communicator that MPI_Cart_create has just created, if this process is on it. */
 IBP_INTERNAL void ibp_grid_note(ibp_handle communicator);
 
-/* Return the number of processes that neighbourhood collectives of this one receive from, with their ranks in the
- * communicator; -1 where it is unknown, or there are more than `most`. Without the lock. */
+/* Return the number of processes from which this process receives in neighbourhood collectives, and their ranks in the
+ * communicator. Return -1 where the number is unknown or exceeds `most`. The lock must be free. */
 IBP_INTERNAL int ibp_graph_sources(ibp_handle communicator, int most, int *sources);
 
 #endif

@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A handle from an argument: an integer in a register leaves the upper half of the register undefined. */
+/* A handle from an argument. An integer in a register leaves the upper half of the register undefined. */
 #define IBP_HANDLE(argument) (ibp_mpi.abi == IBP_ABI_MPICH ? (ibp_handle)(int)(argument) : (ibp_handle)(argument))
 
-/* Return whether a handle is null. Asking MPI about a null handle would call the program's error handler. */
+/* Return whether a handle is null. A query of MPI about a null handle would call the program's error handler. */
 bool ibp_mpi_is_null(ibp_handle handle);
 
-/* Return one of an array of requests, which are integers in MPICH's ABI. */
+/* Return a request of an array. Requests are integers in MPICH's ABI. */
 static inline void *ibp_mpi_request(void *const *requests, size_t i)
 {
     if (!requests) return NULL; /* MPI reports the error */

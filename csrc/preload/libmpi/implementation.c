@@ -62,15 +62,15 @@ static void describe(const struct dl_phdr_info *info, struct ibp_implementation 
 }
 
 struct search {
-    /* The library that contains this address; 0 for any that `is_wanted`. */
+    /* An address in the wanted library; 0 for any library for which `is_wanted` holds. */
     uintptr_t address;
     bool (*is_wanted)(const struct ibp_implementation *);
-    /* Not this one. */
+    /* The memory of a library to skip. */
     struct ibp_span except;
     struct ibp_implementation *found;
 };
 
-/* Keep a library loaded only if it is the wanted one. The program comes first, without a name. */
+/* Keep a library loaded only if it is the wanted one. The program comes first and has no name. */
 static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
 {
     static const char self;
@@ -116,7 +116,7 @@ void ibp_implementation_version(const struct ibp_implementation *library, char *
     text[strcspn(text, "\n")] = '\0';
 }
 
-/* Return whether two libraries say that they are the same MPI: the first is then a tool, which passes all calls on with
+/* Return whether two libraries report the same version of MPI. The first is then a tool, which passes all calls on with
  * their handles. */
 static bool are_of_one_version(const struct ibp_implementation *one, const struct ibp_implementation *other)
 {
@@ -137,7 +137,7 @@ bool ibp_implementation_find(struct ibp_implementation *found)
         *found = are_of_one_version(&called, &profiled) ? profiled : called;
     else if (is_called || is_profiled)
         *found = is_called ? called : profiled;
-    else /* mpi4py and others load it where RTLD_NEXT does not search */
+    else /* mpi4py and other programs load it where RTLD_NEXT does not search */
         return look(&(struct search){.is_wanted = is_mpi, .found = found});
     return true;
 }
@@ -146,14 +146,14 @@ bool ibp_implementation_find(struct ibp_implementation *found)
 
 static bool is_openmpi(const struct ibp_implementation *library)
 {
-    /* Layers for its programs have the objects too, but not its own functions. */
+    /* Layers for Open MPI's programs also have the objects, but not Open MPI's internal functions. */
     static const char *const own[] = {"ompi_mpi_comm_world", "ompi_mpi_init", "ompi_mpi_finalize"};
 
     return defines_all(library, own, COUNT(own));
 }
 
-/* MPICH, and what derives from it: MVAPICH, Intel MPI, Cray MPICH, ParaStation MPI. Programs do not call these, and so a
- * layer does not define them. */
+/* MPICH and derived MPIs: MVAPICH, Intel MPI, Cray MPICH, ParaStation MPI. Programs do not call these functions, so
+ * layers do not define them. */
 static bool is_of_mpich(const struct ibp_implementation *library)
 {
     static const char *const own[] = {"MPIR_Err_create_code", "MPIR_Err_return_comm", "MPIR_Process", "MPIDI_Process"};
@@ -163,7 +163,7 @@ static bool is_of_mpich(const struct ibp_implementation *library)
     return false;
 }
 
-/* Return whether a library of MPICH's family has MPI 5's standard ABI: it says -1 where it has its own. */
+/* Return whether a library of MPICH's family has the standard ABI of MPI 5: it returns -1 where it has its own ABI. */
 static bool has_standard_abi(const struct ibp_implementation *library)
 {
     int (*get_version)(int *, int *) = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Loaded libraries that define MPI, and which implementation each is. Until that is known a library gets no handle: one
- * that it did not make may end the program.
+ * Loaded libraries that define MPI, and which implementation each is. Until the implementation is known, ibprof passes
+ * no handle to a library: a handle of another library may end the program.
  */
 #ifndef IBPROF_LIBMPI_IMPLEMENTATION_H
 #define IBPROF_LIBMPI_IMPLEMENTATION_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest text of MPI_Get_library_version, in all implementations. */
+/* The maximum length of MPI_Get_library_version, in all implementations. */
 #define IBP_LIBRARY_VERSION_MAX 8192
 
 /* The type of handles. */
@@ -28,35 +28,35 @@ static inline bool ibp_is_within(struct ibp_span span, uintptr_t address)
     return address - span.begin < span.end - span.begin;
 }
 
-/* A loaded library, all zeros for none. */
+/* A loaded library; all zeros for none. */
 struct ibp_implementation {
-    /* As dlopen returns it. */
+    /* The handle that dlopen returns. */
     void *handle;
-    /* All of it, and its writable data. */
+    /* All memory of the library, and its writable data. */
     struct ibp_span whole, data;
     /* The base name of its file. */
     const char *name;
 };
 
-/* Find the library that defines the MPI functions that ibprof's wrappers call; the program's handles are its own.
+/* Find the library that defines the MPI functions that ibprof's wrappers call; the program's handles belong to it.
  * Return false when there is none. */
 bool ibp_implementation_find(struct ibp_implementation *found);
 
-/* Find a known MPI that is initialised, other than `front`: the one that `front` translates handles for. Return false
- * when there is none. */
+/* Find a known and initialised MPI other than `front`: the MPI for which `front` translates handles. Return false when
+ * there is none. */
 bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
 
-/* Return the ABI of a library: by symbols that only the implementation itself defines, and by what functions report that
- * take no handle. IBP_ABI_NONE: unknown. */
+/* Return the ABI of a library, from symbols that only the implementation itself defines, and from the results of
+ * functions that take no handle. IBP_ABI_NONE: unknown. */
 enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library);
 
-/* Write the first line of a library's description of itself; an empty text without one. */
+/* Write the first line of a library's version text; an empty text without one. */
 void ibp_implementation_version(const struct ibp_implementation *library, char *text, size_t bytes);
 
-/* Return a symbol that the library itself defines, not one that it depends on; NULL when there is none. */
+/* Return a symbol that the library itself defines, and not one of its dependencies; NULL when there is none. */
 void *ibp_implementation_symbol(const struct ibp_implementation *library, const char *name);
 
-/* The same for a function by its PMPI name, or else, in libraries without these, by its MPI name. */
+/* The same for a function by its PMPI name, or by its MPI name in libraries without PMPI names. */
 void *ibp_implementation_function(const struct ibp_implementation *library, const char *name);
 
 #endif

@@ -55,7 +55,7 @@ void *ibp_mpi_next(const char *name)
 
 void *ibp_mpi_symbol(const char *name)
 {
-    /* Ask for the program's symbol first: after a copy relocation the library's own object is unused. */
+    /* Look up the program's symbol first. After a copy relocation the library's own object is unused. */
     void *found = ibp_mpi.is_behind_layer ? NULL : dlsym(RTLD_DEFAULT, name);
 
     return found || !ibp_mpi.library.handle ? found : dlsym(ibp_mpi.library.handle, name);
@@ -142,7 +142,7 @@ int ibp_mpi_find(void)
     return ibp_mpi.abi == IBP_ABI_NONE ? -ENOTSUP : 0;
 }
 
-/* Return the handle of MPI_INFO_NULL, or below that of MPI_ERRORS_RETURN. */
+/* Return the handle of MPI_INFO_NULL. */
 static ibp_handle no_info(void)
 {
     if (ibp_mpi.abi == IBP_ABI_OPENMPI) return (ibp_handle)ibp_mpi_symbol("ompi_mpi_info_null");
@@ -155,9 +155,8 @@ static ibp_handle errors_return(void)
     return ibp_mpi.abi == IBP_ABI_MPICH ? 0x54000001 : 0x143;
 }
 
-/* Find ranks for a program that begins with a session, and so has neither MPI_COMM_WORLD nor MPI_COMM_SELF. Ranks
- * are those of the process set mpi://WORLD. Instead of MPI_COMM_SELF a communicator is made, which needs no other
- * process. */
+/* Find ranks for a program that begins with a session: it has neither MPI_COMM_WORLD nor MPI_COMM_SELF. Ranks are ranks
+ * in the process set mpi://WORLD. A new communicator of this process alone replaces MPI_COMM_SELF. */
 static int ask_process_sets(void)
 {
     struct {
@@ -194,7 +193,7 @@ void ibp_mpi_close(void)
     set_world();
 }
 
-/* Find the library behind one of unknown ABI, if that only translates handles. */
+/* Find the library behind a library of unknown ABI, if the latter only translates handles. */
 static int find_behind(char *why, size_t why_bytes)
 {
     ibp_implementation_version(&front, ibp_mpi.version, sizeof ibp_mpi.version);

@@ -16,26 +16,25 @@
 typedef intptr_t ibp_handle;
 
 struct ibp_mpi {
-    /* IBP_ABI_NONE: unknown, the library gets no handle. */
+    /* IBP_ABI_NONE: unknown; no handle is passed to the library. */
     enum ibp_abi abi;
     struct ibp_implementation library;
-    /* The program calls another library, which translates its handles for this one. Handles among the arguments of the
-     * program's calls are then not followed. */
+    /* The program calls another library, which translates its handles for this one. Handles in the arguments of the
+     * program's calls are then ignored. */
     bool is_behind_layer;
     ibp_handle world;
     ibp_handle self;
-    /* In MPI_COMM_WORLD, or else in the process set mpi://WORLD. */
+    /* Rank and size in MPI_COMM_WORLD, or else in the process set mpi://WORLD. */
     int rank, size;
     /* The session that the program began with; 0 when it called MPI_Init. */
     ibp_handle session;
-    /* The group of that process set. */
+    /* The group of the process set mpi://WORLD. */
     ibp_handle world_group;
-    /* `self` is a communicator that ibprof made. */
+    /* ibprof created the communicator `self`. */
     bool has_own_self;
     int thread_level;
     char version[256];
-    /* Writable data of the program. Like the library's it holds predefined datatypes, if a copy relocation moved
-     * them. */
+    /* Writable data of the program. They contain predefined datatypes that a copy relocation moved there. */
     struct ibp_span program_data;
 
     int (*comm_rank)(ibp_handle, int *);
@@ -62,29 +61,30 @@ extern IBP_INTERNAL struct ibp_mpi ibp_mpi;
  * is unknown. */
 int ibp_mpi_find(void);
 
-/* Return whether a file is an MPI library, by its name. */
+/* Return whether a file is an MPI library, from its name. */
 bool ibp_is_mpi_library(const char *path);
 
-/* Find the library and ask it about this process; MPI must be initialised. Return 0, or -1 with the reason in `why`. */
+/* Find the library and ask it about this process. MPI must be initialised. Return 0, or -1 with the reason in `why`. */
 int ibp_mpi_open(char *why, size_t why_bytes);
 
-/* Free what ibp_mpi_open made, before the last session ends. */
+/* Free the objects that ibp_mpi_open created, before the last session ends. */
 void ibp_mpi_close(void);
 
 /* Return the next definition of an MPI function after ibprof's: another tool's or the library's. NULL when there is
  * none. */
 void *ibp_mpi_next(const char *name);
 
-/* Return a symbol of the MPI library, as the program sees it if it calls this library. */
+/* Return a symbol of the MPI library, or the program's copy of it if the program calls this library. */
 void *ibp_mpi_symbol(const char *name);
 
-/* Return a PMPI function of the library itself, not ibprof's wrapper of that name; NULL when it has none. */
+/* Return a PMPI function of the library itself, and not ibprof's wrapper of that name; NULL when the library lacks
+ * it. */
 void *ibp_mpi_own_function(const char *name);
 
 /* Return MPI_TAG_UB, in the ABIs of MPICH and the standard; 0 where it is unknown. */
 unsigned ibp_mpi_largest_tag(void);
 
-/* Return a function of a library that the MPI library is linked with. */
+/* Return a function of a library that the MPI library is linked to. */
 void *ibp_mpi_dependency(const char *name);
 
 #endif

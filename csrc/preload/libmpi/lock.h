@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The lock of everything that MPI calls change. Below MPI_THREAD_MULTIPLE one thread at a time is in MPI, and nothing
- * is locked.
+ * The lock of all state that MPI calls change. Below MPI_THREAD_MULTIPLE one thread at a time is in MPI, and nothing is
+ * locked.
  */
 #ifndef IBPROF_LIBMPI_LOCK_H
 #define IBPROF_LIBMPI_LOCK_H
@@ -15,8 +15,8 @@ extern IBP_INTERNAL bool ibp_threads_multiple;
 extern IBP_INTERNAL char ibp_spinlock;
 void ibp_lock_slowly(void);
 
-/* For code that runs only while several threads may be in MPI. A message's shortest path only tries to lock: it calls
- * no function that it would have to save registers for, and leaves waiting to another path. */
+/* For code that runs only while several threads may be in MPI. A message's shortest path only tries to lock, and
+ * another path waits for the lock. So the shortest path calls no function for which it would have to save registers. */
 static inline bool ibp_try_lock_among_threads(void)
 {
     return IBP_LIKELY(!__atomic_test_and_set(&ibp_spinlock, __ATOMIC_ACQUIRE));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A thread that is cancelled (pthread_cancel) ends in the next call of the C library that may wait, such as open or
- * read. A send without ibprof may call none of these, so ibprof's own calls must not be cancellation points: locks
- * would stay taken.
+ * pthread_cancel ends a thread in its next call of the C library that may wait, such as open or read. A send without
+ * ibprof may make no such call. ibprof's calls must therefore not be cancellation points: a thread that ends there
+ * would keep its locks.
  */
 #ifndef IBPROF_PLATFORM_CANCELLATION_H
 #define IBPROF_PLATFORM_CANCELLATION_H

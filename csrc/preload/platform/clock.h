@@ -18,7 +18,7 @@ uint64_t ibp_clock_monotonic_ns(void);
  * nanoseconds. */
 uint64_t ibp_clock_coarse_ns(void);
 
-/* Return the processor's cycle counter; 0 where it has none that a program may read. */
+/* Return the processor's cycle counter; 0 without a counter that a program may read. */
 static inline uint64_t ibp_clock_cycles(void)
 {
 #if defined(__x86_64__)
@@ -33,7 +33,7 @@ static inline uint64_t ibp_clock_cycles(void)
 #endif
 }
 
-/* Return by how much that counter grows in roughly a tenth of a millisecond; 0 where it must not be read. */
+/* Return the increase of that counter in roughly a tenth of a millisecond; 0 where it must not be read. */
 uint64_t ibp_clock_cycles_step(void);
 
 #endif

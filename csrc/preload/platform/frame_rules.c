@@ -21,7 +21,7 @@
 #define BASE_HERE 0x10
 #define TABLE_ENCODING 0x3b /* relative to the header, of 4 bytes */
 
-/* Instructions; the first three hold their operand in the lower bits. */
+/* Instructions; the first three have their operand in the lower bits. */
 enum {
     ADVANCE = 0x40,
     OFFSET = 0x80,
@@ -61,7 +61,7 @@ enum {
 /* Bytes that are read one after the other. */
 struct bytes {
     uintptr_t at, end;
-    /* It ended too early, or was not understood. */
+    /* The data ended too early, or were not understood. */
     bool is_bad;
 };
 
@@ -115,7 +115,7 @@ static int64_t take_signed(struct bytes *bytes)
     return (int64_t)take_leb(bytes, true);
 }
 
-/* Return the register of a number; a scratch one of no meaning where there is none. */
+/* Return the register of a number; a scratch register where the number has none. */
 static unsigned take_register(struct bytes *bytes)
 {
     const uint64_t number = take_number(bytes);
@@ -173,7 +173,7 @@ struct common {
     bool has_lengths, is_of_signal;
 };
 
-/* Return what follows an entry's length; as bad where no entry is. */
+/* Return the contents of an entry behind its length; marked as bad where there is no entry. */
 static struct bytes open_entry(const struct ibp_frame_tables *tables, uintptr_t entry)
 {
     struct bytes bytes = {entry, tables->end, entry < tables->begin || entry >= tables->end};
@@ -224,7 +224,7 @@ static bool read_common(const struct ibp_frame_tables *tables, uintptr_t entry, 
     uint8_t version;
 
     *common = (struct common){.code_factor = 1};
-    if (take_uint32_t(&bytes)) return false; /* not the number of such an entry */
+    if (take_uint32_t(&bytes)) return false; /* not the number of an entry of this type */
     version = take_uint8_t(&bytes);
     if (version != 1 && version != 3) return false;
     for (unsigned i = 0; i < sizeof letters; i++) {
@@ -240,7 +240,7 @@ static bool read_common(const struct ibp_frame_tables *tables, uintptr_t entry, 
     return !bytes.is_bad && return_register == IBP_REGISTER_RETURN;
 }
 
-/* Return the entry of the function that may contain an instruction, from the sorted table; 0 where there is none. */
+/* Return the entry of the function that may contain an instruction, from the sorted table; 0 without one. */
 static uintptr_t search(const struct ibp_frame_tables *tables, uintptr_t instruction)
 {
     struct bytes bytes = {tables->header, tables->header_end, false};
@@ -269,7 +269,7 @@ static uintptr_t search(const struct ibp_frame_tables *tables, uintptr_t instruc
 
 /* -- instructions -------------------------------------------------------------------------------------------------- */
 
-/* A state of the registers, one more for numbers that stand for none. */
+/* The rules of the registers, with one additional element for numbers without a register. */
 struct state {
     struct ibp_value_place frame, registers[IBP_REGISTERS + 1];
 };
@@ -293,8 +293,8 @@ static int64_t factored(const struct machine *machine, int64_t number)
     return (int64_t)((uint64_t)number * (uint64_t)machine->common->data_factor);
 }
 
-/* Read an expression of the kind that compilers write: a register plus an offset, and perhaps what is in memory there.
- * Any other has no place. */
+/* Read an expression of the form that compilers write: a register plus an offset, and optionally the memory there.
+ * Other expressions have no place. */
 static struct ibp_value_place take_expression(struct machine *machine, enum ibp_value_form itself,
                                               enum ibp_value_form in_memory)
 {
@@ -326,7 +326,7 @@ static void set_frame(struct machine *machine, unsigned base, int64_t offset)
     machine->now.frame = place(machine, IBP_VALUE_OF_REGISTER, base, offset);
 }
 
-/* Advance, unless that passes the instruction in question. */
+/* Advance the location, unless it would pass the instruction in question. */
 static bool advance(struct machine *machine, uint64_t by, uintptr_t until)
 {
     machine->location += by * machine->common->code_factor;
@@ -404,7 +404,7 @@ static void run_one(struct machine *machine, uint8_t operation)
         return;
     case EXPRESSION:
         number = take_register(bytes);
-        /* Its value is in memory already; one that is there again is not understood. */
+        /* The value is in memory at the result. An expression with another memory access is not understood. */
         registers[number] = take_expression(machine, IBP_VALUE_AT_REGISTER, IBP_VALUE_NONE);
         return;
     case ARGUMENTS_SIZE:
@@ -415,7 +415,7 @@ static void run_one(struct machine *machine, uint8_t operation)
     }
 }
 
-/* Run instructions until one is for code behind `until`. */
+/* Execute instructions until one applies to code behind `until`. */
 static void run(struct machine *machine, uintptr_t until)
 {
     while (!machine->bytes.is_bad && machine->bytes.at < machine->bytes.end) {

@@ -13,11 +13,11 @@
 /* Return whether objects can be visited: a static program may have no dynamic linker. */
 bool ibp_can_visit_objects(void);
 
-/* Visit the objects until a visit returns other than 0, and return that; 0 where none can be visited.
- * Signals wait until the end: a handler that leaves by longjmp would keep the dynamic linker's lock for ever. */
+/* Visit the objects until a visit returns other than 0, and return that value; 0 where no object can be visited.
+ * Signals are blocked meanwhile: a handler that leaves by longjmp would keep the dynamic linker's lock for ever. */
 int ibp_visit_objects(int (*visit)(struct dl_phdr_info *info, size_t bytes, void *into), void *into);
 
-/* Return how many objects were unloaded so far: their addresses may be another object's from then on. */
+/* Return the number of objects unloaded so far. Other objects may get their addresses. */
 unsigned long long ibp_objects_unloaded(void);
 
 #endif

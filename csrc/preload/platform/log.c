@@ -18,9 +18,9 @@
 
 int ibp_verbosity;
 
-static struct stat stderr_at_start; /* all zeros where there was none */
+static struct stat stderr_at_start; /* all zeros if stderr was closed */
 
-/* Call the kernel: the C library's fstat is a symbol of glibc 2.33 and newer. */
+/* Call the kernel, because the C library's fstat is a symbol of glibc 2.33 and newer. */
 static bool ask_stderr(struct stat *status)
 {
     return !syscall(SYS_fstat, STDERR_FILENO, status);
@@ -34,8 +34,8 @@ __attribute__((constructor)) void ibp_note_stderr(void)
     errno = kept;
 }
 
-/* Return whether stderr is still the file that it was. A program that closes its descriptors may have opened a file
- * of its own under the same number. */
+/* Return whether stderr is still the same file. A program that closes its descriptors may have opened another file
+ * under the same number. */
 static bool is_stderr_still_open(void)
 {
     struct stat now;

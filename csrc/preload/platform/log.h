@@ -8,7 +8,7 @@
 
 #include "platform/system.h"
 
-/* Remember which file stderr is; lines are printed to no other one. Called when the library is loaded. */
+/* Remember the file behind stderr; lines are printed to no other file. Called when the library is loaded. */
 void ibp_note_stderr(void);
 
 /* Print "ibprof: " and the message as one line on stderr. Errors are ignored; errno is kept. */

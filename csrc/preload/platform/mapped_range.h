@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Parts of this process' memory, as the kernel lists them.
+ * Ranges of memory of this process, from the kernel's list.
  */
 #ifndef IBPROF_PLATFORM_MAPPED_RANGE_H
 #define IBPROF_PLATFORM_MAPPED_RANGE_H
@@ -13,7 +13,8 @@ struct ibp_mapped_range {
     uintptr_t begin, end;
 };
 
-/* Find the readable part that holds an address. Return false when there is none, or no list. It reads a file. */
+/* Find the readable range that contains an address. Return false when there is none, or no list. The function reads a
+ * file. */
 bool ibp_mapped_range_find(uintptr_t address, struct ibp_mapped_range *range);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The end of this thread's stack: the frames of all callers lie above it.
+ * The top of this thread's stack: the frames of all callers lie above this address.
  */
 #ifndef IBPROF_PLATFORM_STACK_H
 #define IBPROF_PLATFORM_STACK_H

@@ -19,37 +19,37 @@
 
 enum step {
     STEPPED,
-    /* The system starts this function, and nothing calls it. */
+    /* The system starts this function; it has no caller. */
     OUTERMOST,
-    /* Its caller cannot be found. */
+    /* The caller of the function cannot be found. */
     LOST
 };
 
 /* -- this thread's stack ------------------------------------------------------------------------------------------- */
 
-/* Memory that holds this thread's stack, up to its end. */
+/* The memory of this thread's stack, up to its end. */
 static IBP_THREAD_LOCAL struct ibp_mapped_range stack;
 
-/* Return whether an address is in the part of a stack that is in use: from `least` to the end. A stack that is new to
- * this thread is looked up: its first one, another after a signal, a larger one. */
+/* Return whether an address is in the used part of a stack: from `least` to the end. Stacks that are new to this thread
+ * are looked up: the first stack, a signal's stack, or a stack that has grown. */
 static bool enter_stack(uintptr_t least)
 {
     return least - stack.begin < stack.end - stack.begin || ibp_mapped_range_find(least, &stack);
 }
 
-/* Return whether words of the stack are there, from an address on up to another. */
+/* Return whether an interval of addresses contains words of the stack. */
 static inline bool has_words(uintptr_t begin, uintptr_t end, uintptr_t least)
 {
     return begin % WORD == 0 && begin >= least && begin < end && end <= stack.end;
 }
 
-/* Read a word of the stack that is there. */
+/* Read a word that is known to be in the stack. */
 static READS_STACKS inline uintptr_t word_at(uintptr_t address)
 {
     return *(const volatile uintptr_t *)address;
 }
 
-/* Read a word of the stack. Return false when it lies outside of it. */
+/* Read a word of the stack. Return false when it is outside of the stack. */
 static bool read_word(uintptr_t address, uintptr_t least, uintptr_t *word)
 {
     if (!has_words(address, address + WORD, least)) return false;
@@ -59,7 +59,7 @@ static bool read_word(uintptr_t address, uintptr_t least, uintptr_t *word)
 
 /* -- objects ------------------------------------------------------------------------------------------------------- */
 
-/* The loaded part of an object that holds an address. */
+/* The loaded segment of an object that contains an address. */
 struct part {
     uintptr_t begin, end;
     bool is_code;
@@ -81,22 +81,23 @@ static struct part part_of(const struct dl_phdr_info *info, uintptr_t address)
 #include "platform/frame_rules.h"
 #include "platform/memory.h"
 
-/* Steps that are known, by some bits of the instruction: those of the program's calls of MPI, and of their callers. */
+/* Known steps, by some bits of the instruction: steps of the program's MPI calls and of their callers. */
 #define STEPS 512
 #define NEIGHBOURS 4
 
 /* The step from a function to its caller, at an instruction. */
 struct known_step {
-    /* 0 in a free place, and while it changes: other threads read it meanwhile. */
+    /* 0 in a free place, and during a change, because other threads may be reading it. */
     uintptr_t instruction;
     enum { BY_RULE, BY_FRAME_POINTER, TO_NOBODY } how;
     struct ibp_value_place frame;
-    /* The caller's registers that differ; of most functions, a few. The stack pointer is the frame's address else. */
+    /* The caller's registers that differ, in most functions only a few. By default the stack pointer is the frame's
+     * address. */
     unsigned count;
     uint8_t numbers[IBP_REGISTERS];
     struct ibp_value_place places[IBP_REGISTERS];
     bool is_of_signal;
-    /* All of them are in memory below the frame's address, from this offset on; else 0. */
+    /* The offset from which on all of them are in memory below the frame's address; otherwise 0. */
     int32_t lowest;
 };
 
@@ -163,7 +164,7 @@ static void set_rule(struct known_step *known, const struct ibp_frame_rule *rule
     }
 }
 
-/* Find the step at an instruction. Return false where no object has this code. */
+/* Find the step at an instruction. Return false where no object contains this code. */
 static bool find_step(uintptr_t instruction, struct known_step *found)
 {
     struct search search = {.address = instruction};
@@ -178,7 +179,7 @@ static bool find_step(uintptr_t instruction, struct known_step *found)
     return search.is_found;
 }
 
-/* Return the place of an instruction's step; where it is not known, a free one, or one to be used again. */
+/* Return the place of an instruction's step. For an unknown step, return a free place or a place to be reused. */
 static struct known_step *known_place(uintptr_t instruction)
 {
     const uint64_t hash = instruction * UINT64_C(0x9e3779b97f4a7c15) >> 32;
@@ -196,7 +197,7 @@ static READS_SHARED void keep(const struct known_step *found)
 {
     struct known_step *const known = known_place(found->instruction);
 
-    if (__atomic_test_and_set(&steps_changing, __ATOMIC_ACQUIRE)) return; /* by another thread; it is found again */
+    if (__atomic_test_and_set(&steps_changing, __ATOMIC_ACQUIRE)) return; /* another thread is changing steps */
     __atomic_store_n(&known->instruction, 0, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     memcpy((char *)known + sizeof known->instruction, (const char *)found + sizeof found->instruction,
@@ -209,7 +210,8 @@ static READS_SHARED void keep(const struct known_step *found)
 
 struct frame {
     uintptr_t registers[IBP_REGISTERS];
-    /* The instruction is one that a signal interrupted, or the first one, not behind a call. */
+    /* The address is an instruction that a signal interrupted, or the first instruction, and not the address behind a
+     * call. */
     bool is_exact;
 };
 
@@ -240,7 +242,7 @@ struct found_registers {
     uintptr_t address, values[IBP_REGISTERS];
 };
 
-/* Read the caller's registers. Return false when one of them cannot be. */
+/* Read the caller's registers. Return false when a register cannot be read. */
 static READS_SHARED bool read_registers(const struct frame *frame, const struct known_step *known,
                                         struct found_registers *found)
 {
@@ -255,7 +257,7 @@ static READS_SHARED bool read_registers(const struct frame *frame, const struct 
         for (unsigned i = 0; i < found->count; i++) {
             const int32_t offset = known->places[i].offset;
 
-            if ((uint32_t)offset < (uint32_t)lowest) return false; /* another thread changes it */
+            if ((uint32_t)offset < (uint32_t)lowest) return false; /* another thread is changing the step */
             found->values[i] = word_at(found->address + (uintptr_t)(intptr_t)offset);
         }
         return true;
@@ -273,11 +275,11 @@ static READS_SHARED enum step step_by_rule(struct frame *frame, const struct kno
     frame->registers[IBP_REGISTER_STACK] = found->address;
     for (unsigned i = 0; i < found->count; i++) frame->registers[known->numbers[i] % IBP_REGISTERS] = found->values[i];
     frame->is_exact = known->is_of_signal;
-    /* Stacks grow downwards; a signal may have its own. */
+    /* Stacks grow downwards. A signal may have a separate stack. */
     return frame->is_exact || frame->registers[IBP_REGISTER_STACK] > before ? STEPPED : LOST;
 }
 
-/* A function that has a frame pointer keeps its caller's where its own points to, below the return address. */
+/* A function with a frame pointer stores its caller's frame pointer at its own, below the return address. */
 static enum step step_by_frame_pointer(struct frame *frame)
 {
     const uintptr_t pointer = frame->registers[IBP_REGISTER_FRAME], least = frame->registers[IBP_REGISTER_STACK];
@@ -301,7 +303,7 @@ static READS_SHARED enum step step_as(struct frame *frame, const struct known_st
     return read_registers(frame, known, &found) ? step_by_rule(frame, known, &found) : LOST;
 }
 
-/* Go on to the caller by a step that is known. Return LOST also where none is. */
+/* Go on to the caller by a known step. Return LOST also where the step is unknown. */
 static READS_SHARED enum step step_as_before(struct frame *frame, uintptr_t instruction)
 {
     const struct known_step *const known = known_place(instruction);
@@ -336,7 +338,7 @@ static enum step step(struct frame *frame)
     return how == STEPPED && !enter_stack(frame->registers[IBP_REGISTER_STACK]) ? LOST : how;
 }
 
-/* Return what registers hold here, as far as a caller may expect to find them again. */
+/* Return the values of registers here, as far as a caller may rely on them. */
 #define REGISTERS_HERE(frame)                                                                                          \
     __asm__ volatile("lea 1f(%%rip), %%rax\n"                                                                          \
                      "mov %%rax, 128(%0)\n"                                                                            \
@@ -373,7 +375,7 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *into)
     return part_of(info, *(const uintptr_t *)into).is_code;
 }
 
-/* Addresses of code in an object, by some of their bits. */
+/* Known addresses of code in an object, by some of their bits. */
 #define KNOWN 256
 static uintptr_t known_code[KNOWN];
 
@@ -392,7 +394,7 @@ static bool is_code(uintptr_t address)
     return true;
 }
 
-/* Return an address without the signature that protects it on the stack. */
+/* Remove the signature that protects a return address on the stack. */
 static uintptr_t without_signature(uintptr_t address)
 {
     register uintptr_t signed_one __asm__("x30") = address;
@@ -401,7 +403,7 @@ static uintptr_t without_signature(uintptr_t address)
     return signed_one;
 }
 
-/* A frame begins with the caller's frame pointer, and the return address. */
+/* A frame begins with the caller's frame pointer and the return address. */
 static enum step step(struct frame *frame)
 {
     const uintptr_t least = frame->registers[IBP_REGISTER_STACK], pointer = frame->pointer;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The functions that called this one: where each call returns to, from the inside. No allocation, no lock but the
- * dynamic linker's, and no library but libc. On x86-64 frames are found by the tables of .eh_frame, and by frame
- * pointers in code without them; on AArch64 by frame pointers; elsewhere not at all.
+ * The callers of the current function: return addresses, innermost first. No allocation, no lock but the dynamic
+ * linker's, and no library but libc. On x86-64 frames are found by the tables of .eh_frame, and by frame pointers in
+ * code without them; on AArch64 by frame pointers; elsewhere not at all.
  *
  * A stack that is not as tables say ends the walk: nothing is read outside of the stack's memory.
  */
@@ -15,15 +15,14 @@
 /* Reserve memory. Return false where there is none, or where stacks cannot be walked. */
 bool ibp_stack_walk_prepare(void);
 
-/* Forget what is known of addresses: objects were unloaded. */
+/* Forget known addresses after objects were unloaded. */
 void ibp_stack_walk_forget(void);
 
-/* Called with an address that a call returns to, or, of a function that a signal interrupted, where it goes on. The walk
- * ends when it returns false. */
+/* Called with a return address, or with the address at which an interrupted function continues. The walk ends when it
+ * returns false. */
 typedef bool ibp_frame_seen(void *into, const void *address);
 
-/* Walk from the function that calls this one. Outermost frames, which the system starts and nothing calls, are left
- * out. */
+/* Walk from the caller of this function. Outermost frames, which the system starts and nothing calls, are left out. */
 void ibp_stack_walk(ibp_frame_seen *seen, void *into);
 
 #endif

@@ -19,7 +19,7 @@ void ibp_text_copy(char *into, size_t bytes, const char *text);
 /* Append to a terminated string, cut to fit. */
 void ibp_text_append(char *into, size_t bytes, const char *text);
 
-/* Return the FNV-1a hash of a string. Pass IBP_HASH_START first, then the former result to chain strings. */
+/* Return the FNV-1a hash of a string. To chain strings, pass IBP_HASH_START first, then the previous result. */
 #define IBP_HASH_START UINT64_C(0xcbf29ce484222325)
 uint64_t ibp_text_hash(uint64_t hash, const char *text);
 
@@ -29,7 +29,7 @@ long ibp_text_read_file(const char *path, char *into, size_t bytes);
 /* Return the number at the start of `text`, in base 10, or 16 after `0x`; 0 where there is none. */
 uint64_t ibp_text_number(const char *text);
 
-/* Return whether `text` is a number in base 10, or empty: what a user set, or did not. */
+/* Return whether `text` is a number in base 10 or empty, for values that a user may set. */
 bool ibp_text_is_number(const char *text);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define MINOR(version) ((version) >> 16)
-#define IS_STABLE(version) (((version) >> 4 & 0xf) >= 0xc) /* a release, or a candidate for one */
+#define IS_STABLE(version) (((version) >> 4 & 0xf) >= 0xc) /* a release, or a release candidate */
 
 /* -- up to 3.12: from the headers of each version ------------------------------------------------------------------ */
 
@@ -46,7 +46,7 @@ static const struct {
 
 /* -- from 3.13 on: from the interpreter's own table ---------------------------------------------------------------- */
 
-/* Where the groups of the table begin, in words of 64 bits. Their members stay in order. */
+/* The beginnings of the table's groups, in words of 64 bits. The members of a group stay in order. */
 static const struct groups {
     unsigned long minor;
     uint16_t thread_frame, frame, code, object_type, type_name, bytes, string;
@@ -81,7 +81,7 @@ static void read_table(struct ibp_python_layout *layout, const struct groups *at
         .code_qualified_name = code[2],
         .code_lines = code[3],
         .code_first_line = code[4],
-        .code_version = code[6] - sizeof(uint32_t), /* in front of co_localsplusnames */
+        .code_version = code[6] - sizeof(uint32_t), /* the member before co_localsplusnames */
         .code_basic_size = code[8],
         .code_bytecode = code[8],
         .code_tlbc = has_copies ? code[9] : 0,

@@ -5,14 +5,14 @@
 
 #include <stdbool.h>
 
-#define UNIT_BYTES 2 /* of an instruction */
+#define UNIT_BYTES 2 /* bytes of an instruction */
 #define NO_LINE (-1)
 
 struct cursor {
     const uint8_t *at, *end;
 };
 
-/* Return the next byte; past the end 0, which begins no entry of a location table. */
+/* Return the next byte; past the end return 0, which begins no entry of a location table. */
 static uint8_t next_byte(struct cursor *table)
 {
     return table->at < table->end ? *table->at++ : 0;

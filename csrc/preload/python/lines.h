@@ -17,7 +17,7 @@ enum ibp_line_table {
 };
 
 /* Return the line of the instruction that begins at byte `position` of the bytecode; `first_line` where the table has
- * none. */
+ * no line. */
 uint32_t ibp_python_line(enum ibp_line_table format, const uint8_t *table, size_t bytes, uint32_t first_line,
                          int64_t position);
 

@@ -33,7 +33,7 @@ static inline int32_t ibp_load_int32(const char *object, uint16_t offset)
     return value;
 }
 
-/* Return a reference without the marks that CPython keeps in its lowest bits. */
+/* Return a reference without the tag bits that CPython keeps in its lowest bits. */
 static inline const char *ibp_load_reference(const char *object, uint16_t offset)
 {
     return (const char *)((uintptr_t)ibp_load_pointer(object, offset) & ~(uintptr_t)7);

@@ -7,9 +7,9 @@
 #include "python/loads.h"
 #include "python/strings.h"
 
-#define DEPTH_MAX 128             /* frames of mpi4py and of imports that are passed over */
-#define OWNER_INTERPRETER 3       /* a frame of the interpreter itself, from 3.12 on; greater ones too */
-#define TABLE_BYTES 512 /* of a line table, at its begin */
+#define DEPTH_MAX 128             /* skipped frames of mpi4py and of imports */
+#define OWNER_INTERPRETER 3       /* a frame of the interpreter itself, from 3.12 on; larger values too */
+#define TABLE_BYTES 512 /* of a line table, at its beginning */
 #define FILE_BYTES 256            /* of a path, at its end */
 
 typedef struct ibp_script_frame script_frame;
@@ -33,8 +33,9 @@ static uint64_t hash_table(const char *table, int64_t bytes)
     return hash;
 }
 
-/* Return what distinguishes a code object from one before it in the same memory: from 3.12 on a number of its own.
- * Before, its texts and its line table: length, end and hash, which the compiler leaves there from 3.10 on. */
+/* Return a value that distinguishes a code object from an earlier one in the same memory. From 3.12 on it is a number
+ * of the code object. Before 3.12 it is made of the code object's texts and line table: length, end and hash. From 3.10
+ * on the compiler leaves these in place. */
 static inline uint64_t generation(const struct ibp_python_layout *layout, const char *code)
 {
     const char *table;
@@ -72,7 +73,7 @@ static inline int64_t position_of(const struct ibp_python_layout *layout, const 
     return ibp_load_pointer(frame, layout->frame_instruction) - bytecode;
 }
 
-/* Return false for a frame without lines, of the interpreter itself. */
+/* Read a frame. Return false for a frame without lines, which belongs to the interpreter itself. */
 static inline bool read_frame(const char *at, script_frame *into)
 {
     const struct ibp_python_layout *layout = &ibp_interpreter.layout;
@@ -95,11 +96,11 @@ static bool is_of_mpi4py(const char *file)
     const char *rest = NULL;
 
     for (const char *found = file; (found = strstr(found, package)); found++) rest = found + strlen(package);
-    /* The package's files, not the programs of its source tree. */
+    /* Match the package's files, not the programs of its source tree. */
     return rest && (!strchr(rest, '/') || !strncmp(rest, "futures/", 8) || !strncmp(rest, "util/", 5));
 }
 
-/* Return whether a file imports or runs programs: importlib is frozen, as runpy is from 3.11 on. */
+/* Return whether a file imports or runs programs. importlib is frozen, and from 3.11 on runpy is frozen too. */
 static bool runs_programs(const char *file)
 {
     static const char runpy[] = "/runpy.py";
@@ -108,7 +109,7 @@ static bool runs_programs(const char *file)
     return !strncmp(file, "<frozen ", 8) || (length >= strlen(runpy) && !strcmp(file + length - strlen(runpy), runpy));
 }
 
-/* Verdicts on keys, each with the verdict as its lowest bit. */
+/* Verdicts on keys: each element is a key with the verdict as its lowest bit. */
 static uint64_t verdicts[256];
 
 static __attribute__((noinline)) bool judge(const script_frame *frame)
@@ -147,7 +148,7 @@ static bool find_from(const char *at, script_frame *into)
     return false;
 }
 
-/* Find the innermost frame, of whatever file. */
+/* Find the innermost frame, of any file. */
 static bool find_any(const char *at, script_frame *into)
 {
     for (unsigned depth = 0; at && depth < DEPTH_MAX; depth++) {

@@ -12,7 +12,7 @@ static const char ellipsis[] = "...";
 
 struct characters {
     const uint8_t *data;
-    size_t length, width; /* bytes of a character */
+    size_t length, width; /* in characters; bytes of a character */
 };
 
 static bool open_string(const struct ibp_python_layout *layout, const uint8_t *string, struct characters *into)
@@ -22,7 +22,7 @@ static bool open_string(const struct ibp_python_layout *layout, const uint8_t *s
 
     memcpy(&length, string + layout->string_length, sizeof length);
     memcpy(&state, string + layout->string_state, sizeof state);
-    state >>= layout->string_width_bit; /* three bits of width, then: is compact, is ASCII */
+    state >>= layout->string_width_bit; /* three bits of width, then two flags: compact, ASCII */
     into->data = string + (state & 16 ? layout->string_ascii : layout->string_other);
     into->length = length;
     into->width = state & 7;
@@ -39,7 +39,8 @@ static uint32_t character_at(const struct characters *from, size_t i)
                               : *(const uint32_t *)(const void *)at;
 }
 
-/* Return the number of bytes. Python writes bytes of a path that are no UTF-8 as half a surrogate pair. */
+/* Encode a character and return the number of bytes. Python stores bytes of a path that are not UTF-8 as the second
+ * half of a surrogate pair. */
 static size_t encode(uint32_t character, char *into)
 {
     static const uint8_t heads[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -55,7 +56,7 @@ static size_t encode(uint32_t character, char *into)
     return bytes;
 }
 
-/* Return the first character of those at the end that fit. */
+/* Return the first character of the longest end that fits. */
 static size_t first_that_fits(const struct characters *from, size_t bytes)
 {
     char encoded[UTF8_BYTES_MAX];

@@ -11,9 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Copy a string in UTF-8, terminated. Bytes of a path that are no UTF-8 are copied as they are on disk. Of a string
- * that does not fit, `...` and its end are kept. Return false, and an empty string, for any other
- * object. */
+/* Copy a string in UTF-8, terminated. Bytes of a path that are not UTF-8 are copied as they are on disk. For a string
+ * that does not fit, `...` and its end are copied. For any other object, return false and an empty string. */
 bool ibp_python_string(const struct ibp_python_layout *layout, const void *string, char *into, size_t bytes);
 
 #endif

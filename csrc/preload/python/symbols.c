@@ -29,7 +29,7 @@ static void *hidden_library(void)
     return path ? ibp_loaded_library(path) : NULL;
 }
 
-/* A program may close the interpreter's library, whose function ibprof calls. */
+/* Keep the interpreter's library loaded, because ibprof calls its function and the program may close it. */
 static void keep_loaded(const void *symbol)
 {
     ibp_open_function *open = ibp_loader_open();

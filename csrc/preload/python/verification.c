@@ -6,16 +6,16 @@
 #include "platform/guarded_read.h"
 #include "python/loads.h"
 
-#define FRAMES_MAX 16                /* that are checked */
-#define STATE_BYTES 344 /* of a PyThreadState up to its own link, in 3.11 */
-#define ELEMENTS_MAX (INT64_C(1) << 30) /* of a code object's members */
+#define FRAMES_MAX 16                /* maximum number of checked frames */
+#define STATE_BYTES 344 /* size of a PyThreadState up to the embedded frame link, in 3.11 */
+#define ELEMENTS_MAX (INT64_C(1) << 30) /* maximum number of elements of a code object's members */
 
 typedef const struct ibp_python_symbols symbols_t;
 typedef const struct ibp_python_layout layout_t;
 
 /* -- objects ------------------------------------------------------------------------------------------------------- */
 
-/* Read a member of a possible object. */
+/* Read a member of memory that may be an object. */
 static bool read_member(const char *object, uint64_t offset, void *into, size_t bytes)
 {
     return object && ibp_read_guarded(into, (const void *)((uintptr_t)object + offset), bytes);
@@ -33,7 +33,7 @@ static bool has_type(layout_t *layout, const char *object, const void *type)
     return read_pointer(object, layout->object_type, &found) && found == type;
 }
 
-/* Return whether a member of an object has this type, and a plausible number of elements, of a byte or more. */
+/* Return whether a member of an object has this type and a plausible number of elements of at least one byte. */
 static bool has_member(layout_t *layout, const char *object, uint16_t offset, const void *type, uint16_t count_offset)
 {
     const char *member;
@@ -68,7 +68,7 @@ static bool is_code_sound(symbols_t *symbols, layout_t *layout, const char *code
            read_member(code, layout->code_first_line, &first_line, sizeof first_line) && first_line >= 0;
 }
 
-/* Find where the bytecode begins that a frame executes. */
+/* Find the beginning of the bytecode that a frame executes. */
 static bool find_bytecode(layout_t *layout, const char *frame, const char *code, const char **into)
 {
     const char *copies;
@@ -82,7 +82,7 @@ static bool find_bytecode(layout_t *layout, const char *frame, const char *code,
            read_pointer(copies, sizeof count + number * sizeof *into, into);
 }
 
-/* Return whether the frame's instruction is one of its code object. */
+/* Return whether the frame's instruction is in its code object. */
 static bool is_instruction_sound(layout_t *layout, const char *frame, const char *code)
 {
     const char *instruction, *begin;
@@ -110,8 +110,9 @@ static bool is_frame_sound(symbols_t *symbols, layout_t *layout, const char *fra
     return !*has_code || (is_code_sound(symbols, layout, code) && is_instruction_sound(layout, frame, code));
 }
 
-/* Find a thread's innermost frame; NULL where it executes no Python. That needs no system call, as a program may call
- * MPI often before it executes any: the state is the interpreter's, and the link of an idle thread is a part of it. */
+/* Find a thread's innermost frame; NULL where it executes no Python. This needs no system call, because a program may
+ * call MPI often before it executes Python. The thread state belongs to the interpreter, and contains the frame link of
+ * an idle thread. */
 static bool find_innermost(layout_t *layout, const char *thread, const char **frame)
 {
     *frame = ibp_load_pointer(thread, layout->thread_frame);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Checks an interpreter's layout on its own objects before anything is read by it. Memory that is not mapped is no
+ * Verification of an interpreter's layout on its own objects, before the layout is used. Reads of unmapped memory do no
  * harm.
  */
 #ifndef IBPROF_PYTHON_VERIFICATION_H
@@ -13,12 +13,12 @@
 #include <stdbool.h>
 
 enum ibp_frames {
-    IBP_FRAMES_NONE, /* this thread executes no Python now */
+    IBP_FRAMES_NONE, /* this thread executes no Python at the moment */
     IBP_FRAMES_SOUND,
     IBP_FRAMES_UNSOUND,
 };
 
-/* Return whether all symbols exist, and the type of code objects looks as the layout says. */
+/* Return whether all symbols exist, and the type of code objects agrees with the layout. */
 bool ibp_verify_symbols(const struct ibp_python_symbols *symbols, const struct ibp_python_layout *layout);
 
 /* Check this thread's innermost frames. */

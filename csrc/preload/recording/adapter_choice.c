@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of UCX, Open MPI's openib, libfabric, MVAPICH and PSM. */
+/* Variables of UCX, Open MPI's openib, libfabric, MVAPICH and PSM. */
 static const char *const variables[] = {
     "UCX_NET_DEVICES", "OMPI_MCA_btl_openib_if_include", "FI_VERBS_DEVICE_NAME", "FI_VERBS_IFACE", "MV2_IBA_HCA",
     "PSM3_NIC",
 };
 
-/* Those that choose among transports, on any host. */
+/* Variables that choose among transports, on any host. */
 static const char *const transports[] = {
     "OMPI_MCA_pml",
     "OMPI_MCA_btl",
@@ -33,7 +33,7 @@ static const char *const transports[] = {
     "IBPROF_INTRANODE",
 };
 
-/* A text that is too long is left out: a part of a list of adapters says something else. */
+/* Record a variable. A text that is too long is left out: a part of a list of adapters would be wrong. */
 static void record(const char *name, const char *text)
 {
     struct ibp_choice *choice;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The processes that this one descends from, as /proc shows them. A launcher is among them, on each of its hosts.
+ * The ancestors of this process, from /proc. On each host, the launcher is one of them.
  */
 #ifndef IBPROF_RECORDING_ANCESTORS_H
 #define IBPROF_RECORDING_ANCESTORS_H
@@ -14,13 +14,13 @@
 
 struct ibp_ancestor {
     long pid, parent;
-    /* In ticks since the host started: PID and start time together identify a process. */
+    /* In ticks since the host started. PID and start time together identify a process. */
     unsigned long long started;
-    /* Base name of its program, cut to 15 bytes by the kernel. */
+    /* Base name of the process's program; the kernel cuts it to 15 bytes. */
     char name[IBP_PROCESS_NAME_BYTES];
 };
 
-/* Read a process. Return false when there is none of that number. */
+/* Read a process. Return false when no process has this number. */
 bool ibp_ancestor_read(long pid, struct ibp_ancestor *process);
 
 /* Read the parent of this process. */

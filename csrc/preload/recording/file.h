@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * This host's file of a run: the first process makes it, the others of the launch join it.
+ * This host's file of a run: the first process creates it, and the other processes of the launch join it.
  */
 #ifndef IBPROF_RECORDING_FILE_H
 #define IBPROF_RECORDING_FILE_H
@@ -15,24 +15,25 @@
 #include <sys/types.h>
 
 struct ibp_recording_file {
-    /* Of the mapped file. */
+    /* Path of the mapped file. */
     char path[PATH_MAX];
-    /* Destination of copies; empty when the mapped file lies there itself. */
+    /* Destination of copies; empty when the mapped file is in the destination itself. */
     char output_folder[PATH_MAX];
     char stem[128];
     /* Mapped. */
     struct ibp_file_header *header;
-    /* This process made the file. */
+    /* This process created the file. */
     bool first;
-    /* Its user when it opened the file, as which alone it may write to it. */
+    /* The user of this process when it opened the file. Only this user may write to the file. */
     uid_t user;
 };
 
-/* Make or join the file in the folder that `output` names (%j job, %h host; made if needed), and write the folder's path.
- * Where that is a network file system, or maps no files, the file is made on the node's own storage. Return 0 or an errno. */
+/* Create or join the file in the folder that `output` names (%j job, %h host; created if needed), and write the
+ * folder's path. If the folder is on a network file system, or maps no files, the file is created on the node's own
+ * storage. Return 0 or an errno. */
 int ibp_file_open(struct ibp_recording_file *recording, const char *output, char *folder, size_t bytes);
 
-/* Reopen the file, or its copy, and check that it is still the one whose header is mapped. Return a descriptor, or -1
+/* Reopen the file or its copy, and check that it is still the file with the mapped header. Return a descriptor, or -1
  * with errno set. */
 int ibp_file_reopen(const struct ibp_recording_file *recording);
 int ibp_file_reopen_copy(const struct ibp_recording_file *recording);

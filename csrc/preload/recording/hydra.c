@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Return the value of an option in arguments that are separated by zeros; empty when it is not there. */
+/* Return the value of an option in arguments that are separated by NUL; empty without the option. */
 static const char *find_option(const char *arguments, size_t bytes, const char *option)
 {
     for (size_t at = 0; at < bytes; at += strlen(arguments + at) + 1)
@@ -19,7 +19,8 @@ static const char *find_option(const char *arguments, size_t bytes, const char *
     return "";
 }
 
-/* Name the job by what is the same on all hosts: Intel MPI's own variables, else where the proxy reports to. */
+/* Name the job by data that are equal on all hosts: Intel MPI's variables, or the address to which the proxy
+ * reports. */
 static void describe_job(const struct ibp_ancestor *proxy, char *job, size_t job_bytes)
 {
     char arguments[2048];
@@ -45,7 +46,8 @@ bool ibp_hydra_describe(const struct ibp_ancestor *proxy, char *job, size_t job_
     describe_job(proxy, job, job_bytes);
     snprintf(launch, launch_bytes, "hydra proxy %ld %llu", proxy->pid, proxy->started);
     if (getenv("PMI_SPAWNED") && ibp_ancestor_read((long)getpid(), &self)) {
-        /* Spawned jobs may share the proxy of their parents: each process gets a file, and the reader sorts them. */
+        /* Spawned jobs may share the proxy of their parents. Each process then gets a file, and the reader assigns
+         * files to jobs. */
         strncat(job, " spawned", job_bytes - strlen(job) - 1);
         snprintf(launch, launch_bytes, "hydra spawned %ld %llu", self.pid, self.started);
     }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 /* Name the job of this rank, with the same name on all its hosts, and this launch on this host. `proxy` is the ancestor
- * that started it. Return false, with nothing written, when the proxy did not start this process as a rank. */
+ * that started the rank. Return false, with nothing written, when the proxy did not start this process as a rank. */
 bool ibp_hydra_describe(const struct ibp_ancestor *proxy, char *job, size_t job_bytes, char *launch,
                         size_t launch_bytes);
 

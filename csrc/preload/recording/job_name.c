@@ -14,14 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANCESTORS_NOTED 4 /* of a launch without a name, by which readers put files together */
+#define ANCESTORS_NOTED 4 /* Number of ancestors recorded for a launch without a name, by which readers match files */
 
 struct name {
     char *text;
     size_t bytes;
 };
 
-/* Append variables, separated by a sign, if the first one is set. */
+/* Append variables, joined by a sign, if the first variable is set. */
 static bool join(struct name job, const char *first, char sign, const char *second)
 {
     const char between[] = {sign, '\0'};
@@ -35,8 +35,8 @@ static bool join(struct name job, const char *first, char sign, const char *seco
 
 /* -- what each launcher sets in its ranks -------------------------------------------------------------------------- */
 
-/* Open MPI, PRRTE, and others that serve PMIx. Open MPI 4 makes its name from a PID, and PIDs are reused; its second
- * variable is random. */
+/* Open MPI, PRRTE, and other launchers that serve PMIx. Open MPI 4 builds its name from a PID, and PIDs are reused. Its
+ * second variable is random. */
 static bool name_by_pmix(struct name job)
 {
     return join(job, "PMIX_NAMESPACE", '/', "OMPI_MCA_orte_precondition_transports");
@@ -69,7 +69,7 @@ static bool name_by_mpirun_rsh(struct name job)
     return join(job, "MPDMAN_KVS_TEMPLATE", '\0', "");
 }
 
-/* A step: each srun is one, the script of a batch job is none. Source: srun(1). */
+/* A job step: each srun is one; the script of a batch job is not. Source: srun(1). */
 static bool name_by_slurm(struct name job)
 {
     return *ibp_environment("SLURM_STEP_ID") && join(job, "SLURM_JOB_ID", '.', "SLURM_STEP_ID");
@@ -77,7 +77,7 @@ static bool name_by_slurm(struct name job)
 
 typedef bool name_function(struct name job);
 
-/* The order counts where no ancestor is known: a rank of a container does not see them. */
+/* The order matters where no ancestor is known: a rank in a container does not see its ancestors. */
 static name_function *const all_names[] = {name_by_jsm,  name_by_pmix,       name_by_pals,
                                            name_by_flux, name_by_mpirun_rsh, name_by_slurm};
 
@@ -89,7 +89,7 @@ enum kind { BY_VARIABLES, BY_PROXY, ON_ONE_HOST, UNNAMED };
 static const struct launcher {
     char program[IBP_PROCESS_NAME_BYTES];
     enum kind kind;
-    name_function *name; /* by variables */
+    name_function *name; /* the name is read from variables */
 } launchers[] = {
     {"orted", BY_VARIABLES, name_by_pmix},
     {"prted", BY_VARIABLES, name_by_pmix},
@@ -108,7 +108,7 @@ static const struct launcher {
     {"hydra_pmi_proxy", BY_PROXY, NULL},
     {"pmi_proxy", BY_PROXY, NULL},
     {"mpiexec.gforker", ON_ONE_HOST, NULL},
-    {"mpiexec.remshel", UNNAMED, NULL}, /* its name is longer than the kernel keeps */
+    {"mpiexec.remshel", UNNAMED, NULL}, /* the kernel cuts this name */
 };
 
 static const struct launcher *find_launcher(struct ibp_ancestor *process)
@@ -126,7 +126,8 @@ static bool is_spawned(void)
     return *ibp_environment("PMI_SPAWNED") && strcmp(ibp_environment("PMI_SPAWNED"), "0") != 0;
 }
 
-/* Return whether a launcher started this process as a rank of its first job, not as one that a program spawned. */
+/* Return whether a launcher started this process as a rank of its first job. Spawned processes are not in the first
+ * job. */
 static bool is_rank(void)
 {
     static const char *const variables[] = {
@@ -156,8 +157,8 @@ static void name_job(struct name job, const struct launcher *nearest, const stru
 
 /* -- this launch on this host -------------------------------------------------------------------------------------- */
 
-/* A launch without a name: the launcher's process here, else the parent, and their ancestors. A process that nobody
- * started as a rank, or that a program spawned, is a launch of its own. */
+/* Describe a launch without a name: by the launcher's process on this host, or else the parent, and their ancestors. A
+ * process that nobody started as a rank, or that a program spawned, is a separate launch. */
 static void describe_unnamed(struct name launch, struct ibp_ancestor *process, bool found)
 {
     if (!is_rank() || !found) {
@@ -171,13 +172,13 @@ static void describe_unnamed(struct name launch, struct ibp_ancestor *process, b
         snprintf(one, sizeof one, " %ld %llu", process->pid, process->started);
         ibp_text_append(launch.text, launch.bytes, one);
     }
-    /* torchrun starts all of its ranks again when one fails. */
+    /* torchrun restarts all of its ranks when one fails. */
     if (!*ibp_environment("TORCHELASTIC_RESTART_COUNT")) return;
     ibp_text_append(launch.text, launch.bytes, " restart ");
     ibp_text_append(launch.text, launch.bytes, ibp_environment("TORCHELASTIC_RESTART_COUNT"));
 }
 
-/* A launch with a name: the address of its PMIx server on this host, or the name. */
+/* Describe a launch with a name: by the address of its PMIx server on this host, or by the name. */
 static void describe_named(struct name launch, const char *job)
 {
     static const char *const server_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",
@@ -208,7 +209,7 @@ void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_b
         describe_unnamed(launch_name, &process, nearest || ibp_ancestor_first(&process));
 }
 
-/* Launchers of AI jobs set the first one, within a job step too. */
+/* Launchers of AI jobs set the first pair, also within a job step. */
 static const struct {
     const char *rank, *ranks;
 } rank_variables[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The name that the launcher of this process gave its job, and what identifies the launch on this host.
+ * The launcher's name of this process's job, and an identifier of the launch on this host.
  *
  * A process may inherit the variables of several launchers: a shell in a Slurm step starts Hydra, which starts the
  * rank. The nearest ancestor that is a launcher decides whose variables count.
@@ -13,15 +13,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Write the job's name: the same in all processes of one MPI_COMM_WORLD on all hosts, and in no others; empty when the
- * launcher gives none. Write the launch: the same in all its processes on this host, and in no others. */
+/* Write the job's name: it is equal in all processes of one MPI_COMM_WORLD on all hosts, and different in all others;
+ * empty when the launcher gives none. Write the launch: it is equal in all processes of the launch on this host, and
+ * different in all others. */
 void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_bytes);
 
-/* Return the rank that the launcher gave this process, as text; empty where no launcher is known. */
+/* Return the rank that the launcher gave this process, as text; empty without a known launcher. */
 const char *ibp_launcher_rank(void);
 
-/* Read the rank that the launcher gave this process, and the number of ranks; 0 where only that is unknown. Return false
- * where no launcher gave one. Launchers of AI jobs set RANK and WORLD_SIZE, within a job step too, so they count first. */
+/* Read the rank that the launcher gave this process, and the number of ranks; 0 where only the number is unknown.
+ * Return false without a rank. Launchers of AI jobs set RANK and WORLD_SIZE, also within a job step, so these are read
+ * first. */
 bool ibp_job_rank(uint32_t *rank, uint32_t *ranks);
 
 #endif

@@ -15,14 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_MAX (256 * 1024) /* of one list: twice the length for 10,000 hosts */
+#define TEXT_MAX (256 * 1024) /* bytes of one list: twice the length for 10,000 hosts */
 
 /* The launcher's list, set by `ibprof run`, then variables of batch systems. */
 static const char *const list_variables[] = {"IBPROF_HOSTS", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST",
                                              "LSB_MCPU_HOSTS", "LSB_HOSTS"};
 static const char *const file_variables[] = {"PBS_NODEFILE", "PE_HOSTFILE", "OAR_NODEFILE", "LSB_DJOB_HOSTFILE"};
 
-/* Record a text; a long one takes several records of one name. */
+/* Record a text. A long text takes several records with the same name. */
 static bool record(const char *name, const char *text, size_t length)
 {
     do {

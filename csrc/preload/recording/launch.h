@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * How the job was started, as far as it names the job's hosts: a profile can then list hosts that left no recording.
+ * Texts of the job's start that name its hosts, so that a profile can list hosts without a recording.
  */
 #ifndef IBPROF_RECORDING_LAUNCH_H
 #define IBPROF_RECORDING_LAUNCH_H

@@ -16,7 +16,7 @@
 
 #define OBJECTS_MAX 512
 
-/* Records that were made, by index. A library that is loaded again elsewhere is the same object. */
+/* Records by index. A library that is loaded again at another address is the same object. */
 static const struct ibp_object *records[OBJECTS_MAX];
 static uint32_t recorded;
 
@@ -68,7 +68,7 @@ static void copy_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * pa
     }
 }
 
-/* Notes lie in the first page, which is mapped. */
+/* ELF notes are in the first page, which is mapped. */
 static void describe(const struct dl_phdr_info *info, struct ibp_object *object)
 {
     for (int i = 0; i < info->dlpi_phnum && !object->build_id_bytes; i++)
@@ -108,7 +108,7 @@ bool ibp_object_find(const void *address, struct ibp_object_place *place)
     return search.is_found;
 }
 
-/* Return the index of an object's record, made if needed. */
+/* Return the index of an object's record, created if needed. */
 static uint32_t record(const struct ibp_object *object)
 {
     struct ibp_object *made;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Operations, under which bytes are counted, numbered in the order of mpi.def; and the filter IBPROF.
+ * Operations, which bytes are counted under, in the order of mpi.def; and the filter IBPROF.
  */
 #ifndef IBPROF_RECORDING_OPERATIONS_H
 #define IBPROF_RECORDING_OPERATIONS_H
@@ -14,7 +14,7 @@
 enum ibp_operation {
     /* Outside of any wrapped call. */
     IBP_OPERATION_NONE,
-    /* Sent by MPI on behalf of a call that is unknown. */
+    /* MPI sent it for an unknown call. */
     IBP_OPERATION_UNATTRIBUTED,
 #define IBP_CALL(name, arguments, kind, communicator) IBP_OPERATION_##name,
 #define IBP_POINT_TO_POINT(name) IBP_OPERATION_##name,
@@ -29,18 +29,18 @@ enum ibp_operation {
 /* Return an operation's name: the call's in upper case, without MPI_. */
 const char *ibp_operation_name(unsigned operation);
 
-/* Return the name of its call, without MPI_. */
+/* Return the name of an operation's call, without MPI_. */
 const char *ibp_operation_call(unsigned operation);
 
 /* Whether bytes of an operation are counted. */
 extern IBP_INTERNAL bool ibp_operation_wanted[IBP_OPERATIONS + 1];
 
-/* Whether IBPROF excludes any. */
+/* Set if IBPROF excludes any operation. */
 extern IBP_INTERNAL bool ibp_operations_filtered;
 
-/* Parse IBPROF: names without MPI_, in any case, separated by commas or blanks; an empty list means all operations.
- * A list of unknown names alone means all too: a misspelt filter must not cost the run. Return the number of unknown
- * names, and list them in `unknown`. */
+/* Parse IBPROF: names without MPI_, in any case, separated by commas or blanks. An empty list means all operations. A
+ * list that contains only unknown names also means all, because a misspelt filter must not cost the run. Return the
+ * number of unknown names, and list them in `unknown`. */
 unsigned ibp_operations_select(const char *list, char *unknown, unsigned bytes);
 
 /* List the names of all operations, separated by commas. */

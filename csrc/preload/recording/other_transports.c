@@ -28,7 +28,7 @@ static const struct library {
 #define LIBRARIES (sizeof libraries / sizeof *libraries)
 _Static_assert(LIBRARIES <= 32, "a bit for each library");
 
-/* Return whether a path is that of a library: `NAME.so`, and perhaps a version. */
+/* Return whether a path names a library: `NAME.so`, with or without a version. */
 static bool is_library(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;

@@ -23,7 +23,8 @@ static void make_file_name(char *name)
         if (!strchr(allowed, *name)) *name = '_';
 }
 
-/* Expand %h, and what ibp_scheduler_value() knows; %% is a percent sign. Unknown letters remain as they are. */
+/* Expand %h, and the letters that ibp_scheduler_value() knows; %% is a percent sign. Unknown letters remain as they
+ * are. */
 static void expand_output(const char *output, const char *host, const char *job, char *into, size_t bytes)
 {
     into[0] = '\0';
@@ -44,7 +45,7 @@ static void expand_output(const char *output, const char *host, const char *job,
     }
 }
 
-/* Make a folder and its parents. Return 0 or an errno. */
+/* Create a folder and its parents. Return 0 or an errno. */
 static int make_folder(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Which run a process belongs to, and the name of its recording.
+ * The run of a process, and the name of its recording.
  */
 #ifndef IBPROF_RECORDING_OUTPUT_H
 #define IBPROF_RECORDING_OUTPUT_H
@@ -16,7 +16,8 @@ void ibp_output_identify(struct ibp_file_header *identity);
 /* Make the folder that IBPROF_OUTPUT names (docs/environment.md lists its patterns), and write its absolute path. Return 0 or an errno. */
 int ibp_output_make_folder(const char *output, const struct ibp_file_header *identity, char *folder, size_t bytes);
 
-/* Write the stem of the file's name: the same in all processes of a launch on a host, and in no others. */
+/* Write the stem of the file's name: it is equal in all processes of a launch on a host, and different in all
+ * others. */
 void ibp_output_stem(const struct ibp_file_header *identity, char *stem, size_t bytes);
 
 #endif

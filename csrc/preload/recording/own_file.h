@@ -12,17 +12,17 @@
 #define IBPROF_RECORDING_OWN_FILE_H
 
 /* Create a file and open it for writing. Return the descriptor, or -1 with errno set; EPERM where the file system
- * gives the file to another user. */
+ * assigns the file to another user. */
 int ibp_own_file_create(const char *path);
 
-/* Open a file for reading. Return the descriptor, or -1 with errno set; EEXIST when something else has its name. */
+/* Open a file for reading. Return the descriptor, or -1 with errno set; EEXIST when something else has this name. */
 int ibp_own_file_open(const char *path);
 
 /* Open a file for writing too. `reader` is its descriptor from ibp_own_file_open. Return a descriptor, or -1 with errno
- * set; ESTALE when another file has its name by now. */
+ * set; ESTALE when another file has the name by now. */
 int ibp_own_file_open_to_write(const char *path, int reader);
 
-/* Return whether a descriptor is of a regular file. */
+/* Return whether a descriptor refers to a regular file. */
 int ibp_own_file_is_regular(int file);
 
 #endif

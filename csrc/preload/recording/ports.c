@@ -39,7 +39,7 @@ static bool read_attribute(const char *device, unsigned port, const char *name, 
     return ibp_text_read_file(path, into, bytes) > 0;
 }
 
-/* Parse a GUID or half a GID as sysfs writes it, in groups of four digits. */
+/* Parse a GUID or half a GID in the format of sysfs: groups of four digits. */
 static uint64_t parse_guid(const char *text)
 {
     char digits[64] = "0x";
@@ -89,7 +89,7 @@ void ibp_port_gid(const char *device, unsigned port, unsigned index, uint8_t gid
 
 /* -- hardware counters --------------------------------------------------------------------------------------------- */
 
-/* Counters of a port's bytes, and of events that slowed it: InfiniBand ports, soft-RoCE and mlx5. */
+/* Counters of a port's bytes, and of events that slowed the port: InfiniBand ports, soft-RoCE and mlx5. */
 static const char *const counter_files[] = {
     "counters/port_xmit_data",       "counters/port_rcv_data",
     "counters/port_xmit_packets",    "counters/port_rcv_packets",
@@ -202,7 +202,7 @@ static void record_gids(const char *device, unsigned port, struct ibp_port *reco
     if (strlen(record->gids[0]) > 20) record->port_guid = parse_guid(record->gids[0] + 20);
 }
 
-/* Record where a device is: nothing of a device without a PCI function, such as soft-RoCE. */
+/* Record the location of a device. A device without a PCI function, such as soft-RoCE, has none. */
 static void record_locality(const char *device, struct ibp_port *record)
 {
     char path[1024], target[1024], text[32];

@@ -23,10 +23,10 @@ bool ibp_interface_read(const char *interface, const char *name, char *into, siz
 /* Enter a counter of a port in the recording; port 0 is the interface that `device` names. */
 void ibp_hardware_record(const char *device, unsigned port, const char *name, const char *value);
 
-/* Read all these counters again: the increase since ibp_ports_record is what the ports carried. */
+/* Read all these counters again. The ports carried the increase since ibp_ports_record. */
 void ibp_ports_read_again(void);
 
-/* Read the present state of a port. Where the kernel shows none, the GID is all zeros and the LID is 0. */
+/* Read the present state of a port. The GID is all zeros and the LID is 0 where the kernel shows none. */
 bool ibp_port_is_ethernet(const char *device, unsigned port);
 uint32_t ibp_port_lid(const char *device, unsigned port);
 void ibp_port_gid(const char *device, unsigned port, unsigned index, uint8_t gid[16]);

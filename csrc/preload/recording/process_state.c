@@ -14,11 +14,11 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* glibc implements pthread_atfork by this function. Systems with another C library have newer kernels. */
+/* glibc implements pthread_atfork by this function. Systems with another C library have kernels that do not need it. */
 int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
 #pragma weak __register_atfork
 
-/* Nobody writes to it. */
+/* A state of zeros, which nobody writes. */
 static struct ibp_process_state nothing;
 struct ibp_process_state *ibp_process_state = &nothing;
 
@@ -29,7 +29,7 @@ static void clear_state(void)
     memset(ibp_process_state, 0, sizeof *ibp_process_state);
 }
 
-/* Kernels before 4.14 cannot clear a page in a child; there a fork handler of the C library does. */
+/* Kernels before 4.14 cannot clear a page in a child of fork. There a fork handler of the C library clears it. */
 static void clear_on_fork(struct ibp_process_state *page, size_t bytes)
 {
     if (madvise(page, bytes, MADV_WIPEONFORK) && __register_atfork)

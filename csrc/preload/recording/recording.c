@@ -57,7 +57,7 @@ static struct {
     /* Segments being filled. */
     struct ibp_segment *segment[KINDS];
     uint32_t published[KINDS];
-    /* Begins with the process's own record; several threads may pass the limit at once. */
+    /* The first element is the segment of the process's own record. Several threads may pass the limit at once. */
     struct ibp_segment *all[SEGMENTS_MAX + 8];
     unsigned segments;
 } recording;
@@ -99,7 +99,7 @@ const char *ibp_recording_path(void)
     return recording.file.path;
 }
 
-/* Refuse a segment, and tell this host's other processes by the header. */
+/* Refuse a segment, and note the reason in the header for this host's other processes. */
 static struct ibp_segment *refuse_segment(enum ibp_full reason, const char *why)
 {
     uint32_t none = IBP_NOT_FULL;
@@ -109,7 +109,7 @@ static struct ibp_segment *refuse_segment(enum ibp_full reason, const char *why)
     return NULL;
 }
 
-/* Map a file that cannot be opened again; errno says why. */
+/* Refuse a segment because the file cannot be opened again; errno has the reason. */
 static struct ibp_segment *refuse_unopened(void)
 {
     const bool is_gone = errno == ENOENT || errno == ENOTDIR || errno == ESTALE || errno == EEXIST;
@@ -202,7 +202,8 @@ static int copy_segments(void)
 
     file = ibp_file_reopen_copy(&recording.file);
     if (file < 0) return errno ? errno : ENOENT;
-    /* The process's own record goes before and after: if the process is killed in between, the copy shows it. */
+    /* The process's own record is copied before and after the others. If the process is killed in between, the copy
+     * shows it. */
     process->copy_begun_ns = ibp_clock_ns();
     error = copy_segment(file, recording.all[0]);
     for (unsigned i = 1; i < recording.segments && !error; i++) {
@@ -212,7 +213,7 @@ static int copy_segments(void)
     }
     if (!error) process->copied_ns = process->copy_begun_ns;
     if (!error) error = copy_segment(file, recording.all[0]);
-    if (close(file) && !error) error = errno; /* a network file system reports an exceeded quota here */
+    if (close(file) && !error) error = errno; /* a network file system reports an exceeded quota at close */
     return error;
 }
 

@@ -44,7 +44,7 @@ const char *const ibp_scheduler_variables[] = {"SLURM_JOB_ID",
                                                "USER",
                                                NULL};
 
-/* The value of each letter: the first variable that is set, else the last text. */
+/* The value of each letter: the first variable that is set, or the last text. */
 static const struct pattern {
     char letter;
     const char *unset;
@@ -59,7 +59,7 @@ static const struct pattern {
     {'u', "nouser", {"SLURM_JOB_USER", "PBS_O_LOGNAME", "LSFUSER", "OAR_USER", "USER"}},
 };
 
-/* LSF sets LSB_JOBINDEX to 0 where the job is no array. */
+/* LSF sets LSB_JOBINDEX to 0 if the job is not an array. */
 static const char *value_of(const char *variable)
 {
     const char *value = ibp_environment(variable);

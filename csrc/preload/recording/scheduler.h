@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The batch system's name of this job: of variables that it sets. ibprof/profile/scheduler_job.py reads the same ones.
+ * The batch system's name of this job, from variables that the batch system sets. ibprof/profile/scheduler_job.py reads
+ * the same variables.
  */
 #ifndef IBPROF_RECORDING_SCHEDULER_H
 #define IBPROF_RECORDING_SCHEDULER_H
 
 #include <stddef.h>
 
-/* Variables that identify a job, ended by NULL. The recording holds those that are set. */
+/* Variables that identify a job, ended by NULL. The recording contains the variables that are set. */
 extern const char *const ibp_scheduler_variables[];
 
 /* Return the text that replaces `%` and this letter in IBPROF_OUTPUT; NULL for an unknown letter.

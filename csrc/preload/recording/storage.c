@@ -43,7 +43,7 @@ static const uint32_t remote_types[] = {
     0xbacbacbc, /* and of VMware */
 };
 
-/* The kernel's struct is the C library's on supported systems. */
+/* The kernel's struct equals the C library's on supported systems. */
 int ibp_storage_status(int file, struct stat *status)
 {
     return (int)syscall(SYS_fstat, file, status);
@@ -58,7 +58,7 @@ int ibp_storage_status_of(const char *path, struct stat *status)
 struct word {
     char text[32];
     size_t length;
-    unsigned number; /* in its line, from 0 */
+    unsigned number; /* number of the word in its line, from 0 */
 };
 
 static void add_character(struct word *word, char character)
@@ -113,7 +113,7 @@ bool ibp_storage_is_remote(const char *folder)
     if (statfs(folder, &status)) return false;
     for (size_t i = 0; i < sizeof remote_types / sizeof *remote_types; i++)
         if ((uint32_t)status.f_type == remote_types[i]) return true;
-    /* A server of 9P answers with the type of its own file system. Source: Linux, v9fs_statfs in fs/9p/vfs_super.c */
+    /* A server of 9P returns the type of its own file system. Source: Linux, v9fs_statfs in fs/9p/vfs_super.c */
     return is_mount_of(folder, "9p");
 }
 
@@ -130,7 +130,7 @@ int ibp_storage_folder(unsigned n, char *folder, size_t bytes)
     snprintf(name, sizeof name, "/ibprof-%lu", (unsigned long)geteuid());
     ibp_text_append(folder, bytes, name);
     if (mkdir(folder, 0700) && errno != EEXIST) return errno;
-    /* Everybody may write in such places: do not use a folder that another user made. */
+    /* Everybody may write in such folders, so a folder that another user created is not used. */
     if (ibp_storage_status_of(folder, &status)) return errno;
     if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH)) return EPERM;
     return 0;

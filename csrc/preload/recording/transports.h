@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The transports that this process really uses: its TCP connections, and the devices that it has open.
+ * The transports in use: TCP connections of this process, and its open devices.
  */
 #ifndef IBPROF_RECORDING_TRANSPORTS_H
 #define IBPROF_RECORDING_TRANSPORTS_H
 
-/* Enter them in the recording. To be called when the program is done with MPI and has its connections still. */
+/* Enter the transports in the recording. To be called when the program has finished MPI communication and its
+ * connections are still open. */
 void ibp_transports_record(void);
 
 #endif
