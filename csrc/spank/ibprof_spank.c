@@ -25,13 +25,13 @@ SPANK_PLUGIN(ibprof, 1)
 
 #define LIBRARY "libibprof.so"
 #define PRELOAD_MAX (64 * 1024)
-#define EXTERN_STEP 0xfffffffcu /* has no tasks of the user */
+#define EXTERN_STEP 0xfffffffcu /* it has no tasks of the user */
 #define SHARE_SCALE 4294967296.0
 
 static struct {
     const char *library;
-    const char *output; /* NULL: as the library chooses */
-    double share;       /* of all jobs, in percent */
+    const char *output; /* NULL: the library's default */
+    double share;       /* share of all jobs, in percent */
 } site;
 
 static struct {
@@ -81,7 +81,8 @@ int slurm_spank_init(spank_t spank, int count, char **arguments)
     return ESPANK_SUCCESS;
 }
 
-/* All steps of a job on all nodes make the same choice, since only the job's number counts. */
+/* Return whether a job is sampled. All steps of a job on all nodes get the same result, because it depends only on the
+ * job's number. */
 static bool is_sampled(spank_t spank)
 {
     uint32_t number;
@@ -90,7 +91,7 @@ static bool is_sampled(spank_t spank)
     return (double)(uint32_t)(number * UINT32_C(2654435761)) < site.share / 100 * SHARE_SCALE;
 }
 
-/* Return why the library cannot be preloaded; NULL where it can. */
+/* Return the reason why the library cannot be preloaded; NULL where it can be preloaded. */
 static const char *find_fault(void)
 {
     if (!site.library || !*site.library) return "plugstack.conf names no library=";
@@ -107,7 +108,7 @@ static bool read_preload(spank_t spank, char *value, size_t bytes)
     return found == ESPANK_SUCCESS || found == ESPANK_ENV_NOEXIST;
 }
 
-/* Put the library before what is preloaded, unless `ibprof run` has done so. */
+/* Put the library before other preloaded libraries, unless `ibprof run` has done so. */
 static void preload(spank_t spank)
 {
     static char present[PRELOAD_MAX], value[PRELOAD_MAX + PATH_MAX];
@@ -149,6 +150,6 @@ int slurm_spank_user_init(spank_t spank, int count, char **arguments)
     if (fault) return ESPANK_SUCCESS;
     preload(spank);
     if (*job.operations) (void)spank_setenv(spank, "IBPROF", job.operations, 1);
-    if (site.output) (void)spank_setenv(spank, "IBPROF_OUTPUT", site.output, 0); /* the user's own counts more */
+    if (site.output) (void)spank_setenv(spank, "IBPROF_OUTPUT", site.output, 0); /* the user's value has priority */
     return ESPANK_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A mock MPI library, and the mock layer below it. With -DMPI it is a library of that name, which passes its argument
- * on to the layer; without it, the layer.
+ * A mock MPI library, and the mock layer below it. With -DMPI this file is the MPI library, which passes its argument
+ * on to the layer. Without -DMPI it is the layer.
  */
 #ifdef MPI
 int mock_layer(int value);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * An endpoint of libfabric without a provider. It has every call; each returns mock_result and does nothing.
+ * An endpoint of libfabric without a provider. It implements every call. Each call returns mock_result and does
+ * nothing.
  */
 #ifndef IBPROF_TESTS_MOCK_LIBFABRIC_H
 #define IBPROF_TESTS_MOCK_LIBFABRIC_H
@@ -9,21 +10,22 @@
 #include "mpich_fixture.h"
 #include "sources/mpich/libfabric_abi.h"
 
-/* -EAGAIN, for one, makes calls fail. */
+/* The result of all calls; for example, -EAGAIN makes calls fail. */
 extern ssize_t mock_result;
 
-/* MPIs, by what MPI_Get_library_version returns. */
+/* MPIs, by the result of MPI_Get_library_version. */
 #define MPICH_4_3 "MPICH Version:      4.3.2"
 #define MPICH_5 "MPICH Version:      5.0.2"
 #define INTEL "Intel(R) MPI Library 2021.18 for Linux* OS"
 
-/* Return the endpoint of a process of an MPI, with ibprof's hooks in it. Index N of its address vector is the address N. */
+/* Return the endpoint of a process of an MPI, with ibprof's hooks installed. Index N of its address vector is the
+ * address N. */
 struct ibp_fi_endpoint *mock_endpoint(const char *mpi);
 
-/* Return its domain, likewise. */
+/* Return the domain of that endpoint, with ibprof's hooks installed. */
 struct ibp_fi_domain *mock_domain(void);
 
-/* Return what was counted of an operation: user data sent, control messages, user data fetched. */
+/* Return the counted bytes of an operation: user data sent, control messages, user data fetched. */
 #define SENT(operation) counted_bytes(IBP_OPERATION_##operation, IBP_KIND_USER, IBP_DIRECTION_SENT)
 #define CONTROL(operation) counted_bytes(IBP_OPERATION_##operation, IBP_KIND_CONTROL, IBP_DIRECTION_SENT)
 #define FETCHED(operation) counted_bytes(IBP_OPERATION_##operation, IBP_KIND_USER, IBP_DIRECTION_FETCHED)

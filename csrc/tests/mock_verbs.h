@@ -20,7 +20,7 @@ struct ibv_device *mock_device(const char *name);
 /* Refuse the n-th request of each post from now on (from 1); 0 accepts all. A silent refusal names no request. */
 void mock_refuse(int nth, int silently);
 
-/* Let modifying and destroying fail from now on. */
+/* Let calls that modify or destroy objects fail from now on. */
 void mock_fail(int fails);
 
 /* Add up the bytes and messages accepted over all queue pairs, by kind of request: sent, written, read, atomic. */
@@ -35,7 +35,7 @@ struct ibv_qp *mock_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *
 /* Set the next event of any device. */
 void mock_event(struct ibv_qp *qp, enum ibv_event_type type);
 
-/* Return the number of requests that were given the address of a dynamic connection. */
+/* Return the number of requests with the address of a dynamic connection. */
 int mock_dc_addresses(void);
 
 #endif

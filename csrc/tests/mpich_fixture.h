@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Messages of MPICH without an MPI: a recording that has begun, and what it says. A process has one recording, so that
- * each test runs in a process of its own.
+ * Messages of MPICH without an MPI: a recording that has begun, and its contents. A process has one recording, so each
+ * test runs in a separate process.
  */
 #ifndef IBPROF_TESTS_MPICH_FIXTURE_H
 #define IBPROF_TESTS_MPICH_FIXTURE_H
@@ -22,13 +22,13 @@ struct ibp_source_operations;
 #define SOME_ADDRESS UINT64_C(22)
 extern uint32_t some_peer;
 
-/* Run a test in a process of its own, which records by a source. */
+/* Run a test in a separate process, which records by a source. */
 void run_recorded(void (*test)(void), const struct ibp_source_operations *source);
 
 /* Enter a call. */
 void enter_call(unsigned operation, enum ibp_call_kind kind, ibp_handle communicator);
 
-/* Return what was counted of an operation, to all peers. */
+/* Return the counted bytes of an operation, to all peers. */
 uint64_t counted_bytes(unsigned operation, enum ibp_kind kind, enum ibp_direction direction);
 uint64_t counted_messages(unsigned operation, enum ibp_kind kind, enum ibp_direction direction);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Reads the recording that this process is making from its file, by kind and number of the record.
+ * Reads the recording of this process from its file, by kind and number of the record.
  */
 #ifndef IBPROF_RECORDING_READER_H
 #define IBPROF_RECORDING_READER_H
@@ -15,7 +15,7 @@ struct amount {
 /* Map the only file of a folder. */
 void reader_open(const char *folder);
 
-/* Return the number of records of a kind, and one of them. */
+/* Return the number of records of a kind, and a record by its index. */
 int reader_count(enum ibp_segment_kind kind);
 const void *reader_record(enum ibp_segment_kind kind, int number);
 

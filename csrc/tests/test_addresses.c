@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers by address: each has one number and one record, which says whose address it is.
+ * Peers by address: each has one number and one record, which shows the owner of the address.
  */
 #include "check.h"
 #include "counting/addresses.h"
@@ -59,7 +59,7 @@ static void test_own_and_others(void)
     CHECK(!record_of(one)->own && record_of(one)->bytes == sizeof peer);
     CHECK(!ibp_address_is_own(IBP_PEER_UNKNOWN) && !ibp_address_is_own(0)); /* 0 is a rank */
 
-    /* Two addresses longer than a record, equal as far as the record goes. */
+    /* Two addresses that are longer than a record and equal within the record's length. */
     memset(first, 'x', sizeof first);
     memset(second, 'x', sizeof second);
     second[sizeof second - 1] = 'y';

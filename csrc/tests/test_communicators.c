@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * With a mock MPI of 1,000 ranks. A communicator's handle h means the ranks 0 to (h >> 1) - 1, in reverse order if h is
- * odd. Negative handles are inter-communicators to ranks of another job.
+ * Communicators of a mock MPI with 1,000 ranks. A communicator with handle h has the ranks 0 to (h >> 1) - 1, in
+ * reverse order if h is odd. Negative handles are intercommunicators with ranks of another job.
  */
 #include "check.h"
 #include "libmpi/communicators.h"
@@ -131,7 +131,7 @@ static void tags_are_remembered(void)
     CHECK(ibp_tag_call(communicator, -27) == IBP_OPERATION_Ibcast);
     CHECK(ibp_tag_call(communicator, -28) == IBP_OPERATION_NONE);
 
-    /* as many tags as promised are kept, and an old one is not taken for a new one */
+    /* the promised number of tags is kept, and an old tag is not mistaken for a new one */
     for (int tag = -28; tag > -28 - IBP_TAGS_REMEMBERED; tag--)
         ibp_tag_remember(communicator, tag, IBP_OPERATION_Ialltoall);
     CHECK(ibp_tag_call(communicator, -28) == IBP_OPERATION_Ialltoall);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rules of frames: each from a copy of the C library's tables is that from the tables themselves; damaged tables are read
- * without leaving them. That rules are right is shown by test_stack_walk.c.
+ * Rules of frames. Rules from a copy of the C library's tables equal rules from the tables themselves. Reads of damaged
+ * tables stay within the tables. test_stack_walk.c shows that rules are right.
  */
 #include "platform/system.h"
 #include "check.h"
@@ -62,8 +62,8 @@ static uint64_t random_number(void)
     return random_state ^= random_state << 17;
 }
 
-/* The addresses that tables contain count from where they are: those of a copy are of code as far away. A sanitizer
- * guards its ends. */
+/* Addresses in tables are relative to the tables' own address, so a copy describes code at the same distance. A
+ * sanitizer guards the copy's bounds. */
 static void copies_and_damages(void)
 {
     const size_t bytes = of_libc.end - of_libc.begin;
@@ -104,7 +104,8 @@ static void copies_and_damages(void)
     free(copy);
 }
 
-/* Each entry of the copied table is damaged in each of its bytes, seen from code that it describes. */
+/* Each bit of each entry of the copied table is damaged. Then the rule is searched from the code that the entry
+ * describes. */
 static void damages_what_is_read(void)
 {
     const size_t bytes = of_libc.end - of_libc.begin, table = of_libc.header - of_libc.begin;

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Two mock MPI libraries call a layer below them, one bound lazily, one at once with a read-only table of addresses.
- * Their calls alone are redirected, reach the original function, and are restored.
+ * Only their calls are redirected. The calls reach the original function and are restored.
  */
 #include "check.h"
 #include "libmpi/got.h"
@@ -74,7 +74,7 @@ static void test_everybody(void)
     *(void **)&layer = dlsym(RTLD_DEFAULT, "mock_layer");
     CHECK(layer == mock_layer);
     ibp_got_redirect_all("mock_layer", (void *)hook,
-                         (void *)replacement); /* another target: at most unbound slots change */
+                         (void *)replacement); /* another target: only unbound slots may change */
     replaced = 0;
     CHECK(mock_now(1) == 11 && !replaced);
     ibp_got_redirect_all("mock_layer", (void *)layer, (void *)replacement);

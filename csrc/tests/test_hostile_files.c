@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Names of recordings can be guessed. Whatever lies under such a name before a run or during it is left as it is, and
- * nobody waits for it; a recording is made next to it.
+ * Names of recordings can be guessed. A file that exists under such a name, before or during a run, stays unchanged,
+ * and no process waits for it. The recording gets another name.
  */
 #include "check.h"
 #include "counting/count.h"
@@ -64,7 +64,7 @@ static void record(const char *folder)
     CHECK(!process->lost_messages);
 }
 
-/* Find the recording of a first run; a second one of this name would join it. */
+/* Find the recording of a first run. A second run of this name would join it. */
 static void find_recording(const char *folder)
 {
     DIR *opened = opendir(folder);
@@ -95,7 +95,7 @@ static void check_victim(void)
     close(file);
 }
 
-/* Return the size of the recording that was made next to the guessed name. */
+/* Return the size of the recording next to the guessed name. */
 static long size_of_next(void)
 {
     char path[600];
@@ -172,7 +172,7 @@ static void something_lies_there(const char *folder)
     }
 }
 
-/* The recording of another user, complete and of this launch, would be theirs to shorten. */
+/* A complete recording of this launch that belongs to another user. The other user could shorten it. */
 static void a_file_of_another_user(const char *folder)
 {
     struct stat before, after;
@@ -186,7 +186,7 @@ static void a_file_of_another_user(const char *folder)
     CHECK(size_of_next() > (long)(PEERS * sizeof(struct ibp_counter)));
 }
 
-/* Everybody can make the folder of a user on a node's own storage, in /tmp or /dev/shm, before the user does. */
+/* Everybody can create a user's folder on a node's own storage, in /tmp or /dev/shm, before the user does. */
 static void node_folders_of_others(const char *folder)
 {
     char made[700], chosen[700];
@@ -240,7 +240,7 @@ static void a_fifo_comes_while_running(const char *folder)
     in_child(fifo_and_grow, folder);
 }
 
-/* A user who is not root cannot shorten the file that their own processes map, not even by `> FILE`. */
+/* A user other than root cannot shorten a file that the user's own processes map, not even by `> FILE`. */
 static void shorten_as_owner(const char *folder)
 {
     struct stat before, after;
@@ -253,7 +253,7 @@ static void shorten_as_owner(const char *folder)
         CHECK(truncate(recorded, 0) && errno == EACCES);
         CHECK(open(recorded, O_WRONLY | O_TRUNC) < 0 && errno == EACCES);
         CHECK(!stat(recorded, &after) && after.st_size == before.st_size && !(after.st_mode & 0222));
-        count_to_all(); /* the file grows, and is as before */
+        count_to_all(); /* the file grows as before */
     }
     CHECK(before.st_size > (long)(PEERS * sizeof(struct ibp_counter)));
 }

@@ -58,7 +58,7 @@ static const char link[] =
     "PortGUID:0002c90200000020 VenID:0002C9 DevID:BD36 Rev:000000A1 {} LID:0010 PN:16 } "
     "PHY=4x LOG=ACT SPD=10 GBPS=1.5";
 
-/* A line of a `.lst` cut after every byte: it is invalid up to the speed, and names its first missing field. */
+/* A line of a `.lst` that is cut after every byte. Up to the speed it is invalid and names its first missing field. */
 static void test_cut_links(void)
 {
     const size_t speed = sizeof link - sizeof " GBPS=1.5";
@@ -90,7 +90,7 @@ static void test_cut_links(void)
         uint8_t *text = malloc(size);
         memcpy(text, link, size);
         int is_invalid = ibp_read_lst(text, size, &lst);
-        /* Whole are `SPD=1`, `SPD=10`, a blank behind it, `GBPS=1` and `GBPS=1.5`. */
+        /* Complete lines end in `SPD=1`, `SPD=10`, a blank behind it, `GBPS=1` or `GBPS=1.5`. */
         bool is_whole = size + 1 >= speed && (size <= speed + 1 || size == speed + 7 || size == speed + 9);
         CHECK(is_invalid == !is_whole);
         CHECK(lst.links == !is_invalid && lst.lines == 1);
@@ -102,7 +102,7 @@ static void test_cut_links(void)
     }
 }
 
-/* A LID that a table sends to two ports has none, in whichever order they are listed; another row is not concerned. */
+/* A LID that a table maps to two ports has no port, in any order of the two entries. Other rows stay unchanged. */
 static void test_contradicting_entries(void)
 {
     uint16_t lid[] = {1, 2, 2, 1, 1, 2};
@@ -153,7 +153,7 @@ static struct ibp_routes two_switches(int32_t *lid_port, uint8_t *egress)
                                .end_switch = end_switch};
 }
 
-/* Each host sends one byte to each host, itself included: as a matrix, with trees and without, and as flows. */
+/* Each host sends one byte to each host, including itself: as a matrix, with trees and without, and as flows. */
 static void test_all_to_all(void)
 {
     static const uint64_t expected[ENDS] = {3, 3, 3, 3, 3, 3, 3, 3, 4, 4};

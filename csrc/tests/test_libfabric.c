@@ -100,7 +100,7 @@ static void send_data(uint64_t bits, size_t bytes)
     endpoint->tagged->send(endpoint, data, bytes, NULL, SOME_ADDRESS, bits, NULL);
 }
 
-/* Send a header of these bytes, which begins with a size. */
+/* Send a header of the given length, which begins with a size. */
 static void send_header(uint64_t bits, size_t bytes, uint64_t size)
 {
     memcpy(data, &size, sizeof size);
@@ -151,7 +151,7 @@ static void a_header_of_memory_to_read_has_a_size(void)
 {
     endpoint = mock_endpoint(MPICH_5);
     announce_in(IBP_OPERATION_Send, IBP_CALL_SENDING, POINT_TO_POINT);
-    register_memory(500, FOR_WRITES); /* of a message that this process receives */
+    register_memory(500, FOR_WRITES); /* memory of a message that this process receives */
     send_header(DATA(POINT_TO_POINT, 1), 32, 500);
     CHECK(SENT(Send) == 0);
     register_memory(UINT64_C(5) << 30, FOR_READS);

@@ -66,7 +66,7 @@ static void fetch_each(void)
     endpoint->atomics->fetch_message(endpoint, &reads, parts + 2, NULL, 1, 0);
 }
 
-/* 1, 20 and 30 items of a byte, and as many to compare with. */
+/* 1, 20 and 30 items of a byte, and the same numbers of items to compare. */
 static void compare_each(void)
 {
     struct ibp_fi_items parts[] = {{data, 10}, {data, 20}};

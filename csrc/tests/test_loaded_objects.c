@@ -52,9 +52,9 @@ static void a_handler_that_leaves_keeps_no_lock(void)
     signal(SIGALRM, leave);
     if (!sigsetjmp(before_the_visit, 1)) {
         ibp_visit_objects(raise_once, NULL);
-        CHECK(false); /* the handler leaves */
+        CHECK(false); /* the handler leaves by longjmp */
     }
-    CHECK(left_at > 1); /* not within the first visit */
+    CHECK(left_at > 1); /* not during the first visit */
     CHECK(!pthread_create(&thread, NULL, visit_in_a_thread, &seen));
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 20;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * MPICH's messages by context and tag, without an MPI: the operation under which each is counted, and the rejection of
- * a source that sees something else than was sent.
+ * MPICH's messages by context and tag, without an MPI: the operation of each counted message, and the rejection of a
+ * source that sees a message that was not sent.
  */
 #include "counting/requests.h"
 #include "libmpi/communicators.h"
@@ -56,8 +56,8 @@ static void blocking_calls_are_what_they_say(void)
 
 static void rounds_belong_to_what_started_them(void)
 {
-    /* Two nonblocking calls on two communicators. All messages leave in a later call, those of the second under a
-     * tag of the same number. */
+    /* Two nonblocking calls on two communicators. All messages leave in a later call. Messages of the second call have
+     * a tag of the same number. */
     enter_call(IBP_OPERATION_Ibcast, IBP_CALL_NONBLOCKING, WORLD);
     ibp_mpich_before_tag();
     send_message(COLLECTIVE, 287, 1);
@@ -103,9 +103,9 @@ static void calls_of_no_items_may_take_no_tag(void)
     snprintf(ibp_mpi.version, sizeof ibp_mpi.version, "MPICH Version:      4.0.2");
     start_call(IBP_OPERATION_Igather, true);
     ibp_leave();
-    start_call(IBP_OPERATION_Ibcast, true); /* takes one in 4.0 */
+    start_call(IBP_OPERATION_Ibcast, true); /* takes a tag in 4.0 */
     ibp_leave();
-    start_call(IBP_OPERATION_Iallreduce, true); /* takes one in all versions */
+    start_call(IBP_OPERATION_Iallreduce, true); /* takes a tag in all versions */
     ibp_leave();
     start_call(IBP_OPERATION_Ialltoall, false);
     ibp_leave();
@@ -126,7 +126,7 @@ static void calls_of_no_items_may_take_no_tag(void)
     CHECK_BYTES(Iscan, 10);
     CHECK_BYTES(Iscatter, 100);
     CHECK(!ibp_mpich_counted_wrongly());
-    /* A later version may give a tag again: its messages show it. */
+    /* A later version may give a tag again; its messages then show it. */
     snprintf(ibp_mpi.version, sizeof ibp_mpi.version, "MPICH Version:      9.0");
     start_call(IBP_OPERATION_Igather, true);
     send_message(COLLECTIVE, 293, 0);
@@ -148,7 +148,7 @@ static void between_groups_a_broadcast_of_no_items_takes_no_tag(void)
     ibp_communicator_enter(WORLD)->is_between = true;
     start_call(IBP_OPERATION_Ibcast, true);
     ibp_leave();
-    start_call(IBP_OPERATION_Igather, true); /* takes one */
+    start_call(IBP_OPERATION_Igather, true); /* takes a tag */
     ibp_leave();
     start_call(IBP_OPERATION_Iscatter, false);
     ibp_leave();
@@ -169,7 +169,7 @@ static void calls_that_make_communicators_may_take_tags(void)
     ibp_leave();
     start_call(IBP_OPERATION_Ialltoall, false);
     ibp_leave();
-    enter_call(IBP_OPERATION_Ibcast, IBP_CALL_NONBLOCKING, OTHER); /* the new one, whose tags begin anew */
+    enter_call(IBP_OPERATION_Ibcast, IBP_CALL_NONBLOCKING, OTHER); /* the new communicator, whose tags begin again */
     ibp_mpich_before_tag();
     send_message(OF_OTHER, 287, 100);
     ibp_leave();
@@ -215,7 +215,7 @@ static void making_an_object_takes_a_tag_of_its_parent_in_intel_mpi(void)
     start_call(IBP_OPERATION_Ialltoall, false);
     ibp_leave();
     ibp_communicator_learn(OTHER);
-    ibp_communicator_enter(OTHER)->is_between = true; /* takes it of a communicator of its own */
+    ibp_communicator_enter(OTHER)->is_between = true; /* takes the tag of another communicator */
     ibp_mpich_made_object(OTHER);
     enter_call(IBP_OPERATION_Igather, IBP_CALL_NONBLOCKING, OTHER);
     ibp_mpich_before_tag();
@@ -237,10 +237,10 @@ static void collectives_go_on_while_communicators_are_made(void)
     start_call(IBP_OPERATION_Ialltoall, false);
     ibp_leave();
     enter_call(IBP_OPERATION_Intercomm_create, IBP_CALL_MAKING, OTHER);
-    send_message(COLLECTIVE, 0xa0000007, 1); /* a tag of its arguments, marked */
+    send_message(COLLECTIVE, 0xa0000007, 1); /* a tag made of the arguments, and marked */
     ibp_leave();
     enter_call(IBP_OPERATION_Comm_dup, IBP_CALL_MAKING, WORLD);
-    send_message(COLLECTIVE, 287, 10); /* the first one of the collective */
+    send_message(COLLECTIVE, 287, 10); /* the first message of the collective */
     send_message(COLLECTIVE, 14, 100);
     ibp_leave();
     CHECK_BYTES(Intercomm_create, 1);
@@ -257,7 +257,7 @@ static void a_call_with_wrong_arguments_takes_no_tag(void)
     ibp_mpich_after_tag(0);
     ibp_leave();
     start_call(IBP_OPERATION_Iallreduce, false);
-    ibp_mpich_after_tag(15 | 0x4000000); /* MPI_ERR_OTHER: it took its tag */
+    ibp_mpich_after_tag(15 | 0x4000000); /* MPI_ERR_OTHER: the call took its tag */
     ibp_leave();
     start_call(IBP_OPERATION_Igather, false);
     ibp_mpich_after_tag(0);
@@ -287,7 +287,7 @@ static void duplicates_are_committed_in_any_call(void)
     enter_call(IBP_OPERATION_Bcast, IBP_CALL_COLLECTIVE, WORLD);
     send_message(COLLECTIVE, 2, 1);
     ibp_leave();
-    send_message(NEW, 2, 100000); /* of an unknown operation */
+    send_message(NEW, 2, 100000); /* a message of an unknown operation */
     enter_call(IBP_OPERATION_Comm_idup, IBP_CALL_DUPLICATING, WORLD);
     ibp_mpich_before_tag();
     ibp_leave();
@@ -300,7 +300,7 @@ static void duplicates_are_committed_in_any_call(void)
     send_message(POINT_TO_POINT, 5, 10000);
     send_message(NEWER, 2, 2000);
     ibp_leave();
-    enter_call(IBP_OPERATION_Bcast, IBP_CALL_COLLECTIVE, OTHER); /* the new communicator's own */
+    enter_call(IBP_OPERATION_Bcast, IBP_CALL_COLLECTIVE, OTHER); /* the new communicator's own message */
     send_message(NEW, 2, 200);
     ibp_leave();
     CHECK_BYTES(Bcast, 301);
@@ -345,7 +345,7 @@ static void partitioned_sends_count_when_they_start(void)
     CHECK(ibp_request_call(request) == &ibp_calls[IBP_OPERATION_NONE]);
 }
 
-/* Send `items` in a call; the source sees a given message of it. */
+/* Send `items` in a call. The source sees the given message. */
 static void send_call(uint64_t items, uint32_t tag, uint64_t seen_bytes, uint32_t seen_tag)
 {
     enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
@@ -376,9 +376,9 @@ static void messages_of_other_calls_are_no_failures(void)
 {
     ibp_source_unproved = true;
     for (int i = 0; i < 20; i++) {
-        enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD); /* within the host */
+        enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD); /* a message within the host */
         ibp_mpich_expect(100, 0x4c00010d, 1, 7);
-        if (i % 2) ibp_mpich_count_active_message(some_peer, 5000); /* what another rank asked for in a window */
+        if (i % 2) ibp_mpich_count_active_message(some_peer, 5000); /* data that another rank requested */
         ibp_leave();
         enter_call(IBP_OPERATION_Intercomm_create, IBP_CALL_MAKING, WORLD);
         send_message(POINT_TO_POINT, 5000, 4);

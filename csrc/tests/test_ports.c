@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * With a mock /sys/class/infiniband of a host with an InfiniBand and an Ethernet port, and the interfaces next to it.
+ * Ports of a host with a mock /sys/class/infiniband: an InfiniBand port, an Ethernet port, and network interfaces.
  */
 #include "platform/system.h"
 #include "check.h"
@@ -50,7 +50,7 @@ static void read_segment(const char *path, enum ibp_segment_kind kind, char *pag
     close(file);
 }
 
-/* Cores of this process as sched_getaffinity has them, as a list that names each. */
+/* Write the cores of this process from sched_getaffinity, as a list of single cores. */
 static void own_cores(char *into, size_t bytes)
 {
     cpu_set_t cores;
@@ -62,7 +62,7 @@ static void own_cores(char *into, size_t bytes)
             snprintf(into + strlen(into), bytes - strlen(into), "%s%d", *into ? "," : "", core);
 }
 
-/* Write a list as 0-2,5 with each core named. */
+/* Expand a list such as 0-2,5 to single cores. */
 static void expand(const char *list, char *into, size_t bytes)
 {
     *into = '\0';
@@ -117,8 +117,7 @@ static void check_interfaces(const char *path)
 
 static int sockets[3];
 
-/* A connection over the loopback with 100,000 bytes: both of its ends and the socket that listens belong to this
- * process. */
+/* A connection over the loopback with 100,000 bytes. This process owns both of its sockets and the listening socket. */
 static void open_transports(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Line tables and strings by hand, and interpreters that are not what they seem to be. tests/pythons has the real ones.
+ * Hand-written line tables and strings, and mock interpreters with wrong contents. tests/pythons tests real
+ * interpreters.
  */
 #include "check.h"
 #include "mock_python.h"
@@ -69,7 +70,7 @@ static void tables_of_noise(void)
     srand(1);
     for (int round = 0; round < 100000; round++) {
         size_t bytes = rand() % 40;
-        uint8_t *table = malloc(bytes ? bytes : 1); /* exactly as long, for the sanitizer */
+        uint8_t *table = malloc(bytes ? bytes : 1); /* without spare bytes, for the sanitizer */
 
         for (size_t i = 0; i < bytes; i++) table[i] = rand();
         for (int format = IBP_LINES_LNOTAB; format <= IBP_LINES_LOCATIONS; format++)
@@ -95,7 +96,7 @@ static uint64_t *make_string(uint64_t *into, const void *characters, size_t leng
 
 static void strings_of_each_width(void)
 {
-    static const uint16_t halves[] = {'x', 0x444, 0xffff, 0xdcff, 0xd800}; /* the last two of surrogate pairs */
+    static const uint16_t halves[] = {'x', 0x444, 0xffff, 0xdcff, 0xd800}; /* two surrogate halves at the end */
     uint64_t string[64];
     char text[64];
 
@@ -149,7 +150,7 @@ static bool finds(void)
     return ibp_script_find(&frame);
 }
 
-/* Forget the interpreter, and pretend to be of this version. */
+/* Forget the interpreter and pretend that it has this version. */
 static void pretend(unsigned long version)
 {
     ibp_interpreter = (struct ibp_interpreter){0};
@@ -181,7 +182,7 @@ static void an_interpreter_that_is_loaded_later(void)
     CHECK(!finds() && ibp_interpreter.state == IBP_INTERPRETER_FOUND);
     ibp_script_seek_again();
     CHECK(ibp_interpreter.state == IBP_INTERPRETER_FOUND);
-    CHECK(!dlclose(library) && *python->version == 0x030c01f0); /* stays, as its function is called */
+    CHECK(!dlclose(library) && *python->version == 0x030c01f0); /* stays loaded, because ibprof calls its function */
 }
 
 static void unknown_versions(void)
@@ -209,7 +210,7 @@ static void types_of_another_build(void)
 static void debug_offsets_of_another_build(void)
 {
     pretend(0x030d00f0);
-    CHECK(!finds() && ibp_interpreter.state == IBP_INTERPRETER_UNKNOWN); /* no cookie */
+    CHECK(!finds() && ibp_interpreter.state == IBP_INTERPRETER_UNKNOWN); /* the cookie is missing */
     pretend(0x030d00f0);
     memcpy(python->runtime, "xdebugpy", 8);
     python->runtime[1] = 0x030d01f0;
@@ -345,7 +346,7 @@ static void frames_of_another_build(void)
     }
 }
 
-/* The layout is looked for in random memory, where half of the words are addresses. */
+/* The layout is searched in random memory, in which half of the words are addresses. */
 static void threads_of_noise(void)
 {
     static const unsigned long versions[] = {0x030b01f0, 0x030c01f0};

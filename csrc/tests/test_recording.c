@@ -223,7 +223,7 @@ static void says_what_it_could_not_keep(const char *folder)
     const struct rlimit limit = {.rlim_cur = 40 * IBP_PAGE_BYTES, .rlim_max = RLIM_INFINITY};
     uint64_t counted = 0;
 
-    CHECK(!setrlimit(RLIMIT_FSIZE, &limit)); /* a write beyond it would end this process by SIGXFSZ */
+    CHECK(!setrlimit(RLIMIT_FSIZE, &limit)); /* a write beyond the limit would end this process by SIGXFSZ */
     for (uint32_t peer = 0; peer < 100000; peer++, counted += 5)
         ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_SENT, peer, 5);
     CHECK(process->lost_bytes > 0);
@@ -317,7 +317,7 @@ static void threads_count_together(const char *folder)
     CHECK(sum_counters(only_file(folder), -1).messages == THREADS * 20000);
 }
 
-/* Snapshots become fewer, and stay right: totals grow to the counted bytes, and their groups are known. */
+/* Snapshots become fewer and stay right: totals grow to the counted bytes, and the groups are known. */
 static void snapshots_are_bounded(const char *folder)
 {
     enum { RANKS = 100, GROUP = 4 };
@@ -339,7 +339,7 @@ static void snapshots_are_bounded(const char *folder)
         ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_RECEIVED, i % RANKS, 1000);
     }
     ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_SENT, IBP_PEER_UNKNOWN, 7);
-    /* After a silence that the clock does not show, earlier traffic must not be recorded as of a moment long ago. */
+    /* After a silence that the clock does not show, the snapshot must not record earlier traffic as recent. */
     ibp_timeline_take(now + 1000000 * tick_ns);
     CHECK(taken > 600 && taken < 3000);
     file = map_file(only_file(folder), &bytes);
@@ -366,7 +366,7 @@ static void snapshots_are_bounded(const char *folder)
     CHECK(largest == 20000 * 10 + 7 && last_bytes == 20000 / RANKS * GROUP * 10);
 }
 
-/* Peers known by address: the first ones have a group each, all others share one with peers known by rank. */
+/* Peers known by address. Each of the first peers is a group; all others form one group with peers known by rank. */
 static void groups_of_addresses(const char *folder)
 {
     uint64_t bytes[IBP_SNAPSHOT_GROUPS] = {0}, messages[IBP_SNAPSHOT_GROUPS] = {0};

@@ -24,7 +24,7 @@ int main(void)
     ibp_requests_visit(visit);
     CHECK(!visited);
     CHECK(!ibp_request_find(address));
-    ibp_request_forget(address); /* forgets nothing */
+    ibp_request_forget(address); /* has no effect */
     for (int round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < sizeof address; i++) remember(address + i, IBP_REQUEST_SEND, i);
         for (uint64_t i = 0; i < sizeof address; i++) CHECK(ibp_request_find(address + i)->bytes == i);

@@ -16,7 +16,7 @@
 
 static struct ibp_process *process;
 
-/* One of each block of 2^level numbers is kept, and those of a level are kept at all lower ones. */
+/* One number of each block of 2^level is kept. The numbers of a level are also kept at all lower levels. */
 static void test_one_of_each_block(void)
 {
     for (uint64_t stream = 1; stream < 50; stream++)
@@ -34,7 +34,7 @@ static void test_one_of_each_block(void)
     CHECK(ibp_sample_next(7, UINT64_C(1) << 40, 20) >= UINT64_C(1) << 40);
 }
 
-/* Streams differ in which numbers they keep. */
+/* Different streams keep different numbers. */
 static void test_streams_differ(void)
 {
     uint64_t firsts = 0;
@@ -55,7 +55,7 @@ static struct ibp_collective_sample *take(uint64_t stream, uint64_t number, unsi
     return sample;
 }
 
-/* A rare kind of calls keeps all of its samples, a frequent one those of its level. */
+/* A rare kind of calls keeps all of its samples. A frequent kind keeps the samples of its level. */
 static void test_space_is_shared(void)
 {
     enum { FREQUENT = 3, RARE = 5, RARE_CALLS = 40, STREAM = 99 };
@@ -83,7 +83,7 @@ static void test_space_is_shared(void)
     CHECK(frequent == (1000000U + (1U << level) - 1) >> level || frequent == 1000000U >> level);
 }
 
-/* Of collectives that the hash does not choose, the longest are kept, and of those that it drops later. */
+/* The longest collectives are kept among the collectives that the hash does not choose, or later drops. */
 static void test_the_longest_are_kept(void)
 {
     enum { CALLS = 5000, STREAM = 55 };
@@ -112,7 +112,7 @@ static void test_the_longest_are_kept(void)
     CHECK(kept == IBP_LONGEST_MAX);
     for (uint64_t i = 1; i <= CALLS; i++) kept -= i * 2654435761U % 1000003 >= ibp_long_ns;
     CHECK(!kept);
-    /* One that the hash chose, and drops when there are more. */
+    /* A collective that the hash chose, and drops when there are more. */
     for (uint64_t number = 1; number < 200000; number++) {
         struct ibp_collective_sample *const sample = take(STREAM + 1, number, 7);
 
@@ -126,7 +126,7 @@ static void test_the_longest_are_kept(void)
     CHECK(kept == 1);
 }
 
-/* Sources of a graph take the space of samples of messages, a quarter of it at most, and stay when samples are dropped. */
+/* Sources of a graph take at most a quarter of the space of message samples, and stay when samples are dropped. */
 static void test_sources_stay(void)
 {
     enum { STREAM = 44, GRAPH = 45, SOURCES = 40 };
@@ -164,7 +164,7 @@ static void test_counts(void)
     CHECK(process->sample_clock_ns[0] && process->sample_unix_ns[1] >= process->sample_unix_ns[0]);
 }
 
-/* Entries are found while others come and go. */
+/* Entries are found while others are added and removed. */
 static void test_open_requests(void)
 {
     enum { REQUESTS = IBP_OPEN_REQUESTS_MAX };

@@ -79,7 +79,7 @@ static void make_star(struct net *net, uint32_t hosts, uint32_t capacity)
     for (uint32_t host = 0; host < hosts; host++) add_host(net, host, 0, host);
 }
 
-/* Switches in a ring, a host on port 0 of each, port 1 clockwise, all routes clockwise. */
+/* Switches in a ring, with a host on port 0 of each and port 1 clockwise. All routes lead clockwise. */
 static void make_ring(struct net *net, uint32_t switches, uint32_t capacity)
 {
     begin_net(net, switches, switches, capacity);
@@ -90,7 +90,7 @@ static void make_ring(struct net *net, uint32_t switches, uint32_t capacity)
     for (uint32_t at = 0; at < switches; at++) add_cable(net, at, 1, (at + 1) % switches, 2);
 }
 
-/* Two leaves with hosts on their first ports, two switches above them. */
+/* Two leaves with hosts on their first ports, and two spines. */
 static void make_tree(struct net *net, uint32_t hosts_a_leaf, uint32_t capacity)
 {
     begin_net(net, 2 * hosts_a_leaf, 4, capacity);
@@ -127,7 +127,8 @@ static struct ibp_sim_state finish(struct ibp_sim *sim, struct ibp_sim_sample *s
     return state;
 }
 
-/* A packet of 256 bytes takes 32 ticks a link and its ends' delays; those behind it come 32 ticks later each. */
+/* A packet of 256 bytes takes 32 ticks per link, plus the delays of the link directions. Each further packet arrives 32
+ * ticks later. */
 static void test_exact_times(void)
 {
     struct net net;
@@ -141,7 +142,7 @@ static void test_exact_times(void)
     CHECK(finish(sim, sample, CLIENTS_MAX, 1).stopped == IBP_SIM_DONE);
     CHECK(sample[0].start == 5 && sample[0].ticks == 2 * 32 + 10 + 2 + 9 * 32 && sample[0].bytes == 2560);
     ibp_sim_free(sim);
-    /* Within a host it takes a tick. */
+    /* A message within a host takes one tick. */
     sim = ibp_sim_new(&net.network, &once, 1, client + 1, 1, step, 2, 1);
     CHECK(finish(sim, sample, CLIENTS_MAX, 1).packets == 0);
     CHECK(sample[0].ticks == 1);
@@ -189,7 +190,7 @@ static void test_a_ring_deadlocks(void)
         CHECK(state.stopped == (lanes > 1 ? IBP_SIM_DONE : IBP_SIM_DEADLOCK));
         const uint64_t waits = ibp_sim_waits(sim, 1, holds, wants, ENDS_MAX);
         CHECK((waits > 0) == (lanes == 1) && waits <= ENDS_MAX);
-        /* Follow the waits: from any packet they lead into the cycle of the six. */
+        /* Follow the waits: they lead from any packet into the cycle of six packets. */
         uint32_t at = waits ? holds[0] : 0, in_cycle = 0;
         for (uint32_t turn = 0; waits && turn < 12; turn++) {
             uint64_t i = 0;
@@ -220,7 +221,7 @@ static void test_no_route(void)
     ibp_sim_free(sim);
 }
 
-/* Two that answer each other: the second waits for slot 0 before each of its messages, whatever slot 1 brings. */
+/* Two clients that answer each other. The second waits for slot 0 before each of its messages, and ignores slot 1. */
 static void test_slots(void)
 {
     struct net net;
@@ -240,7 +241,7 @@ static void test_slots(void)
     CHECK(state.stopped == IBP_SIM_DONE);
     CHECK(sample[0].client == 0 && sample[1].client == 0 && sample[2].client == 1 && sample[3].client == 0);
     CHECK(sample[2].start == sample[1].start + sample[1].ticks + 1);
-    /* A round ends with the message of the other's; then comes the pause. */
+    /* A round ends with the message of the other client's round; then the pause follows. */
     CHECK(sample[3].start == sample[2].start + sample[2].ticks + 500);
     ibp_sim_free(sim);
 }
@@ -262,7 +263,7 @@ static void test_many(uint32_t seed)
     make_tree(&net, 3, 256 * (1 + (uint32_t)rand() % 4));
     net.network.minimal = seed % 2 ? net.minimal : NULL;
     for (int i = 0; i < ENDS_MAX; i++)
-        if (rand() % 4 == 0) net.end_byte_ticks[i] *= 1 + (uint64_t)rand() % 40; /* some reach beyond the wheel */
+        if (rand() % 4 == 0) net.end_byte_ticks[i] *= 1 + (uint64_t)rand() % 40; /* some arrive beyond the wheel */
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         client[i] = (struct ibp_sim_client){.host = (uint32_t)rand() % 6, .job = (uint32_t)rand() % 2, .steps = 1};
         client[i].first_step = i;
@@ -295,8 +296,8 @@ static void test_many(uint32_t seed)
         CHECK(sample[0][i].client == sample[1][i].client && sample[0][i].ticks == sample[1][i].ticks);
 }
 
-/* Where no two events have the same tick, skipped hops change no message. On random networks of links so slow that a tick
- * is short, messages of equal packets and others share hosts, links and destinations, or do not. */
+/* If no two events have the same tick, skipped hops change no message. The networks are random, with links so slow that
+ * a tick is short. Messages of equal and unequal packets share hosts, links and destinations, or do not. */
 static void test_skipped_hops(uint32_t seed, uint64_t *skipped)
 {
     enum { CLIENTS = 6 };
@@ -341,7 +342,7 @@ static void test_skipped_hops(uint32_t seed, uint64_t *skipped)
     *skipped += state[1].skipped_hops;
 }
 
-/* Some simulations have every hop. */
+/* Some simulations cannot skip hops. */
 static void test_no_skipping(void)
 {
     struct net net;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The callers that a walk finds are those that the C library's backtrace() finds, by the compiler's own unwinder.
+ * A walk finds the same callers as the C library's backtrace(), which uses the compiler's unwinder.
  */
 #include "platform/system.h"
 #include "check.h"
@@ -24,7 +24,7 @@
 #if defined(__x86_64__)
 #define WITHOUT_FRAME_POINTER NEVER_INLINED __attribute__((optimize("omit-frame-pointer")))
 #define LEADS_THROUGH_SIGNALS 1
-#else /* where frames are found by frame pointers alone */
+#else /* on machines where frames are found only by frame pointers */
 #define WITHOUT_FRAME_POINTER NEVER_INLINED
 #define LEADS_THROUGH_SIGNALS 0
 #endif
@@ -46,8 +46,8 @@ static bool note(void *into, const void *address)
     return true;
 }
 
-/* The innermost frame is this function's, at another call; a sanitizer's comes before it. backtrace() has the outermost
- * frame too. */
+/* The innermost frame belongs to this function, at another call. A sanitizer's frame may precede it. backtrace() also
+ * returns the outermost frame. */
 static NEVER_INLINED void compare(void)
 {
     void *expected[MOST];
@@ -79,7 +79,7 @@ static void go_on(unsigned depth)
         compare();
 }
 
-/* All registers that a callee saves are in use. */
+/* All callee-saved registers are in use. */
 static WITHOUT_FRAME_POINTER void saves_registers(unsigned depth)
 {
     volatile unsigned a = depth, b = a + 1, c = b + 1, d = c + 1, e = d + 1, f = e + 1;
@@ -162,7 +162,7 @@ static void on_another_stack_for_signals(void)
 
 static ucontext_t here, there;
 
-/* Of a coroutine: its stack ends where it began. */
+/* The function of a coroutine; its stack ends at its beginning. */
 static void in_a_coroutine(void)
 {
     last.count = 0;
@@ -170,7 +170,7 @@ static void in_a_coroutine(void)
     CHECK(last.count >= 1 && last.count < 4);
 }
 
-/* Each stack is unmapped, and the next one is elsewhere. */
+/* Each stack is unmapped, and the next stack has another address. */
 static void in_coroutines(void)
 {
     for (unsigned i = 1; i <= 8; i++) {
@@ -189,7 +189,7 @@ static void in_coroutines(void)
 /* -- code that the tables do not describe -------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-/* Calls a function, from frames that have a frame pointer; that have none; that keep nonsense in its place. */
+/* Call a function from frames with a frame pointer, frames without one, and frames with a wrong value in its place. */
 void call_with_frame_pointer(void (*)(void));
 void call_without_frame_pointer(void (*)(void));
 void call_with_nonsense(void (*)(void));
@@ -220,7 +220,7 @@ static NEVER_INLINED __attribute__((optimize("no-omit-frame-pointer"))) void wit
     place = distance_of_caller((const void *)call_with_frame_pointer);
     CHECK(place >= 0 && place + 2 < last.count && last.addresses[place + 2] == own);
     call_without_frame_pointer(note_callers);
-    CHECK(distance_of_caller((const void *)call_without_frame_pointer) >= 0); /* and no crash behind it */
+    CHECK(distance_of_caller((const void *)call_without_frame_pointer) >= 0); /* the walk does not crash behind it */
     call_with_nonsense(note_callers);
     CHECK(distance_of_caller((const void *)call_with_nonsense) == last.count - 1);
 }
@@ -230,7 +230,7 @@ static void without_tables(void)
 }
 #endif
 
-/* Where the stack's memory ends, the walk does. */
+/* The walk ends at the end of the stack's memory. */
 static void stops_at_its_limit(void)
 {
     struct walk two = {.count = MOST - 2};
@@ -245,7 +245,7 @@ int main(void)
 
     CHECK(ibp_stack_walk_prepare() && ibp_stack_walk_prepare());
     for (unsigned depth = 0; depth < 24; depth++) go_on(depth);
-    go_on(23); /* from what is known by now */
+    go_on(23); /* from steps that are known by now */
     for (int i = 0; i < 3; i++) CHECK(!pthread_create(&thread, NULL, in_a_thread, NULL) && !pthread_join(thread, NULL));
     if (LEADS_THROUGH_SIGNALS) {
         in_a_signal_handler(0);

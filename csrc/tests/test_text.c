@@ -61,7 +61,7 @@ static void says_one_line_whatever_it_is_given(void)
     CHECK(!strcmp(line, "ibprof: two lines and  [31m colour: x\n"));
 }
 
-/* Nobody reads the pipe, and the file must not grow. A program that prints nothing would survive either. */
+/* Nobody reads the pipe, and the file must not grow. A program without output would survive both. */
 static void never_dies_of_what_it_says(void)
 {
     static const struct rlimit none = {0, RLIM_INFINITY};

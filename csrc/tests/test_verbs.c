@@ -72,7 +72,7 @@ static void test_requests_built_piece_by_piece(void)
 
     CHECK(!connect_qp(qp, 102));
     ibv_wr_start(ex);
-    CHECK(!ibv_wr_complete(ex)); /* of nothing */
+    CHECK(!ibv_wr_complete(ex)); /* without requests */
     for (int round = 0; round < 3; round++) {
         mock_refuse(round == 1, 0);
         ibv_wr_start(ex);
@@ -239,7 +239,7 @@ static void test_regions_and_switching_off(void)
     CHECK(!post(qp, IBV_WR_SEND, 1)); /* region 0 */
     ibprof_region_begin("inner");
     CHECK(!post(qp, IBV_WR_SEND, 10));
-    CHECK_AMOUNT(recorded(500, IBP_OPCODE_SEND, region_named("inner")), 10, 1); /* as a kill would leave it */
+    CHECK_AMOUNT(recorded(500, IBP_OPCODE_SEND, region_named("inner")), 10, 1); /* the state after a kill */
     ibprof_region_begin("innermost");
     CHECK(!post(qp, IBV_WR_SEND, 100));
     ibprof_region_end();
@@ -283,7 +283,7 @@ static void test_a_forked_child_counts_nothing(void)
     CHECK_AMOUNT(recorded(601, IBP_OPCODE_SEND, ANY_REGION), 0, 0);
 }
 
-/* As in an MPI without a source of its messages: it asks for a time line, which nothing opens. */
+/* An MPI without a source of its messages requests a time line, and nothing opens it. */
 static void test_no_snapshot_without_a_time_line(void)
 {
     CHECK(!setenv("IBPROF_INTERVAL", "10", 1));

@@ -141,7 +141,7 @@ static void test_queue_pairs_that_post_past_verbs_are_counted(void)
     command[0] = htobe16(0x400); /* CREATE_CQ */
     CHECK(mlx5dv_devx_obj_create(rail0, command, sizeof command, answer, sizeof answer));
     CHECK(reader_process()->queue_pairs_unseen == 4);
-    /* A queue pair that posts through verbs after all is seen. */
+    /* A queue pair counts as seen once it posts through verbs. */
     CHECK(!connect_qp(plain, 700) && !post(plain, IBV_WR_SEND, 1) && !connect_qp(direct, 700));
     CHECK(!post(direct, IBV_WR_SEND, 1) && !post(direct, IBV_WR_SEND, 1));
     CHECK(reader_process()->queue_pairs_unseen == 2);
@@ -169,7 +169,7 @@ static void test_queue_pairs_of_other_vendors(void)
     CHECK(reader_process()->queue_pairs_unseen == unseen + 3);
     CHECK(!manadv_init_obj(&mana, MANADV_OBJ_QP) && !mlx4dv_init_obj(&mlx4, MLX4DV_OBJ_QP));
     CHECK(reader_process()->queue_pairs_unseen == unseen + 5);
-    /* Those that post through verbs after all, by either interface, are seen. */
+    /* Queue pairs count as seen once they post through verbs, by either interface. */
     CHECK(!connect_qp(hns, 710) && !post(hns, IBV_WR_SEND, 3) && !connect_qp(plain, 710) &&
           !post(plain, IBV_WR_SEND, 4));
     CHECK(!connect_qp(efa, 710));
@@ -183,7 +183,7 @@ static void test_queue_pairs_of_other_vendors(void)
     CHECK_ALL();
 }
 
-/* Receive buffers and methods do not change posted requests. */
+/* Receive buffers and connection methods do not change posted requests. */
 static void test_shared_receive_queues_and_extended_connections(void)
 {
     struct ibv_srq queue = {.context = rail0};
@@ -206,13 +206,13 @@ static void test_alternate_paths(void)
     struct ibv_async_event event;
 
     CHECK(!connect_qp(qp, 810) && !post(qp, IBV_WR_SEND, 1));
-    CHECK(!ibv_modify_qp(qp, &go, IBV_QP_PATH_MIG_STATE) && !post(qp, IBV_WR_SEND, 1)); /* there is no other path */
+    CHECK(!ibv_modify_qp(qp, &go, IBV_QP_PATH_MIG_STATE) && !post(qp, IBV_WR_SEND, 1)); /* there is no alternate path */
     CHECK(!ibv_modify_qp(qp, &other, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) && !post(qp, IBV_WR_SEND, 1));
     CHECK_AMOUNT(recorded(810, IBP_OPCODE_SEND, ANY_REGION), 3, 3);
     CHECK(!ibv_modify_qp(qp, &go, IBV_QP_PATH_MIG_STATE) && !post(qp, IBV_WR_SEND, 10));
     CHECK_AMOUNT(recorded(811, IBP_OPCODE_SEND, ANY_REGION), 10, 1);
     CHECK(find_pair(811)->port == 2);
-    other.alt_ah_attr.dlid = 812; /* and by the device */
+    other.alt_ah_attr.dlid = 812; /* the device changes the path */
     CHECK(!ibv_modify_qp(qp, &other, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE));
     mock_event(qp, IBV_EVENT_COMM_EST);
     CHECK(!ibv_get_async_event(rail0, &event) && !post(qp, IBV_WR_SEND, 20));
@@ -259,7 +259,7 @@ static void test_dynamic_connections_go_where_each_request_says(void)
     CHECK_ALL();
 }
 
-/* Opened by mlx5's own function, as UCX does, and by an unknown function. */
+/* Devices that were opened by mlx5's own function, which UCX uses, and by an unknown function. */
 static void test_devices_that_are_opened_otherwise(void)
 {
     struct mlx5dv_context_attr attributes = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Shared by tests of the verbs source: two rails of the mock provider, posting to their queue pairs, and what was
- * recorded of that. Calls go through the real headers' inline functions, as a program's do.
+ * Shared by tests of the verbs source: two rails of the mock provider, posts to their queue pairs, and the recorded
+ * amounts. Calls go through the real headers' inline functions, like calls of a program.
  */
 #ifndef IBPROF_VERBS_FIXTURE_H
 #define IBPROF_VERBS_FIXTURE_H
@@ -19,16 +19,16 @@ extern struct ibv_pd domain0, domain1;
 /* Open two devices, post once and map the recording. */
 void verbs_begin(void);
 
-/* Check that nothing was lost, and end. Return the program's status. */
+/* Check that nothing was lost, and end the recording. Return the program's status. */
 int verbs_end(void);
 
-/* Return the sum recorded with a remote LID (0: any), of one kind, in a region as a reader computes it. */
+/* Return the recorded sum for a remote LID (0: any) and a kind, in a region as a reader computes it. */
 struct amount recorded(uint32_t remote_lid, int opcode, int region);
 
 void check_amount(int line, struct amount found, uint64_t bytes, uint64_t messages);
 #define CHECK_AMOUNT(found, bytes, messages) check_amount(__LINE__, found, bytes, messages)
 
-/* Check that exactly what the provider accepted was recorded. */
+/* Check that the recorded requests equal the accepted requests. */
 void check_all(int line);
 #define CHECK_ALL() check_all(__LINE__)
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The callers of the current function: return addresses, innermost first. No allocation, no lock but the dynamic
- * linker's, and no library but libc. On x86-64 frames are found by the tables of .eh_frame, and by frame pointers in
- * code without them; on AArch64 by frame pointers; elsewhere not at all.
+ * The callers of the current function: return addresses, innermost first. The walk allocates nothing, takes only the
+ * dynamic linker's lock, and uses only libc. On x86-64 frames are found by the tables of .eh_frame, and by frame
+ * pointers in code without tables. On AArch64 they are found by frame pointers, and on other machines not at all.
  *
- * A stack that is not as tables say ends the walk: nothing is read outside of the stack's memory.
+ * The walk ends where the stack contradicts the tables. It reads nothing outside of the stack's memory.
  */
 #ifndef IBPROF_PLATFORM_STACK_WALK_H
 #define IBPROF_PLATFORM_STACK_WALK_H

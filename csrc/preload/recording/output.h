@@ -13,7 +13,8 @@
 /* Fill in host, job, launch, run and library; everything else is 0. */
 void ibp_output_identify(struct ibp_file_header *identity);
 
-/* Make the folder that IBPROF_OUTPUT names (docs/environment.md lists its patterns), and write its absolute path. Return 0 or an errno. */
+/* Create the folder that IBPROF_OUTPUT names (docs/environment.md lists its patterns), and write its absolute path.
+ * Return 0 or an errno. */
 int ibp_output_make_folder(const char *output, const struct ibp_file_header *identity, char *folder, size_t bytes);
 
 /* Write the stem of the file's name: it is equal in all processes of a launch on a host, and different in all

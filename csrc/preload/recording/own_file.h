@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Files that are mapped, and that nobody may therefore shorten: an access to a page that no longer exists ends the
+ * Files that are mapped. Nobody may shorten a mapped file, because an access to a page that no longer exists ends the
  * program (SIGBUS). Such a file belongs to this user and is read-only, for its owner too, except while the recorder
  * opens it.
  *
- * Folders such as /tmp are open to everybody, and names can be guessed. What lies under a name is opened without
- * following links or waiting for a writer. It is used only if it is such a file.
+ * Folders such as /tmp are open to everybody, and names can be guessed. A file is opened without following links or
+ * waiting for a writer. It is used only if it has these properties.
  */
 #ifndef IBPROF_RECORDING_OWN_FILE_H
 #define IBPROF_RECORDING_OWN_FILE_H

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* MPIDI_OFI_am_header_t, of MPICH 4.3 and 5.0. */
+/* MPIDI_OFI_am_header_t of MPICH 4.3 and 5.0. */
 struct header {
     uint8_t handler;
     uint8_t type;
@@ -19,7 +19,7 @@ struct header {
     uint64_t sender;
 };
 
-/* MPIDIG_hdr_t, which follows in a message of the program. */
+/* MPIDIG_hdr_t: the second header in a message of the program. */
 struct program_header {
     int32_t sender;
     uint32_t tag;
@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct program_header) == 48, "as in MPICH");
 
 enum { HANDLER_SEND = 0, HANDLER_SEND_DATA = 2 };
 
-/* Return the bytes of the program's data that a message itself carries. */
+/* Return the bytes of the program's data in a message itself. */
 static size_t find_carried(const struct header *header)
 {
     if (header->handler != HANDLER_SEND && header->handler != HANDLER_SEND_DATA) return 0;

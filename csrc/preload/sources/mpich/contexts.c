@@ -7,9 +7,9 @@
 #include "libmpi/lock.h"
 #include "sources/mpich/freed_communicators.h"
 
-/* The lowest bits distinguish parts of one communicator (mpir_contextid.h of 3.4 to 5.0). The next one marks the group
- * within an intercommunicator. Its other bits may differ from those of the context between the groups, which is the
- * other group's. */
+/* The lowest bits distinguish parts of one communicator (mpir_contextid.h of 3.4 to 5.0). The next bit marks the
+ * context of a group within an intercommunicator. The other bits of this context may differ from the context between
+ * the groups, which the other group chose. */
 #define PREFIX_SHIFT 3
 #define LOCAL_CONTEXT 8
 
@@ -31,7 +31,7 @@ bool ibp_mpich_is_local(uint32_t context)
     return context & LOCAL_CONTEXT;
 }
 
-/* Return the entry of a communicator's context of a kind; NULL when it is unknown. */
+/* Return the entry of a communicator's context of a kind; NULL where the context is unknown. */
 static struct ibp_peer *find_mapped(ibp_handle communicator, bool is_local)
 {
     for (uint64_t i = 0; communicator_of.place && i <= communicator_of.mask; i++) {

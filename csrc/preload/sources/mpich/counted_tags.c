@@ -12,21 +12,21 @@
 
 #include <string.h>
 
-/* Counted tags begin with 287 in the versions tried (3.4 to 5.0). The first one that is seen in its own call corrects
- * that. */
+/* In versions 3.4 to 5.0, counted tags begin with 287. The first counted tag that is seen in its own call corrects this
+ * value. */
 static uint32_t first_counted_tag = 287;
 
-#define FEW 16 /* maximum of tags that one call takes */
+#define FEW 16 /* maximum number of tags that one call takes */
 
-/* Tags that calls which make communicators form of their arguments are above this; the library marks them. */
+/* Calls that create communicators form tags above this value from their arguments; the library marks these tags. */
 #define LOWEST_MARKED_TAG 0x80000
 
 static bool numbers_were_wrong;
-/* A call that makes a communicator took a tag, as a message showed. */
+/* A message showed that a call that creates a communicator took a tag. */
 static bool makers_take_tags;
 
 static bool has_taken_tags;
-/* The number of the last call that makes a duplicate without waiting; IBP_OPERATION_NONE before the first one. */
+/* The number of the last nonblocking call that creates a duplicate; IBP_OPERATION_NONE before the first call. */
 static unsigned duplicating_call = IBP_OPERATION_NONE;
 
 bool ibp_mpich_has_taken_tags(void)
@@ -64,8 +64,9 @@ static bool is_version(const char *number)
     return !strncmp(version, number, strlen(number));
 }
 
-/* Return whether the current call takes a tag. Of no items, these take none in MPICH 4 and 5 and in Intel MPI, as their
- * next tags show; in later versions messages would show it. MPICH 3 gives a tag to all calls. */
+/* Return whether the current call takes a tag. Calls without items take none in MPICH 4 and 5 and in Intel MPI, as
+ * their next tags show; later versions may differ, and their messages would show it. MPICH 3 gives a tag to all
+ * calls. */
 static bool is_given_tag(const struct ibp_communicator *communicator)
 {
     if (!ibp_current_call.moves_nothing || is_version("3.")) return true;
@@ -91,8 +92,8 @@ static bool is_intel(void)
     return strstr(ibp_mpi.version, "Intel");
 }
 
-/* In Intel MPI 2021 a start makes the nonblocking call, which takes a tag. MPICH 4 and 5 take it when the request is
- * made. */
+/* In Intel MPI 2021 a start makes the nonblocking call, which takes a tag. MPICH 4 and 5 take the tag when the request
+ * is created. */
 bool ibp_mpich_starts_take_tags(void)
 {
     return is_intel();
@@ -130,8 +131,9 @@ void ibp_mpich_before_tag(void)
     ibp_unlock();
 }
 
-/* Return whether arguments of a call were wrong: the lowest bits of MPICH's errors are their class, and MPI_ERR_ARG is
- * the last of these. Calls that fail otherwise took their tag, such as reductions of a negative number of items. */
+/* Return whether a call failed because of wrong arguments. The lowest bits of MPICH's errors are their class, and
+ * MPI_ERR_ARG is the last class of wrong arguments. Calls with other errors took their tag, such as reductions of a
+ * negative number of items. */
 static bool is_of_arguments(int error)
 {
     enum { CLASS = 0x7f, LAST = 12 };
@@ -154,8 +156,8 @@ void ibp_mpich_after_tag(int error)
     ibp_unlock();
 }
 
-/* In Intel MPI 2021 such a call takes a tag of a communicator of one group, and sends nothing under it. The exception,
- * MPI_Comm_create_group, is of another kind. */
+/* In Intel MPI 2021 such a call takes a tag of an intracommunicator and sends nothing under it. The exception,
+ * MPI_Comm_create_group, has another kind. */
 void ibp_mpich_made_object(ibp_handle parent)
 {
     struct ibp_communicator *communicator;
@@ -168,7 +170,7 @@ void ibp_mpich_made_object(ibp_handle parent)
     ibp_unlock();
 }
 
-/* Correct the numbers of tags by a message of the current call, which shows the tag that it took. */
+/* Correct the numbers of tags by a message of the current call, which shows the call's tag. */
 static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
 {
     const uint32_t uncounted = tag - (uint32_t)ibp_current_call.tag + ibp_current_call.moves_nothing;
@@ -194,7 +196,7 @@ static unsigned operation_of(unsigned call)
     return ibp_call_by_number(call)->operation;
 }
 
-/* Return whether a context may be one of a communicator whose contexts are not all known. One of a single rank sends
+/* Return whether a context may belong to a communicator with unknown contexts. A communicator of a single rank sends
  * nothing. */
 static bool may_have(const struct ibp_communicator *communicator, uint32_t context)
 {
@@ -209,8 +211,8 @@ static bool is_duplicating(unsigned operation)
     return operation == IBP_OPERATION_Comm_idup || operation == IBP_OPERATION_Comm_idup_with_info;
 }
 
-/* Return the operation that a tag belongs to on a communicator whose context is unknown; IBP_OPERATION_NONE where no
- * communicator expects the tag. Where duplicates were made, only their own tags are expected. */
+/* Return the operation of a tag on a communicator whose context is unknown; IBP_OPERATION_NONE where no communicator
+ * expects the tag. For duplicates, only tags of duplicates are expected. */
 static unsigned guess_call_where(bool is_duplicated, uint32_t context, uint32_t tag)
 {
     unsigned call = IBP_OPERATION_NONE;
@@ -240,8 +242,8 @@ static unsigned guess_call(uint32_t context, uint32_t tag)
     return call == IBP_OPERATION_NONE ? guess_call_where(true, context, tag) : call;
 }
 
-/* Return whether the current call makes a communicator: it then sends under tags from its arguments, marked as tags
- * of collectives. */
+/* Return whether the current call creates a communicator. Such a call sends under tags from its arguments, marked as
+ * tags of collectives. */
 static bool makes_communicator(void)
 {
     return (ibp_current_call.kind == IBP_CALL_MAKING || ibp_current_call.kind == IBP_CALL_BLOCKING) &&
@@ -249,8 +251,8 @@ static bool makes_communicator(void)
            ibp_current_call.operation <= IBP_OPERATION_Dist_graph_create_adjacent;
 }
 
-/* Return whether the current call is a blocking collective. MPICH implements some of them by nonblocking ones,
- * neighbourhood collectives included. */
+/* Return whether the current call is a blocking collective, including neighbourhood collectives. MPICH implements some
+ * of them by nonblocking collectives. */
 static bool is_blocking_collective(void)
 {
     return ibp_current_call.operation && ibp_current_call.kind == IBP_CALL_COLLECTIVE;
@@ -263,8 +265,8 @@ static bool is_between_groups(void)
     return communicator && communicator->is_between;
 }
 
-/* Return whether the current call is a blocking collective that is certainly made of a nonblocking one: of neighbours,
- * or because the environment asks for it. */
+/* Return whether the current call is a blocking collective that MPICH certainly implements by a nonblocking one: a
+ * neighbourhood collective, or a collective for which the environment requests it. */
 static bool is_made_of_nonblocking(void)
 {
     const unsigned operation = ibp_current_call.operation;
@@ -274,7 +276,8 @@ static bool is_made_of_nonblocking(void)
            ibp_mpich_is_made_of_nonblocking(operation, is_between_groups());
 }
 
-/* Return whether a context may be the present call's, of a message that is not a freed communicator's. */
+/* Return whether a context may belong to the present call, for a message that does not belong to a freed
+ * communicator. */
 static bool may_be_current(uint32_t context, uint32_t tag)
 {
     const struct ibp_communicator *communicator = ibp_communicator_enter(ibp_current_communicator());
@@ -284,7 +287,7 @@ static bool may_be_current(uint32_t context, uint32_t tag)
            ibp_mpich_call_of_freed(context, tag) == IBP_OPERATION_NONE;
 }
 
-/* Return whether the next calls on a communicator take a tag. */
+/* Return whether a tag is one of the next tags of a communicator. */
 static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t tag)
 {
     const uint32_t number = tag - first_counted_tag;
@@ -292,9 +295,9 @@ static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t ta
     return number >= communicator->tags_taken && number < communicator->tags_taken + FEW;
 }
 
-/* Return whether a message of an unknown context may be the own one of a blocking collective that is made of a
- * nonblocking one, or of a call that makes a communicator by such. They send before they wait, so that their messages
- * precede those of pending calls with the same tag. */
+/* Return whether a message of an unknown context may belong to the current blocking call itself. That call is
+ * implemented by a nonblocking collective, or creates a communicator by one. It sends before it waits, so its messages
+ * precede messages of pending calls with the same tag. */
 static bool is_of_current_blocking(uint32_t tag)
 {
     const struct ibp_communicator *communicator;
@@ -304,16 +307,16 @@ static bool is_of_current_blocking(uint32_t tag)
     return communicator && is_next_tag(communicator, tag) && !(makes_communicator() && communicator->is_between);
 }
 
-/* Return whether a counted tag belongs to a blocking collective: always in those made of nonblocking ones, in others
- * only where nothing else was started on the communicator. */
+/* Return whether a counted tag belongs to a blocking collective. It always does in collectives that are implemented by
+ * nonblocking ones. In other collectives it does only where nothing else was started on the communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
     return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&
            (is_made_of_nonblocking() || !communicator->only_started);
 }
 
-/* Return the number of a call that takes tags of its communicator unexpectedly: a blocking collective, or one
- * that makes another communicator. */
+/* Return the number of a call that takes tags of its communicator unexpectedly: a blocking collective, or a call that
+ * creates another communicator. */
 static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t tag)
 {
     makers_take_tags |= makes_communicator() && tag < LOWEST_MARKED_TAG;
@@ -324,7 +327,7 @@ static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t ta
     return ibp_current_call_number();
 }
 
-/* Return whether the current call may send a collective's message of a context that is unknown. */
+/* Return whether the current call may send a collective's message of an unknown context. */
 static bool may_commit(uint32_t context)
 {
     if (!ibp_current_call.operation || ibp_current_call.kind == IBP_CALL_SENDING) return false;
@@ -375,7 +378,7 @@ unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag)
     if (!communicator) return IBP_OPERATION_UNATTRIBUTED;
     if (communicator->is_duplicated) return IBP_OPERATION_Comm_idup;
     if (is_of_blocking_collective(communicator)) return blocking_call(communicator, tag);
-    /* The tag was not expected: a call took several tags, or a start a new one. The operation is known if all calls
-     * are of one. */
+    /* The tag was not expected: a call took several tags, or a start took a new tag. The operation is known if all
+     * calls have the same operation. */
     return communicator->only_started ? communicator->only_started : IBP_OPERATION_UNATTRIBUTED;
 }

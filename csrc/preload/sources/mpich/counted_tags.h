@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Operations of messages that leave after their call has returned: each such call takes the next tag of its
- * communicator.
+ * Operations of messages that leave after their call has returned. Each such call takes the next tag of its
+ * communicator, so the tag identifies the call.
  */
 #ifndef IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
 #define IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
@@ -24,13 +24,14 @@ static inline unsigned ibp_mpich_starting(unsigned operation)
 unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag);
 
 /* Return the number of the call that a collective's message without such a tag belongs to; IBP_OPERATION_NONE for the
- * present one. Blocking collectives commit a duplicate, in any call that makes progress. The lock must be held. */
+ * present call. Blocking collectives complete the creation of a duplicate, in any call that makes progress. The lock
+ * must be held. */
 unsigned ibp_mpich_committing_call(uint32_t context);
 
 /* Return whether a message showed that tags were counted wrongly before. */
 bool ibp_mpich_counted_wrongly(void);
 
-/* Return whether a call took such a tag: its messages may leave in any later call. */
+/* Return whether a call took such a tag. Its messages may leave in any later call. */
 bool ibp_mpich_has_taken_tags(void);
 
 /* See sources/source.h. */

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* Return whether a blocking collective makes the nonblocking one and waits for it, as MPIR_CVAR_BCAST_INTRA_ALGORITHM=nb
- * asks for, on communicators of one group or of two. */
+/* Return whether a blocking collective calls the nonblocking one and waits for it, as
+ * MPIR_CVAR_BCAST_INTRA_ALGORITHM=nb requests. The settings differ for intracommunicators and intercommunicators. */
 bool ibp_mpich_is_made_of_nonblocking(unsigned operation, bool is_between_groups);
 
 #endif

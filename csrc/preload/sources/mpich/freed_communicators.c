@@ -8,11 +8,11 @@
 
 #include <stddef.h>
 
-/* Number that is kept; later ones replace the oldest. Few programs free communicators in use. */
+/* Number of kept communicators; later ones replace the oldest. Few programs free communicators in use. */
 #define KEPT 16
 
 static struct freed {
-    uint64_t key; /* 0 until a message shows it */
+    uint64_t key; /* 0 until a message shows the context */
     struct ibp_tag_memory *tags; /* NULL in a free place */
 } all[KEPT];
 
@@ -33,8 +33,8 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
     next = (next + 1) % KEPT;
 }
 
-/* Return the call that took a tag on a communicator of this key, and set the place of the last such communicator. Where
- * several ones did, the number is their count. */
+/* Return the call that took a tag on a communicator with this key, and set the place of the last such communicator.
+ * `number` is the count of such communicators. */
 static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
 {
     unsigned call = IBP_OPERATION_NONE;

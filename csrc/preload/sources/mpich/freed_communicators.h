@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Communicators that the program freed while nonblocking collectives on them were pending. These go on sending; MPICH
- * keeps the context until they end, but the handle may be reused at once. Requires the lock.
+ * Communicators that the program freed while nonblocking collectives on them were pending. These collectives continue
+ * to send. MPICH keeps the context until they end, but the handle may be reused at once. Requires the lock.
  */
 #ifndef IBPROF_SOURCES_MPICH_FREED_COMMUNICATORS_H
 #define IBPROF_SOURCES_MPICH_FREED_COMMUNICATORS_H
@@ -11,17 +11,17 @@
 
 #include <stdint.h>
 
-/* Keep the calls that took tags of a communicator which is about to be freed. `key` is that of its context; 0 where it
- * is unknown. */
+/* Keep the calls that took tags of a communicator that is about to be freed. `key` is the key of its context; 0 where
+ * the context is unknown. */
 void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator);
 
-/* Return the call that took a tag on a freed communicator of this context; IBP_OPERATION_NONE where there is none. */
+/* Return the call that took a tag on a freed communicator of this context; IBP_OPERATION_NONE without one. */
 unsigned ibp_mpich_freed_call(uint64_t key, uint32_t tag);
 
-/* The same for a context that is no other communicator's, on one whose context is unknown. */
+/* The same for a context that belongs to no other communicator, and a freed communicator whose context is unknown. */
 unsigned ibp_mpich_freed_call_guessed(uint64_t key, uint32_t tag);
 
-/* Drop what was kept of a context, which another communicator has now. */
+/* Drop the calls of a context that another communicator has now. */
 void ibp_mpich_drop_freed(uint64_t key);
 
 #endif

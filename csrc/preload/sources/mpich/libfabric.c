@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Most calls go through tables of functions that objects carry. MPI opens the fabric by a call that is redirected; from
- * there ibprof's tables are passed on to domains and endpoints. A peer is an index into an address vector, which knows
- * its address.
+ * Most calls go through tables of functions in libfabric's objects. The call that opens the fabric is redirected. From
+ * the fabric, ibprof's tables are passed on to domains and endpoints. A peer is an index into an address vector, which
+ * holds the peer's address.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric.h"
@@ -92,7 +92,7 @@ static int hook_fabric(void *attributes, struct ibp_fi_fabric **fabric, void *co
     return result;
 }
 
-/* Intel MPI looks libfabric's functions up by name. Other names are resolved by a tail call, since the result may
+/* Intel MPI looks up libfabric's functions by name. Other names are resolved by a tail call, because the result may
  * depend on the caller. */
 static void *found_fabric(void *function)
 {

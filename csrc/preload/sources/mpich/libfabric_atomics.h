@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Atomic operations on a peer's memory through libfabric. MPI uses them for one-sided calls, which count their
- * arguments; outside of such calls they are counted as what they send and fetch.
+ * Atomic operations on a peer's memory through libfabric. MPI uses them for one-sided calls, which are counted from
+ * their arguments. Outside of one-sided calls, the sent and fetched bytes of atomic operations are counted.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_ATOMICS_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_ATOMICS_H

@@ -14,16 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bits of the purpose that have a meaning together. */
+/* Bits of the purpose, and their meanings. */
 struct ibp_fi_purposes {
-    /* Of the following, all but `reply` and `part`. */
+    /* All of the following bits except `reply` and `part`. */
     uint64_t mask;
-    /* MPI_Ssend's data. */
+    /* Data of MPI_Ssend. */
     uint64_t synchronous;
-    /* An announcement of data, which a rendezvous moves later; the same where the sender has to pack them. 0 in MPIs
-     * whose rendezvous is unknown. */
+    /* An announcement of data, which a rendezvous moves later; the same where the sender must pack the data. 0 in MPIs
+     * with an unknown rendezvous. */
     uint64_t announced, announced_packed;
-    /* The first part of a message, whose rest the receiver reads; 0 where there is no such message. */
+    /* The first part of a message whose rest the receiver reads; 0 in MPIs without such messages. */
     uint64_t huge;
     /* A reply of the receiver. */
     uint64_t reply;
@@ -41,7 +41,7 @@ extern IBP_INTERNAL struct ibp_fi_layout ibp_fi_layout;
 /* Find the layout of this MPI; MPI must be initialised. */
 void ibp_fi_find_layout(void);
 
-/* Return whether senders announce what a rendezvous moves, so that moving it is not counted. */
+/* Return whether senders announce the data of a rendezvous, so that the movement of the data is not counted. */
 static inline bool ibp_fi_announces(void)
 {
     return ibp_fi_layout.purposes.announced;

@@ -94,7 +94,7 @@ void ibp_fi_hook_memory(struct ibp_fi_endpoint *object, struct ibp_fi_known_endp
 
 /* -- the domain ----------------------------------------------------------------------------------------------------- */
 
-/* FI_REMOTE_READ, FI_REMOTE_WRITE. */
+/* FI_REMOTE_READ and FI_REMOTE_WRITE. */
 #define BY_READS (UINT64_C(1) << 12)
 #define BY_WRITES (UINT64_C(1) << 13)
 

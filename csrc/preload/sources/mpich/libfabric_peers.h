@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers in libfabric: an index into an address vector, which knows the address.
+ * Peers in libfabric: an index into an address vector, which holds the address.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_PEERS_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_PEERS_H
@@ -24,8 +24,7 @@ struct ibp_fi_known_endpoint {
     uint32_t last_number;
 };
 
-/* Remember an endpoint, or an address vector, that was made. Return the endpoint's entry; NULL when there are too
- * many. */
+/* Remember a new endpoint or address vector. Return the endpoint's entry; NULL when there are too many. */
 struct ibp_fi_known_endpoint *ibp_fi_add_endpoint(struct ibp_fi_endpoint *object, struct ibp_fi_domain *domain);
 void ibp_fi_add_addresses(struct ibp_fi_av *av, struct ibp_fi_domain *domain);
 
@@ -35,7 +34,7 @@ unsigned ibp_fi_enter_own_names(void);
 /* Return whether there were more endpoints than entries. */
 bool ibp_fi_is_beyond_limit(void);
 
-/* Return the peer's number in counters of an endpoint's index. */
+/* Return the peer's number in counters, from an endpoint's index. */
 uint32_t ibp_fi_peer_of(struct ibp_fi_known_endpoint *endpoint, uint64_t index);
 
 #endif

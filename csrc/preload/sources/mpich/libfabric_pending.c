@@ -11,7 +11,7 @@
 
 #define ANNOUNCEMENTS_MAX 4096
 
-static struct ibp_fi_announcement *pending; /* the oldest first; mapped for the first one */
+static struct ibp_fi_announcement *pending; /* the oldest first; mapped for the first announcement */
 static unsigned pending_count;
 static unsigned unplaced_count;
 
@@ -24,7 +24,7 @@ void ibp_fi_pend(struct ibp_fi_announcement announcement)
         unplaced_count++;
 }
 
-/* Return the index of the next one to a peer under a context, from an index on; pending_count where there is none. */
+/* Return the index of the next announcement to a peer under a context, from an index on; pending_count without one. */
 static unsigned find(uint32_t peer, uint32_t context, unsigned from)
 {
     while (from < pending_count && (pending[from].peer != peer || pending[from].context != context)) from++;
@@ -36,7 +36,7 @@ bool ibp_fi_is_pending(uint32_t peer, uint32_t context)
     return unplaced_count || find(peer, context, 0) < pending_count;
 }
 
-/* Return what two calls have in common. */
+/* Return the common part of two calls: the call, the operation, or neither. */
 static unsigned join(unsigned call, unsigned other)
 {
     const unsigned operation = ibp_call_by_number(call)->operation;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Where an announcement shows no size, the size is that of the data, if the sender sends them in one message, or stands
- * in a header that it sends:
+ * If an announcement shows no size, the data show it when the sender sends them in one message. Otherwise the sender
+ * sends the size in a header:
  *
  *     8 bytes: the size, before parts in several messages, or after writes
  *     more:    the size and keys of the memory from which the receiver is to read
  *
- * A receiver sends a header of the latter form too, of memory that the sender is to write. What its memory was registered
- * for distinguishes them.
+ * A receiver also sends a header of the latter form, for memory that the sender is to write. The two headers are
+ * distinguished by the access for which the memory was registered.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"
@@ -28,10 +28,10 @@
 /* The data lack this bit of the announcement's context. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
-static bool was_split; /* a message of unknown size, whose rest the receiver reads */
+static bool was_split; /* a message of unknown size was sent, whose rest the receiver reads */
 
-/* Messages in parts whose size is counted already, the newest at (count - 1) % STREAMS. One whose data are written has
- * no parts and stays until it is replaced. */
+/* Messages in parts whose size is already counted, the newest at (count - 1) % STREAMS. A message whose data are
+ * written has no parts and stays until it is replaced. */
 #define STREAMS 256
 static struct {
     uint64_t bits;
@@ -39,7 +39,7 @@ static struct {
 } streams[STREAMS];
 static unsigned stream_count;
 
-/* Count the data of a pending announcement. The lock must be held, and is released. */
+/* Count the data of a pending announcement. The lock must be held; it is released. */
 static void settle_and_unlock(uint32_t peer, uint32_t context, uint64_t bytes)
 {
     const unsigned call = ibp_fi_settle(peer, context);
@@ -70,7 +70,7 @@ static void count_announcement(struct ibp_mpich_envelope envelope, struct ibp_fi
     }
 }
 
-/* Return whether a header of a sender has the size of a message. */
+/* Return whether a header of a sender contains the size of a message. */
 static bool has_size(struct ibp_fi_tagged message)
 {
     const size_t size = sizeof(uint64_t);
@@ -103,7 +103,7 @@ static bool is_of_stream(uint64_t bits, uint32_t peer)
     return false;
 }
 
-/* Count a message with data, unless they were counted when they were announced. */
+/* Count a message with data, unless its announcement was counted. */
 static void count_data(struct ibp_fi_tagged message, uint32_t peer)
 {
     const uint32_t context = ibp_fi_envelope(message.bits).context;
@@ -116,7 +116,7 @@ static void count_data(struct ibp_fi_tagged message, uint32_t peer)
     settle_and_unlock(peer, context, message.bytes);
 }
 
-/* Replace the bytes of a first part by those of the whole message, which the sender has just registered. */
+/* Replace the bytes of a first part by the bytes of the whole message, which the sender has just registered. */
 static void complete_huge(struct ibp_fi_tagged *message)
 {
     const size_t whole = ibp_fi_registered_for_reads();

@@ -26,7 +26,7 @@ static struct {
     uint64_t bytes;
     bool to_other;
 } probe;
-static bool is_lone; /* a single rank: neither this message nor another one verified the source */
+static bool is_lone; /* a single rank: no message verified the source */
 
 void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 {
@@ -38,8 +38,8 @@ void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 
 uint32_t ibp_mpich_passes;
 
-/* Find whether calls that wait pass the hooked loop: MPI_Test of a request that is not complete makes one pass. MPI may
- * complete a call after the last pass. */
+/* Find whether waiting calls pass the hooked loop: MPI_Test of an incomplete request makes one pass. MPI may complete a
+ * call after the last pass. */
 static void prove_progress(void **request)
 {
     int (*const test)(void **, int *, void *) = (int (*)(void **, int *, void *))ibp_mpi_symbol("PMPI_Test");
@@ -68,7 +68,7 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
     }
     probe.expected = false;
     ibp_log(2, "a message to itself was seen %u times", probe.messages);
-    /* A single rank has no other rank to send to, and would check each message that it sends to itself. */
+    /* A single rank has no other rank to send to, and would otherwise check each message to itself. */
     ibp_source_unproved = !probe.messages && ibp_mpi.size > 1;
     is_lone = !probe.messages && ibp_mpi.size == 1;
     if (!probe.messages || (probe.messages == 1 && probe.bytes == PROBE_BYTES && !probe.to_other)) return 0;
@@ -80,12 +80,12 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
 
 /* -- the first messages to others ---------------------------------------------------------------------------------- */
 
-/* Larger messages may be sent in parts. */
+/* Larger messages may be sent in parts, so they are not checked. */
 #define LARGEST 4096
-/* Number of failures tolerated: a message may leave after its call, and others inside it. */
+/* Number of tolerated failures: a message may leave after its call, and other messages may leave inside the call. */
 #define FAILURES_MAX 4
 
-/* Active messages hold a header of MPI's too. */
+/* Maximum size of MPI's header in active messages. */
 #define LARGEST_HEADER 256
 
 static IBP_THREAD_LOCAL struct {
@@ -95,7 +95,7 @@ static IBP_THREAD_LOCAL struct {
     uint64_t bytes;
 } expected;
 static unsigned failures;
-/* Number of matches wanted of a tag of 0, which is found in many wrong places too. */
+/* Number of matches required for tag 0, which also occurs in many wrong places. */
 #define MATCHES_OF_NOTHING 4
 static unsigned matches;
 
@@ -112,7 +112,7 @@ static void take_back(uint32_t tag, uint64_t bytes)
 
 void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
 {
-    /* Messages in a host's shared memory are not seen, which is right. */
+    /* Messages in a host's shared memory are not seen; this is correct. */
     if (expected.wanted && expected.seen && __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED) == FAILURES_MAX) {
         take_back(expected.tag, expected.bytes);
         return;
@@ -124,8 +124,8 @@ void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
     expected.seen = false;
 }
 
-/* Return whether what is seen should be the expected message. Messages of other calls say nothing of one that a host's
- * memory carries, nor do answers in a window, which are as long as what was asked for. */
+/* Return whether the seen message should be the expected one. Messages of other calls prove nothing about a message in
+ * shared memory. Answers in a window prove nothing either: they have the size of the requested data. */
 static bool should_match(uint32_t tag, uint64_t bytes)
 {
     if (ibp_current_call.operation != expected.operation) return false;

@@ -33,9 +33,9 @@ static struct {
     unsigned (*progress)(void *);
 } original;
 
-static bool sizes_missed; /* datatypes have other pack functions than MPI's usual ones */
+static bool sizes_missed; /* some datatypes have pack functions other than MPI's usual ones */
 
-/* Packed size of the datatype being sent; UCX asks for it within the call. */
+/* Packed size of the datatype in the current send. UCX asks for it within the call. */
 static IBP_THREAD_LOCAL size_t packed_bytes;
 
 /* -- sends --------------------------------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static int hook_create_generic(const struct ibp_ucx_generic_operations *operatio
     return original.create_generic(&hooked, context, datatype);
 }
 
-/* Return the bytes of a buffer; those of a generic datatype are known after the send. */
+/* Return the bytes of a buffer. The bytes of a generic datatype are known after the send. */
 static uint64_t bytes_of(const void *buffer, size_t count, uint64_t datatype)
 {
     const struct ibp_ucx_iov *parts = buffer;
@@ -82,7 +82,7 @@ static uint64_t datatype_of(const struct ibp_ucx_request_parameters *parameters)
     return parameters->fields & IBP_UCX_HAS_DATATYPE ? parameters->datatype : 1 << IBP_UCX_DATATYPE_SHIFT;
 }
 
-/* The tag holds 16 bits of context, 16 of the sender's rank, 32 of MPI's tag. */
+/* The tag contains 16 bits of context, 16 of the sender's rank, and 32 of MPI's tag. */
 static struct ibp_mpich_envelope envelope_of(uint64_t tag)
 {
     return (struct ibp_mpich_envelope){.context = (uint32_t)(tag >> 48), .tag = (uint32_t)tag};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers in UCX: an endpoint, made from the address of the peer's worker. Both ends know the worker by its identifier.
+ * Peers in UCX: an endpoint, created from the address of the peer's worker. Both processes know the worker's
+ * identifier.
  */
 #ifndef IBPROF_SOURCES_MPICH_UCX_PEERS_H
 #define IBPROF_SOURCES_MPICH_UCX_PEERS_H
@@ -11,23 +12,23 @@
 
 #include <stdint.h>
 
-/* Hook the functions that make workers and endpoints. Return 0, or -1 when UCX lacks one that is needed. */
+/* Hook the functions that create workers and endpoints. Return 0, or -1 when UCX lacks a required function. */
 int ibp_ucx_hook_peers(void);
 
-/* Return the number of workers that were made. */
+/* Return the number of created workers. */
 unsigned ibp_ucx_workers(void);
 
-/* The last endpoint, and the number of its peer: most messages go to the same peer as the one before. */
+/* The last endpoint and the number of its peer. Most messages go to the same peer as the previous message. */
 struct ibp_ucx_last_peer {
     const void *endpoint;
     uint32_t number;
 };
 extern IBP_INTERNAL struct ibp_ucx_last_peer ibp_ucx_last_peer;
 
-/* Return the peer's number in counters of an endpoint that is not the last one. */
+/* Return the peer's number in counters, for an endpoint that is not the last one. */
 uint32_t ibp_ucx_find_peer(const void *endpoint);
 
-/* Return the peer's number in counters of an endpoint. */
+/* Return the peer's number in counters, for any endpoint. */
 static inline uint32_t ibp_ucx_peer_of(const void *endpoint)
 {
     if (!ibp_threads_multiple && endpoint == ibp_ucx_last_peer.endpoint) return ibp_ucx_last_peer.number;

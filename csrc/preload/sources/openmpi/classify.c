@@ -9,7 +9,7 @@
 #include "libmpi/lock.h"
 #include "sources/openmpi/tags.h"
 
-/* Return the operation of a message without a counted tag; `otherwise` outside of any wrapped call. */
+/* Return the operation of a message without a counted tag; `otherwise` outside of wrapped calls. */
 static unsigned untagged_operation(int tag, unsigned otherwise)
 {
     const bool by_user = tag >= -1; /* MPI_ANY_TAG is -1 */
@@ -19,8 +19,8 @@ static unsigned untagged_operation(int tag, unsigned otherwise)
                                                                      : IBP_OPERATION_UNATTRIBUTED);
 }
 
-/* Return whether a communicator carries partitioned messages. Open MPI 5 sets these up with messages on
- * communicators that only its component ompi_part_persist knows, from its first such message on. */
+/* Return whether a communicator carries partitioned messages. Open MPI 5 sets these up by messages on communicators
+ * that only its component ompi_part_persist knows. The first such message shows the communicators. */
 static bool is_of_partitions(ibp_handle communicator)
 {
     enum { SEARCHED = 26 }; /* words in version 5.0 */
@@ -31,8 +31,8 @@ static bool is_of_partitions(ibp_handle communicator)
     return false;
 }
 
-/* Return whether the current call makes a partitioned request: both ends then exchange the number of parts and their
- * places. */
+/* Return whether the current call creates a partitioned request: both processes then exchange the number and the places
+ * of the parts. */
 static bool sets_partitions_up(void)
 {
     return (ibp_current_call.operation == IBP_OPERATION_Psend_init ||
@@ -70,7 +70,7 @@ struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int
         message.operation = ibp_openmpi_starting_operation(ibp_current_call.operation);
         return message;
     }
-    /* While several threads are in MPI, MPI_COMM_WORLD has a context like all others. */
+    /* While several threads are in MPI, MPI_COMM_WORLD has a context like all other communicators. */
     if (handle == ibp_mpi.world && !counted && !ibp_threads_multiple) {
         message.operation = untagged_operation(tag, otherwise);
         return message;

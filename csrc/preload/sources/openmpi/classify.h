@@ -20,13 +20,13 @@
 
 struct ibp_openmpi_message {
     unsigned operation;
-    /* The call that started it, if its tag shows this; else NULL: the present one. */
+    /* The call that started the message, if its tag shows the call; otherwise NULL, for the present call. */
     struct ibp_call *call;
     enum ibp_kind kind;
     uint32_t peer;
 };
 
-/* Classify a message; `otherwise` is its operation outside of any wrapped call. */
+/* Classify a message; `otherwise` is its operation outside of wrapped calls. */
 struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle communicator, int rank, int tag, unsigned otherwise);
 
 /* Return the operation of a message while several threads are in MPI; IBP_OPERATION_NONE where it must be classified. */

@@ -13,11 +13,12 @@ ibp_openmpi_release_function *ibp_openmpi_release;
 
 uint64_t ibp_openmpi_pending;
 
-/* With several threads in MPI: the numbers of requests that no context counts as pending, and of those whose completion
- * was seen. */
+/* With several threads in MPI: number of requests that no context counts as pending, and number of requests with a seen
+ * completion. */
 static uint64_t watched, ended;
 
-/* With one: the number of requests that were freed before. Open MPI completes them without a callback. */
+/* With one thread in MPI: number of requests that were freed before completion. Open MPI completes them without a
+ * callback. */
 static uint64_t freed;
 
 /* -- counting ------------------------------------------------------------------------------------------------------ */
@@ -46,7 +47,7 @@ static int count_complete(void *request)
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
     const uint64_t watch = part->datum;
 
-    part->datum = 0; /* Open MPI's UCX component uses the field in a request that is used again */
+    part->datum = 0; /* Open MPI's UCX component uses this field in a request that is used again */
     if (ibp_threads_multiple) __atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
     ibp_openmpi_count_watched(&part->status, watch);
     return 0;
@@ -100,7 +101,7 @@ void ibp_openmpi_end_pending(struct ibp_context *context)
     ibp_unlock_among_threads();
 }
 
-/* Count what arrived from another peer than the last one, or what is not counted. */
+/* Count a message from another peer than the last one, or end a receive that is not counted. */
 static void count_other_among_threads(const struct ibp_openmpi_status *status, struct ibp_context *context)
 {
     struct ibp_recent *recent = &context->receive;
@@ -163,10 +164,10 @@ static bool is_watched(const struct ibp_openmpi_request *part)
            part->callback == (void *)ibp_openmpi_request_arrived_among_threads;
 }
 
-/* Count a completed request, unless that was done. Open MPI reads a request's callback and marks the request as
- * complete some time later. A callback that a thread sets in between is not called, and the thread cannot see that:
- * the request is pending before and after. But whoever waits for the request frees it when it is complete, by a
- * function that is replaced meanwhile. */
+/* Count a completed request, once. Open MPI reads a request's callback and marks the request as complete some time
+ * later. A callback that a thread sets in between is not called. The thread cannot see this, because the request is
+ * pending before and after. But the thread that waits for the request frees it after completion, by a function that is
+ * replaced in the meantime. */
 static __attribute__((noinline)) void settle(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -189,7 +190,7 @@ int ibp_openmpi_release_watched(void **request)
     return ibp_openmpi_release(request);
 }
 
-/* Replace the function that frees a request. Return whether it is replaced. */
+/* Replace the function that frees a request. Return whether it was replaced. */
 static inline bool replace_release(struct ibp_openmpi_request *part)
 {
     if (IBP_UNLIKELY(part->release != (void *)ibp_openmpi_release))
@@ -198,7 +199,8 @@ static inline bool replace_release(struct ibp_openmpi_request *part)
     return true;
 }
 
-/* Whoever frees the request settles it; where its function is not known that is tried here, at the cost of a fence. */
+/* The function that frees the request settles it. If that function is unknown, the request is settled here, at the cost
+ * of a fence. */
 static inline void set_callback(void *request, ibp_openmpi_complete_function *callback)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -232,7 +234,7 @@ int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_co
     } else if (!part->callback || is_watched(part)) {
         part->datum = (uintptr_t)context;
         set_callback(request, ibp_openmpi_request_arrived_among_threads);
-    } else { /* another component's callback: the receive is not counted */
+    } else { /* another component set a callback: the receive is not counted */
         ibp_openmpi_end_pending(context);
     }
     return 0;

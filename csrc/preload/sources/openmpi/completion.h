@@ -3,9 +3,10 @@
  *
  * Received bytes in Open MPI: a request shows their number and source only when it completes.
  *
- * Open MPI calls a function of a request when it completes, if one is set (`req_complete_cb`). A message of this
- * process to itself shows where that field and the status lie, and a second one tests it (completion_probe.h). If the
- * test fails, received bytes are not recorded, and the recording says so. See docs/decisions/0004.
+ * When a request completes, Open MPI calls the request's callback, if it is set (`req_complete_cb`). A message of this
+ * process to itself shows the offsets of that field and of the status, and a second message tests them
+ * (completion_probe.h). If the test fails, received bytes are not recorded, and the recording says so. See
+ * docs/decisions/0004.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_COMPLETION_H
 #define IBPROF_SOURCES_OPENMPI_COMPLETION_H
@@ -19,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Open MPI's values of req_complete; any other value is a waiting thread. */
+/* Open MPI's values of req_complete; any other value refers to a waiting thread. */
 #define IBP_OPENMPI_PENDING ((void *)0)
 #define IBP_OPENMPI_COMPLETED ((void *)1)
 
@@ -51,28 +52,29 @@ static inline struct ibp_openmpi_request *ibp_openmpi_request_of(void *request)
     return (struct ibp_openmpi_request *)((char *)request + ibp_openmpi_request_offset);
 }
 
-/* The function that frees a request, where it may be replaced: several threads are in MPI, and the probe succeeded. */
+/* The function that frees a request. It may be replaced only while several threads are in MPI, and if the probe
+ * succeeded. */
 typedef int ibp_openmpi_release_function(void **);
 extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 
-/* The datum of a callback: what is received counts under this operation, from a rank of this communicator. It is
- * kept there because not every component of Open MPI writes the communicator into the request. Addresses have at
- * most 48 bits. */
+/* The datum of a callback: received bytes count under this operation, from a rank of this communicator. The datum
+ * contains the communicator because not every component of Open MPI writes it into the request. Addresses have at most
+ * 48 bits. */
 #define IBP_WATCH_KEY_BITS 14
 #define IBP_WATCH_OF(communicator, operation, kind)                                                                    \
     ((uint64_t)(communicator) << IBP_WATCH_KEY_BITS | IBP_KEY_OF(operation, kind, IBP_DIRECTION_RECEIVED))
 #define IBP_WATCH(communicator, operation) IBP_WATCH_OF(communicator, operation, IBP_KIND_USER)
 
-/* Count what was received under a watch. */
+/* Count received bytes under a watch. */
 void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t watch);
 
-/* Count what a request receives under a watch: now if it is complete, else on completion. */
+/* Count the received bytes of a request under a watch: now if it is complete, otherwise on completion. */
 void ibp_openmpi_request_watch(void *request, uint64_t watch);
 
-/* The same for a persistent request that is about to be started, which no other thread uses yet. */
+/* The same for a persistent request that is about to be started; no other thread uses it yet. */
 void ibp_openmpi_request_watch_next(void *request, uint64_t watch);
 
-/* The same for a context, while one thread at a time is in MPI: the datum is the context. */
+/* The same for a context, while one thread at a time is in MPI. The datum is the context. */
 ibp_openmpi_complete_function ibp_openmpi_request_arrived;
 int ibp_openmpi_request_expect_slowly(struct ibp_openmpi_request *part, struct ibp_context *context);
 void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_context *context);
@@ -85,7 +87,7 @@ static inline void ibp_openmpi_count_received(const struct ibp_openmpi_status *s
         ibp_openmpi_count_other(status, context);
 }
 
-/* Count what a request receives under a context. Return 0, for a tail call. */
+/* Count the received bytes of a request under a context. Return 0, for a tail call. */
 static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -109,21 +111,21 @@ static inline void ibp_openmpi_request_expect_next(void *request, struct ibp_con
     part->callback = (void *)ibp_openmpi_request_arrived;
 }
 
-/* While several threads are in MPI: the number of receives that contexts count as pending. Changes with the lock. */
+/* While several threads are in MPI: number of receives that contexts count as pending. Changed only with the lock. */
 extern IBP_INTERNAL uint64_t ibp_openmpi_pending;
 
-/* Functions of such requests: at completion, and when they are freed. */
+/* Functions of such requests, called at completion and at release. */
 ibp_openmpi_complete_function ibp_openmpi_request_arrived_among_threads;
 ibp_openmpi_release_function ibp_openmpi_release_watched;
 
 int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_context *context);
 
-/* Count what a persistent request that is about to be started, which no other thread uses yet, receives under a context.
- * Requires the lock. */
+/* Count, under a context, the received bytes of a persistent request that is about to be started; no other thread uses
+ * it yet. Requires the lock. */
 void ibp_openmpi_request_expect_next_among_threads(void *request, struct ibp_context *context);
 
-/* Count what a request receives under a context, which counts it as pending: now if it is complete, else on completion.
- * Return 0, for a tail call. */
+/* Count the received bytes of a request under a context that counts it as pending: now if it is complete, otherwise on
+ * completion. Return 0, for a tail call. */
 static inline int ibp_openmpi_request_expect_among_threads(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -137,17 +139,17 @@ static inline int ibp_openmpi_request_expect_among_threads(void *request, struct
     return 0;
 }
 
-/* Count what arrived for one of a context's pending receives. */
+/* Count the message that completed one of a context's pending receives. */
 void ibp_openmpi_count_among_threads(const struct ibp_openmpi_status *status, struct ibp_context *context);
 
-/* End a receive that a context counts as pending, uncounted. */
+/* End a receive that a context counts as pending, without counting bytes. */
 void ibp_openmpi_end_pending(struct ibp_context *context);
 
-/* A request is about to be freed; receives are seen. */
+/* A request is about to be freed. Called only while receives are seen. */
 void ibp_openmpi_request_freed(void *request);
 
-/* Return the number of receives whose completion was not seen: they were freed before, or, under MPI_THREAD_MULTIPLE,
- * never waited for. */
+/* Return the number of receives whose completion was not seen. They were freed before completion, or, under
+ * MPI_THREAD_MULTIPLE, never waited for. */
 uint64_t ibp_openmpi_requests_missed(void);
 
 #endif

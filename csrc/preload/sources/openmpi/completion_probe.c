@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* The status follows some 60 bytes; it is not searched for beyond this limit. */
+/* The status follows some 60 bytes. The search for it ends at this limit. */
 #define SEARCHED_BYTES 160
 
 static struct {
@@ -40,7 +40,7 @@ static bool is_probe(const struct ibp_openmpi_status *status)
            status->bytes == IBP_PROBE_BYTES;
 }
 
-/* Find the layout of a completed request, which shows by its status, the fields after that, and the communicator. */
+/* Find the layout of a completed request, from its status, the following fields, and the communicator. */
 static bool find_layout(void *request)
 {
     const struct ibp_openmpi_request *part;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Finds the shared part of a request, and tests whether Open MPI uses it as expected, with messages of this process to
- * itself.
+ * Finds the shared part of a request by messages of this process to itself, and tests whether Open MPI uses it as
+ * expected.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_COMPLETION_PROBE_H
 #define IBPROF_SOURCES_OPENMPI_COMPLETION_PROBE_H

@@ -23,7 +23,7 @@
 
 #include <stdio.h>
 
-/* Whether receives are hooked, and whether tags of nonblocking collectives are known. */
+/* `receives_seen`: receives are hooked. `tags_known`: tags of nonblocking collectives are known. */
 static bool receives_seen, tags_known;
 
 /* -- communicators ------------------------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static const struct ibp_openmpi_hook hooks[] = {
     HOOK(del_comm, hook_del_comm),
 };
 
-/* One or the other is installed, so that the hooks need not test for the clock and threads. */
+/* One of the two sets is installed, so that the hooks need not test for the clock and threads. */
 static const struct ibp_openmpi_hook send_hooks[] = {
     HOOK(send, ibp_openmpi_hook_send),
     HOOK(isend, ibp_openmpi_hook_isend),
@@ -78,7 +78,7 @@ static const struct ibp_openmpi_hook receive_hooks[] = {
     HOOK(imrecv, ibp_openmpi_hook_imrecv),
 };
 
-/* These need the layout of requests too; again one or the other. */
+/* These also need the layout of requests; again, one of the two sets is installed. */
 static const struct ibp_openmpi_hook plain_receive_hooks[] = {
     HOOK(recv, ibp_openmpi_hook_recv),
     HOOK(irecv, ibp_openmpi_hook_irecv),

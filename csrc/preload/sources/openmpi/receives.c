@@ -77,7 +77,7 @@ static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp
         context = ibp_context_find_for_receives(communicator, here->receive.operation);
     result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
     if (result || watch == IBP_UNWATCHED) return result;
-    /* The communicator may be freed before the message arrives: its context knows the sender even then. */
+    /* The communicator may be freed before the message arrives. Its context still knows the sender then. */
     if (context && ibp_key_kind(watch) == IBP_KIND_USER &&
         context->receive.operation == ((unsigned)watch & IBP_KEY_OPERATION_MASK))
         return ibp_openmpi_request_expect(*request, context);
@@ -98,7 +98,7 @@ int ibp_openmpi_hook_irecv(void *buffer, size_t count, ibp_handle datatype, int 
     return ibp_openmpi_request_expect(*request, context);
 }
 
-/* Remember the communicator of a matched message, which does not show it. */
+/* Remember the communicator of a matched message; the message itself does not show it. */
 static void remember_message(void *message, ibp_handle communicator)
 {
     if (!ibp_is_active()) return;
@@ -129,7 +129,7 @@ int ibp_openmpi_hook_improbe(int peer, int tag, ibp_handle communicator, int *ma
     return result;
 }
 
-/* Take the communicator of a matched message that is about to be received; 0 when it is unknown. */
+/* Remove and return the communicator of a matched message that is about to be received; 0 where it is unknown. */
 static ibp_handle take_message(void *message)
 {
     const struct ibp_request *matched;

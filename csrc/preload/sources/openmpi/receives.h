@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks in Open MPI's table of the calls that receive, or probe for what is received next.
+ * Hooks in Open MPI's table for the calls that receive or probe.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_RECEIVES_H
 #define IBPROF_SOURCES_OPENMPI_RECEIVES_H
@@ -18,7 +18,7 @@ ibp_openmpi_improbe_function ibp_openmpi_hook_improbe;
 ibp_openmpi_mrecv_function ibp_openmpi_hook_mrecv;
 ibp_openmpi_imrecv_function ibp_openmpi_hook_imrecv;
 
-/* The same while several threads may be in MPI: a receive takes the lock once where it is posted and once where it
+/* The same while several threads may be in MPI. A receive takes the lock once when it is posted and once when it
  * completes. */
 ibp_openmpi_recv_function ibp_openmpi_hook_recv_among_threads;
 ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_among_threads;
@@ -26,7 +26,8 @@ ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_among_threads;
 /* Classify a receive, which needs a status, and count it on completion. */
 ibp_openmpi_recv_function ibp_openmpi_recv_other;
 
-/* Return the watch (completion.h) of a receive that is about to be posted; IBP_UNWATCHED when it is not counted. */
+/* Return the watch (completion.h) of a receive that is about to be posted; IBP_UNWATCHED for a receive that is not
+ * counted. */
 #define IBP_UNWATCHED 0
 uint64_t ibp_openmpi_find_watch(ibp_handle communicator, int tag);
 

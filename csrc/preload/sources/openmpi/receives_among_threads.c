@@ -8,7 +8,7 @@
 #include "sources/openmpi/classify.h"
 #include "sources/openmpi/completion.h"
 
-/* Return the context of a receive if it is cached, and count the receive as pending; NULL otherwise. */
+/* Return the cached context of a receive, and count the receive as pending; NULL where it is not cached. */
 static inline struct ibp_context *take_cached(int tag, ibp_handle communicator)
 {
     const unsigned operation = ibp_openmpi_operation_among_threads(tag, IBP_OPERATION_Recv);
@@ -78,8 +78,8 @@ int ibp_openmpi_hook_recv_among_threads(void *buffer, size_t count, ibp_handle d
     return recv_in(context, buffer, count, datatype, peer, tag, communicator, status);
 }
 
-/* Classify a receive, unless its communicator has a context: it has one afterwards. The communicator may be freed before
- * the message arrives, which the context survives. */
+/* Classify a receive, unless its communicator has a context; the communicator has one afterwards. The communicator may
+ * be freed before the message arrives; the context remains. */
 static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
                                                  ibp_handle communicator, void **request)
 {

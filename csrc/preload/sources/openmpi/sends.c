@@ -18,8 +18,8 @@ int ibp_openmpi_probes_seen;
 
 /* -- messages of ibp_here ------------------------------------------------------------------------------------------ */
 
-/* Return whether the call that sends a message is known: the message is in standard mode, which outside of wrapped
- * calls means MPI_Send or MPI_Isend, and not a nonblocking collective's. */
+/* Return whether the call that sends a message is known. The message is in standard mode, which outside of wrapped
+ * calls means MPI_Send or MPI_Isend, and does not belong to a nonblocking collective. */
 static inline bool is_of_call(const struct ibp_context *here, int tag, int mode)
 {
     return IBP_LIKELY(tag >= here->lowest_tag) && IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE);
@@ -31,7 +31,7 @@ static inline struct ibp_recent *recent_of(const struct ibp_context *context, si
     return (struct ibp_recent *)((char *)context + member);
 }
 
-/* Count a message to the peer of the last message in a context; return false for all others. */
+/* Count a message to the peer of the last message in a context; return false for all other messages. */
 static inline bool see_recent(const struct ibp_context *here, const struct ibp_recent *recent, size_t count,
                               ibp_handle datatype, int peer, int tag, int mode)
 {
@@ -40,7 +40,7 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
     return true;
 }
 
-/* Return the member of the communicator's context if its last message was of this call; NULL otherwise. */
+/* Return the member of the communicator's context if its last message belongs to this call; NULL otherwise. */
 static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
                                                         ibp_handle communicator)
 {
@@ -52,8 +52,8 @@ static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context
                : NULL;
 }
 
-/* Count a message to another peer or of another call, if it has a counter already, and remember that; return false
- * otherwise. Inside a call the mode does not matter. */
+/* Count a message to another peer or of another call, if it already has a counter, and remember the counter; return
+ * false otherwise. Inside a call the mode does not matter. */
 static inline bool see_known(struct ibp_context *here, size_t member, size_t count, ibp_handle datatype, int peer,
                              int tag, int mode, ibp_handle communicator)
 {
@@ -94,7 +94,7 @@ void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, i
 
 /* -- hooks --------------------------------------------------------------------------------------------------------- */
 
-/* The hooks pass most messages on without a stack frame, arguments in place. */
+/* The hooks pass most messages on without a stack frame, with arguments in place. */
 
 static __attribute__((noinline)) int send_other(const void *buffer, size_t count, ibp_handle datatype, int peer,
                                                 int tag, int mode, ibp_handle communicator)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks in Open MPI's table of the calls that send.
+ * Hooks in Open MPI's table for the calls that send.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_SENDS_H
 #define IBPROF_SOURCES_OPENMPI_SENDS_H
@@ -21,15 +21,15 @@ ibp_openmpi_isend_function ibp_openmpi_hook_isend;
 ibp_openmpi_send_function ibp_openmpi_hook_send_periodic;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_periodic;
 
-/* The same while several threads may be in MPI: a message takes the lock once. */
+/* The same while several threads may be in MPI. A message takes the lock once. */
 ibp_openmpi_send_function ibp_openmpi_hook_send_among_threads;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_among_threads;
 
-/* Classify and count a message, which is of an operation `otherwise` outside of any wrapped call. */
+/* Classify and count a message. Outside of wrapped calls, its operation is `otherwise`. */
 void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                          unsigned otherwise);
 
-/* Add a message to a counter. The functions of the table read the datatype too, also where the count is 0. */
+/* Add a message to a counter. The functions of the table also read the datatype where the count is 0. */
 static inline void ibp_openmpi_add_sent(uint64_t *amount, uint64_t *bins, size_t count, ibp_handle datatype)
 {
     const uint64_t bytes = count * ibp_datatype_size_there(datatype);

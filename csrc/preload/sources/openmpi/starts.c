@@ -16,7 +16,8 @@
 
 /* -- counting a request that is about to be started: what it sends now, what it receives on completion --------------- */
 
-/* Return the context of a receive if it is at hand; NULL otherwise. Only while one thread at a time is in MPI. */
+/* Return the cached context of a receive; NULL where there is none. To be called only while one thread at a time is in
+ * MPI. */
 static inline struct ibp_context *context_known(const struct ibp_request *request)
 {
     struct ibp_context *context = request->context;
@@ -26,7 +27,7 @@ static inline struct ibp_context *context_known(const struct ibp_request *reques
     return IBP_LIKELY(context != NULL) && IBP_LIKELY(context->receive.operation == request->operation) ? context : NULL;
 }
 
-/* Count a request on the shortest path. Return false where that is not known to be right. */
+/* Count a request on the shortest path. Return false where this path may be wrong. */
 static inline bool count_known(void *address)
 {
     struct ibp_request *request = ibp_request_at_hash(address);
@@ -71,8 +72,7 @@ static void expect_receive(struct ibp_request *request, unsigned operation)
         ibp_openmpi_request_watch_next(request->address, IBP_WATCH(request->communicator, operation));
 }
 
-/* Count a request, which may be unknown, within a call of an operation or outside of any, and copy what was known of
- * it. */
+/* Count a request, which may be unknown, inside or outside of an operation's call, and copy its known entry. */
 static __attribute__((noinline)) void count_any(void *address, unsigned within, struct ibp_request *copy)
 {
     struct ibp_request *request;
@@ -98,8 +98,8 @@ static __attribute__((noinline)) void count_any(void *address, unsigned within, 
 
 /* -- starting ------------------------------------------------------------------------------------------------------ */
 
-/* Open MPI replaces a request that it still uses by another one. The former one keeps its entry and its hook until its
- * address comes again: another thread may have got it already. */
+/* Open MPI replaces a request that it still uses by another one. The former request keeps its entry and its hook until
+ * its address is reused, because another thread may already have it. */
 static __attribute__((noinline)) void follow(struct ibp_request before, void *request)
 {
     if (!before.role) return;
@@ -140,7 +140,7 @@ static __attribute__((noinline)) int start_each(size_t count, void **requests, u
 
 #define AT_ONCE 64
 
-/* Start requests; the first ones are counted already. */
+/* Start requests; the first ones have already been counted. */
 static __attribute__((noinline)) int start_from(size_t counted, size_t count, void **requests)
 {
     void *before[AT_ONCE];
@@ -167,7 +167,7 @@ int ibp_openmpi_start_own(size_t count, void **requests)
     size_t i;
     int result;
 
-    /* There, one thread is in MPI, in no other call, and counting is on. */
+    /* On this path, one thread is in MPI and in no other call, and counting is on. */
     if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(ibp_periodic_in_messages))
         return start_each(count, requests, IBP_OPERATION_NONE);
     if (IBP_UNLIKELY(count > AT_ONCE)) return start_in_parts(count, requests);
@@ -181,12 +181,12 @@ int ibp_openmpi_start_own(size_t count, void **requests)
 
 int ibp_openmpi_hook_start(size_t count, void **requests)
 {
-    /* The library's MPI_Start of the application counted them already. */
+    /* MPI_Start of the application has already counted them. */
     if (ibp_current_call.starts_request) return ibp_openmpi_next.start(count, requests);
     return start_each(count, requests, ibp_current_call.operation);
 }
 
-/* Return the number of first requests that count themselves. */
+/* Return the number of leading requests that count themselves. */
 static size_t count_hooked(size_t count, void **requests)
 {
     const struct ibp_request *request;

@@ -36,7 +36,7 @@ static const char *slot_named(const char *symbol)
     return NULL;
 }
 
-/* Return the number of functions whose names agree with a layout; -1 when one has the name of another slot. */
+/* Return the number of functions whose names agree with a layout; -1 when a function has the name of another slot. */
 static int confirm_layout(const char *const *layout)
 {
     int confirmed = 0;

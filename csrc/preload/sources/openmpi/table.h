@@ -49,12 +49,12 @@ struct ibp_openmpi_functions {
 };
 extern IBP_INTERNAL struct ibp_openmpi_functions ibp_openmpi_next;
 
-/* A function that replaces one of them. */
+/* A function that replaces a function of the table. */
 struct ibp_openmpi_hook {
     /* The function's name in the table. */
     const char *slot;
     void *function;
-    /* Place in ibp_openmpi_next of the former function. */
+    /* Offset in ibp_openmpi_next of the former function. */
     void *next;
 };
 
@@ -63,14 +63,14 @@ int ibp_openmpi_table_find(char *why, size_t why_bytes);
 
 void ibp_openmpi_table_hook(const struct ibp_openmpi_hook *hooks, size_t count);
 
-/* Remove those hooks that are installed. */
+/* Remove the installed hooks. */
 void ibp_openmpi_table_unhook(const struct ibp_openmpi_hook *hooks, size_t count);
 
 /* Return whether messages are sent by the component `ob1`. The table must be hooked. */
 bool ibp_openmpi_sends_by_ob1(void);
 
-/* Return whether a blocking send waits in Open MPI's progress loop; those of the component `cm` may wait in the network's
- * library. The table must be hooked. */
+/* Return whether a blocking send waits in Open MPI's progress loop. Sends of the component `cm` may wait in the
+ * network's library. The table must be hooked. */
 bool ibp_openmpi_sends_pass_progress(void);
 
 #endif

@@ -9,13 +9,13 @@
 #include "libmpi/lock.h"
 #include "platform/log.h"
 
-/* Internal tags of Open MPI are negative. Blocking collectives have fixed ones. What sends after its call has
- * returned takes the next tag of its communicator, counting down from the first counted one. Neighbourhood
- * collectives have fixed ones again, below half of the range (coll_tags.h of 4.1 and 5.0). */
+/* Internal tags of Open MPI are negative. Blocking collectives have fixed tags. A call that sends after it has returned
+ * takes the next tag of its communicator, counting down from the first counted tag. Neighbourhood collectives also have
+ * fixed tags, below half of the range (coll_tags.h of 4.1 and 5.0). */
 #define FIRST_COUNTED_TAG_OF_4 (-27)
 int ibp_openmpi_first_counted_tag;
 
-/* Offset in a communicator of the next tag to be taken (c_nbc_tag); 0 when it was not found. */
+/* Offset of the next tag in a communicator (c_nbc_tag); 0 where it was not found. */
 static size_t next_tag_offset;
 
 static int next_tag(ibp_handle communicator)
@@ -23,7 +23,8 @@ static int next_tag(ibp_handle communicator)
     return *(volatile int *)((char *)communicator + next_tag_offset);
 }
 
-/* Remember the next tag as the call's, before its first message: some are sent inside it. */
+/* Remember the next tag as the call's tag before the call's first message, because some messages are sent inside the
+ * call. */
 void ibp_openmpi_before_tag(void)
 {
     struct ibp_communicator *communicator;
@@ -39,7 +40,7 @@ void ibp_openmpi_before_tag(void)
     ibp_unlock();
 }
 
-/* Forget the tag when the call did not take it, and remember further ones that it took. */
+/* Forget the tag if the call did not take it, and remember further tags that it took. */
 void ibp_openmpi_after_tag(int error)
 {
     struct ibp_communicator *communicator;
@@ -55,12 +56,12 @@ void ibp_openmpi_after_tag(int error)
     ibp_unlock();
 }
 
-/* Return the call that took a tag on the intercommunicator that a communicator is the local part of. Nonblocking
- * collectives between two groups send within their own group too, on a communicator that only the intercommunicator
- * refers to (c_local_comm), under its tags. */
+/* Return the call that took a tag on an intercommunicator, for the communicator of its local group. Nonblocking
+ * collectives between two groups also send within their own group, under the intercommunicator's tags. They use a
+ * communicator to which only the intercommunicator refers (c_local_comm). */
 static unsigned call_of_both_groups(ibp_handle local, int tag)
 {
-    enum { SEARCHED = 40 }; /* words of a communicator, which has 44 in 4.1 and 48 in 5.0; it is word 33 or 35 */
+    enum { SEARCHED = 40 }; /* searched words, of 44 in 4.1 and 48 in 5.0; the tag is in word 33 or 35 */
     const struct ibp_communicator *known;
 
     for (size_t place = 0; (known = ibp_communicator_at(&place)); place++) {
@@ -73,7 +74,7 @@ static unsigned call_of_both_groups(ibp_handle local, int tag)
     return IBP_OPERATION_NONE;
 }
 
-/* Return whether a blocking collective on a communicator may have taken a tag: it is one of the last ones. A persistent
+/* Return whether a blocking collective on a communicator may have taken a tag: the tag is one of the last. A persistent
  * collective that is not remembered took its tag long ago. */
 static bool may_be_of_blocking(ibp_handle communicator, int tag)
 {
@@ -88,9 +89,9 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
 
     if (call == IBP_OPERATION_NONE) call = call_of_both_groups(communicator->handle, tag);
     if (call != IBP_OPERATION_NONE) return call;
-    /* No call of the application took the tag. Either a persistent collective that was made long ago is started
-     * again, or a communicator is duplicated, or a call uses nonblocking collectives, on its own communicator (as in
-     * coll/adapt) or on others. Behind a layer its own communicator is unknown. */
+    /* No call of the application took the tag. There are three causes: a persistent collective that was created long
+     * ago is started again, a communicator is duplicated, or a call uses nonblocking collectives. The last ones use the
+     * call's own communicator (as in coll/adapt) or others. Behind a layer the call's communicator is unknown. */
     if (ibp_current_call.starts_request && ibp_current_call.operation)
         operation = ibp_current_call.operation;
     else if (communicator->is_duplicated)
@@ -101,7 +102,7 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
                                             !may_be_of_blocking(communicator->handle, tag)))))
         operation = ibp_current_call.operation;
     else if (ibp_counts_arguments && communicator->handle == ibp_mpi.world && ibp_mpi_symbol("ompi_part_persist"))
-        operation = IBP_OPERATION_Psend_init; /* duplicates MPI_COMM_WORLD for the partitions, whenever it may */
+        operation = IBP_OPERATION_Psend_init; /* duplicates MPI_COMM_WORLD for partitions, at the first opportunity */
     else
         operation = IBP_OPERATION_UNATTRIBUTED;
     call =
@@ -110,8 +111,8 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
     return call;
 }
 
-/* Find where a communicator keeps its next tag: the only number in MPI_COMM_SELF that each of two nonblocking
- * barriers, which send nothing, lowers by one. */
+/* Find the offset of a communicator's next tag: the only number in MPI_COMM_SELF that each of two nonblocking barriers
+ * lowers by one. The barriers send nothing. */
 bool ibp_openmpi_tags_probe(void)
 {
     enum { SEARCHED = 128, BARRIERS = 2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The operation of Open MPI's internal messages: what sends after its call has returned uses an internal tag, which is
+ * The operation of Open MPI's internal messages. A call that sends after it has returned uses an internal tag, which is
  * known before its first message. See docs/decisions/0003.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_TAGS_H
@@ -15,11 +15,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Find where a communicator keeps its next tag, by two nonblocking barriers of this process alone. Return whether it
+/* Find the offset of a communicator's next tag, by two nonblocking barriers of this process alone. Return whether it
  * was found. */
 bool ibp_openmpi_tags_probe(void);
 
-/* Tags from the first, which the probe finds, down to the lowest are taken one by one. */
+/* Tags are taken one by one from the first tag, which the probe finds, down to the lowest tag. */
 #define IBP_OPENMPI_LOWEST_COUNTED_TAG (-(INT32_MAX / 2) + 1)
 extern IBP_INTERNAL int ibp_openmpi_first_counted_tag;
 
@@ -32,7 +32,7 @@ static inline bool ibp_openmpi_tag_is_counted(int tag)
 void ibp_openmpi_before_tag(void);
 void ibp_openmpi_after_tag(int error);
 
-/* Return the number of the call that started a message under a counted tag, in whichever call it is sent. */
+/* Return the number of the call that started a message with a counted tag. Any call may send the message. */
 unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag);
 
 /* Return the operation under which messages started now are counted. */

@@ -21,7 +21,7 @@
 #define IBP_VERBS_MIGRATED 0
 #define IBP_VERBS_EVENT_MIGRATED 6
 #define IBP_VERBS_TYPE_UD 4
-#define IBP_VERBS_TYPE_DRIVER 0xff /* mlx5's dynamic connections, EFA's reliable datagrams: address handles too */
+#define IBP_VERBS_TYPE_DRIVER 0xff /* mlx5's dynamic connections, EFA's reliable datagrams: with address handles */
 #define IBP_VERBS_INIT_SEND_OPS (1 << 6)
 
 /* enum ibv_wr_opcode */
@@ -54,7 +54,7 @@ struct ibp_verbs_buffer {
     size_t length;
 };
 
-/* struct ibv_send_wr: what follows `address_handle` does not matter here */
+/* struct ibv_send_wr; the fields after `address_handle` are not needed */
 struct ibp_verbs_send {
     uint64_t id;
     struct ibp_verbs_send *next;
@@ -63,7 +63,7 @@ struct ibp_verbs_send {
     uint32_t request; /* enum ibp_verbs_request */
     uint32_t flags;
     uint32_t immediate;
-    /* On unreliable datagram queue pairs alone. */
+    /* Valid only on unreliable datagram queue pairs. */
     void *address_handle;
 };
 
@@ -79,11 +79,12 @@ struct ibp_verbs_context {
     void *operations_after_post_send[6];
     int command_file, async_file, completion_vectors;
     _Alignas(8) char mutex[40];
-    /* All bits set where a struct verbs_context contains this one. */
+    /* All bits are set where a struct verbs_context contains this struct. */
     void *compatibility;
 };
 
-/* struct verbs_context, which grows towards lower addresses: its last fields. The one before `context` is its size. */
+/* The last fields of struct verbs_context, which grows towards lower addresses. The field before `context` is its
+ * size. */
 struct ibp_verbs_extended {
     struct ibp_verbs_qp *(*create_qp_ex)(struct ibp_verbs_context *, void *);
     void *fields_before_size[5];
@@ -118,7 +119,7 @@ struct ibp_verbs_path {
     uint8_t port;
 };
 
-/* struct ibv_qp_attr, as far as the port */
+/* struct ibv_qp_attr, up to the port */
 struct ibp_verbs_qp_attributes {
     uint32_t before_migration[3];
     uint32_t migration; /* enum ibv_mig_state */
@@ -142,7 +143,7 @@ struct ibp_verbs_qp_init {
     uint32_t limits[5];
     uint32_t type;
     int signal_all;
-    /* Which of the following fields are valid. */
+    /* A bit for each valid field among the following. */
     uint32_t fields;
     void *between[8];
     uint64_t send_operations;
@@ -176,24 +177,24 @@ struct ibp_verbs_qp_ex {
         int (*complete)(struct ibp_verbs_qp_ex *);
         void (*abort)(struct ibp_verbs_qp_ex *);
     } builders;
-    /* Only where the queue pair was made with IBP_VERBS_WITH_ATOMIC_WRITE. */
+    /* Valid only where the queue pair was created with IBP_VERBS_WITH_ATOMIC_WRITE. */
     void (*atomic_write)(struct ibp_verbs_qp_ex *, uint32_t, uint64_t, const void *);
 };
 #define IBP_VERBS_WITH_ATOMIC_WRITE (1 << 12)
 
-/* struct mlx5dv_obj, mlx4dv_obj and manadv_obj as far as they are read */
+/* The members of struct mlx5dv_obj, mlx4dv_obj and manadv_obj that are read */
 #define IBP_VERBS_VENDOR_OBJECT_QP 1
 
 struct ibp_verbs_vendor_object {
     struct ibp_verbs_qp *qp;
 };
 
-/* From mlx5dv.h: struct mlx5dv_qp_init_attr as far as they are read, opcodes of the device's commands */
+/* From mlx5dv.h: the members of struct mlx5dv_qp_init_attr that are read, and opcodes of the device's commands */
 #define IBP_MLX5_INIT_DC (1 << 1)
 #define IBP_MLX5_DC_TARGET 1
 #define IBP_MLX5_COMMAND_CREATE_QP 0x500
 
-/* struct mlx5dv_qp_ex: further functions that set a request's destination or begin a request */
+/* struct mlx5dv_qp_ex: additional functions that begin a request or set its destination */
 struct ibp_mlx5_qp_ex {
     uint64_t fields;
     struct ibp_mlx5_builders {

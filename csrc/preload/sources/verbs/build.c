@@ -30,7 +30,7 @@ struct ibp_verbs_build {
     struct ibp_tally tally;
 };
 
-/* Of this thread: the queue pair is locked meanwhile, by the provider or by the program. */
+/* The requests of this thread. The provider or the program locks the queue pair in the meantime. */
 static IBP_THREAD_LOCAL struct ibp_verbs_build building;
 
 /* -- runs ---------------------------------------------------------------------------------------------------------- */
@@ -84,8 +84,8 @@ static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build 
     if (from->tally.entries == from->tally.first) to->tally.entries = to->tally.first;
 }
 
-/* Keep what this thread builds with its queue pair, if that still exists. Without memory it is counted, as if it
- * were accepted. */
+/* Attach the requests of this thread to their queue pair, if it still exists. Without memory the requests are counted
+ * as accepted. */
 static void park(void)
 {
     struct ibp_route *route = building.queue_pair;
@@ -110,7 +110,7 @@ static inline void start_build(const struct ibp_verbs_qp_ex *qp, struct ibp_rout
     building.opcode = NOTHING;
 }
 
-/* Start when the former requests were never completed, or are of another queue pair. */
+/* Start again after requests that were never completed, or that belong to another queue pair. */
 static __attribute__((noinline)) void start_again(QP, struct ibp_route *route)
 {
     if (building.qp == qp)
@@ -152,7 +152,7 @@ static void hook_start(QP)
     building.original->start(qp);
 }
 
-/* Open the recording, so that the hardware's counters are read before the first post. */
+/* Open the recording before the first post, so that the hardware's counters are read. */
 static void hook_first_start(QP)
 {
     (void)ibp_process_open();
@@ -257,8 +257,8 @@ static void hook_set_sge_list(QP, size_t count, const struct ibp_verbs_sge *piec
     building.original->set_sge_list(qp, count, pieces);
 }
 
-/* mlx5's dynamic connections: an address handle for each request, as for datagrams. These functions do not show
- * their queue pair; it is that of the request begun last. */
+/* mlx5's dynamic connections: each request has an address handle, as for datagrams. These functions do not show their
+ * queue pair; it is the queue pair of the last request. */
 static struct ibp_mlx5_builders mlx5;
 
 static void set_dc_route(const void *address_handle)
@@ -326,7 +326,7 @@ void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations)
     if (functions.atomic_write) extended->atomic_write = hook_atomic_write;
 }
 
-/* The driver has one such function for all queue pairs; a different one is left alone. */
+/* The driver has one such function for all queue pairs. A different function is not hooked. */
 #define HOOK_MLX5(name)                                                                                                \
     do {                                                                                                               \
         if (!mlx5.name) mlx5.name = builders->name;                                                                    \

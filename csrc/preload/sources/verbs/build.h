@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Hook the wr_ functions of a queue pair that was made with some of them, and mlx5's additional ones. */
+/* Hook the wr_ functions of a queue pair that was created with some of them, and mlx5's additional functions. */
 void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations);
 void ibp_mlx5_hook_builders(struct ibp_mlx5_qp_ex *mlx5);
 

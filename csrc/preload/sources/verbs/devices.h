@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-/* The provider's functions of an open device. Devices are few, and the addresses of their contexts are reused:
- * entries stay. */
+/* The provider's functions of an open device. Entries are never removed: devices are few, and the addresses of their
+ * contexts are reused. */
 struct ibp_verbs_device {
     const struct ibp_verbs_context *context;
     const struct ibp_verbs_provider *provider;
@@ -24,11 +24,12 @@ bool ibp_verbs_attached(void);
 /* Return the entry of a device; NULL when it is unknown. */
 struct ibp_verbs_device *ibp_verbs_device_find(const struct ibp_verbs_context *context);
 
-/* Enter a device, or another provider of a known one; NULL when there are too many. The lock of verbs must be held. */
+/* Enter a device, or another provider of a known device; NULL when there are too many. The lock of verbs must be
+ * held. */
 struct ibp_verbs_device *ibp_verbs_device_enter(const struct ibp_verbs_context *context,
                                                 const struct ibp_verbs_provider *provider);
 
-/* Return the route of a queue pair, made if needed; NULL when its device is unknown, or there is no memory. */
+/* Return the route of a queue pair, created if needed; NULL without memory, or when its device is unknown. */
 struct ibp_route *ibp_verbs_route(struct ibp_verbs_qp *qp);
 
 #endif

@@ -51,7 +51,7 @@ DEFINE(struct ibp_verbs_qp *, ibv_create_qp, void *domain, void *wanted)
     return qp;
 }
 
-/* Let the alternate path take over. The lock of verbs must be held. */
+/* Change to the alternate path. The lock of verbs must be held. */
 static void migrate(struct ibp_route *route)
 {
     if (!route->has_alternate) return;
@@ -59,8 +59,8 @@ static void migrate(struct ibp_route *route)
     ibp_route_redirect(route, &route->alternate);
 }
 
-/* Set where a queue pair leads, which is given on connection, perhaps repeatedly. Its own port is given before,
- * once. */
+/* Set the destination of a queue pair. The program sets it on connection, perhaps repeatedly; it sets the local port
+ * before, once. */
 static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attributes *attributes, int fields)
 {
     struct ibp_verbs_path path = attributes->path;
@@ -75,7 +75,7 @@ static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attribut
         route->alternate = attributes->alternate_path;
         route->has_alternate = true;
     }
-    /* Connecting sets "migrated" too: without a former path nothing changes. */
+    /* Connecting also sets the state "migrated". Without a former path nothing changes. */
     if (fields & IBP_VERBS_ATTR_MIGRATION && !(fields & IBP_VERBS_ATTR_AV) &&
         attributes->migration == IBP_VERBS_MIGRATED)
         migrate(route);
@@ -99,7 +99,7 @@ DEFINE(int, ibv_modify_qp, struct ibp_verbs_qp *qp, struct ibp_verbs_qp_attribut
     return result;
 }
 
-/* The device may migrate by itself, and reports it by an event, which the program fetches. */
+/* The device may migrate on its own. It reports this by an event, which the program fetches. */
 DEFINE(int, ibv_get_async_event, struct ibp_verbs_context *context, struct ibp_verbs_event *event)
 {
     static int (*next)(struct ibp_verbs_context *, struct ibp_verbs_event *);
@@ -156,7 +156,7 @@ DEFINE(int, ibv_destroy_ah, void *handle)
     return ibp_verbs_destroy(next, &ibp_address_handles, handle);
 }
 
-/* libibverbs implements this by two of its own functions, whose calls would not be seen. */
+/* libibverbs implements this by two of its own functions. Their calls would not be seen. */
 DEFINE(void *, ibv_create_ah_from_wc, struct ibp_verbs_object *domain, void *completion, void *header, uint8_t port)
 {
     static int (*next)(struct ibp_verbs_context *, uint8_t, void *, void *, struct ibp_verbs_path *);

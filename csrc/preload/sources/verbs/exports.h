@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Shared by files that export functions of libibverbs or of mlx5's library, by names without a version.
- * Such a name binds to every caller, including libraries loaded later with RTLD_LOCAL.
+ * Shared by files that export functions of libibverbs or of mlx5's library under names without a version. Such names
+ * bind in all callers, including libraries loaded later with RTLD_LOCAL.
  */
 #ifndef IBPROF_SOURCES_VERBS_EXPORTS_H
 #define IBPROF_SOURCES_VERBS_EXPORTS_H
@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Fills the function pointer `next`, once, or makes the function return `failure`. */
+/* Set the function pointer `next`, once, or make the function return `failure`. */
 #define FIND_REAL(next, library, name, failure)                                                                        \
     do {                                                                                                               \
         if (IBP_UNLIKELY(!(next))) {                                                                                   \
@@ -28,7 +28,7 @@
     } while (0)
 #define FIND_VERB(next, name, failure) FIND_REAL(next, IBP_VERBS_LIBRARY, name, failure)
 
-/* Declares and begins an exported function. */
+/* Declare and begin an exported function. */
 #define DEFINE(type, name, ...)                                                                                        \
     IBP_EXPORT type name(__VA_ARGS__);                                                                                 \
     IBP_EXPORT type name(__VA_ARGS__)

@@ -15,18 +15,18 @@ void ibp_verbs_hook_device(struct ibp_verbs_context *context);
 /* Hook a device that was opened by an unknown function. */
 void ibp_verbs_see_device(struct ibp_verbs_context *context);
 
-/* Make the route of a new queue pair, in place of a former one at its address. `wanted` holds the wr_ functions that
- * it was made with; NULL for none. */
+/* Create the route of a new queue pair, in place of a former route at its address. `wanted` has the wr_ functions with
+ * which the queue pair was created; NULL for none. */
 void ibp_verbs_enter_qp(struct ibp_verbs_qp *qp, const struct ibp_verbs_qp_init *wanted);
 
-/* Return the route of a queue pair, made if needed; NULL when there is none. */
+/* Return the route of a queue pair, created if needed; NULL when there is none. */
 struct ibp_route *ibp_verbs_route_of_qp(struct ibp_verbs_qp *qp);
 
-/* Note a queue pair that a program may post to outside of verbs: it is unseen until it posts through verbs. NULL for one
- * that verbs does not know. */
+/* Note a queue pair to which the program may post outside of verbs. It counts as unseen until it posts through verbs.
+ * NULL for a queue pair that verbs does not know. */
 void ibp_verbs_note_direct(struct ibp_verbs_qp *qp);
 
-/* Destroy an object that has a route, by `next`; return its result. */
+/* Destroy an object that has a route by calling `next`; return the result. */
 int ibp_verbs_destroy(int (*next)(void *), struct ibp_route_table **which, void *object);
 
 #endif

@@ -20,7 +20,7 @@ void *ibp_verbs_real_in(const char *library_name, const char *name)
     void *library = ibp_loaded_library(library_name);
     void *found = NULL;
 
-    /* By version, because 1.0 has another binary interface; of the others the default is meant. */
+    /* Select IBVERBS_1.1, because 1.0 has another binary interface. The other libraries have default versions. */
     if (library && dlvsym) found = dlvsym(library, name, "IBVERBS_1.1");
     if (library && !found) found = dlsym(library, name);
     return found;

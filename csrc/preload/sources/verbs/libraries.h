@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The real functions of libibverbs and of vendors' libraries, from the library that is loaded: RTLD_NEXT does not find one
- * that a plugin loaded. ibprof never loads it.
+ * The real functions of libibverbs and of vendors' libraries, from the loaded library. RTLD_NEXT does not find a
+ * library that a plug-in loaded. ibprof never loads such a library.
  */
 #ifndef IBPROF_SOURCES_VERBS_LIBRARIES_H
 #define IBPROF_SOURCES_VERBS_LIBRARIES_H
@@ -19,13 +19,13 @@
 /* Return a library's function of that name; NULL where the library is not loaded, or has no such function. */
 void *ibp_verbs_real_in(const char *library, const char *name);
 
-/* Return the library to which a function belongs, by the beginning of its name; NULL where it is none of these. */
+/* Return the library of a function, from the beginning of its name; NULL for other functions. */
 const char *ibp_verbs_library_of(const char *name);
 
-/* Return whether a file, by its name without folders, is one of these libraries, of any version. */
+/* Return whether a file, by its name without folders, is one of these libraries in any version. */
 bool ibp_verbs_is_library(const char *file);
 
-/* Return the function of that name from the library to which the name belongs. */
+/* Return the real function of a name, from the library of the name. */
 void *ibp_verbs_real(const char *name);
 
 #endif

@@ -10,7 +10,7 @@
 #include "sources/verbs/build.h"
 #include "sources/verbs/hooked_devices.h"
 
-/* UCX opens mlx5's devices by this function, and its transports that post by verbs use the result. */
+/* UCX opens mlx5's devices by this function. Its transports that post by verbs use the result. */
 DEFINE(struct ibp_verbs_context *, mlx5dv_open_device, void *device, void *attributes)
 {
     static struct ibp_verbs_context *(*next)(void *, void *);

@@ -47,7 +47,7 @@ static inline uint64_t add_up(const struct ibp_verbs_send *request)
     return bytes;
 }
 
-/* Return the route of a request: on a datagram queue pair that of its address handle. */
+/* Return the route of a request; on a datagram queue pair, the route of its address handle. */
 static inline struct ibp_route *route_of(struct ibp_route *route, const struct ibp_verbs_send *request)
 {
     struct ibp_route *named;
@@ -72,7 +72,7 @@ static void tally_list(struct ibp_tally *tally, struct ibp_route *route, const s
 static __attribute__((noinline)) int post_list(struct ibp_route *route, struct ibp_verbs_qp *qp,
                                                struct ibp_verbs_send *requests, struct ibp_verbs_send **refused)
 {
-    struct ibp_verbs_send *first_refused = requests; /* some providers set none when they refuse all */
+    struct ibp_verbs_send *first_refused = requests; /* some providers set it to NULL when they refuse all requests */
     struct ibp_tally tally;
     int result;
 

@@ -8,8 +8,8 @@
 
 #include "sources/verbs/abi.h"
 
-/* The hooks of a device's post_send. The first post goes to ibp_verbs_post_first, which opens the recording, so that
- * the hardware's counters are read before. */
+/* The hooks of a device's post_send. The first post calls ibp_verbs_post_first, which opens the recording: the
+ * hardware's counters are then read before the post. */
 int ibp_verbs_post(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, struct ibp_verbs_send **refused);
 int ibp_verbs_post_first(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, struct ibp_verbs_send **refused);
 

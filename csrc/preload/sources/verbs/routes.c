@@ -107,7 +107,7 @@ struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *add
     else
         route = ibp_pool_take(sizeof *route);
     if (!route) return NULL;
-    parked = route->parked; /* kept: its memory is used again */
+    parked = route->parked; /* kept, because its memory is used again */
     memset(route, 0, sizeof *route);
     route->parked = parked;
     route->pair = IBP_NO_PAIR;
@@ -143,8 +143,8 @@ void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *pa
 
 /* -- counting for the first time ----------------------------------------------------------------------------------- */
 
-/* Return a number for this thread, shared by successive threads at the same mark; IBP_WRITER_SHARED when there are
- * too many. */
+/* Return a number for this thread. Successive threads at the same mark share it. IBP_WRITER_SHARED when there are too
+ * many. */
 static uint32_t find_writer(void)
 {
     static const void *marks[WRITERS_MAX];
@@ -167,7 +167,7 @@ static void describe_pair(const struct ibp_route *route, struct ibp_pair *pair)
     ibp_text_copy(pair->device, sizeof pair->device, device + IBP_VERBS_DEVICE_NAME_OFFSET);
     pair->port = path->port;
     if (!route->connected) return;
-    /* On Ethernet LIDs are meaningless. */
+    /* LIDs are meaningless on Ethernet. */
     if (!ibp_port_is_ethernet(pair->device, path->port)) {
         const uint32_t base = ibp_port_lid(pair->device, path->port);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Routes: where posted requests go, for each queue pair and each address handle, by its address.
+ * Routes: the destination of posted requests, by the address of the queue pair or address handle.
  */
 #ifndef IBPROF_SOURCES_VERBS_ROUTES_H
 #define IBPROF_SOURCES_VERBS_ROUTES_H
@@ -16,8 +16,8 @@
 
 struct ibp_verbs_build;
 
-/* The provider's functions behind the hooks; those of the wr_ kind are NULL where a queue pair has none. Queue pairs
- * with the same functions share this, so that it stays in the cache. */
+/* The provider's functions behind the hooks. Functions of the wr_ kind are NULL where a queue pair has none. Queue
+ * pairs with the same functions share this struct, so that it stays in the cache. */
 struct ibp_verbs_provider {
     ibp_verbs_post_send *post_send;
     struct ibp_verbs_builders builders;
@@ -28,8 +28,8 @@ struct ibp_verbs_provider {
 /* Return the shared copy of such functions; NULL when there is no memory. The lock of verbs must be held. */
 const struct ibp_verbs_provider *ibp_verbs_provider_share(const struct ibp_verbs_provider *functions);
 
-/* A post touches the first cache line. The thread that posts first owns a route: it alone adds to its records, so it
- * needs no atomic addition. Other threads use shared records. */
+/* A post accesses only the first cache line. The thread that posts first owns a route. Only the owner adds to the
+ * route's own records, so it needs no atomic addition. Other threads use shared records. */
 struct ibp_route {
     const void *owner;
     /* The owner's records; NULL before its first post. */
@@ -39,9 +39,9 @@ struct ibp_route {
     struct ibp_verbs_build *parked;
     /* IBP_NO_PAIR before the first post. */
     uint32_t pair;
-    /* The address handle of each request gives its destination. */
+    /* Each request's address handle determines its destination. */
     bool datagram;
-    /* Made for posting outside of verbs, and not seen to post through verbs. */
+    /* The queue pair was created for posting outside of verbs and has not posted through verbs. */
     bool direct;
 
     uint64_t *shared[IBP_OPCODES];
@@ -58,7 +58,7 @@ struct ibp_route {
 struct ibp_route_slot {
     /* NULL in a free slot. */
     const void *address;
-    /* NULL where the route was forgotten. */
+    /* NULL after the route was forgotten. */
     struct ibp_route *route;
 };
 struct ibp_route_table {
@@ -89,21 +89,21 @@ static inline struct ibp_route *ibp_route_find(struct ibp_route_table *const *wh
     }
 }
 
-/* Make a route, or return the present one of an address; NULL when there is no memory. Forget one. The lock of verbs
+/* Create a route, or return the present route of an address; NULL without memory. Forget a route. The lock of verbs
  * must be held. */
 struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *address);
 void ibp_route_forget(struct ibp_route_table **which, const void *address);
 
-/* Set the path of requests posted from now on; NULL for none. The lock of verbs must be held. */
+/* Set the path of requests posted from now on; NULL for no path. The lock of verbs must be held. */
 void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *path);
 
-/* Return private memory that is never freed, zeroed, in whole cache lines; NULL when there is none. */
+/* Return private memory that is never freed, zeroed, in whole cache lines; NULL without memory. */
 void *ibp_pool_take(size_t bytes);
 
-/* Count what ibp_route_count cannot: the first request of a kind, or one of another thread. */
+/* Count requests that ibp_route_count cannot count: the first request of a kind, or a request of another thread. */
 void ibp_route_count_slowly(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages);
 
-/* Note that a queue pair which was made for posting outside of verbs posts through verbs. */
+/* Note that a queue pair posts through verbs, although it was created for posting outside of verbs. */
 void ibp_route_note_seen(struct ibp_route *route);
 
 /* Identifies a thread by its address. */
@@ -111,7 +111,7 @@ extern IBP_INTERNAL IBP_THREAD_LOCAL char ibp_thread_mark;
 
 static inline void ibp_amount_add(uint64_t *amount, uint64_t bytes, uint64_t messages)
 {
-    /* One thread writes, others may read: no word is ever torn. */
+    /* One thread writes and others may read: no word is ever torn. */
     __atomic_store_n(&amount[0], __atomic_load_n(&amount[0], __ATOMIC_RELAXED) + bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&amount[1], __atomic_load_n(&amount[1], __ATOMIC_RELAXED) + messages, __ATOMIC_RELAXED);
 }

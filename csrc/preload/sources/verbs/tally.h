@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The sum of several work requests, before it is known which of them are accepted.
+ * The sum of several work requests, before the provider has accepted or refused each of them.
  */
 #ifndef IBPROF_SOURCES_VERBS_TALLY_H
 #define IBPROF_SOURCES_VERBS_TALLY_H
@@ -9,7 +9,7 @@
 #include "sources/verbs/routes.h"
 
 #define IBP_TALLY_FIRST 8
-#define IBP_OPCODE_NOTHING IBP_OPCODES /* of a request that stays on the host, or moves no bytes */
+#define IBP_OPCODE_NOTHING IBP_OPCODES /* opcode of a request that stays on the host, or moves no bytes */
 
 struct ibp_tally_entry {
     struct ibp_route *route;
@@ -34,7 +34,7 @@ static inline void ibp_tally_start(struct ibp_tally *tally)
     tally->count = 0;
 }
 
-/* Add requests of a route. Without memory for another route they are counted at once, as if they were accepted. */
+/* Add requests of a route. Without memory for another route, the requests are counted at once, as accepted. */
 void ibp_tally_add(struct ibp_tally *tally, struct ibp_route *route, unsigned opcode, uint64_t bytes,
                    uint64_t messages);
 

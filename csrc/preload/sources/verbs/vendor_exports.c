@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The functions of other vendors' libraries (EFA, HNS, MANA, mlx4) that make a queue pair, or lay it open for posting
- * outside of verbs, which ibprof cannot see. Such queue pairs are noted until they post through verbs.
+ * The functions of other vendors' libraries (EFA, HNS, MANA, mlx4) that create a queue pair or open it for posting
+ * outside of verbs. ibprof cannot see such posts. These queue pairs are noted until they post through verbs.
  */
 #include "platform/system.h"
 #include "sources/verbs/exports.h"
