@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def without_drawing() -> Iterator[None]:
-    """Leave pictures empty: drawing those of a simulated run takes several times as long as a small run."""
+    """Leave pictures empty: drawing the pictures of a simulated run takes several times as long as a small run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("matplotlib.figure.Figure.savefig", lambda _figure, path, **_options: Path(path).touch())
         yield

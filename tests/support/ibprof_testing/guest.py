@@ -3,13 +3,13 @@
 
     python -m ibprof_testing.guest [--folder DIR] [--seconds N] -- COMMAND [ARGUMENT...]
 
-The command finds this machine's files as they are, and can write to DIR alone (all else is forgotten). It has four
-devices: rail0a and rail0b are the ends of one wire, rail1a and rail1b those of another, as if a and b were two hosts
-with two adapters each. Index 1 of a device's GIDs is its IPv4 address, 10.0.RAIL.1 for a and 10.0.RAIL.2 for b; eth0a
+The command sees this machine's files and can write only to DIR; other changes are lost. The guest has four devices.
+rail0a and rail0b are the ends of one wire, rail1a and rail1b the ends of another, as if a and b were two hosts with two
+adapters each. Index 1 of a device's GIDs is its IPv4 address, 10.0.RAIL.1 for a and 10.0.RAIL.2 for b; eth0a
 is the network interface under rail0a, and so on.
 
 Nothing is installed: the kernel is one of Debian's packages, unpacked by scripts/guest-kernel.sh, and qemu interprets
-it, so neither /dev/kvm nor any privilege is needed but to read the files that the command reads.
+it, so neither /dev/kvm nor a privilege is needed, except to read the command's files.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ MODULES = (
     *("virtio_pci", "9pnet_virtio", "9p", "overlay"),
     *("crc32c_generic", "crc32_generic", "veth", "ib_uverbs", "rdma_ucm", "rdma_rxe"),
 )
-"""Modules that the kernel needs; those that are built in are no files."""
+"""Modules that the kernel needs; built-in modules have no files."""
 
 _MEGABYTES = 2048
 _PROCESSORS = 1
-"""More would take as many of this machine's, and most of their time to wait for each other's page tables."""
+"""More processors would occupy as many of this machine's, and mostly wait for each other's page tables."""
 _KERNEL_LINE = " ".join(
     (
         *("console=ttyS0", "quiet", "panic=-1", "mitigations=off", "random.trust_cpu=on", "rdinit=/init"),
-        # On a busy machine an interpreted timer comes so late that the kernel takes it for broken, and panics.
+        # On a busy machine an interpreted timer is so late that the kernel considers it broken and panics.
         "no_timer_check",
-        # Less for qemu to interpret: pages that are not cleared twice, and clocks that are not compared.
+        # Less work for qemu: pages are cleared once, and clocks are not compared.
         *("init_on_alloc=0", "tsc=reliable"),
     )
 )
 _SHARE_OPTIONS = "trans=virtio,version=9p2000.L,msize=512000"
 
-# Process 1: loads modules, puts a layer of memory over this machine's files, and goes over to them.
+# Process 1: loads modules, mounts a layer of memory over this machine's files, and changes its root to that layer.
 _INIT = f"""#!/bin/busybox sh
 export PATH=/bin
 busybox mount -t proc proc /proc
@@ -69,7 +69,7 @@ for folder in proc sys dev; do busybox mount -o move /$folder /root/$folder; don
 exec busybox switch_root /root /bin/bash "$(busybox cat /where)/guest/setup"
 """
 
-# The two wires. Both ends of each belong to this one kernel, which must be told to send to itself by way of them.
+# The two wires. Both ends of each wire belong to one kernel, which must be configured to send to itself over the wires.
 _SETUP = """
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 here=$1
@@ -130,10 +130,11 @@ def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600, mod
 
     Args:
         command: its working folder is `folder`.
-        folder: that it may write to. Where it has a folder `share`, the guest can mount that once more, by its tag
+        folder: folder that the command may write to. If it contains a folder `share`, the guest can mount that once
+            more, by the tag
             `share`, with other options of 9P.
-        seconds: after which the guest is ended.
-        modules: of the kernel that the command needs beyond those of every guest.
+        seconds: time limit of the guest.
+        modules: additional kernel modules that the command needs.
 
     Raises:
         GuestError: the guest could not be made, did not come up, or did not end in time.
@@ -184,7 +185,7 @@ def _run_machine(kernel: Path, image: Path, folder: Path, seconds: float) -> Non
     share = "local,security_model=none,multidevs=remap,path={},mount_tag={}{}"
     machine = subprocess.Popen(
         [
-            # The machine does not outlive this process, however that ends.
+            # The machine ends with this process, even if the process is killed.
             *(find_program("setpriv", package="util-linux"), "--pdeathsig", "KILL"),
             program,
             *("-accel", "tcg,thread=multi", "-cpu", "max", "-machine", "pc"),
@@ -246,7 +247,7 @@ _FOLDERS = ("bin", "modules", "proc", "sys", "dev", "below", "memory", "root")
 
 
 def _load_order(folder: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the modules that are needed, each after those that it needs itself."""
+    """Yield the required modules, each after its own requirements."""
     paths = {path.name.partition(".ko")[0].replace("-", "_"): path for path in folder.rglob("*.ko*")}
     placed: set[str] = set()
 
@@ -275,7 +276,7 @@ def _unpack(path: Path) -> bytes:
 
 
 def _pack(files: Sequence[tuple[str, int, bytes]]) -> bytes:
-    """Write a cpio archive as the kernel takes it.
+    """Write a cpio archive in the kernel's format.
 
     Source: Linux, Documentation/driver-api/early-userspace/buffer-format.rst
     """
@@ -293,7 +294,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600, help="after which the guest is ended")
     parser.add_argument("command", nargs="+")
     wanted = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that what is temporary is removed
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that temporary files are removed
     try:
         done = run_in_guest(wanted.command, wanted.folder, wanted.seconds)
     except (GuestError, MissingError) as error:

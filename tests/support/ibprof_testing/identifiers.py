@@ -19,7 +19,7 @@ _NEW_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+")
 
 
 def read_names(path: Path) -> Iterator[tuple[int, str]]:
-    """Read the names that a source file has or gives: line, from 1, and name; the file's own has line 0."""
+    """Read the names in a source file: line, from 1, and name; the file's own name has line 0."""
     yield 0, path.stem
     if path.suffix == ".py":
         yield from _python(path.read_text())
@@ -43,7 +43,7 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _c(text: str, comment_or_string: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Read all names: what declares one in C or TypeScript is not seen in a line."""
+    """Read all names: a line of C or TypeScript does not show which names it declares."""
     code = comment_or_string.sub(lambda match: "\n" * match[0].count("\n"), text)
     for match in _C_NAME.finditer(code):
         yield code.count("\n", 0, match.start()) + 1, match[0]

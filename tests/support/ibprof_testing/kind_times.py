@@ -46,7 +46,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print core-seconds and seconds by kind, and files with most core-seconds.
 
-    `collection` is what pytest needs besides tests.
+    `collection` is pytest's time outside of tests.
     """
     if not (path := os.environ.get("IBPROF_TEST_TIMES")):
         return

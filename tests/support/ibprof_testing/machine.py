@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements on the machine. A test that lacks one fails by `MissingError`, which names it; no test is skipped."""
+"""Requirements on the machine. A test with an unmet requirement fails by `MissingError`, which names the requirement;
+no test is skipped."""
 
 from __future__ import annotations
 
@@ -8,16 +9,16 @@ import shutil
 
 
 class MissingError(Exception):
-    """The machine lacks what a test or a lab needs: says what, and how to get it."""
+    """The machine lacks a requirement of a test or lab. The message names it and the remedy."""
 
 
 def find_program(*names: str, package: str, path: str | None = None) -> str:
     """Return the path of the first of some programs that is installed.
 
     Args:
-        names: of one program, as systems name it.
-        package: of Debian that has it.
-        path: the folders to look in, instead of those of PATH.
+        names: names of one program on different systems.
+        package: Debian's package of the program.
+        path: folders to search instead of PATH.
 
     Raises:
         MissingError: none of them is installed.
@@ -32,10 +33,10 @@ def require_root(purpose: str) -> None:
     """Check that the user is root.
 
     Args:
-        purpose: why, as in "to make network namespaces".
+        purpose: reason, such as "to make network namespaces".
 
     Raises:
-        MissingError: another user runs this.
+        MissingError: the user is not root.
     """
     if os.geteuid() != 0:
         raise MissingError(f"needs root, {purpose}: try again with sudo")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report's advice, applied to a routed network as it is printed: other tables, cables, ranks, rails."""
+"""Apply a report's advice literally to a routed network: other tables, cables, ranks, rails."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SWITCH_PORT = re.compile(r"(L\d+-\d+) \(?port (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How a job runs.
+    """The setting of a job.
 
     Attributes:
-        rails: of the network.
+        rails: the network's rails.
         ranks_on: host of each rank.
         used: rails that MPI uses; all if empty.
-        engine: of OpenSM, that makes tables after a repair; empty for the generator's.
+        engine: OpenSM's routing engine, which makes tables after a repair; empty for the generator's tables.
     """
 
     rails: tuple[LabRail, ...]
@@ -40,7 +40,7 @@ class Setting:
 
 
 class AdviceError(Exception):
-    """A report's advice cannot be applied: says what it is."""
+    """A report's advice cannot be applied. The message contains the advice."""
 
 
 def apply(cause: dict[str, Any], setting: Setting, healthy: Sequence[LabRail], files: Sequence[Path]) -> Setting:
@@ -48,12 +48,12 @@ def apply(cause: dict[str, Any], setting: Setting, healthy: Sequence[LabRail], f
 
     Args:
         cause: as the report has it.
-        setting: of the run that was reported.
-        healthy: the rails without what was planted: a repair must name exactly the cables that differ.
+        setting: setting of the reported run.
+        healthy: the rails without the planted cause; a repair must name exactly the cables that differ.
         files: the dumps, and last the profile.
 
     Raises:
-        AdviceError: it names what is not there, or what no administrator could do as it stands.
+        AdviceError: the advice names missing things, or no administrator could apply it literally.
     """
     change, kind = cause["change"], cause["kind"]
     if kind in ("rank-order", "hosts"):
@@ -85,7 +85,7 @@ def _route(change: str, rail: LabRail, folder: Path) -> LabRail:
 
 
 def _repair(change: str, setting: Setting, healthy: Sequence[LabRail]) -> list[LabRail]:
-    """Repair the cables that a change names; each must be one that differs from the healthy fabric."""
+    """Repair the cables that a change names; each must differ from the healthy fabric."""
     repaired = []
     for rail, good in zip(setting.rails, healthy, strict=True):
         broken = _cables(good) ^ _cables(rail)

@@ -27,11 +27,11 @@ class Cabling:
         self._hosts = count(HOST_GUID, 16)
 
     def add_switch(self, name: str) -> int:
-        """Add a switch and give its GUID."""
+        """Add a switch and return its GUID."""
         return self._add(next(self._switches), name)
 
     def add_host(self, name: str) -> int:
-        """Add a host with one port and give its GUID."""
+        """Add a host with one port and return its GUID."""
         self.first_host = self.first_host or name
         return self._add(next(self._hosts), name)
 
@@ -41,7 +41,7 @@ class Cabling:
         return [port for port in range(1, ports + 1) if port not in self._cables[guid]]
 
     def link(self, a: int, b: int, draw: random.Random | None = None) -> None:
-        """Put a cable between the first free ports of two nodes, or between ones that are drawn."""
+        """Put a cable between the first free ports of two nodes, or between random free ports."""
         a_port, b_port = (draw.choice(free) if draw else free[0] for free in map(self.free_ports, (a, b)))
         self._cables[a][a_port], self._cables[b][b_port] = (b, b_port), (a, a_port)
 

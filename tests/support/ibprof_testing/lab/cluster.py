@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure a cluster of network namespaces, infer its network from the delays, and compare it with what was built.
+"""Measure a cluster of network namespaces, infer its network from the delays, and compare it with the built network.
 
 As root, from a checkout, by the Python that ibprof is installed with:
 
@@ -39,14 +39,14 @@ SCRIPTS = Path(sysconfig.get_path("scripts"))
 MPIRUN = "/usr/bin/mpirun"
 
 _ROUNDS = 5
-"""How often doubtful pairs are measured again, at most."""
+"""Maximum number of repeated measurements of doubtful pairs."""
 
 _NOISY = 0.05
-"""Where delays deviate so far from the best answer, all pairs are measured again."""
+"""Deviation of the delays from the best answer above which all pairs are measured again."""
 
 
 class Cluster:
-    """Hosts that are up, and what is done with them.
+    """Running hosts, and the commands that run on them.
 
     Args:
         hosts: of the cluster.
@@ -63,26 +63,26 @@ class Cluster:
         }
 
     def launch(self, *command: str | Path, timeout: float = 300, **parameters: str | int) -> str:
-        """Run a command with one rank on each host; what it printed.
+        """Run a command with one rank on each host; return its output.
 
         Raises:
-            RuntimeError: it failed; with what it said.
+            RuntimeError: the command failed; with its output.
         """
-        # Idle ranks give way, since there are more of them than processors.
+        # Idle ranks yield, because there are more ranks than processors.
         chosen: dict[str, str | int] = {"pml": "ob1", "btl": "tcp,self", "mpi_yield_when_idle": 1, **parameters}
         line = [self.mpirun, "-n", str(len(self.hosts.names)), *self.hosts.over_tcp(1, **chosen), "--bind-to", "none"]
         first = self.hosts.names[0]
-        # Before whatever else the machine does, which would be taken for the network's doing.
+        # With priority over other work of the machine, which would look like an effect of the network.
         words = [*line, "nice", "-n", "-15", *command]
         return _check(self.hosts.run(first, words, self.environment, self.folder, timeout))
 
     def call(self, name: str, *arguments: str | Path) -> str:
-        """Run one of ibprof's commands on this machine; what it printed."""
+        """Run one of ibprof's commands on this machine; return its output."""
         line = [str(SCRIPTS / name), *map(str, arguments)]
         return _check(processes.run(line, cwd=self.folder, timeout=300))
 
     def infer(self) -> dict[str, Any]:
-        """Measure delays, infer the network, measure doubtful pairs again while there are any; the last answer.
+        """Measure delays, infer the network, and repeat doubtful pairs while there are any. Return the last answer.
 
         Leaves delays.nc, topology.json and topology.lst.
         """
@@ -90,7 +90,7 @@ class Cluster:
         for _ in range(_ROUNDS):
             document = self.look()
             if document["noise"] > _NOISY:
-                # Nothing explains such delays: all of them are doubtful.
+                # No network explains such delays: all of them are doubtful.
                 pairs = "".join(f"{one},{other}\n" for one, other in combinations(self.hosts.names, 2))
                 (self.folder / "again.csv").write_text(pairs)
             elif not document["again"]:
@@ -103,8 +103,8 @@ class Cluster:
         self.launch(SCRIPTS / "ibprof-latency", "measure", *chosen, "-o", "delays.nc")
 
     def look(self) -> dict[str, Any]:
-        """Infer the network from the delays that there are; leaves topology.json, topology.lst, again.csv."""
-        # Whatever else the machine does only adds to a delay.
+        """Infer the network from the measured delays; leaves topology.json, topology.lst, again.csv."""
+        # Other work of the machine only adds to a delay.
         options = ("--statistic", "minimum", "-o", "topology.json", "-o", "topology.lst", "--again", "again.csv")
         self.call("ibprof-topology", "infer", "delays.nc", *options)
         document: dict[str, Any] = json.loads((self.folder / "topology.json").read_text())
@@ -112,7 +112,7 @@ class Cluster:
         return document
 
     def compare(self, plan: Plan) -> str:
-        """Compare what was measured with a plan; return the comparison as text. Leaves plan.dot."""
+        """Compare the inferred network with a plan; return the comparison as text. Leaves plan.dot."""
         (self.folder / "plan.dot").write_text(write_dot(plan))
         return self.call("ibprof-topology", "compare", "delays.nc", "plan.dot", "--statistic", "minimum")
 
@@ -124,7 +124,8 @@ def _check(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def find_splits(document: dict[str, Any], first: str) -> set[frozenset[str]]:
-    """The hosts that each edge of an inferred tree parts from the first one, where both sides have two or more."""
+    """Return the hosts that each edge of an inferred tree separates from the first host, if both sides have two or more
+    hosts."""
     graph = nx.Graph((edge["a"], edge["b"]) for edge in document["edges"])
     hosts = set(document["hosts"])
     found = set()
@@ -227,7 +228,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; what was built is taken down when it is interrupted, too."""
+    """Run the command. The network is removed also after an interrupt."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     arguments = _parser().parse_args(argv)
     try:

@@ -23,7 +23,7 @@ def write_db_csv(fabric: Fabric, sent: dict[tuple[int, int], int] | None = None)
     """Return the file's text.
 
     Args:
-        fabric: what to write.
+        fabric: the fabric to write.
         sent: (node, port) -> 4-byte words, for a section PM_INFO.
     """
     ports = {

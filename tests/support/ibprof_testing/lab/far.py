@@ -18,11 +18,11 @@ class FarForm:
     """Peculiarities of a file.
 
     Attributes:
-        blanks: between the ports of a group.
+        blanks: text between the ports of a group.
         cut: ports of a group from this number on are in sub-group 1; None: all are in sub-group 0.
-        private: number of tables after table 0, of other ports.
-        states: the states of LIDs that have several ports, in turn.
-        line_end: of each line.
+        private: number of tables after table 0, with other ports.
+        states: states that LIDs with several ports get in turn.
+        line_end: end of each line.
     """
 
     blanks: str = " "

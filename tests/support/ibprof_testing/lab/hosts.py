@@ -3,10 +3,10 @@
 
 Hosts have a name, an address and a temporary folder of their own and share the file system, as nodes of a cluster do. A
 switch is a bridge. A cable is a pair of virtual devices, or, when it has a length, `cables.c`; `tc tbf` limits rates.
-Open MPI reaches hosts through `agent`, which takes the place of ssh. What it starts has an empty environment but for
-HOME, PATH and TMPDIR, so that nothing gets to another host that was not sent there. Open MPI 5's daemon needs HOME.
+Open MPI reaches hosts through `agent`, which takes the place of ssh. Its programs have an environment of only HOME,
+PATH and TMPDIR, so that other variables reach a host only if they are sent. Open MPI 5's daemon needs HOME.
 
-Needs root. What was built is gone at the end; what a killed process left is taken away by the next one.
+Needs root. The network is removed at the end. The next run removes the remains of a killed process.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _QUEUE_MS = 100
 
 
 class LabError(Exception):
-    """This machine cannot have such a cluster; says why."""
+    """This machine cannot have such a cluster; the message gives the reason."""
 
 
 def check_machine() -> None:
     """Check that a cluster can be built here.
 
     Raises:
-        MissingError: it cannot.
+        MissingError: a cluster cannot be built.
     """
     require_root("to make network namespaces")
     for tool, package in PACKAGES.items():
@@ -64,9 +64,9 @@ class Hosts:
     """Hosts that are up.
 
     Attributes:
-        names: of the hosts, the first rank's first.
-        folder: of the agent and the temporary folders.
-        plan: what was built.
+        names: the hosts' names, the first rank's host first.
+        folder: folder of the agent and the temporary folders.
+        plan: the built network.
     """
 
     names: tuple[str, ...]
@@ -83,7 +83,7 @@ class Hosts:
 
     @property
     def agent(self) -> Path:
-        """The program that a launcher calls in place of ssh: `agent [OPTIONS] ADDRESS COMMAND`."""
+        """The program that a launcher calls instead of ssh: `agent [OPTIONS] ADDRESS COMMAND`."""
         return self.folder / "agent"
 
     def over_tcp(self, slots: int = 1, **parameters: object) -> list[str]:
@@ -91,7 +91,7 @@ class Hosts:
 
         Args:
             slots: ranks on each host.
-            parameters: further ones, as of `--mca`.
+            parameters: additional parameters, as of `--mca`.
         """
         chosen: dict[str, object] = {
             "plm_rsh_agent": self.agent,
@@ -112,8 +112,8 @@ class Hosts:
         cwd: Path,
         timeout: float = 120,
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command on a host, as one who is logged in there."""
-        # The host's name is of the namespace, and so is gone with the command.
+        """Run a command on a host, as a user who is logged in there."""
+        # The host's name belongs to the namespace and disappears with the command.
         line = ["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"']
         return processes.run(
             [*line, host, *command],
@@ -130,7 +130,7 @@ class Hosts:
         cwd: Path,
         is_all: Callable[[str], bool],
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command of Open MPI 5 on a host; once more where it printed all (`is_all`) and did not end.
+        """Run a command of Open MPI 5 on a host. Run it once more if it printed everything (`is_all`) but did not end.
 
         On a machine with more work than cores, mpirun of Open MPI 5.0.11 sometimes does not end: without ibprof, after
         all lines were printed. It is killed then. If a line is missing, the test fails at once.
@@ -168,7 +168,7 @@ def _add_node(hosts: Hosts, node: str) -> None:
 
 
 def _ends(hosts: Hosts, cable: Cable) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Namespace and device of both ends."""
+    """Namespace and device of both ends of a cable."""
     device = "eth0" if cable.a in hosts.names else cable.b
     return (hosts.namespace(cable.a), device), (hosts.namespace(cable.b), cable.a)
 
@@ -180,14 +180,14 @@ def _lay_plain(hosts: Hosts, cable: Cable) -> None:
 
 @contextmanager
 def _lay_long(hosts: Hosts, cables: Sequence[Cable]) -> Iterator[None]:
-    """Lays cables with a length, by a process that carries their frames."""
+    """Lay cables with a length: a process carries their frames."""
     program = hosts.folder / "cables"
     subprocess.run(["cc", "-O2", "-o", program, Path(__file__).with_name("cables.c")], check=True)
     words = [word for cable in cables for end in _ends(hosts, cable) for word in end]
     # After the four words of each cable comes its length.
     lines = [[*words[4 * row : 4 * row + 4], str(cable.microseconds)] for row, cable in enumerate(cables)]
     line = [str(program), *(word for each in lines for word in each)]
-    # It ends when its input is closed, which is also so when this process is killed.
+    # The process ends when its input is closed, also when this process is killed.
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin
         assert process.stdout
@@ -231,14 +231,14 @@ exec ip netns exec $namespace env -i HOME={folder}/$name PATH={REMOTE_PATH} TMPD
 
 @contextmanager
 def up(plan: Plan | int, folder: Path) -> Iterator[Hosts]:
-    """Puts hosts up, and takes them down in the end.
+    """Start hosts, and remove them at the end.
 
     Args:
-        plan: of the network; a number stands for that number of hosts on one switch.
+        plan: plan of the network; a number stands for that number of hosts on one switch.
         folder: an empty one.
 
     Raises:
-        LabError: this machine cannot have them.
+        LabError: this machine cannot have such hosts.
     """
     check_machine()
     take_down_leftovers()
@@ -277,7 +277,7 @@ def take_down(namespace: str) -> None:
 
 
 def take_down_leftovers() -> list[str]:
-    """Takes down what processes that are gone have left; which."""
+    """Remove the namespaces of ended processes; return their names."""
     left = []
     for name in sorted(namespaces() | {each.name for each in _NETNS.glob("ibprof-*")}):
         match = _NAMESPACE.fullmatch(name)

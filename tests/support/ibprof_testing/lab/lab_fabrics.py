@@ -14,7 +14,7 @@ from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.tables import ForwardingTables
 
 TREE = "xgft:2:4,4:1,2"
-"""16 hosts on four leaf switches, with an uplink from each to both spines: half of what the hosts can send."""
+"""16 hosts on four leaf switches, each with an uplink to both spines: half of the hosts' bandwidth."""
 
 SMALL = "xgft:2:2,2:1,2"
 """4 hosts on two leaf switches, two spines."""
@@ -43,13 +43,14 @@ def make_rail(
     """Make a rail.
 
     Args:
-        spec: as `ibprof-layout` takes it.
-        mbit: data rate of its links.
+        spec: specification of a fabric for `ibprof-layout`.
+        mbit: data rate of its links, Mb/s.
         slow: names of two nodes (the beginnings) -> the rate of the cable between them.
         gone: cables that are missing.
-        host_mbit: data rate of hosts' links, where it is another one.
-        engine: of OpenSM, which makes the tables; else they are the generator's, and need all cables.
-        number: of the rail.
+        host_mbit: data rate of hosts' links, if it differs.
+        engine: OpenSM's routing engine, which makes the tables. Without one, the generator makes them and needs all
+            cables.
+        number: the rail's number.
     """
     made = generate(spec, number)
     fabric = replace(made.fabric, link_gbps=np.full(made.fabric.links, mbit / 1000))
@@ -75,7 +76,7 @@ def find_cable(fabric: Fabric, one: str, other: str) -> int:
 
 
 def crowd(rail: LabRail, spine: str) -> LabRail:
-    """Send everything that crosses a leaf switch of a two-level tree by one spine, as poor tables do."""
+    """Route all traffic that leaves a leaf switch of a two-level tree over one spine, as poor tables do."""
     fabric, tables = rail.fabric, rail.tables
     ports = tables.port.copy()
     names = [name.split()[0] for name in fabric.node_name]

@@ -22,7 +22,7 @@ COLUMNS = (
 )  # fmt: skip
 WIDTHS = (10, 3, 4, 10, 3, 7, 7, 19, 6, 18, 10, 4, 0)
 LANE_SPEED = {2.0: "2.5", 4.0: "5", 8.0: "10", 13.64: "14", 25.0: "25", 50.0: "50", 100.0: "100", 200.0: "200"}
-"""By the data rate of a lane in Gb/s, as the tool prints it."""
+"""Names that the tool prints, by the data rate of a lane in Gb/s."""
 
 
 def label_as_number(port: int) -> str:

@@ -26,7 +26,7 @@ TIMEOUT_S = 60.0
 
 @contextmanager
 def run_subnet(folder: Path, seed: int, lmc: int) -> Iterator[Callable[[int, int], str]]:
-    """Cable and route a subnet drawn by `seed`; OpenSM's dumps are in `folder` by then.
+    """Cable and route a random subnet with this seed. OpenSM's dumps are then in `folder`.
 
     Yields:
         A function that runs ibtracert between two LIDs and returns its output.
@@ -47,7 +47,7 @@ def route(cabling: Cabling, folder: Path, engine: str, lmc: int = 0) -> Iterator
     """Simulate a subnet with OpenSM on it while the block lasts; OpenSM's dumps are in `folder` when it begins.
 
     Args:
-        engine: OpenSM's way to route.
+        engine: OpenSM's routing engine.
 
     Yields:
         The environment of programs that are to see the subnet.
@@ -78,8 +78,8 @@ def simulate(net: str, first_host: str, folder: Path, how: str) -> Iterator[dict
 
     Args:
         net: the fabric as ibsim reads it.
-        first_host: where OpenSM runs.
-        folder: where its dumps are to be.
+        first_host: name of the host on which OpenSM runs.
+        folder: folder for its dumps.
         how: OpenSM's options.
 
     Yields:
@@ -96,7 +96,7 @@ def simulate(net: str, first_host: str, folder: Path, how: str) -> Iterator[dict
         "OSM_CACHE_DIR": f"{folder}/",
     }
     simulated = environment | {"LD_PRELOAD": find_simulator()}
-    # -D 0x43 adds the dumps of links and tables; -d 2 flushes the log, which is waited for.
+    # -D 0x43 adds the dumps of links and tables; -d 2 flushes the log, for which the test waits.
     manage = f"opensm -f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000 {how} --dump_files_dir ."
     with (
         start("ibsim -s -n -N 2000 -S 500 -P 20000 fabric.net", folder, environment, "ibsim.log", "simulator ready"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks to build: which host hangs on which switch, how long cables are and what they carry."""
+"""Networks to build: hosts on switches, and the lengths and rates of cables."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Cable(NamedTuple):
 
     Attributes:
         a, b: names; of a host's cable, the host's comes first.
-        microseconds: how long a frame is on the way; 0 for a plain one.
-        mbit: what each end may send a second; 0 for no limit.
+        microseconds: time of a frame on the cable; 0 for a plain cable.
+        mbit: rate limit of each end, Mb/s; 0 for no limit.
     """
 
     a: str
@@ -39,20 +39,20 @@ class Plan:
 
     @property
     def switches(self) -> tuple[str, ...]:
-        """All nodes that are no hosts."""
+        """Return all nodes that are not hosts."""
         return tuple(dict.fromkeys(end for cable in self.cables for end in cable[:2] if end not in self.hosts))
 
     def graph(self) -> nx.Graph:
-        """The same as a graph."""
+        """Return the network as a graph."""
         graph = nx.Graph()
         for cable in self.cables:
             graph.add_edge(cable.a, cable.b, cable=cable)
         return graph
 
     def splits(self) -> set[frozenset[str]]:
-        """The hosts that each cable parts from the first one, where both sides have two hosts or more.
+        """Return the hosts that each cable separates from the first host, if both sides have two or more hosts.
 
-        Delays tell no more of a tree than these.
+        Delays determine nothing else of a tree.
         """
         found = set()
         for cable in self.cables:
@@ -74,7 +74,7 @@ class Plan:
         return self._with(old, old._replace(microseconds=old.microseconds + microseconds))
 
     def plug(self, host: str, switch: str) -> Plan:
-        """The same with a host on another switch."""
+        """Return the same plan with a host on another switch."""
         old = next(each for each in self.cables if each.a == host)
         return self._with(old, old._replace(b=switch))
 
@@ -83,7 +83,7 @@ class Plan:
 
 
 HOST_US, HOST_MBIT = 200.0, 200.0
-"""Longer than what the kernel and a busy processor add; less than what two processors move."""
+"""Longer than the delay that the kernel and a busy processor add; shorter than the delay that two processors cause."""
 
 
 def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:
@@ -96,7 +96,7 @@ def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:
 
 
 def one_switch(hosts: int) -> Plan:
-    """Plain cables to one switch: hosts of a cluster where the network does not matter."""
+    """Return hosts with plain cables to one switch, for clusters whose network does not matter."""
     names = tuple(f"node{number + 1}" for number in range(hosts))
     return Plan(names, tuple(Cable(name, "switch") for name in names))
 

@@ -26,18 +26,18 @@ PROGRAMS = Path(__file__).parents[3] / "mpi" / "programs"
 MPIRUN = "/usr/bin/mpirun"
 RECORDED = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 NICE = "-10"
-"""Before other work of the machine, which would be taken for the network's doing."""
+"""With priority over other work of the machine, which would look like an effect of the network."""
 
 MESSAGE_HEADER = 40
-"""Bytes that Open MPI adds to a message on its way: 8 of its TCP transport, the rest of its matching layer."""
+"""Bytes that Open MPI adds to a message: 8 in its TCP transport, the rest in its matching layer."""
 
 
 CONNECTION = 750
-"""Bytes in each direction that set a connection up and end it."""
+"""Bytes in each direction to open and close a connection."""
 
 
 class JobError(Exception):
-    """A job failed: with what it printed."""
+    """A job failed; the message contains its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class LabRun:
     """A recorded run.
 
     Attributes:
-        seconds: of the program's communication, as it printed them; nan without.
+        seconds: communication time that the program printed; nan without one.
         profile: the recording's folder.
-        counted: bytes of each link direction by the interfaces' counters.
+        counted: bytes of each link direction, from the interfaces' counters.
         lost: packets that queues dropped.
         text: what the run printed to stderr.
     """
@@ -82,15 +82,15 @@ def run_job(
     """Record a job.
 
     Args:
-        network: where.
+        network: the network to run on.
         ranks_on: host of each rank.
         words: program and arguments.
-        folder: an empty one, for the recording.
-        rails: that MPI may use; all if empty.
+        folder: an empty folder for the recording.
+        rails: rails that MPI may use; all if empty.
         mpirun: of Open MPI 4.
-        hydra: an MPICH to run in its place.
-        parameters: further ones, as of `--mca`.
-        variables: further ones of the environment.
+        hydra: an MPICH to use instead.
+        parameters: additional parameters, as of `--mca`.
+        variables: additional variables of the environment.
         timeout: seconds.
 
     Raises:
@@ -131,7 +131,7 @@ def launch_by_open_mpi(
     folder: Path,
     parameters: Mapping[str, object],
 ) -> list[str | Path]:
-    """Return the options of Open MPI's mpirun for a rank on each of the hosts named; writes `hosts` into the folder."""
+    """Return the options of Open MPI's mpirun for a rank on each named host; writes `hosts` into the folder."""
     (folder / "hosts").write_text("".join(f"{host}\n" for host in ranks_on))
     chosen: dict[str, object] = {
         "plm_rsh_agent": network.hosts.agent,
@@ -139,7 +139,7 @@ def launch_by_open_mpi(
         "oob_tcp_if_include": "eth0",
         "btl_tcp_if_include": ",".join(f"rail{rail}" for rail in rails),
         "btl": "tcp,vader,self",
-        # Its remote writes take turns with what comes back: a half of the rate where both directions are busy.
+        # Its remote writes alternate with the returning traffic: the rate is halved where both directions are busy.
         "btl_tcp_flags": 1,
         "pml": "ob1",
         "mpi_yield_when_idle": 1,
@@ -190,10 +190,11 @@ def load_links(dumps: Sequence[Path], traffic: Path, *options: str) -> dict[Dire
 
 
 def add_headers(network: RoutedNetwork, run: LabRun) -> Path:
-    """Write what a run's bytes are on the wire, by a rule, as traffic from LID to LID; return the file.
+    """Compute a run's bytes on the wire by a rule, and write them as traffic from LID to LID; return the file.
 
-    The rule: a message has 40 bytes of Open MPI's, and takes as many packets as its mean size fills with 4096 bytes
-    each. A packet has 66 bytes of headers, and every second one is acknowledged by 66 bytes. A connection takes 750
+    The rule: Open MPI adds 40 bytes to a message. The number of packets is its mean size divided by 4096 bytes,
+        rounded up. A packet has 66 bytes of headers, and every second one is acknowledged by 66 bytes. A connection
+        takes 750
     bytes in each direction. Only for one rail.
     """
     folder = run.profile.parent

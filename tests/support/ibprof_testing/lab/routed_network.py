@@ -28,13 +28,13 @@ PAYLOAD = 4096
 """Bytes of data in a full packet."""
 
 HEADERS = 14 + 20 + 32
-"""Bytes of each packet in addition: Ethernet, IPv4, TCP with time stamps."""
+"""Additional bytes of each packet: Ethernet, IPv4, TCP with time stamps."""
 
 _MTU = PAYLOAD + HEADERS - 14
 _BURST = 2 * (PAYLOAD + HEADERS)
 _QUEUE = 64 << 20
 _NEXT = "169.254.0.1"
-"""The address of whatever is at the other end of a cable."""
+"""The address of the node at the other end of any cable."""
 
 _NO_IPV6 = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
 _SWITCH_SETTINGS = (
@@ -45,10 +45,10 @@ _SWITCH_SETTINGS = (
 )
 _HOST_SETTINGS = (
     *_NO_IPV6,
-    # What is on its way fits into queues: twice what the longest route holds.
+    # Size of queues, so that all packets in flight fit: twice the capacity of the longest route.
     "net.ipv4.tcp_rmem=4096 98304 98304",
     "net.ipv4.tcp_wmem=4096 98304 98304",
-    # Nothing is lost, so nothing is sent again that only waits in a queue.
+    # No packet is lost, so TCP must not retransmit packets that wait in a queue.
     "net.ipv4.tcp_early_retrans=0",
     "net.ipv4.tcp_slow_start_after_idle=0",
     "net.ipv4.tcp_no_metrics_save=1",
@@ -75,11 +75,11 @@ Direction = tuple[int, str, int]
 
 @dataclass(frozen=True, slots=True)
 class RoutedNetwork:
-    """A network that is up.
+    """A running network.
 
     Attributes:
-        hosts: on it.
-        rails: as built.
+        hosts: its hosts.
+        rails: its rails, as built.
     """
 
     hosts: lab.Hosts
@@ -132,14 +132,14 @@ def host_names(rail: RoutedRail) -> tuple[str, ...]:
 
 @contextmanager
 def up(rails: Sequence[RoutedRail], folder: Path) -> Iterator[RoutedNetwork]:
-    """Put a network up, and take it down in the end.
+    """Start a network, and remove it at the end.
 
     Args:
-        rails: each with the same hosts; link rates are those of their data, without headers.
+        rails: rails with the same hosts; link rates count data without headers.
         folder: an empty one.
 
     Raises:
-        LabError: this machine cannot have it.
+        LabError: this machine cannot have such a network.
         MissingError: a program is missing, or the user is not root.
     """
     names = host_names(rails[0])
@@ -209,7 +209,7 @@ def _build(network: RoutedNetwork, rail: int, stack: ExitStack) -> None:
         namespace = _namespace(network, rail, node)
         stack.callback(lab.take_down, namespace)
         lab.run_ip("netns", "add", namespace)
-        # The kernel knows no next hop as one before there is any address.
+        # The kernel accepts a next hop only after an address is set.
         lab.run_ip("-n", namespace, "link", "set", "lo", "up")
         _set(namespace, _SWITCH_SETTINGS)
     ends = list(_ends(network, rail))
@@ -245,7 +245,8 @@ def _address(fabric: Fabric, rail: int, host: int) -> str:
 
 
 def _routes(rail: RoutedRail, number: int, switch: int) -> list[str]:
-    """Return a switch's table as routes; those into ports without a cable are left out, as packets there are lost."""
+    """Return a switch's table as routes. Routes to ports without a cable are omitted, because packets there are
+    lost."""
     fabric, tables = rail.fabric, rail.tables
     (row,) = np.flatnonzero(tables.switch_guid == fabric.node_guid[switch]).tolist()
     cabled = set(fabric.link_port[fabric.link_node == switch].tolist())

@@ -30,21 +30,21 @@ PACKAGES = {
 }
 SEARCH_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 PROCESSORS = 4
-"""Of each node, by the configuration."""
+"""Properties of each node in the configuration."""
 READY_S = 60.0
 
 
 class SlurmError(Exception):
-    """The cluster did not start: says why."""
+    """The cluster did not start; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster that is up.
+    """A running cluster.
 
     Attributes:
-        nodes: their names, which are their hosts' names too.
-        folder: of the configuration, logs and the nodes' temporary files.
+        nodes: names of the nodes and their hosts.
+        folder: folder of the configuration, logs and the nodes' temporary files.
     """
 
     nodes: tuple[str, ...]
@@ -58,19 +58,19 @@ class Cluster:
     def run(
         self, command: Sequence[str | Path], environment: Mapping[str, str], cwd: Path, timeout: float = 120
     ) -> CompletedProcess[str]:
-        """Run a command, such as srun, as one who is logged in to the cluster."""
+        """Run a command, such as srun, as a user who is logged in to the cluster."""
         slurm = {"SLURM_CONF": self.variables["SLURM_CONF"]}
         return processes.run(command, env={**environment, **slurm}, cwd=cwd, timeout=timeout)
 
 
 @contextmanager
 def up(nodes: int, folder: Path, settings: Sequence[str] = ()) -> Iterator[Cluster]:
-    """Start a cluster, and end all that runs on it with the block.
+    """Start a cluster. All its processes end with the block.
 
     Args:
         nodes: number of nodes.
-        folder: an empty one, or with files that the settings name.
-        settings: further lines of slurm.conf.
+        folder: a folder, empty or with files that the settings name.
+        settings: additional lines of slurm.conf.
 
     Raises:
         MissingError: this machine lacks a program, or the user is not root.
@@ -86,7 +86,7 @@ def up(nodes: int, folder: Path, settings: Sequence[str] = ()) -> Iterator[Clust
             port.bind(("127.0.0.1", 0))
         _configure(cluster, [port.getsockname()[1] for port in ports], settings)
     (folder / "start").write_text(_start_script(cluster))
-    # All of it ends with the first process of its PID namespace, whatever has become a session of its own.
+    # All processes end with the first process of their PID namespace, even processes in separate sessions.
     line = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", str(folder / "start")]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
     with processes.start(line, env=environment | cluster.variables, cwd=folder):

@@ -4,7 +4,7 @@
 python -m ibprof_testing.lab.synthetic_recording FOLDER --ranks 10000 --destinations 500 --regions 3
 
 Each rank sends to the ranks behind it: in each region an MPI_Alltoallv with half of its destinations and sends to the
-other half, of random sizes. A file is laid out as the library does: segments that double up to a limit.
+other half, of random sizes. A file has the library's layout: segments whose sizes double up to a limit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Records = npt.NDArray[np.void]
 
 
 class FileWriter:
-    """Puts the processes of one host into the bytes of a file."""
+    """The bytes of a file with the processes of one host."""
 
     def __init__(self, layout: RecordingLayout, host: str, job: str) -> None:
         self._layout = layout
@@ -51,7 +51,7 @@ class FileWriter:
         self._process = 0
 
     def begin_process(self, **fields: Any) -> None:
-        """Add a process, which what follows belongs to."""
+        """Add a process; the following records belong to it."""
         record = self._new("process")
         for name, value in fields.items():
             record[name] = value
@@ -59,7 +59,7 @@ class FileWriter:
         self.add("IBP_SEGMENT_PROCESS", record)
 
     def add(self, kind: str, records: Records) -> None:
-        """Add records of one kind, in as many segments as it takes."""
+        """Add records of one kind, in as many segments as needed."""
         pages, begin = 1, 0
         while begin < len(records):
             segment = self._new("segment")
@@ -129,7 +129,7 @@ def _add_rank(
     named["visits"], named["wall_ns"] = 100, RUN_NS // regions
     named["first_ns"], named["last_ns"] = START_NS, START_NS + RUN_NS
     file.add("IBP_SEGMENT_REGIONS", named)
-    # As a program comes upon its peers: in no order.
+    # In random order, like the peers of a program.
     peers = (rank + 1 + draw.permutation(min(destinations, ranks - 1))) % ranks
     counters = np.zeros((regions, len(peers)), layout.types["counter"])
     origins = np.zeros((regions, 2), layout.types["origin"])

@@ -16,12 +16,12 @@ _OF_OPEN_MPI = re.compile(
 _OF_MPICH = re.compile(r"^\t(MPIR_CVAR_\w+_(?:INTRA|INTER)_ALGORITHM)\s*=.*\n((?:^\w+ *- .*\n)+)", re.MULTILINE)
 _OF_INTEL = re.compile(rb"\b(I_MPI_ADJUST_\w+)_LIST\0")
 _VALUES_OF_INTEL = 25
-"""The numbers of its algorithms end there, or before: then a larger one has no effect."""
+"""Upper limit of the numbers of an operation's algorithms. A number without an algorithm has no effect."""
 
 _NAME = re.compile(r"^(\w+) *- Force", re.MULTILINE)
 _FOR_TWO_RANKS = "two_proc"
 _WRONG = "sparbit"
-"""Of MPI_IN_PLACE it passes nothing on (Open MPI 5.0.11): the results are wrong, without ibprof too."""
+"""An algorithm that does not pass on the data of MPI_IN_PLACE (Open MPI 5.0.11), also without ibprof."""
 
 FORCED = {"coll_tuned_use_dynamic_rules": "1"}
 """The setting without which Open MPI ignores the others."""
@@ -50,7 +50,7 @@ def list_algorithms(mpi: Mpi, ranks: int) -> dict[str, list[str]]:
 
 
 def list_rounds(mpi: Mpi, ranks: int) -> list[dict[str, str]]:
-    """Return settings for some runs, in which each algorithm is used once: the n-th of each call in the n-th run."""
+    """Return settings for some runs that use each algorithm once: run n uses the n-th algorithm of each call."""
     algorithms = list_algorithms(mpi, ranks)
     rounds = max(map(len, algorithms.values()))
     return [
