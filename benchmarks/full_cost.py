@@ -26,7 +26,7 @@ from ibprof_lab.simulation.study.sweep import keep_results, open_pool, run_cells
 
 STUDY = "interference"
 STRATA = ((0.0, 5.0, 8), (5.0, 20.0, 8), (20.0, 60.0, 5), (60.0, 150.0, 4), (150.0, float("inf"), 3))
-"""Estimated seconds from and below, and the number of simulations that are measured."""
+"""Lower and upper limit of the estimated seconds, and the number of measured simulations."""
 
 
 def main() -> None:

@@ -45,7 +45,7 @@ SETTINGS = {
     "4 KiB, every 50 µs, next to a checkpoint of 1 MiB": ((io(MIB), mpi(4 * KIB, 50 * US)), "mpi", 3000),
     "that checkpoint": ((io(MIB), mpi(4 * KIB, 50 * US)), "io", 300),
 }
-"""The jobs, the measured one, and the messages of each of its clients that make a long measurement."""
+"""The jobs, the measured job, and the number of messages of each of its clients in a long measurement."""
 
 RULES = {
     "50 messages of each client": Effort(),

@@ -54,7 +54,7 @@ SMALL, ON_HOST, UNKNOWN = VerdictKind.SMALL_MESSAGES, VerdictKind.ON_HOST, Verdi
 HOST_LINKS, SWITCH_LINKS = VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS
 
 FIRST = "echo -20 2> /dev/null > /proc/self/autogroup; exec"
-"""Begins a command of sh that runs before other work of the machine, which is not what was planted."""
+"""Beginning of an sh command that has priority over other work of the machine, which is not planted."""
 
 ON_ITS_OWN = 'taskset -c "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"'
 """Runs a rank on a processor of its own: two that share one take turns."""
@@ -80,8 +80,8 @@ class Real:
     Attributes:
         kind: of the right verdict.
         program: of planted.c.
-        ranks, milliseconds, bytes, rounds: the least and the most that is drawn.
-        mbit: rates that are drawn of the only network device, Mb/s; empty for shared memory.
+        ranks, milliseconds, bytes, rounds: minimum and maximum of the drawn values.
+        mbit: drawn rates of the only network device, Mb/s; empty for shared memory.
     """
 
     kind: VerdictKind
@@ -109,7 +109,7 @@ REAL = (
     Real(ON_HOST, "transpose", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(300, 600)),
     Real(ON_HOST, "spread", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(300, 600)),
     Real(ON_HOST, "fields", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(200, 400)),
-    # Transfer of balanced ranks, and ranks that wait, on a network of a hundredth of what is usual.
+    # Transfer of balanced ranks, and waiting ranks, on a network with a hundredth of the usual rate.
     Real(SLOW, "ring", (2, 4), bytes=(1 << 18, 1 << 20), rounds=(10, 20), mbit=(50, 100, 400)),
     Real(SLOW, "transpose", (2, 4), bytes=(1 << 18, 1 << 20), rounds=(6, 12), mbit=(50, 100, 400)),
     Real(SLOW, "fields", (2, 4), bytes=(1 << 19, 2 << 20), rounds=(6, 12), mbit=(50, 100, 400)),
@@ -172,7 +172,7 @@ def draw_real(generator: np.random.Generator, folder: Path) -> Iterator[Drawn]:
 
 
 def crowded(subnet: Subnet) -> Subnet:
-    """Route all that crosses a leaf switch by one spine."""
+    """Route all traffic that leaves a leaf switch over one spine."""
     rail = crowd(LabRail(subnet.fabric, subnet.tables), "L2-1")
     return Subnet(rail.fabric, rail.tables, ())
 
@@ -193,7 +193,7 @@ def at_least(seconds: float, times: float = 0.0) -> Callable[[float], float]:
 
 
 def late_at(late: int) -> Callable[[int], Sequence[float]]:
-    """Return the part of the time that ranks are in MPI, of which one is late."""
+    """Return the shares of time that ranks spend in MPI when one rank is late."""
     return lambda ranks: [0.02 if rank == late else 1.0 for rank in range(ranks)]
 
 

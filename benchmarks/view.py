@@ -76,8 +76,8 @@ HOVER = """count => {
     }
     return times;
 }"""
-# The halves of links as the page draws them: x, y, x, y by colour. They are text, which passes between pages much
-# faster than an object.
+# The halves of links as the page draws them: x, y, x, y by colour. The result is text, because text passes between
+# pages much faster than an object.
 HALVES = """() => {
     const batches = Array.from({length: 64}, () => []);
     const ends = 2 * ibprof.loads().length;

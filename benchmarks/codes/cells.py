@@ -38,7 +38,7 @@ STOPPED = 9
 """Status of the program where its time is over."""
 
 BEGIN, BEYOND = 0.2, 0.25
-"""Parts of the window that are left out at its begin, and that simulation goes on after its end."""
+"""Parts of the window: the part left out at its beginning, and the part simulated after its end."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ PARAMS
 
 
 def _may_go_on(done: Path, hours: float) -> bool:
-    """Return whether a run was ended by its time, and there is more now."""
+    """Return whether a run was ended by its time limit, and the limit is higher now."""
     _, came, had = done.read_text().split()
     return came == "0" and hours > float(had)
 
@@ -246,7 +246,7 @@ def _may_go_on(done: Path, hours: float) -> bool:
 def run_codes(
     program: Path, folder: Path, name: str, cell: Disputed, given: Sequence[Given], end_ns: float, hours: float
 ) -> tuple[Latencies, float, bool]:
-    """Return the latencies by CODES, its processor time in s, and whether it came to the end."""
+    """Return the latencies by CODES, its processor time in s, and whether it finished."""
     stem = folder / "".join(letter if letter.isalnum() else "-" for letter in name)
     done, output = stem.with_suffix(".done"), stem.with_suffix(".txt")
     if not done.exists() or _may_go_on(done, hours):

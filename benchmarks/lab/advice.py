@@ -37,7 +37,7 @@ NARROW = "xgft:2:4,4:1,1"
 """An uplink for four hosts."""
 
 _FOLDERS = re.compile(r"(?<=\s)/\S*/(?=\S)")
-"""Of the files of a run, which the table leaves out."""
+"""Beginning of a run's file names, which the table leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class AdviceCase:
     """A job on a network.
 
     Attributes:
-        planted: causes, any of which may be named first; empty for an innocent case.
-        setting: as it runs.
-        healthy: the same without what was planted.
+        planted: planted causes; any may be named first. Empty for an innocent case.
+        setting: the setting of its run.
+        healthy: the same rails without the planted cause.
         words: pattern, bytes, rounds.
         options: of the report.
     """
@@ -106,7 +106,7 @@ def cases() -> dict[str, AdviceCase]:
 
 
 def tries_of_innocents(setting: Setting) -> dict[str, Setting]:
-    """Return what people would try where nothing is wrong."""
+    """Return remedies that people would try where nothing is wrong."""
     rail = setting.rails[0]
     ftree = LabRail(rail.fabric, route_by_opensm(rail.fabric, "ftree").subnet.tables)
     return {
@@ -131,7 +131,7 @@ def measure(
 
 
 def try_case(name: str, case: AdviceCase, program: Path, folder: Path, repeats: int) -> dict[str, Any]:
-    """Run a case, apply what the report says, and run again; return the figures."""
+    """Run a case, apply the report's advice, and run again; return the figures."""
     before, run, dumps = measure(case.setting, case.words, program, folder / "before", repeats)
     document = report(dumps, run, *case.options)
     diagnosis = document["diagnosis"] or {"causes": [], "max_time_s": 0.0}
@@ -163,7 +163,7 @@ def try_case(name: str, case: AdviceCase, program: Path, folder: Path, repeats: 
 
 
 def judge(found: dict[str, Any]) -> str:
-    """Say whether a claim came true: its sign and half of its size; of an innocent case, that nothing helped."""
+    """Return whether a claim came true: its sign and half of its size; for an innocent case, that nothing helped."""
     if found["after_s"] is None:
         return "no"
     saved = found["before_s"] - found["after_s"]

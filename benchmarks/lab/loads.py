@@ -120,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             dumps = network.write_dumps(folder)
         expected = load_links(dumps, add_headers(network, run))
         most = max(expected.values())
-        # Of a link that carries next to nothing, a connection more or less decides.
+        # Links with little traffic are left out: a single connection changes their load.
         used = {end: amount for end, amount in expected.items() if amount > most / 100}
         deviations = [run.counted[end] / amount - 1 for end, amount in used.items()]
         worst = max(worst, *map(abs, deviations))

@@ -51,11 +51,11 @@ JOBS: dict[str, Words] = {
 
 OTHER: Words = ("lab_patterns.c", "alltoall", "60000")
 SHORT, LONG = ("5", "50"), ("60", "50")
-"""Rounds and rests of the other job where it is recorded, and where it runs next to a measured one."""
+"""Rounds and rests of the other job: in its recording, and next to a measured job."""
 
 
 class Setting(NamedTuple):
-    """Where a job runs: which tables, its hosts, whether the other job does too; and the options that say so."""
+    """A setting: the tables, the job's hosts, whether the other job runs, and the options for these."""
 
     name: str
     tables: str

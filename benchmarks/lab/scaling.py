@@ -37,7 +37,8 @@ REFUSED = 5
 
 STRONG_SIZE = 6e6
 WEAK_SIZE = 0.75e6
-"""Of a rank. With twice that, what 32 ranks have on its way waits in queues for as long as a retransmission timer."""
+"""Bytes of a rank. With twice that, the data in flight of 32 ranks waits in queues longer than a retransmission
+timer."""
 
 
 class Series(NamedTuple):
@@ -57,7 +58,7 @@ def list_series() -> Iterator[Series]:
 
 
 def places(ranks: int) -> tuple[str, ...]:
-    """Return the host of each rank: as few on one as fit, in order."""
+    """Return the host of each rank: the minimum number of ranks a host, in order."""
     each = -(-ranks // len(HOSTS))
     return tuple(host for host in HOSTS for _ in range(each))[:ranks]
 

@@ -41,11 +41,11 @@ class VerdictRun:
     """A planted run.
 
     Attributes:
-        kind: of the verdict that is right.
+        kind: kind of the right verdict.
         network: name of the network, of `networks`.
         words: program, and its arguments.
         ranks_on: host of each rank.
-        causes: of which the verdict must have one; any if empty.
+        causes: the verdict must have one of these; any if empty.
         variables: of the environment.
         with_fabric: whether the report has the fabric.
         mpi: of `MPIS`.
@@ -98,7 +98,7 @@ def runs() -> Iterator[VerdictRun]:
 
 
 def runs_without_the_network() -> Iterator[VerdictRun]:
-    """Yield runs whose time links do not take, and those of which too little is known."""
+    """Yield runs whose time is not due to links, and runs with too little data."""
     twice = HOSTS + HOSTS
     spread = HOSTS[::4] + HOSTS[1::4]
     for count in (2, 4, 8, 16):
@@ -131,7 +131,7 @@ def runs_without_the_network() -> Iterator[VerdictRun]:
 
 
 def runs_by_links() -> Iterator[VerdictRun]:
-    """Yield runs whose time links take."""
+    """Yield runs whose time is due to links."""
     twice = HOSTS + HOSTS
     spread = HOSTS[::4] + HOSTS[1::4]
     for words in (("gather", "400000", "1"), ("neighbours", "600000", "2"), ("samplesort", "80000", "2")):
@@ -284,7 +284,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                         output / f"run{number}",
                         mpirun=str(installed[run.mpi].program("mpirun")),
                         hydra=installed[run.mpi] if run.mpi == MPICH else None,
-                        # Each of two has a processor, which it would leave to other work of the machine.
+                        # Each of two ranks has a processor, and would otherwise yield it to other work of the machine.
                         parameters={"mpi_yield_when_idle": int(len(run.ranks_on) > 2)},
                         timeout=120,
                         variables={**installed[run.mpi].variables, **run.variables},

@@ -19,7 +19,7 @@ BATCHES = 30
 # A cell's lower bound must not exceed these: below 1 KiB, and from 1 KiB.
 GOAL_SMALL, GOAL_LARGE, LARGE = 1.05, 1.02, 1 << 10
 
-# A wider interval is measured in this number of further rounds at a time.
+# Cells with a wider interval are measured in batches of this number of further rounds.
 WIDTH, MORE_ROUNDS = 0.02, 10
 
 # Batches, and calls in a batch, of the runs whose instructions are counted. One more batch warms up.
@@ -36,7 +36,7 @@ def time_calls(
 
     Args:
         keep: a file of earlier rounds, to which these are added.
-        most_rounds: of any cell, earlier rounds included.
+        most_rounds: maximum number of rounds of a cell, earlier rounds included.
     """
     program = bench.build("calls")
     variants = [*bench.variants, WRAPPED]

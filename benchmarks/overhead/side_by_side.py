@@ -36,7 +36,7 @@ from ibprof.profile.profile_data import Profile
 from ibprof.text.call_names import shorten_site
 
 LARGE = 0.01
-"""Share of the run from which the time of a site is compared."""
+"""Minimum share of the run for which the time of a site is compared."""
 
 MPIP_WITHOUT_WALK = "-k 0"
 """Options of mpiP. By default its wrappers read the clock, then walk the stack, which its time would include."""
@@ -50,8 +50,8 @@ class Timed:
     """Calls of an operation at a site, of all ranks.
 
     Attributes:
-        name: of the site; empty where the timer knows only its address.
-        key: what both timers know of the site.
+        name: the site's name; empty where the timer knows only its address.
+        key: identifier of the site that both timers know.
     """
 
     operation: str
@@ -152,14 +152,14 @@ def _by_operation(timed: Sequence[Timed]) -> list[Timed]:
 
 
 def pair(recorded: Sequence[Timed], timed: Sequence[Timed]) -> list[tuple[Timed, Timed]]:
-    """Pair what both timers saw, those with most time first."""
+    """Pair the calls that both timers saw, in descending order of time."""
     found = {(each.operation, each.key): each for each in timed}
     most = sorted(recorded, key=lambda each: -each.seconds)
     return [(each, found[each.operation, each.key]) for each in most if (each.operation, each.key) in found]
 
 
 def _build_timer(bench: Bench, name: str, *options: str) -> Path:
-    """Build the full timing of every call, or what notes the places of calls."""
+    """Build the library that times every call, or the library that notes the places of calls."""
     library = bench.folder / f"libevery_call_{name}.so"
     sources = HERE.parents[1] / "csrc"
     includes = (f"-I{sources}/preload", f"-I{sources}/include")

@@ -31,14 +31,14 @@ class Case:
     """A command of a suite.
 
     Attributes:
-        name: of the case in its suite, with its arguments.
+        name: the case's name in its suite, with its arguments.
         command: the program and its arguments.
         ranks: number of processes.
-        variables: of the environment, which the case asks for.
+        variables: variables of the environment that the case needs.
         folder: where to start it.
         seconds: its time limit.
         preload: a library to preload in both runs; "" for none.
-        success: what stdout holds exactly when the case passes; None when its exit status decides alone.
+        success: text in stdout exactly when the case passes; None if only the exit status decides.
     """
 
     name: str
@@ -53,10 +53,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Outcomes of a case, each run as often as the first two differed in.
+    """Outcomes of a case; both variants are repeated if the first two outcomes differ.
 
     Attributes:
-        case: what was run.
+        case: the case.
         without: outcomes without ibprof.
         with_ibprof: outcomes with it.
         unaccounted: operations that asked for more bytes than were seen.
@@ -71,7 +71,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Return what ibprof changed, as far as these runs show."""
+        """Return the change that ibprof caused, according to these runs."""
         without, recorded = set(self.without), set(self.with_ibprof)
         if NOT_RUN in recorded:
             return UNKNOWN

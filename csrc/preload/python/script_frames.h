@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * The line and .py file that this thread executes while it is in C: in an MPI call of mpi4py or of another extension
- * module. ibprof reads the frames of CPython 3.9 and newer in memory, without the interpreter's lock and without
- * running the interpreter. The frames cannot change in the meantime, because they belong to this thread.
+ * module. The frames of CPython 3.9 and newer are read in memory, without the interpreter's lock and without running
+ * the interpreter. The frames cannot change in the meantime, because they belong to this thread.
  */
 #ifndef IBPROF_PYTHON_SCRIPT_FRAMES_H
 #define IBPROF_PYTHON_SCRIPT_FRAMES_H

@@ -21,7 +21,7 @@ class Ports:
     """Ranges of TCP ports that nothing listens at."""
 
     def take(self, ranks: int) -> int:
-        """Return a port after which those of the ranks of 8 communicators are free."""
+        """Return a port that is followed by free ports for the ranks of 8 communicators."""
         for first in range(20000 + os.getpid() % 9000, 32000, 8 * ranks + 1):
             taken = []
             try:
@@ -64,7 +64,7 @@ def run_ranks(
     may_fail: bool = False,
     only_recorded: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Run ranks as torchrun starts them; return what each printed, by rank.
+    """Run ranks as torchrun starts them; return the output of each rank.
 
     Args:
         harness: the program.
@@ -74,7 +74,7 @@ def run_ranks(
         version: newest version of the interface that the program knows.
         options: of the program.
         env: more variables.
-        may_fail: the ranks end by a signal.
+        may_fail: true if the ranks may end by a signal.
         only_recorded: the one rank that loads the plug-in; the others load one that does nothing. None for all.
     """
     own = {

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _END_S = 10
-"""After which a process that was killed, but has not ended, is left alone: a disk may hold it."""
+"""Seconds after which a killed process that has not ended is abandoned: a disk may block it."""
 
 
 def run(
@@ -44,7 +44,7 @@ def run(
 def start(
     command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a command in a session of its own; all of the session ends with the block.
+    """Start a command in a new session; the whole session ends with the block.
 
     Yields:
         The process, whose stdout and stderr are pipes.
@@ -69,7 +69,7 @@ def is_running(pid: int) -> bool:
 
 def _read_stat(pid: int) -> list[str]:
     """Return state, parent, group and session of a process."""
-    # They follow its name, which may contain anything.
+    # These fields follow the name, which may contain any character.
     return Path("/proc", str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
 
 
@@ -87,7 +87,7 @@ def _find_members(leader: int) -> set[int]:
     """Return the living processes of a session, and all descendants of its leader in other sessions."""
     parents, members = {}, set()
     for pid in (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()):
-        with suppress(OSError):  # it has just ended
+        with suppress(OSError):  # the process has just ended
             state, parent, _, session = _read_stat(pid)
             if state not in "ZX":
                 parents[pid] = int(parent)

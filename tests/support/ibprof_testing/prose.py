@@ -48,8 +48,8 @@ class Passage:
 
     Attributes:
         kind: `DOCSTRING`, `COMMENT`, `STRING`, `HELP` or `PAGE`.
-        line: of the file, from 1, where the text begins.
-        text: without comment signs.
+        line: the first line of the text in the file, from 1.
+        text: the text without comment signs.
     """
 
     kind: str
@@ -129,7 +129,7 @@ def _python(text: str) -> Iterator[Passage]:
     docstrings: set[int] = set()
     for node in ast.walk(tree):
         for statement in getattr(node, "body", []) if isinstance(node, documented) else []:
-            # Strings as statements document what stands before them, wherever they are.
+            # A string that is a statement documents the preceding statement.
             value = statement.value if isinstance(statement, ast.Expr) else None
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 docstrings.add(id(value))
@@ -185,7 +185,7 @@ def _c_like(text: str) -> Iterator[Passage]:
 
 
 def _blocks(lines: Iterator[tuple[int, bool, str]]) -> Iterator[Passage]:
-    """Join comments on lines that follow each other; one that stands after code is on its own."""
+    """Join comments on consecutive lines; a comment after code is separate."""
     block: list[str] = []
     begin = last = 0
     for number, after_code, text in lines:
@@ -203,7 +203,7 @@ def _blocks(lines: Iterator[tuple[int, bool, str]]) -> Iterator[Passage]:
 
 
 def _clean(text: str) -> str:
-    """Take off the indentation, and empty the lines of code: indented by four more, after an empty line."""
+    """Remove the indentation. Empty the lines of code: lines indented by four more, after an empty line."""
     first, _, rest = text.partition("\n")
     lines = rest.split("\n")
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)

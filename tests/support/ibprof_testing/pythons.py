@@ -11,7 +11,7 @@ from ibprof_testing.machine import MissingError
 from ibprof_testing.paths import ROOT
 
 VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15")
-"""Those that ibprof reads the frames of; `t` is a build without the interpreter's lock."""
+"""Versions whose frames ibprof reads; `t` is a build without the interpreter's lock."""
 
 
 def find_python(version: str) -> Path:

@@ -23,7 +23,7 @@ ALONE = {
     "mpi/test_latency.py::test_large_messages_take_longer": "compares measured delays",
     "unit/recording/test_recording.py::test_a_large_recording_is_read_at_once": "has a limit of processor time",
 }
-"""Tests that nothing else may run next to, each with the reason. They come last."""
+"""Tests that must run alone, each with the reason. They come last."""
 
 IN_TURN = ("vm/",)
 """Folders whose tests never run next to each other: a guest keeps a processor busy. They come first."""
@@ -40,7 +40,7 @@ LAUNCHED = ("mpi/", "vm/")
 A test that fails is repeated once, and reported as repeated (docs/decisions/0023)."""
 
 MOST_REPEATED = 3
-"""More repeated tests than these fail the run: that is not chance."""
+"""Maximum number of repeated tests. More repeated tests fail the run, because they are not chance."""
 
 _QUEUE, _MACHINE = (os.open(path, os.O_RDONLY) for path in (__file__, TESTS))
 
@@ -113,7 +113,7 @@ def _shorten(path: Path) -> Path:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Hold the machine for a test of `ALONE`, and share it among others; whoever waits for it is next."""
+    """Reserve the machine for a test of `ALONE`, and share it among other tests. A waiting test of `ALONE` is next."""
     fcntl.flock(_QUEUE, fcntl.LOCK_EX)
     fcntl.flock(_MACHINE, fcntl.LOCK_EX if name_of(item) in ALONE else fcntl.LOCK_SH)
     fcntl.flock(_QUEUE, fcntl.LOCK_UN)

@@ -15,7 +15,8 @@ from ibprof_converter.cli import layout
 
 
 def wait_for_address(page: Page, part: str) -> None:
-    """Wait until the page's address has a part, and all of what was moved: it is written some time after each move."""
+    """Wait until the page's address has a part and the last move: the page writes the address some time after each
+    move."""
     page.wait_for_function("part => location.hash.includes(part)", arg=part)
     page.evaluate("""async () => {
         for (let last = ""; last !== location.hash; await new Promise((then) => setTimeout(then, 1000)))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conformance matrix: what each MPI is checked against, by language and kind of call.
+"""The conformance matrix: the checks of each MPI, by language and kind of call.
 
-Each cell is one run of a program whose traffic is known beforehand. It is known from the program's own books, or from
-the definition of an algorithm that the MPI is told to use. docs/conformance.md prints what is here; each ✓ there is a
+Each cell is one run of a program whose traffic is known beforehand. The traffic comes from the program's own records,
+or from the definition of an algorithm that the MPI is set to use. docs/conformance.md prints what is here; each ✓ there
+is a
 test.
 """
 
@@ -25,14 +26,14 @@ BLOCK_BYTES = 800  # of programs/exchange.py and the Fortran programs
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An MPI with one way for its messages.
+    """An MPI with one transport for its messages.
 
     Attributes:
         name: as in `mpis`.
-        layer: that carries messages, as the page names it.
-        source: where they are seen, by its name in a profile.
-        variables: of the ranks, that choose the layer.
-        quick: it is in the small form.
+        layer: layer that carries messages, by its name on the page.
+        source: source of their bytes, by its name in a profile.
+        variables: the ranks' variables that choose the layer.
+        quick: true if the small form of the tests has it.
     """
 
     name: str
@@ -86,13 +87,13 @@ TARGETS = (
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of call, and what shows that it is recorded as it ought to be.
+    """A kind of call, and the expected recording.
 
     Attributes:
-        title: as the page names it.
+        title: its name on the page.
         language: of the program.
         program: a file of programs/, and its arguments.
-        expect: what is to be found under each operation; None for what the program's books say.
+        expect: expected traffic of each operation; None for the program's own records.
     """
 
     title: str
@@ -116,7 +117,8 @@ def _exchange(target: Target) -> dict[str, Matrix]:
 
 
 def _agreed(target: Target) -> dict[str, Matrix]:
-    """Of programs/agreed.c: a block each, one of 8 bytes less a rank where blocks differ."""
+    """Traffic of programs/agreed.c: one block for each rank; where blocks differ, each is 8 bytes smaller than the
+    previous one."""
     ring, tree = patterns.ring(RANKS), patterns.binomial_blocks(RANKS)
     uneven = [BYTES - 8 * rank for rank in range(RANKS)]
     return {
@@ -138,7 +140,7 @@ def _agreed(target: Target) -> dict[str, Matrix]:
 
 
 def _threads(target: Target) -> dict[str, Matrix]:
-    """Of programs/threads.c: two threads use Ssend, two Send, and one of them a broadcast now and then."""
+    """Traffic of programs/threads.c: two threads use Ssend and two use Send; one of them sometimes broadcasts."""
 
     def ring(*sizes: int) -> Matrix:
         return add_up((*pair, 60 * size, 60) for pair in patterns.ring(RANKS) for size in sizes)
@@ -147,7 +149,7 @@ def _threads(target: Target) -> dict[str, Matrix]:
 
 
 def _neighbours(target: Target) -> dict[str, Matrix]:
-    """Of programs/neighbours.c: a ring, and rank 0 sends to all others, in four sizes."""
+    """Traffic of programs/neighbours.c: a ring, and messages of rank 0 to all others, in four sizes."""
     edges = [*patterns.ring(RANKS), *((0, rank) for rank in range(2, RANKS))]
     sent = add_up((*edge, 8 + 1024 * (1 + 16 + 200), 4) for edge in edges)
     return {f"NEIGHBOR_{call}": sent for call in ("ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW")}
@@ -267,16 +269,16 @@ FIXED = {
     "I_MPI_ADJUST_EXSCAN": "1",
     "I_MPI_ADJUST_BARRIER": "1",
 }
-"""Which algorithms are used, in the words of each MPI."""
+"""The settings of each MPI that select the algorithms."""
 
 
 def has(target: Target, kind: Kind) -> bool:
-    """Return whether the MPI has what the kind needs.
+    """Return whether the MPI supports the kind.
 
-    Of PyPI's MPIs Intel's alone has Fortran, without a module of Fortran 2008 that gfortran reads. Debian's have no
+    Among PyPI's MPIs only Intel's has Fortran, without a Fortran 2008 module for gfortran. Debian's have no
     mpi4py, Open MPI 4 has nothing of MPI-4, Open MPI 5 no large counts.
 
-    Open MPI 4.1.4 by itself hangs in the point-to-point program over the tcp provider of libfabric.
+    Open MPI 4.1.4 hangs without ibprof in the point-to-point program over the tcp provider of libfabric.
     """
     of_system = target.name in (mpis.SYSTEM, mpis.MPICH_SYSTEM)
     if kind.language == "Fortran 77" and target.name == mpis.INTEL:
@@ -298,7 +300,7 @@ def find(target: Target) -> Mpi:
 
 
 def record(target: Target, kind: Kind, build: mpis.Build, folder: Path) -> tuple[Profile, dict[str, Matrix]]:
-    """Runs a kind's program, and gives what was recorded and what is to be found in it."""
+    """Run a kind's program; return the recorded and the expected traffic."""
     mpi = find(target)
     source, *arguments = kind.program
     books = folder / "books"
@@ -313,7 +315,7 @@ def record(target: Target, kind: Kind, build: mpis.Build, folder: Path) -> tuple
 
 
 def _of_network(target: Target, kind: Kind, books: dict[str, Matrix]) -> dict[str, Matrix]:
-    """A message to itself gets to no network; one-sided calls are counted from their arguments."""
+    """A message to itself uses no network. One-sided calls are counted from their arguments."""
     if target.source == "OPENMPI" or kind.title.startswith("one-sided"):
         return books
     return {
@@ -323,7 +325,7 @@ def _of_network(target: Target, kind: Kind, books: dict[str, Matrix]) -> dict[st
 
 
 def found(profile: Profile, expected: dict[str, Matrix]) -> dict[str, Matrix]:
-    """Return what was recorded under the operations that are expected."""
+    """Return the recorded traffic of the expected operations."""
     matrices = {operation: recorded(profile, operation=operation) for operation in expected}
     return matrices | {
         operation: _without_agreement(matrices[operation])
@@ -333,7 +335,7 @@ def found(profile: Profile, expected: dict[str, Matrix]) -> dict[str, Matrix]:
 
 
 def _without_agreement(matrix: Matrix) -> Matrix:
-    """Take away the 8 bytes that Intel MPI broadcasts before it gathers blocks that differ, on some processors."""
+    """Subtract the 8 bytes that Intel MPI broadcasts on some processors before it gathers blocks of different sizes."""
     tree = patterns.binomial_tree_of_mpich(RANKS)
     if matrix.get((2, 3)) != (8, 1):
         return matrix

@@ -56,14 +56,14 @@ def received(profile: Profile) -> Matrix:
 
 
 def operations_sent(profile: Profile) -> set[str]:
-    """Operations under which anything was sent or fetched."""
+    """Return the operations with sent or fetched bytes."""
     sent = np.isin(profile.counters.direction, [Direction.SENT, Direction.FETCHED])
     used = np.unique(profile.counters.operation[sent & (profile.counters.messages > 0)])
     return {profile.operations[operation] for operation in used}
 
 
 def read_tally(folder: Path) -> dict[str, Matrix]:
-    """Return what a program noted that it sent, by operation, as programs/tally.h writes it."""
+    """Return the traffic that a program noted, by operation, in the format of programs/tally.h."""
     rows: dict[str, list[tuple[int, int, int, int]]] = {}
     for file in folder.iterdir():
         for line in file.read_text().splitlines():

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open MPI's own count of messages, as another witness.
+"""Open MPI's own count of messages, as an independent reference.
 
-Its component `pml/monitoring` sits where our hooks sit and shares no code with them. At MPI_Finalize each rank writes a
+Its component `pml/monitoring` works in the same layer as ibprof's hooks and shares no code with them. At MPI_Finalize
+each rank writes a
 file with lines `E sender receiver BYTES bytes N msgs sent HISTOGRAM` for messages of the program and of collectives,
 and `I` for those that it takes for internal ones.
 """
@@ -18,7 +19,7 @@ from ibprof_testing.mpi.mpis import Mpi, run_mpi
 LINE = re.compile(r"^[EI]\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent", re.MULTILINE)
 ONE_FILE_A_RANK = 3
 
-# What libibprof.so sends to its own rank to learn its way about, before it begins to count.
+# Messages that libibprof.so sends to its own rank as a probe, before it begins to count.
 PROBES, PROBE_BYTES = 2, 7
 
 
@@ -30,12 +31,12 @@ def run_monitored(
     recording: Path | None = None,
     mca: Mapping[str, str] | None = None,
 ) -> Matrix:
-    """Runs a command under Open MPI's monitoring, and gives what each rank sent to each.
+    """Run a command under Open MPI's monitoring; return the traffic between ranks.
 
     Args:
-        folder: does not exist yet; the monitoring's files go there.
-        recording: the folder to record the same run into, where one run of a program is not like the next one.
-        mca: further parameters of Open MPI.
+        folder: a new folder for the monitoring's files.
+        recording: folder to record the same run into, for programs whose runs differ.
+        mca: additional parameters of Open MPI.
     """
     folder.mkdir()
     switch_on: dict[str, str | int] = {

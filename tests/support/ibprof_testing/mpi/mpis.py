@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MPIs that the tests run with, and how they start a program, recorded or not."""
+"""The MPIs of the tests, and the start of programs with and without recording."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ THROUGH_NETWORK = {"MPIR_CVAR_NOLOCAL": "1", "I_MPI_FABRICS": "ofi", "I_MPI_COLL
 COMPILERS = {".c": "mpicc", ".cpp": "mpicxx", ".f": "mpifort", ".f90": "mpifort"}
 STANDARDS = {".c": "-std=gnu11", ".cpp": "-std=gnu++11"}
 
-# More ranks than cores, and root in a container: each version has a name of its own for it.
+# Settings for more ranks than cores, and for root in a container; their names differ between versions.
 LAUNCH_ANYHOW = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_mpi_yield_when_idle": "1",
-    # Without a search for networks that a test machine does not have, a job starts in a tenth of the time.
+    # Settings without a search for networks: a job then starts in a tenth of the time.
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "^openib,ofi,uct",
     "OMPI_MCA_osc": "^ucx",
@@ -67,7 +67,7 @@ Build = Callable[..., Path]
 
 
 def in_every_run(*names: str) -> list[object]:
-    """Return parameters; the MPIs outside `QUICK` are left to the long form."""
+    """Return parameters; only the long form has the MPIs outside `QUICK`."""
     return [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in names]
 
 
@@ -77,8 +77,8 @@ class Mpi:
 
     Attributes:
         name: one of `NAMES`, or `MPICH_LIKE`.
-        folder: what its programs are in.
-        suffix: of their names, where two MPIs share a folder.
+        folder: folder of its programs.
+        suffix: ending of their names, if two MPIs share a folder.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Mpi:
     suffix: str = ""
 
     def program(self, name: str) -> Path:
-        """One of its programs, such as mpicc."""
+        """Return the path of one of its programs, such as mpicc."""
         return self.folder / f"{name}{self.suffix}"
 
     @property
@@ -171,7 +171,7 @@ def find_mpich() -> Mpi:
 
 
 def library() -> Path:
-    """Return the library under test: the installed one, or that of a build that IBPROF_LIBRARY names.
+    """Return the library under test: the installed library, or the library that IBPROF_LIBRARY names.
 
     Raises:
         MissingError: it is not there.
@@ -213,8 +213,8 @@ def run_mpi(
         recording: the folder to record into; without it nothing is preloaded.
         mca: Open MPI's parameters.
         env: variables of the ranks.
-        check: whether it has to end with status 0.
-        whole: whether the source must have seen all that calls asked for, if the recording is complete.
+        check: whether the command must end with status 0.
+        whole: whether the source must have seen all bytes that calls asked for, if the recording is complete.
     """
     of_ranks = dict(env or {})
     if recording:
@@ -245,7 +245,8 @@ def check_accounted(recording: Path) -> None:
 
 
 def compiler(mpi: Mpi, name: str) -> list[str | Path]:
-    """Return a compiler, and its options to find the MPI. PyPI's Intel MPI has no headers; MPICH's say the same."""
+    """Return a compiler, and its options to find the MPI. PyPI's Intel MPI has no headers; MPICH's headers are
+    equivalent."""
     if mpi.name == INTEL and name == "mpifort":
         shown = processes.run([find_mpich_like(MPICH_SYSTEM).program(name), "-show"], check=True)
         return ["gfortran", *(word for word in shown.stdout.split() if word.startswith("-I"))]
@@ -267,8 +268,8 @@ def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
     suffix = Path(source).suffix
     command: list[str | Path] = [*compiler(mpi, COMPILERS[suffix]), "-O1"]
     if suffix in STANDARDS:
-        # Open MPI 4 declares MPI_UNWEIGHTED in a way that gcc takes for an array of no items, and casts functions;
-        # MPICH has names of its own of the former kind.
+        # Warnings to ignore: gcc treats MPI_UNWEIGHTED of Open MPI 4 as an empty array, and Open MPI 4 casts functions.
+        # MPICH has similar arrays.
         command += [
             STANDARDS[suffix],
             "-Wall",

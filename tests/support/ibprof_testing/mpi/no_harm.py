@@ -25,14 +25,14 @@ Words = Sequence[str | Path]
 
 
 def every_mpi_but_quick(*quick: str) -> list[object]:
-    """Parameters for all MPIs, of which those that are not named are left to the long form."""
+    """Parameters for all MPIs; only the long form has the MPIs that are not named."""
     return [name if name in quick else pytest.param(name, marks=pytest.mark.full) for name in EVERY_MPI]
 
 
 def families_by_turns(values: Iterable[object]) -> list[object]:
-    """Return parameters (MPI, value) of tests whose value matters, and whose MPI hardly does.
+    """Return parameters (MPI, value) of tests in which the value matters and the MPI hardly does.
 
-    In every run each value has one family, by turns; in the long form it has every MPI.
+    In the short form each value has one family, in turn. In the long form it has every MPI.
     """
     return [
         pytest.param(name, value, marks=[] if name == FAMILIES[number % len(FAMILIES)] else pytest.mark.full)
@@ -62,15 +62,15 @@ def launch(
     cwd: Path | None = None,
     timeout: float = 120,
 ) -> subprocess.CompletedProcess[str]:
-    """Starts a command on some ranks with variables that the launcher itself does not see.
+    """Start a command on some ranks, with variables that the launcher does not see.
 
     Args:
-        within: a command that each rank is started through, such as a shell that sets limits.
-        around: a command that the launcher is started through, such as one that changes the user.
+        within: command that starts each rank, such as a shell that sets limits.
+        around: command that starts the launcher, such as one that changes the user.
     """
     settings = ["env", *(f"{name}={value}" for name, value in variables.items())]
     line = [*around, mpi.program("mpirun"), "-n", str(ranks), *within, *settings, *command]
-    # Open MPI's launchers that start and end at once can remove each other's folders, where these have one parent.
+    # Simultaneous launchers of Open MPI can remove each other's folders if these have the same parent.
     with TemporaryDirectory(prefix="ibp") as own:
         session = {"OMPI_MCA_orte_tmpdir_base": own, "PRTE_MCA_prte_tmpdir_base": own} if not around else {}
         return processes.run(line, env=environment(session), cwd=cwd, timeout=timeout)
@@ -93,8 +93,8 @@ def check_no_harm(
 
     Args:
         output: the folder to record into.
-        libraries: preloaded with ibprof; ibprof's library is among them, and alone by default.
-        others: preloaded without ibprof.
+        libraries: libraries to preload with ibprof, including ibprof's library; by default only this one.
+        others: libraries to preload without ibprof.
 
     Returns:
         The run with ibprof.
@@ -118,12 +118,12 @@ def ibprof_lines(stderr: str) -> list[str]:
 
 
 def _comparable(stderr: str) -> list[str]:
-    """Everybody else's lines, without numbers of processes; the order of ranks, and of jobs, is nobody's."""
+    """Return all other lines, sorted and without process numbers, because the order of ranks and jobs varies."""
     others = [line for line in stderr.splitlines() if line.strip() and not line.startswith("ibprof: ")]
     return sorted(re.sub(r"0x[0-9a-f]+|[0-9]+", "N", " ".join(others)).split())
 
 
 def check_complete(profile: Profile, ranks: int) -> None:
-    """All ranks are there and reached their end."""
+    """Return whether all ranks were recorded and reached their end."""
     assert [rank.rank for rank in profile.ranks] == list(range(ranks))
     assert all(rank.finalized and not rank.lost_bytes for rank in profile.ranks)

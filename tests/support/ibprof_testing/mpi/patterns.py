@@ -15,7 +15,7 @@ Pairs = Iterable[tuple[int, int]]
 
 
 def all_the_same(pairs: Pairs, size: int, messages: int = 1) -> Matrix:
-    """Return the matrix of pairs that all carry the same: a number of messages of one size."""
+    """Return the matrix of pairs with equal traffic: a number of messages of one size."""
     return dict.fromkeys(sorted(pairs), (size * messages, messages))
 
 
@@ -35,7 +35,7 @@ def chain(ranks: int) -> Pairs:
 
 
 def ring(ranks: int) -> Pairs:
-    """Each rank to the next, round."""
+    """Ring: each rank sends to the next, the last to the first."""
     return [(rank, (rank + 1) % ranks) for rank in range(ranks)]
 
 
@@ -50,7 +50,7 @@ def binomial_tree_of_mpich(ranks: int) -> Pairs:
 
 
 def all_pairs(ranks: int) -> Pairs:
-    """Linear and pairwise all-to-all: each rank to each other; its own block it copies."""
+    """Linear and pairwise all-to-all: each rank sends to each other rank, and copies its own block."""
     return [(sender, receiver) for sender in range(ranks) for receiver in range(ranks) if sender != receiver]
 
 

@@ -15,7 +15,7 @@ HARDWARE = Hardware(packet_bytes=4096, lane_bytes=65536, switch_ns=90, wire_ns=0
 
 @dataclass(frozen=True)
 class Traffic:
-    """Messages of a job: size, mean interval after each, messages of a client, and from start to start at least."""
+    """Messages of a job: size, mean interval after each, messages of a client, and minimum time from start to start."""
 
     bytes: int
     interval_ns: float
@@ -25,7 +25,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Measured:
-    """Messages that began within the measured time, and what they took in ns."""
+    """Messages that began within the measured time, and their latencies in ns."""
 
     messages: int
     mean: float
@@ -34,14 +34,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Setting:
-    """A fabric of switches with `radix` ports, full on three levels, its jobs, and what CODES said of them.
+    """A full three-level fabric of switches with `radix` ports, its jobs, and CODES' results.
 
     Attributes:
-        radix: ports of a switch; its half: hosts of a leaf, leaves of a pod, links up.
+        radix: ports of a switch. Half of it is the number of hosts of a leaf, leaves of a pod, and links up.
         servers: on the last leaves of equal parts of the machine.
         io, mpi: the jobs; half of the other hosts each, all of them where there is no I/O.
         begin_ns, end_ns: messages that begin in between are measured.
-        said: of each job.
+        said: CODES' results for each job.
         link_bytes: SHA-256 of the bytes that each switch's transmit ports carried, as little-endian uint64, by port;
             empty where routing is adaptive.
         adaptive: packets take the least occupied port.
@@ -133,7 +133,7 @@ SETTINGS = {
 
 
 def make_jobs(setting: Setting, network: SimulatedNetwork) -> tuple[list[Job], list[Client]]:
-    """Draw who does what and when, as it was drawn for CODES: every start and every interval is the same there."""
+    """Draw the jobs' hosts, starts and messages as for CODES: every start and every interval is the same."""
     random = np.random.default_rng(1)
     servers = _place_servers(setting, network.hosts)
     free = random.permutation(np.setdiff1d(np.arange(network.hosts), servers))
@@ -148,7 +148,7 @@ def make_jobs(setting: Setting, network: SimulatedNetwork) -> tuple[list[Job], l
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A client: of which job, its host, when it starts in ns, and the host that each of its messages goes to."""
+    """A client: its job, its host, its start in ns, and the destination host of each message."""
 
     job: str
     traffic: Traffic

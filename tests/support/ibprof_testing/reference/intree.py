@@ -27,7 +27,7 @@ class InTrees:
         end: int32 [place, destination], the link direction that the switch sends on, `NONE` for none.
         next: int32 [place, destination], the next place; an outcome's is itself.
         depth: int32 [place, destination], steps to the outcome; without meaning for `Reason.LOOP`.
-        reason: uint8 [place, destination], the outcome that a packet at this place comes to.
+        reason: uint8 [place, destination], the outcome of a packet at this place.
     """
 
     end: npt.NDArray[np.int32]
@@ -60,7 +60,7 @@ class InTrees:
 def _step(
     network: IndexedNetwork, destination_lid: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Take one step from every switch: its link direction and where that leads, both [switch, destination]."""
+    """Take one step from every switch. Return link directions and next places, both [switch, destination]."""
     switches = len(network.switch_node)
     table = network.tables.port
     egress = np.full((switches, len(destination_lid)), UNREACHABLE, np.uint8)

@@ -10,9 +10,9 @@
     0x0002 004 : (Channel Adapter portguid 0x0002c90300fa0001: 'q01 [rack 1] HCA-1')
     20 valid lids dumped
 
-LIDs are hexadecimal, ports decimal; LIDs without a way are left out. What follows the port is commentary. dump_fts of
-infiniband-diags 44 also leaves out the last LID of a table when that is a multiple of 64, the size of a block: whatever
-is routed there, the dump does not say: a note does.
+LIDs are hexadecimal, ports decimal; LIDs without a route are left out. Text behind the port is commentary. The dump_fts of
+infiniband-diags 44 also leaves out the last LID of a table when that is a multiple of 64, the size of a block: the dump
+does not show routes to this LID, so a note reports it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ibprof_testing.reference.lines import Lines
 from ibprof_testing.reference.stanzas import Entries, Stanzas, fill_tables
 
 _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
-# A description is between the brackets behind the GUID; what stands before it holds none.
+# A description is between the brackets behind the GUID; the text before it has no brackets.
 _HEAD = re.compile(rb"[ \t]{0,9}" + _RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
 _OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|\d+ (?:valid )?lids dumped\s*|#.*|\s*")
 

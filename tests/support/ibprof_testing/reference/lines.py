@@ -11,7 +11,7 @@ import numpy.typing as npt
 NO_DIGIT = 16
 
 _LONGEST_READ = 32
-"""Bytes behind a line's beginning that may be looked at, however short the line is."""
+"""Number of readable bytes behind a line's beginning, even for short lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Lines:
         return self.text[self.start[line] : self.end[line]].tobytes()
 
     def starts_with(self, word: bytes) -> npt.NDArray[np.bool_]:
-        """Tell which lines begin with `word`: bool [line]."""
+        """Return which lines begin with `word`: bool [line]."""
         return self.have(word, self.start)
 
     def have(self, word: bytes, at: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet simulation's model (docs/simulation.md) once more, slow and plain, of nothing that the engine is made of.
+"""A slow and plain implementation of the packet simulation's model (docs/simulation.md), independent of the engine.
 
-What happens at one tick has no order in the model: `Reference` takes any, so that one can see whether it matters.
+The model does not define the order of events within a tick. `Reference` takes any order, so that tests can show whether
+it matters.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ class Wiring:
     """A network: nodes are the hosts and then the switches; a link direction is what a node sends on a link.
 
     Attributes:
-        hosts, switches: how many.
+        hosts, switches: their numbers.
         end_to: node to which each end leads.
         byte_ticks, delay: of each end: ticks a byte takes to send, ticks from the last bit on.
-        host_end: the end that each host sends on.
-        leaf: the switch that each host is at, from 0.
-        way: by (switch, host): the end towards a host.
+        host_end: the link direction on which each host sends.
+        leaf: switch of each host, from 0.
+        way: by (switch, host): the link direction towards a host.
         gap: ticks that a host pauses after each packet.
         lane: by (leaf, leaf); all others lane 0.
     """
@@ -74,13 +75,13 @@ class _Process:
 
 
 class Reference:
-    """Runs jobs to their end, or to where nothing moves.
+    """Run jobs to their end, or until nothing moves.
 
     Args:
-        wiring: to run on.
+        wiring: the network.
         packet, room: bytes of the largest packet, and of a lane at a link direction.
-        jobs, clients: what runs, without jitter.
-        order: of what happens at one tick: 0 as it was foreseen, else drawn with this seed.
+        jobs, clients: the jobs and their clients, without jitter.
+        order: order of events within a tick: 0 for the planned order, otherwise random with this seed.
 
     Attributes:
         samples: client, other host, start, ticks, bytes of each step, as it was completed.
@@ -184,7 +185,8 @@ class Reference:
         self._inject(wiring.host_end[source])
 
     def _inject(self, end: int) -> None:
-        """A host's messages in turn, a packet each; the one whose turn it is waits for room, and the others for it."""
+        """Send packets of a host's messages in turn. The message in turn waits for buffer, and the others wait for
+        it."""
         outbox = self._outbox[end]
         while outbox:
             message = outbox[0]

@@ -82,9 +82,9 @@ class _Flows:
 
     Attributes:
         destination_lid: int [flow].
-        end: int32 [flow], the link direction that the source sends on, `NONE` where it is a switch or sends nothing.
-        place: int32 [flow], where that leads: a place of the in-tree.
-        reason: uint8 [flow], of `Reason`. Final once the trees have been asked.
+        end: int32 [flow], the source's link direction; `NONE` for a switch, or a source that sends nothing.
+        place: int32 [flow], the place in the in-tree behind this link direction.
+        reason: uint8 [flow], a `Reason`; final after the trees were followed.
     """
 
     destination_lid: Integers
@@ -153,7 +153,7 @@ def _flow_down(
         trees: in-trees; none of the flows ends anywhere but at its destination.
         tree, place, group, bytes: [flow]; the tree's column, where the flow enters it, and what flows.
         groups: how many groups there are.
-        loads: uint64 [link direction * groups + group], added to.
+        loads: uint64 [link direction * groups + group], increased.
     """
     wanted = tree * groups + group
     used = np.zeros(trees.next.shape[1] * groups, np.bool_)

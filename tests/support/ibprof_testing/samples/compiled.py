@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small programs with known call sites, and what binutils say about them."""
+"""Small programs with known call sites, and binutils' results for them."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def check_lines(found: ResolvedAddresses, truth: Path, addresses: list[int]) -> 
     assert found.note == ""
     expected = [find_places(truth, each) for each in addresses]
     assert [places(frames) for frames in found.frames] == [places(frames) for frames in expected]
-    # Of the innermost function, addr2line prints the symbol's name, though it be of another function.
+    # For the innermost function, addr2line prints the symbol's name, even if the symbol belongs to another function.
     assert [function_names(frames[1:]) for frames in found.frames] == [
         function_names(frames[1:]) for frames in expected
     ]

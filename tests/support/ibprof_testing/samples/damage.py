@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Right fabrics and runs with one thing damaged: removed, doubled, slowed, zeroed or split.
 
-An output names the damage, or is that of the right input. Anything else is a silent loss.
+An output must name the damage, or equal the output for the right input. Anything else is a silent loss.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CONSTANTS = recording_header().constants
 
 _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "SW", NodeKind.ROUTER: "Rt"}
 _LEAST_ALIKE = 3
-"""Switches with the same neighbours above that show which of their cables have changed places."""
+"""Minimum number of switches with the same neighbours above, from which swapped cables are named."""
 
 _WIDE = 1_000_000
 """Columns at which no line is cut."""
@@ -189,7 +189,7 @@ class DamagedFabric:
         kind: the damage, in words.
         names: words of which an output must contain one.
         listed: the fabric.
-        renamed: another description of a node -> its right one, for outputs that are otherwise unchanged.
+        renamed: changed description of a node -> its right description, for outputs that are otherwise unchanged.
     """
 
     kind: str
@@ -567,7 +567,7 @@ def answer(links: Path) -> Answer:
     loads, head, share, hosts = {}, "", 0.0, 0
     try:
         found = load_fabric(options, TrafficOptions((TRAFFIC,)))
-        # Repairs are tried, other remedies are not: a fabric's damage is no matter of placements.
+        # Only repairs are tried: placements cannot remedy a damaged fabric.
         with patch.object(diagnosis, "_find_change", lambda *_: None):
             report = report_on_loads(found, describe_provenance("", ()))
         lines += describe_in_brief(report, (), _WIDE)
@@ -588,7 +588,7 @@ def answer(links: Path) -> Answer:
 
 
 _SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to")
-"""Words of the first lines that say that hosts are missing; the last ones are all that is left of removed lines."""
+"""Words in the first lines that report missing hosts; the last words are the only trace of removed lines."""
 
 NAMED, UNCHANGED, SILENT = "named", "unchanged", "silent"
 
@@ -615,7 +615,7 @@ def judge_answer(right: Answer, found: Answer, damage: DamagedFabric | DamagedRu
         right, found = _without_name(right, name, name), _without_name(found, odd, name)
     if found == right:
         return UNCHANGED
-    # That a node is at one of the most loaded links says nothing of its damage.
+    # A node's place in the list of most loaded links does not name its damage.
     news = "\n".join(
         re.sub(r"The most loaded link, .*", "", line)
         for line in found.lines

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays that tests make up: hosts on leaf switches, with steps and peaks where the test says."""
+"""Synthetic delays: hosts on leaf switches, with steps and peaks that the test places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ibprof_lab.latency.model.delays import Delays, clear_diagonal
 
 HOSTS_PER_LEAF = 8
 STEP_OF_ALL, STEP_OF_FAR = 3000, 7000
-"""Lengths at which all pairs' delays rise for good, and those of pairs of different leaves once more."""
+"""Length at which all pairs' delays rise permanently, and length at which delays between leaves rise again."""
 
 
 def make_delays(hosts: int = 32, lengths: int = 100, noise: float = 0.005, seed: int = 0, peaks: int = 0) -> Delays:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays between the hardware threads of kinds of machines, and what makes measured ones differ from these."""
+"""Delays between the hardware threads of kinds of machines, and effects that change measured delays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Machine:
 
     @property
     def alone(self) -> npt.NDArray[np.bool_]:
-        """Pairs that alone show a group: those of groups of two."""
+        """Pairs that are the only evidence of a group: the pairs of groups of two."""
         pairs = np.zeros(self.delays.shape, bool)
         for one, other in (sorted(group) for group in self.groups if len(group) == 2):
             pairs[one, other] = pairs[other, one] = True
@@ -46,8 +46,8 @@ def nested(*levels: tuple[int | tuple[int, ...], Range], hops: Range = (0.0, 0.0
     """Return a maker of nested levels.
 
     Args:
-        levels: how many units are in the one above, one of several numbers, and the delay between them, sampled from a
-            range; from the outermost on. The last are the threads of a core.
+        levels: number of units in a unit of the level above, one of several, and the range of delays between them.
+            The order is from the outermost level to the threads of a core.
         hops: how much longer a delay is for each hop between two cores of an outermost unit, from a range.
     """
 

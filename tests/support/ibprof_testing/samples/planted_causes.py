@@ -32,7 +32,7 @@ TAPERED = ("xgft:2:16,8:1,8", "xgft:3:8,4,4:1,4,4", "xgft:2:12,6:1,2:1,2")
 
 @dataclass(frozen=True)
 class Planted:
-    """A case: its name, what is wrong, and what it looks like."""
+    """A case: its name, the planted cause, and its network and traffic."""
 
     name: str
     cause: str

@@ -49,10 +49,10 @@ class Plant:
         kind, cause: of the right verdict.
         fabric: its shape.
         pairs: of ranks that send `size` bytes, in messages of `message` bytes.
-        hosts: that have `each` ranks; all if empty.
+        hosts: hosts with `each` ranks; all if empty.
         rails: of the fabric; `policy` says which of them bytes take.
-        fault: what is done to the first rail.
-        mpi_s: time in MPI of a rank; as a function of the seconds of the most loaded link.
+        fault: change of the first rail.
+        mpi_s: time in MPI of a rank, as a function of the seconds of the most loaded link.
         inside: part of `mpi_s` that each of a number of ranks is in MPI.
         share: part of the run that is in MPI.
         operation: of the calls.

@@ -36,11 +36,12 @@ class RoutedPlant:
     """A case.
 
     Attributes:
-        name: of it.
-        causes: what was planted; any may be named first. Empty for an innocent one.
-        places: words of which one is in the first cause's places, where that matters.
-        situation: as it is.
-        healed: without one of the faults, in the order of `causes`; None where that is another program or a search.
+        name: the case's name.
+        causes: planted causes; any may be named first. Empty for a case without a fault.
+        places: words; one of them must be in the first cause's places. Empty where the place does not matter.
+        situation: the case with its faults.
+        healed: the case without each fault, in the order of `causes`; None where the remedy is another program or a
+            search.
     """
 
     name: str

@@ -42,7 +42,7 @@ class Made:
         return bool(self.graph.number_of_nodes() == self.hosts)
 
     def splits(self) -> set[frozenset[int]]:
-        """The hosts that each link parts from host 0, where both sides have two hosts or more."""
+        """Return the hosts that each link separates from host 0, if both sides have two or more hosts."""
         found = set()
         for edge in list(self.graph.edges):
             data = self.graph.edges[edge]

@@ -39,7 +39,7 @@ def mix(value: int) -> int:
 
 
 def is_kept(level: int, *key: int) -> bool:
-    """Return whether an instance is among the one in 2^level that are kept."""
+    """Return whether an instance is kept at a level, which keeps one in 2^level."""
     value = 0
     for each in key:
         value = mix((value ^ each) + 0x9E3779B97F4A7C15)
@@ -53,7 +53,7 @@ def true_clock(rank: int, times: np.ndarray) -> np.ndarray:
 
 
 def score(trace: Trace) -> np.ndarray:
-    """Return how long a rank stays in each collective, or how long after the one before it begins, if that is more."""
+    """Return the time of a rank in each collective, or the time since the previous one began, whichever is longer."""
     rows, calls = trace.instances, trace.calls[trace.instances["call"]]
     late = np.diff(rows["start"], prepend=rows["start"][:1])
     scores: np.ndarray = np.maximum(calls["exit"] - calls["enter"], late)
@@ -61,7 +61,7 @@ def score(trace: Trace) -> np.ndarray:
 
 
 def find_long_ns(traces: Sequence[Trace], level: int, longest: int) -> float:
-    """Return the score above which each rank has all collectives; infinite where none is kept for it."""
+    """Return the score above which each rank keeps all collectives; infinite where it keeps none by score."""
     found = 0.0
     for trace in traces:
         chosen = [is_kept(level, int(row["communicator"]), int(row["number"])) for row in trace.instances]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of runs that never ran: ranks that compute, and calls that take a known time."""
+"""Synthetic traces: ranks that compute, and calls that take a known time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SyntheticRun:
         self._now[rank] = leave
 
     def collective(self, name: str, size: int, nanoseconds: int, root: int = -1) -> None:
-        """Let all ranks call a collective, which takes that long after those whom a rank needs have entered.
+        """Let all ranks call a collective. It takes this time after all ranks that a rank needs have entered.
 
         Without a root each needs all others. In a Bcast each needs the root, in a Reduce the root needs all others.
         """

@@ -22,7 +22,7 @@ SOURCE = Path(__file__).with_name("tracer.c")
 OUTPUT = "TRACER_OUTPUT"
 SENT, RECEIVED, PROBED = 0, 1, 3
 UNTIMED = frozenset({"Test", "Testall", "Testany", "Testsome", "Iprobe"})
-"""Calls that return whether or not something has completed: they never wait."""
+"""Calls that never wait: they return even if nothing has completed."""
 
 FROM_ROOT = frozenset({"Bcast", "Scatter", "Scatterv"})
 TO_ROOT = frozenset({"Reduce", "Gather", "Gatherv"})
@@ -53,7 +53,7 @@ class Trace:
         host: its name.
         calls: name, enter, exit (ns).
         instances: collectives, with the number of the call that completed each.
-        messages: ends of messages, likewise.
+        messages: sides of messages, with the number of the call that completed each.
     """
 
     host: str
