@@ -44,11 +44,11 @@ Flow = tuple[int, int, float]
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Of one case: relative errors of the largest load, and the moved share of all loads.
+    """Errors of one case: relative errors of the largest load, and the moved share of all loads.
 
     Attributes:
         name: fabric and traffic.
-        bottleneck: of the largest load of any link direction, as a share of the simulated one.
+        bottleneck: error of the largest load of any link direction, as a share of the simulated load.
         shared_bottleneck: the same of even shares.
         moved: bytes on other link directions between switches than simulated, as a share of all bytes on them.
         shared_moved: the same of even shares.

@@ -32,7 +32,7 @@ class RankGraph:
         return len(self.first) - 1
 
     def part(self, ranks: Integers) -> tuple[Integers, Integers, Integers]:
-        """Return the graph between some ranks only."""
+        """Return the graph of some ranks only."""
         number = np.full(self.ranks, -1)
         number[ranks] = np.arange(len(ranks))
         owner = number[np.repeat(np.arange(self.ranks), np.diff(self.first))]
@@ -55,7 +55,7 @@ def repair(part: Integers, sizes: Sequence[int]) -> Integers:
 
 
 def as_slots(part: Integers, size: int) -> SlotOfRank:
-    """Return slots of ranks in parts of as many slots each."""
+    """Return the slots of ranks in parts with equal numbers of slots."""
     order = np.argsort(part, kind="stable")
     slot = np.empty(len(part), np.uint32)
     slot[order] = np.arange(len(part)) // size * size + np.arange(len(part)) % size

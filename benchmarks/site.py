@@ -42,7 +42,7 @@ LINKS = 100
 TOP = 20
 DATABASE = "jobs.sqlite"
 AHEAD = 4
-"""Days that are made before they are stored, or stored before they are inserted."""
+"""Maximum number of days between making and storing, or between storing and inserting."""
 
 Spent = tuple[float, float]
 """Wall and CPU seconds."""

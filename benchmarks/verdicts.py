@@ -78,7 +78,7 @@ class Real:
     """A real program with each of its draws.
 
     Attributes:
-        kind: of the right verdict.
+        kind: kind of the right verdict.
         program: of planted.c.
         ranks, milliseconds, bytes, rounds: minimum and maximum of the drawn values.
         mbit: drawn rates of the only network device, Mb/s; empty for shared memory.

@@ -2,8 +2,9 @@
  * Copyright The ibprof developers
  *
  * libibprof_kernels.so: the loops that are too slow in Python. Each header describes one subject and is the only
- * description of what the library exports for it. Python declares the headers to cffi in the order in which they stand
- * here, from each the text between its two marker lines: plain structs, enums, integer defines and prototypes.
+ * description of what the library exports for it. Python declares the headers to cffi in the order of the includes
+ * below. It uses the text between the two marker lines of each header: plain structs, enums, integer defines and
+ * prototypes.
  *
  * Conventions. Calls return 0 or a negative errno unless they say otherwise. The caller owns all arrays and passes
  * their lengths; no call writes beyond them. Calls print nothing and keep state only in their arguments, so several

@@ -16,7 +16,7 @@
  *
  * A segment states its kind, the version of its records and their size. A record changes only by growing at its end,
  * which raises its version; any other change takes a new kind. So a reader skips unknown kinds, ignores the rest of a
- * longer record, and takes what a shorter one lacks for zeros.
+ * longer record, and reads the missing members of a shorter record as zeros.
  *
  * Numbers are in the byte order of the host, which byte_order shows. All times are nanoseconds of the Unix clock, all
  * sizes bytes. A record counts once ibp_segment.used includes it, and is never moved or removed.

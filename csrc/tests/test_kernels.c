@@ -118,8 +118,8 @@ static void test_contradicting_entries(void)
     CHECK(table[1][1] == 3 && table[1][2] == 8);
 }
 
-/* Two switches, two hosts on each (ports 1 and 2), a link between them (port 3). LIDs 1 to 4 are the hosts', 5 and 6 the
- * switches'. Transmit ports: 2 * i and 2 * i + 1 are of host i and its switch, 8 and 9 of the switches. */
+/* Two switches, two hosts on each (ports 1 and 2), a link between them (port 3). LIDs 1 to 4 are the hosts', 5 and 6
+ * the switches'. Transmit ports 2 * i and 2 * i + 1 belong to host i and its switch, and 8 and 9 to the switches. */
 enum { LIDS = 7, ENDS = 10, PORTS = 6, WIDTH = 4 };
 
 static struct ibp_routes two_switches(int32_t *lid_port, uint8_t *egress)

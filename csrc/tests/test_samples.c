@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samples: which instances are kept, and how many; open requests.
+ * Samples: the choice and number of kept instances. Open requests.
  */
 #include "check.h"
 #include "counting/open_requests.h"

@@ -5,8 +5,8 @@
  * Fortran bindings of Open MPI, and programs that define MPI functions themselves, call the second. The outermost call
  * sets the operation. Arguments are passed on without being read.
  *
- * Most calls take the short path: one thread is in MPI, in no other call, and no other work is due. Only that is code of
- * each wrapper.
+ * Most calls take the short path: one thread is in MPI, in no other call, and no other work is due. Only the short path
+ * is code of each wrapper.
  */
 #include "platform/system.h"
 #include "calls/arguments.h"

@@ -39,7 +39,7 @@ static struct {
     struct array groups;  /* struct group */
     struct array written; /* struct record, with a writer */
     struct array given;   /* struct record, with a region */
-    /* uint64_t: numbers of items of these arrays, by hash of their keys. */
+    /* uint64_t: numbers of the items of these arrays, by hash of their keys */
     struct array index;
     /* The open region. */
     uint32_t region;

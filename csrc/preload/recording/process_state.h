@@ -3,8 +3,8 @@
  *
  * The state of this process. All code that counts reads it; counting/activity.h and counting/process.h set it.
  *
- * The state is not inherited by fork: a child shares the recording's memory, but the recording is not the child's. The
- * page of the state reads as zeros in a child, so a child records nothing and finds all locks free.
+ * The state is not inherited by fork: a child shares the recording's memory, although the recording belongs to its
+ * parent. The page of the state reads as zeros in a child, so a child records nothing and finds all locks free.
  */
 #ifndef IBPROF_RECORDING_PROCESS_STATE_H
 #define IBPROF_RECORDING_PROCESS_STATE_H

@@ -19,7 +19,7 @@ SWITCH_PORTS = 12
 
 
 def scale_examples(full: int) -> int:
-    """Return how many examples to try of those in `make test-full`: the share that the loaded profile tries of 100."""
+    """Return the number of examples: the loaded profile's share of the number in `make test-full`."""
     return max(full * settings().max_examples // 100, 5)
 
 
@@ -69,7 +69,7 @@ def fabrics(draw: st.DrawFn) -> Fabric:
 
 
 def right_tables(fabric: Fabric) -> ForwardingTables:
-    """Route a fabric by shortest paths, each LID by the first way that a search from its port finds."""
+    """Route a fabric by shortest paths: for each LID, the first path that a search from its port finds."""
     switches = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     table = np.full((len(switches), len(fabric.port_lid) * 8 + 9), UNREACHABLE, np.uint8)
     row = {int(node): number for number, node in enumerate(switches)}

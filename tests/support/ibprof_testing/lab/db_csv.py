@@ -16,7 +16,7 @@ PORTS = (
 NODE_TYPE = {NodeKind.CA: 1, NodeKind.SWITCH: 2, NodeKind.ROUTER: 3}
 WIDTH_CODE = {1: 1, 2: 16, 4: 2, 8: 4, 12: 8}
 SPEED_CODE = {2.0: 1, 4.0: 2, 8.0: 4, 13.64: 256, 25.0: 512, 50.0: 1024}
-"""By the data rate of a lane in Gb/s."""
+"""Codes of speeds, by the data rate of a lane in Gb/s."""
 
 
 def write_db_csv(fabric: Fabric, sent: dict[tuple[int, int], int] | None = None) -> str:

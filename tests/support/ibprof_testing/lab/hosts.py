@@ -235,7 +235,7 @@ def up(plan: Plan | int, folder: Path) -> Iterator[Hosts]:
 
     Args:
         plan: plan of the network; a number stands for that number of hosts on one switch.
-        folder: an empty one.
+        folder: an empty folder.
 
     Raises:
         LabError: this machine cannot have such hosts.

@@ -10,8 +10,8 @@
     0x0002 004 : (Channel Adapter portguid 0x0002c90300fa0001: 'q01 [rack 1] HCA-1')
     20 valid lids dumped
 
-LIDs are hexadecimal, ports decimal; LIDs without a route are left out. Text behind the port is commentary. The dump_fts of
-infiniband-diags 44 also leaves out the last LID of a table when that is a multiple of 64, the size of a block: the dump
+LIDs are hexadecimal, ports decimal; LIDs without a route are left out. Text behind the port is commentary. The dump_fts
+of infiniband-diags 44 also leaves out the last LID of a table if it is a multiple of 64, the size of a block. The dump
 does not show routes to this LID, so a note reports it.
 """
 

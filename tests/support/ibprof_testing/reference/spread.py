@@ -119,7 +119,7 @@ def _grow_in_batches(
     """Grow the trees of all destinations, as many at a time as fit.
 
     Yields:
-        The trees of some destinations; for each flow to one of them the column of its tree; those flows.
+        The trees of some destinations; the column of the tree of each flow to them; these flows.
     """
     switches = len(network.switch_node)
     travelling = np.flatnonzero((flows.place < switches) | (flows.reason == Reason.DELIVERED))

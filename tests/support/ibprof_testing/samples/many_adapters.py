@@ -21,7 +21,7 @@ DEVICES = (10, 2, 3, 4, 6, 7, 8, 9)
 """Number in the name of the adapter at each leaf: mlx5_10 has the first GUIDs and LIDs, and the last name."""
 
 OTHERS = {4: "storage1 mlx5_0", 3: "Mellanox Technologies Aggregation Node"}
-"""Adapters at the fifth port of some leaves: of a host with one adapter, and of no host."""
+"""Adapters at the fifth port of some leaves: of a host with one adapter, or without a host."""
 
 
 def make_fabric() -> tuple[Fabric, ForwardingTables]:

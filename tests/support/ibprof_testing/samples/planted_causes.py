@@ -72,7 +72,7 @@ def halo(sides: Sequence[int], members: npt.NDArray[np.integer]) -> Pairs:
 
 
 def modulo_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:
-    """Route every CA by shortest routes; of equal ports the one that its LID falls on, another digit at each level."""
+    """Route every CA by shortest routes. A digit of its LID, another one at each level, chooses among equal ports."""
     switches = [node for node in range(fabric.nodes) if fabric.node_kind[node] == NodeKind.SWITCH]
     cables: dict[int, list[tuple[int, int]]] = {node: [] for node in range(fabric.nodes)}
     for (a, b), (p, q) in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):

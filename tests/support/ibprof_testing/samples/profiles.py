@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles made by hand, for tests of what is done with them."""
+"""Hand-made profiles for tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ibprof.profile.profile_rows import COLUMN_TYPES
 
 @dataclass(frozen=True)
 class Count:
-    """A counter: what `rank` counted to or from `peer`."""
+    """A counter of `rank`: its traffic to or from `peer`."""
 
     rank: int
     peer: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings made by hand, with cffi from the header itself: what the reader must make of them is known."""
+"""Hand-made recordings, built with cffi from the header itself, whose contents are known."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def make_recording(
     """Write the file of one host.
 
     Args:
-        gap_pages: empty pages before each segment, as a process leaves them that is killed too early.
+        gap_pages: number of empty pages before each segment, as after a process that was killed too early.
         header_fields: of the file, for example to break it.
     """
     ffi = header()

@@ -27,10 +27,7 @@ SMALL = Setting("xgft:2:8,4:1,8@100", servers=4, effort=QUICK)
 """4 leaves of 8 hosts, full bisection."""
 
 MACHINE = ["--fabric", "xgft:2:8,9:1,8@100", "--servers", "8", "--workers", "1", "--quick"]
-"""Options of 9 leaves of 8 hosts: a leaf of servers, and 4 for each job where they get whole ones.
-
-There are as many clients a server as 4.
-"""
+"""Options for 9 leaves of 8 hosts: one leaf of servers, and 4 for each job with whole leaves (4 clients a server)."""
 
 
 def latency_of(mean: float, settled: bool = True) -> Latency:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic topologies as plans in DOT, as delays, and compared with a reference."""
+"""Synthetic topologies: plans in DOT, delays, and comparisons with a reference."""
 
 from __future__ import annotations
 

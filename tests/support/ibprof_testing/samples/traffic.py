@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic made by hand, for tests of what shows it."""
+"""Hand-made traffic, for tests of outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ibprof_converter.cli import layout
 
 
 def write_matrix(path: Path, ranks: int, amounts: Sequence[int] = (1, 1 << 20), seed: int = 7) -> str:
-    """Write a matrix of all pairs of ranks, and give its name."""
+    """Write a matrix of all pairs of ranks, and return its name."""
     draw = random.Random(seed)
     pairs = [(one, other) for one in range(ranks) for other in range(ranks) if one != other]
     rows = [f"{one},{other},{draw.randint(*amounts)},1" for one, other in pairs]
@@ -21,7 +21,7 @@ def write_matrix(path: Path, ranks: int, amounts: Sequence[int] = (1, 1 << 20), 
 
 
 def keep_pairs(matrix: str, path: Path, wanted: Callable[[int, int], bool]) -> str:
-    """Write a matrix of some pairs of another, the others 0 so that there are as many ranks."""
+    """Write a matrix with some pairs of another matrix; all other pairs are 0, so that the number of ranks is equal."""
     lines = [line.split(",") for line in Path(matrix).read_text().split()[1:]]
     kept = [[a, b, amount if wanted(int(a), int(b)) else "0", count] for a, b, amount, count in lines]
     path.write_text("\n".join(["src,dst,bytes,messages", *map(",".join, kept), ""]))

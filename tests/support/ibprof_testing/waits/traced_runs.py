@@ -19,9 +19,9 @@ from ibprof_testing.waits.traces import OUTPUT, Trace, build_tracer, read_traces
 PROGRAM = "waits.c"
 
 MTU = 1500
-"""Of the slow device: a packet of 64 KiB does not fit into the bucket of `tc tbf`, which drops it."""
+"""MTU of the slow device: the bucket of `tc tbf` is smaller than a packet of 64 KiB and would drop it."""
 
-# Ranks in a network namespace that has nothing but its loopback device speak TCP.
+# In a network namespace with only a loopback device, ranks communicate by TCP.
 OVER_TCP = {
     "OMPI_MCA_btl": "tcp,self",
     "OMPI_MCA_btl_tcp_if_include": "lo",
@@ -142,11 +142,11 @@ def run_traced(
     """Run a plant under the tracer.
 
     Args:
-        mpi: which.
+        mpi: the MPI.
         plant: what to run.
         folder: for the traces; empty.
         programs: where compiled programs are kept, one folder for each MPI.
-        recording: where ibprof records the same run; not recorded where None.
+        recording: folder of ibprof's recording of the same run; None for no recording.
         variables: of the environment of the ranks.
     """
     program = mpis.build(mpi, PROGRAM, programs, "-g")
