@@ -49,10 +49,10 @@ class Errors:
     Attributes:
         name: fabric and traffic.
         bottleneck: error of the largest load of any link direction, as a share of the simulated load.
-        shared_bottleneck: the same of even shares.
+        shared_bottleneck: `bottleneck` for even shares.
         moved: bytes on other link directions between switches than simulated, as a share of all bytes on them.
-        shared_moved: the same of even shares.
-        noise: the same between two seeds of the simulation.
+        shared_moved: `moved` for even shares.
+        noise: `moved` between two seeds of the simulation.
     """
 
     name: str

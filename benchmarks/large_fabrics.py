@@ -65,7 +65,7 @@ def measure(
     """Run `python -m ibprof`, and print its times and its largest resident memory.
 
     Args:
-        folder: where it runs.
+        folder: working folder.
         words: its arguments.
         allowed: its allowed statuses.
         variables: environment; None: the cache is off.

@@ -22,7 +22,7 @@ class PlacementCase:
     """One case.
 
     Attributes:
-        name: of the program and the ranks.
+        name: name of the program, with the number of ranks.
         demand: makes its traffic.
         each: ranks of a host.
         fabric: a synthetic fat-tree with tapered uplinks.

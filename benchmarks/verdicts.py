@@ -79,7 +79,7 @@ class Real:
 
     Attributes:
         kind: kind of the right verdict.
-        program: of planted.c.
+        program: program of planted.c.
         ranks, milliseconds, bytes, rounds: minimum and maximum of the drawn values.
         mbit: drawn rates of the only network device, Mb/s; empty for shared memory.
     """

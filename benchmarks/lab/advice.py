@@ -49,7 +49,7 @@ class AdviceCase:
         setting: the setting of its run.
         healthy: the same rails without the planted cause.
         words: pattern, bytes, rounds.
-        options: of the report.
+        options: the report's options.
     """
 
     planted: tuple[str, ...]

@@ -30,7 +30,7 @@ from ibprof_testing.lab.routed_network import RoutedNetwork
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 ROUNDS = 3
 REPEATS = 2
-"""Of each recorded run: other work on the machine is part of the error."""
+"""Repetitions of each recorded run: other work on the machine is part of the error."""
 
 REFUSED = 5
 """Status of a prediction beyond its range."""

@@ -46,9 +46,9 @@ class VerdictRun:
         words: program, and its arguments.
         ranks_on: host of each rank.
         causes: the verdict must have one of these; any if empty.
-        variables: of the environment.
+        variables: environment variables.
         with_fabric: whether the report has the fabric.
-        mpi: of `MPIS`.
+        mpi: name of an MPI in `MPIS`.
     """
 
     kind: str

@@ -35,7 +35,7 @@ class Case:
         command: the program and its arguments.
         ranks: number of processes.
         variables: variables of the environment that the case needs.
-        folder: where to start it.
+        folder: working folder of the command.
         seconds: its time limit.
         preload: a library to preload in both runs; "" for none.
         success: text in stdout exactly when the case passes; None if only the exit status decides.

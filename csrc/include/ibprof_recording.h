@@ -273,7 +273,7 @@ struct ibp_process {
     uint32_t world_rank;
     /* 0 where MPI was not initialised: the process posted work requests. */
     uint32_t world_size;
-    /* As MPI provides it, 0 (single) to 3 (multiple). */
+    /* The level that MPI provides, from 0 (single) to 3 (multiple). */
     uint32_t thread_level;
     uint32_t source; /* enum ibp_source of the counters; none where only transfers were recorded */
     uint64_t start_ns;

@@ -6,7 +6,7 @@
  *   - Calls wait in the progress loop of the MPI library. Where the loop is hooked, the hook reads the clock from the
  *     call's first pass to its last pass, or to its end. A call that need not wait reads no clock.
  *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed as a whole. Its time outside of the progress loop
- *     stands for the calls that were not chosen. The estimate is unbiased, because the choice does not depend on the calls.
+ *     stands for the calls that were not chosen. The estimate is unbiased, because the choice is independent of calls.
  *   - The first calls of a site are timed as a whole. If a timed call is long, some of the next calls are timed too;
  *     their number grows with the number of long calls.
  *   - Sends, receives and one-sided calls of large messages are timed as a whole, because MPI may copy the data outside

@@ -70,7 +70,7 @@ struct ibp_wrapped_call {
     uint16_t needs; /* of enum ibp_call_needs */
 };
 
-/* By operation. */
+/* Properties of calls by operation. */
 extern IBP_INTERNAL const struct ibp_wrapped_call ibp_wrapped_calls[IBP_OPERATIONS + 1];
 
 #endif

@@ -116,7 +116,7 @@ class Done:
     Attributes:
         status: its exit status.
         stdout, stderr: its output.
-        seconds: from the start of the machine to its end.
+        seconds: time from the start of the machine to its end.
     """
 
     status: int

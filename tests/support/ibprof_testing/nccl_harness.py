@@ -68,11 +68,11 @@ def run_ranks(
 
     Args:
         harness: the program.
-        ports: for its connections.
+        ports: TCP ports for its connections.
         recording: folder to record into.
         ranks: number of processes.
         version: newest version of the interface that the program knows.
-        options: of the program.
+        options: the program's options.
         env: more variables.
         may_fail: true if the ranks may end by a signal.
         only_recorded: the one rank that loads the plug-in; the others load one that does nothing. None for all.

@@ -31,7 +31,7 @@ class Opened:
     Attributes:
         page: the page of the browser.
         arguments: the command line without options of the view.
-        folder: where links.csv is written.
+        folder: folder of links.csv.
         requests: addresses that the page requested, without its own.
         complaints: messages of the page's console.
     """

@@ -47,7 +47,7 @@ def apply(cause: dict[str, Any], setting: Setting, healthy: Sequence[LabRail], f
     """Apply a cause's `change` of `ibprof-report --json`.
 
     Args:
-        cause: as the report has it.
+        cause: a cause from the report.
         setting: setting of the reported run.
         healthy: the rails without the planted cause; a repair must name exactly the cables that differ.
         files: the dumps, and last the profile.

@@ -49,9 +49,9 @@ class Cluster:
     """Running hosts, and the commands that run on them.
 
     Args:
-        hosts: of the cluster.
-        folder: where commands run and leave their files.
-        mpirun: of Open MPI 4.
+        hosts: the cluster's hosts.
+        folder: working folder of the commands.
+        mpirun: path of Open MPI 4's mpirun.
     """
 
     def __init__(self, hosts: lab.Hosts, folder: Path, mpirun: str | Path = MPIRUN) -> None:

@@ -39,7 +39,7 @@ def write_net_dump(fabric: Fabric, label: Callable[[int], str] = label_as_number
     """Return the file's text. Each switch has one port that is down.
 
     Args:
-        fabric: what to write.
+        fabric: the fabric to write.
         label: the number on the outside of a switch's port.
     """
     lid = {int(node): int(of) for node, of in zip(fabric.port_node[::-1], fabric.port_lid[::-1], strict=True)}

@@ -49,7 +49,7 @@ class LabRun:
         profile: the recording's folder.
         counted: bytes of each link direction, from the interfaces' counters.
         lost: packets that queues dropped.
-        text: what the run printed to stderr.
+        text: the run's output on stderr.
     """
 
     seconds: float
@@ -87,7 +87,7 @@ def run_job(
         words: program and arguments.
         folder: an empty folder for the recording.
         rails: rails that MPI may use; all if empty.
-        mpirun: of Open MPI 4.
+        mpirun: path of Open MPI 4's mpirun.
         hydra: an MPICH to use instead.
         parameters: additional parameters, as of `--mca`.
         variables: additional variables of the environment.

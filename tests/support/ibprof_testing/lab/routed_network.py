@@ -66,7 +66,7 @@ class RoutedRail(Protocol):
 
     @property
     def tables(self) -> ForwardingTables:
-        """Of its switches."""
+        """The tables of its switches."""
 
 
 Direction = tuple[int, str, int]

@@ -29,7 +29,7 @@ class Target:
     """An MPI with one transport for its messages.
 
     Attributes:
-        name: as in `mpis`.
+        name: its name in `mpis`.
         layer: layer that carries messages, by its name on the page.
         source: source of their bytes, by its name in a profile.
         variables: the ranks' variables that choose the layer.
@@ -91,7 +91,7 @@ class Kind:
 
     Attributes:
         title: its name on the page.
-        language: of the program.
+        language: the program's language.
         program: a file of programs/, and its arguments.
         expect: expected traffic of each operation; None for the program's own records.
     """

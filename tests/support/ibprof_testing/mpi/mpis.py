@@ -101,7 +101,7 @@ class Mpi:
         libraries = str(self.folder.parent / "lib")
         if self.name == INTEL:
             return folder | {"LD_LIBRARY_PATH": libraries, "FI_PROVIDER_PATH": libraries, "FI_PROVIDER": "tcp"}
-        # For mpi4py, which opens the first MPI library that is found.
+        # LD_LIBRARY_PATH is for mpi4py, which opens the first MPI library that it finds.
         return folder | {"LD_LIBRARY_PATH": libraries} if self.name in MPICH_FROM_PYPI else folder
 
     @property

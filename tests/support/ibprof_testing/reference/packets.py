@@ -26,12 +26,12 @@ class Wiring:
     Attributes:
         hosts, switches: their numbers.
         end_to: node to which each end leads.
-        byte_ticks, delay: of each end: ticks a byte takes to send, ticks from the last bit on.
+        byte_ticks, delay: ticks per byte, and ticks after the last bit, of each link direction.
         host_end: the link direction on which each host sends.
         leaf: switch of each host, from 0.
         way: by (switch, host): the link direction towards a host.
         gap: ticks that a host pauses after each packet.
-        lane: by (leaf, leaf); all others lane 0.
+        lane: lane by (leaf, leaf); 0 for all other pairs.
     """
 
     hosts: int
@@ -85,8 +85,8 @@ class Reference:
 
     Attributes:
         samples: client, other host, start, ticks, bytes of each step, as it was completed.
-        bytes, busy: by (end, job).
-        hops: of packets.
+        bytes, busy: bytes and busy ticks by (link direction, job).
+        hops: number of packet hops.
         stuck: whether packets are left.
     """
 

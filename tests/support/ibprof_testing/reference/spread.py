@@ -40,7 +40,7 @@ def spread(
     """Add each flow's bytes to every link direction on its path.
 
     Args:
-        fabric, tables: of one subnet.
+        fabric, tables: fabric and tables of one subnet.
         source_lid, destination_lid: int [flow].
         bytes: uint64 [flow].
         group: int [flow], 0 .. groups - 1; loads are kept apart by it.

@@ -66,7 +66,7 @@ def fill_tables(
 
     Args:
         path: for messages.
-        stanzas: where tables begin.
+        stanzas: beginnings of the tables.
         entries: valid ones.
         left_out: other lines that are not used, from 1.
 

@@ -142,7 +142,7 @@ def copy_to_planes(right: ListedFabric, folder: Path) -> ListedFabric:
 
     Args:
         right: the fabric of a plane, whose adapters have one port.
-        folder: where it is written, and read back.
+        folder: folder to write the fabric to, and read it from.
     """
     fabric, nodes = right.fabric, right.fabric.nodes
     switches = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
@@ -543,7 +543,7 @@ class Answer:
     """Output of the commands for a fabric.
 
     Attributes:
-        lines: of `--check`, and the first lines of a report.
+        lines: the output of `--check`, and the first lines of a report.
         loads: bytes of each link direction by name and port, where they are known.
         head: the first paragraph of the report.
         lost_share: part of the bytes without a route.

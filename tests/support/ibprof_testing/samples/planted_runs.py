@@ -46,18 +46,18 @@ class Plant:
     """A run.
 
     Attributes:
-        kind, cause: of the right verdict.
+        kind, cause: kind and cause of the right verdict.
         fabric: its shape.
-        pairs: of ranks that send `size` bytes, in messages of `message` bytes.
+        pairs: pairs of ranks that send `size` bytes, in messages of `message` bytes.
         hosts: hosts with `each` ranks; all if empty.
-        rails: of the fabric; `policy` says which of them bytes take.
+        rails: the fabric's rails; `policy` assigns bytes to them.
         fault: change of the first rail.
         mpi_s: time in MPI of a rank, as a function of the seconds of the most loaded link.
         inside: part of `mpi_s` that each of a number of ranks is in MPI.
         share: part of the run that is in MPI.
-        operation: of the calls.
-        gbps: of all links.
-        order: of the hosts, as ranks take them; in order if None.
+        operation: the calls' operation.
+        gbps: speed of all links.
+        order: order in which ranks take hosts; None for the hosts' own order.
     """
 
     kind: VerdictKind

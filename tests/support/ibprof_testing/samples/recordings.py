@@ -82,7 +82,7 @@ def make_recording(
 
     Args:
         gap_pages: number of empty pages before each segment, as after a process that was killed too early.
-        header_fields: of the file, for example to break it.
+        header_fields: fields of the file's header, for example to damage it.
     """
     ffi = header()
     start: dict[str, Any] = {"host": host.encode(), "job": job.encode(), "run": run.encode(), "launch": b"launch"}

@@ -22,7 +22,7 @@ def make_timed_run(
     Args:
         sent: source, destination, bytes and interval of each message.
         inside: ms inside MPI of each rank, in each interval.
-        hosts: of each rank.
+        hosts: host of each rank.
     """
     total: dict[tuple[int, int], list[int]] = {}
     for source, peer, size, _ in sent:

@@ -80,10 +80,10 @@ def derive_profile(
     """Return a profile of a traced run, with one in 2^level of its collectives and messages.
 
     Args:
-        traces: of each rank.
-        level: of the samples.
-        clock: what each rank's clock shows.
-        hosts: of each rank; None for one host of all.
+        traces: the trace of each rank.
+        level: the samples' level.
+        clock: conversion of true times to each rank's clock.
+        hosts: host of each rank; None for a single host.
         longest: collectives that each rank keeps since they are long.
     """
     of_rank = list(hosts) if hosts is not None else [0] * len(traces)

@@ -40,7 +40,7 @@ class WaitPlant:
     """A program of waits.c.
 
     Attributes:
-        name: of the program.
+        name: the program's name.
         milliseconds, bytes, rounds: its arguments.
         mbit: rate of the only network device, Mb/s; None for shared memory.
         ranks: number of ranks.
@@ -143,11 +143,11 @@ def run_traced(
 
     Args:
         mpi: the MPI.
-        plant: what to run.
-        folder: for the traces; empty.
-        programs: where compiled programs are kept, one folder for each MPI.
+        plant: the plant to run.
+        folder: an empty folder for the traces.
+        programs: folder of compiled programs, with one folder for each MPI.
         recording: folder of ibprof's recording of the same run; None for no recording.
-        variables: of the environment of the ranks.
+        variables: environment variables of the ranks.
     """
     program = mpis.build(mpi, PROGRAM, programs, "-g")
     preload = [str(build_tracer(mpi, programs))]

@@ -112,7 +112,7 @@ def find_waits(traces: Sequence[Trace]) -> list[np.ndarray]:
     for members in _group_instances(traces).values():
         name, size = members[0][1]["name"].decode(), int(members[0][1]["size"])
         if len(members) != size:
-            continue  # the run ended within it
+            continue  # the run ended within the call
         kind = name[1:].capitalize() if name.startswith("I") else name
         starts = {int(row["member"]): int(row["start"]) for _, row in members}
         root = int(members[0][1]["root"])
