@@ -22,10 +22,12 @@ def test_the_short_spelling_is_the_same_traffic(capsys: pytest.CaptureFixture[st
     for spelling in (["--pattern", JOB], [f"pattern:{JOB}"]):
         assert place.main([FABRIC, *spelling, "--time", "0.02", "--json", "-o", str(tmp_path / "out.csv")]) == 0
         said.append(json.loads(capsys.readouterr().out))
-    one, other = ({name: value for name, value in each.items() if name != "search"} for each in said)
+    # A busy machine may cut a search short, which the first note then says.
+    one, other = ({name: value for name, value in each.items() if name not in ("search", "notes")} for each in said)
     assert one == other
+    assert said[0]["notes"][-1] == said[1]["notes"][-1]
     assert one["ranks"] == one["seats"] == 128  # eight a host, without --slots
-    assert any("tp=4, pp=4, dp=8, ep=1" in note and "order=tp-ep-dp-pp" in note for note in one["notes"])
+    assert any("tp=4, pp=4, dp=8, ep=1" in note and "order=tp-ep-dp-pp" in note for note in said[0]["notes"])
     assert one["bottleneck_seconds"]["best"] <= one["bottleneck_seconds"]["packed"]
     assert report.main([FABRIC, f"pattern:{JOB}", "--placement", str(tmp_path / "out.csv"), "--json"]) == 0
     verdict = json.loads(capsys.readouterr().out)["verdict"]

@@ -34,6 +34,9 @@ LEAST_BINS = 8
 _COMPARED = 1000
 """Number of compared jobs, those with most bytes on shared links."""
 
+_ATTEMPTS = 9
+"""Number of times that a statement is run while other processes replace files of days."""
+
 _Z = 1.96
 
 _VIEWS = ("running", "loads", "lates", "program_lines")
@@ -102,11 +105,20 @@ class SiteQuestions:
 
     def _ask(self, text: str, values: Mapping[str, Any] | None = None) -> Rows:
         try:
+            return self._fetch(text, values)
+        except (duckdb.InvalidInputException, duckdb.IOException) as error:
+            raise InputError(self.store.folder, None, "whole files of jobs", str(error).partition("\n")[0]) from None
+
+    def _fetch(self, text: str, values: Mapping[str, Any] | None, attempts: int = _ATTEMPTS) -> Rows:
+        try:
             found = self._db.execute(text, values or {})
             names = [column[0] for column in found.description or ()]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-        except (duckdb.InvalidInputException, duckdb.IOException) as error:
-            raise InputError(self.store.folder, None, "whole files of jobs", str(error).partition("\n")[0]) from None
+        except duckdb.Error as error:
+            # DuckDB opens a file twice: an ingest may replace a day between its footer and its data.
+            if type(error) is duckdb.Error and attempts > 1:
+                return self._fetch(text, values, attempts - 1)
+            raise
 
     def select(self, statement: str) -> Rows:
         """Return the rows of a statement of the user.

@@ -172,7 +172,7 @@ def test_a_job_that_sends_nothing_over_a_network_needs_no_longer_measurement(
     assert main(["advise", *MACHINE, "--mpi", f"{tmp_path / 'run.otf2'}@10us", "--io", "64KiB@1ms"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("Advice: none. The MPI job sends nothing over the network: all of its messages stay on")
-    assert told.count("all of its messages stay on their hosts") == 2
+    assert "Left out: 48 of 96 simulations (50.0%): all of its messages stay on their hosts." in told
     assert "\n  all of these, where a mean did not settle: all of its messages stay on their hosts\n" in f"{told}\n"
 
 
