@@ -125,10 +125,11 @@ def test_a_choice_of_another_option_brings_this_option(capsys: Captured) -> None
     parser.add_argument("--rails", choices=("split", "first"))
     parser.add_argument("--nic", choices=("rank", "near"))
     parser.add_argument("--by", choices=("spilt",))
-    for choice, end in (("rank", "did you mean --nic rank?\n"), ("splt", "did you mean split?\n"), ("q", "first')\n")):
+    for choice, end in (("rank", "did you mean --nic rank?\n"), ("splt", "did you mean split?\n"), ("q", "first)\n")):
         with pytest.raises(SystemExit):
             parser.parse_args(["--rails", choice])
-        assert capsys.readouterr().err.endswith(end)
+        # Python 3.12 and newer name choices without quotes.
+        assert capsys.readouterr().err.replace("'", "").endswith(end)
 
 
 def test_a_fabric_after_the_traffic_is_recognised() -> None:

@@ -145,7 +145,7 @@ def test_a_mean_with_skipping_is_that_of_every_message(jobs: tuple[Workload, ...
 def test_what_is_not_steady_is_simulated_to_its_end() -> None:
     """MPI of 4 KiB next to a checkpoint varies too much for 14 clients: all of it is as with every message."""
     every, skipped = run_both((io(256 * KIB), mpi(4 * KIB, 500 * US)), MPI)
-    assert skipped.latency == every.latency
+    assert repr(skipped.latency) == repr(every.latency)  # from Python 3.13 on, nan makes dataclasses unequal
     assert skipped.packet_hops == every.packet_hops
 
 
