@@ -176,7 +176,7 @@ def take_blocks(case: Case) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class SlurmHosts:
-    """A Slurm cluster with the hosts of a fabric, none of which runs anything."""
+    """A Slurm cluster with the hosts of a fabric. They run no jobs."""
 
     cluster: slurm.Cluster
 

@@ -36,7 +36,7 @@ from ibprof.profile.profile_data import Profile
 from ibprof.text.call_names import shorten_site
 
 LARGE = 0.01
-"""Minimum share of the run for which the time of a site is compared."""
+"""Smallest share of the run's time that a compared site has."""
 
 MPIP_WITHOUT_WALK = "-k 0"
 """Options of mpiP. By default its wrappers read the clock, then walk the stack, which its time would include."""

@@ -26,6 +26,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ibprof.errors import UNEXPECTED, IbprofError, InputError, MissingToolError
+from ibprof.text.quantities import count_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -222,7 +223,7 @@ class CommandParser(argparse.ArgumentParser):
             for each, words in zip(rare, helps, strict=True):
                 each.help = words
         more = "forms of inputs, and " if self.details else ""
-        return f"{text.rstrip()}\n\n{more}{len(rare)} more option{'s'[: len(rare) != 1]}: {self.prog} --help-all\n"
+        return f"{text.rstrip()}\n\n{more}{count_of(len(rare), 'more option')}: {self.prog} --help-all\n"
 
     def format_long_help(self) -> str:
         """Return the help with all options and details."""

@@ -17,7 +17,7 @@ from ibprof.errors import InconsistentError, UsageError, quote_found
 from ibprof.text.quantities import count_of
 from ibprof_converter.analysis.pipeline_results import RoutedFabric
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.node_names import natural_key, show_some
+from ibprof_converter.fabric.node_names import adapter_name, is_adapter_named, natural_key, show_some
 from ibprof_converter.traffic.hosts import HostIndex
 from ibprof_converter.traffic.nccl_topology import RingNets
 
@@ -36,7 +36,7 @@ class RingCrossings:
 
     Attributes:
         channel: number of the channel.
-        adapters: names of the adapters by which the ring enters and leaves the first host.
+        adapters: names of two adapters of the first host. The ring enters by one, and leaves by the other.
         hops: number of hops between hosts.
         crossings: (leaf switch, next leaf switch) -> number of hops between them.
         between_rails: hops between subnets that no switch joins.
@@ -227,7 +227,7 @@ def _find_adapters(
             if lid:
                 node = int(each.lid_node[lid])
                 switch = leaf_of[rail].get(node)
-                name = each.node_name[node].replace(fabric.hosts.name[host], "", 1).strip(" -_.'")
+                name = adapter_name(each.node_name[node], fabric.hosts.name[host])
                 # An adapter with a port on each plane is one network device.
                 if switch is not None and (
                     not each.plane_of or rail_of.setdefault((each.plane_of, name), rail) == rail
@@ -236,10 +236,7 @@ def _find_adapters(
     found = {}
     for dev in devices:
         if dev in label:
-            place = next(
-                (port for port in ports if label[dev].casefold() in (port[1].casefold(), *port[1].casefold().split())),
-                None,
-            )
+            place = next((port for port in ports if is_adapter_named(port[1], {label[dev].casefold()})), None)
         else:
             place = ports[dev] if dev < len(ports) else None
         if place is None:

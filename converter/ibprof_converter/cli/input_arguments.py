@@ -113,12 +113,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the host's name is in the description of an adapter: the first group, or all that matches "
         "(default: the first word, without endings as _hca0 or -mlx5_0)",
     )
-    parser.add_argument(
-        "--interfaces",
-        metavar="WHICH",
-        help=f"adapters that jobs use: {COMPUTE}, {STORAGE}, {ALL_INTERFACES}, or names as mlx5_[0-3],mlx5_9 (default: "
-        f"{COMPUTE}, where adapters of hosts differ by name, speed or wiring)",
-    )
+    add_interfaces_argument(parser)
     parser.add_argument(
         "--level-hosts",
         metavar="REGEX",
@@ -141,6 +136,16 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="fail when any byte cannot be routed, or when forwarding tables lead to switches, LIDs or links that "
         "LST lacks",
+    )
+
+
+def add_interfaces_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for the adapters that jobs use."""
+    parser.add_argument(
+        "--interfaces",
+        metavar="WHICH",
+        help=f"adapters that jobs use: {COMPUTE}, {STORAGE}, {ALL_INTERFACES}, or names as mlx5_[0-3],mlx5_9 (default: "
+        f"{COMPUTE}, where adapters of hosts differ by name, speed or wiring)",
     )
 
 

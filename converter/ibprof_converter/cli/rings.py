@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof rings`: which leaf switches NCCL's rings cross, and a rank order with which they cross fewer."""
+"""`ibprof rings`: leaf switches that NCCL's rings cross, and a better rank order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.output_files import check_files, open_output
 from ibprof_converter.analysis.pipeline_options import FabricOptions
-from ibprof_converter.choices import ALL_INTERFACES, COMPUTE, STORAGE
+from ibprof_converter.cli.input_arguments import add_interfaces_argument
 from ibprof_converter.cli.place import placement_csv, torchrun_script
 from ibprof_converter.cli.printing import print_result
 
@@ -100,11 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         help="hosts in the order of ranks: a hostfile, a rank file, a Slurm list, or a script of --torchrun "
         "(default: those of the logs, else all)",
     )
-    parser.add_argument(
-        "--interfaces",
-        metavar="WHICH",
-        help=f"adapters that jobs use: {COMPUTE}, {STORAGE}, {ALL_INTERFACES}, or names",
-    )
+    add_interfaces_argument(parser)
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="the better order as placement.csv: rank,host"
     )

@@ -9,7 +9,7 @@ S-0008f10500108c5c spine3                (NAME without quotes; GUID as ibnetdisc
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from os import PathLike
@@ -46,6 +46,17 @@ def host_name(description: str) -> str:
     """Return the host of an adapter: the first word of `host17 HCA-1` or `host17 mlx5_0`; empty without a word."""
     words = description.split(maxsplit=1)
     return words[0] if words else ""
+
+
+def adapter_name(description: str, host: str) -> str:
+    """Return the part of an adapter's description that names it on its host, such as `mlx5_0`; may be empty."""
+    return description.replace(host, "", 1).strip(" -_.'")
+
+
+def is_adapter_named(name: str, names: Collection[str]) -> bool:
+    """Return true if a whole adapter's name, or a word of it, is one of `names`, which are in lower case."""
+    own = name.casefold()
+    return own in names or any(word in names for word in own.split())
 
 
 def is_aggregation_node(description: str) -> bool:

@@ -244,7 +244,7 @@ def _advise_on(number: int, cause: LoadCause) -> str:
 def _count_tried(diagnosis: Diagnosis) -> str:
     """Return the number of changes that were tried without effect."""
     tried = sum(each.max_time_after_s is not None for each in diagnosis.tried)
-    return f"; {count_of(tried, 'change')} tried, none of which gains enough" if tried else ""
+    return f"; {count_of(tried, 'change')} tried, without enough gain" if tried else ""
 
 
 def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> str:

@@ -37,6 +37,9 @@ _COMPARED = 1000
 _ATTEMPTS = 9
 """Number of times that a statement is run while other processes replace files of days."""
 
+_OF_FILES = (duckdb.Error, duckdb.InvalidInputException, duckdb.IOException)
+"""Exact types of errors about damaged files; other errors of DuckDB are subclasses too."""
+
 _Z = 1.96
 
 _VIEWS = ("running", "loads", "lates", "program_lines")
@@ -106,8 +109,11 @@ class SiteQuestions:
     def _ask(self, text: str, values: Mapping[str, Any] | None = None) -> Rows:
         try:
             return self._fetch(text, values)
-        except (duckdb.InvalidInputException, duckdb.IOException) as error:
-            raise InputError(self.store.folder, None, "whole files of jobs", str(error).partition("\n")[0]) from None
+        except duckdb.Error as error:
+            if type(error) in _OF_FILES:
+                found = str(error).partition("\n")[0]
+                raise InputError(self.store.folder, None, "whole files of jobs", found) from None
+            raise
 
     def _fetch(self, text: str, values: Mapping[str, Any] | None, attempts: int = _ATTEMPTS) -> Rows:
         try:

@@ -19,7 +19,7 @@ from ibprof.errors import UsageError, quote_found
 from ibprof.text.quantities import count_of
 from ibprof_converter.choices import ALL_INTERFACES, COMPUTE, STORAGE
 from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice, NodeKind
-from ibprof_converter.fabric.node_names import natural_key, show_some
+from ibprof_converter.fabric.node_names import adapter_name, is_adapter_named, natural_key, show_some
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts, find_hosts, word_of
 
 _FEWEST_SLOTS = 3
@@ -116,7 +116,7 @@ def choose_interfaces(
         left_out = [each for each in adapters if role.get((each.rail, each.node)) == unwanted]
     else:
         names, by = _expand_names(choice), "name"
-        left_out = [each for each in adapters if not _is_named(each.slot[1], names)]
+        left_out = [each for each in adapters if not is_adapter_named(each.slot[1], names)]
         if len(left_out) == len(adapters):
             raise UsageError(
                 f"--interfaces {choice}: no adapter has such a name; expected {COMPUTE}, {STORAGE}, "
@@ -170,7 +170,7 @@ def _list_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[_Adapter
                 leaves[own].add((rail, switch))
         for node, host in enumerate(hosts.of_node[rail].tolist()):
             if host != NO_HOST:
-                name = fabric.node_name[node].replace(hosts.name[host], "", 1).strip(" -_.'")
+                name = adapter_name(fabric.node_name[node], hosts.name[host])
                 slot = (network, name or f"{fabric.node_guid[node]:#018x}")
                 yield _Adapter(rail, node, host, slot, float(gbps[node]), frozenset(leaves[node]))
 
@@ -191,11 +191,6 @@ def _expand_names(text: str) -> frozenset[str]:
     if not names:
         raise UsageError(f"--interfaces {quote_found(text)}: expected names of adapters, separated by commas")
     return frozenset(names)
-
-
-def _is_named(label: str, names: frozenset[str]) -> bool:
-    own = label.casefold()
-    return own in names or not names.isdisjoint(own.split())
 
 
 def _find_roles(
@@ -320,7 +315,7 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
         (near if 2 * count > len(members) else apart if not count else set[Slot]()).add(slot)
     if near | apart == slots and _is_minority(near, slots):
         return near
-    # In a rail-optimised network each compute slot has leaf switches of its own.
+    # No two compute slots share a leaf switch in a rail-optimised network.
     leaves = {slot: {each.host: each.leaves for each in members} for slot, members in machines.slots.items()}
 
     def share(one: Slot, other: Slot) -> bool:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of names."""
+"""The order of names, and names of adapters."""
 
 from __future__ import annotations
 
-from ibprof_converter.fabric.node_names import natural_key
+from ibprof_converter.fabric.node_names import adapter_name, is_adapter_named, natural_key
 
 
 def test_numbers_in_names_order_by_value() -> None:
@@ -15,3 +15,11 @@ def test_numbers_in_names_order_by_value() -> None:
 def test_number_of_any_length_has_a_place() -> None:
     longest = "n" + "9" * 5000  # beyond what int() takes
     assert sorted([longest, "n10", "n9"], key=natural_key) == ["n9", "n10", longest]
+
+
+def test_an_adapter_is_named_by_a_word_of_its_description() -> None:
+    name = adapter_name("gpu001 MLX5_0 (rail 1)", "gpu001")
+    assert name == "MLX5_0 (rail 1)"
+    assert is_adapter_named(name, {"mlx5_0"})
+    assert not is_adapter_named(name, {"mlx5"})
+    assert adapter_name("gpu001", "gpu001") == ""

@@ -284,6 +284,7 @@ def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
         ("scalable-unit:2:planes=9", "from 1 to 8 planes"),
         ("rail-optimised:2:planes=0", "from 1 to 8 planes"),
         ("rail-optimised:2:rails=0", "from 1 to 16 rails"),
+        ("rail-optimised:2:rails=2:rails=3", "expected each setting once"),
         ("scalable-unit:2:leaves=9", "found 'leaves'"),
         ("rail-optimised:99:radix=4", "more than three levels"),
         ("rail-optimised:64:hosts=9", "found 'hosts'"),

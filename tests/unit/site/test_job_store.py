@@ -12,12 +12,16 @@ import subprocess
 import sys
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
+from ibprof.errors import InputError
 from ibprof_converter.cli.site import main
 from ibprof_converter.site.job_store import JobStore
+from ibprof_converter.site.site_questions import SiteQuestions
 
 DAY = date(2026, 1, 5)
 
@@ -140,6 +144,30 @@ def test_several_ingests_at_once_store_each_job_once(tmp_path: Path) -> None:
     assert len(printed) == 4
     assert keys(store) == [f"{number:016x}" for number in range(23)]
     assert sum(int(line.split()[0]) for line in printed) == 23
+
+
+@pytest.mark.parametrize("failures", [1, 100])
+def test_a_day_that_changes_while_it_is_read_is_read_again(tmp_path: Path, failures: int) -> None:
+    """DuckDB opens a file twice, and an ingest replaces it in between: no test can meet this moment by itself."""
+    assert ingest(tmp_path / "store", write(tmp_path / "a.jsonl", job(0))) == 0
+    questions = SiteQuestions(JobStore(tmp_path / "store"))
+
+    class Changing:
+        def __init__(self, db: duckdb.DuckDBPyConnection) -> None:
+            self.db, self.left = db, failures
+
+        def execute(self, *words: Any) -> duckdb.DuckDBPyConnection:
+            self.left -= 1
+            if self.left >= 0:
+                raise duckdb.Error("TProtocolException: Invalid data")
+            return self.db.execute(*words)
+
+    questions._db = Changing(questions._db)  # type: ignore[assignment]
+    if failures == 1:
+        assert questions.select("SELECT count(*) AS jobs FROM jobs") == [{"jobs": 1}]
+    else:
+        with pytest.raises(InputError, match="whole files of jobs"):
+            questions.select("SELECT count(*) AS jobs FROM jobs")
 
 
 def test_a_full_disk_leaves_the_day_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

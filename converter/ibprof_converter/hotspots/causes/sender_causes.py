@@ -166,7 +166,7 @@ def _group_flows(
 def _share_evenly(
     amount: npt.NDArray[np.uint64], group: npt.NDArray[np.intp], count: npt.NDArray[np.integer]
 ) -> npt.NDArray[np.uint64]:
-    """Divide each amount into equal parts, of which the first take the remainder; add up the parts of each group.
+    """Divide each amount into equal parts, and add up the parts of each group. The first parts take the remainder.
 
     Args:
         amount, group: uint64 and int [row].

@@ -6,7 +6,7 @@ allow. Two levels suffice up to `radix` leaves. Above, a group of spines joins t
 units, and cores join spines of the same number in all groups. Routes are d-mod-k in each of these numbers.
 
 Source: NVIDIA DGX SuperPOD Reference Architecture (DGX B200, 64-port switches, and DGX B300 XDR, 144-port switches),
-tables of components by number of scalable units. `rail-optimised` has the leaves of each rail in a network of its own.
+tables of components by number of scalable units. In `rail-optimised` each rail is a separate network.
 """
 
 from __future__ import annotations

@@ -57,6 +57,8 @@ def _read_rail_sizes(name: str) -> tuple[RailSizes, float]:
     for key, _ in pairs:
         if key not in known:
             raise UsageError(f"{name}: expected {', '.join(known)}, found {key!r}")
+    if len(pairs) > len({key for key, _ in pairs}):
+        raise UsageError(f"{name}: expected each setting once")
     value = known | {key: int(text) for key, text in pairs}
     most = int(number) * (1 if apart else value["radix"] // 2)
     hosts = value.get("hosts") or most
