@@ -24,8 +24,8 @@ struct ibp_nccl_recorder {
      * the recording and returns its index. One thread at a time may call them. */
     void *(*reserve)(enum ibp_segment_kind kind);
     uint32_t (*publish)(enum ibp_segment_kind kind);
-    /* Return whether this process records now: false in a child of fork and after the end. Return whether the program
-     * wants recording. */
+    /* Return whether this process records now: false in a child of fork, after the end, and while the program has
+     * switched recording off. */
     bool (*is_recording)(void);
     /* Return the index of the open region. */
     uint32_t (*region)(void);

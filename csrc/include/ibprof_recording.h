@@ -279,7 +279,7 @@ struct ibp_process {
     uint64_t start_ns;
     /* 0 until MPI_Finalize. */
     uint64_t stop_ns;
-    /* Bytes without a peer: no space was left for another counter. */
+    /* Bytes not counted by peer: no space was left for another counter. */
     uint64_t lost_bytes;
     uint64_t lost_messages;
     /* Number of marks; IBP_SEGMENT_MARKS keeps the first ones. */
@@ -678,8 +678,8 @@ struct ibp_collective_sample {
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
-    /* Since version 2. Duration of a blocking call, or the time since the previous collective began, whichever is
-     * longer: a late process does not wait long. 0 for other calls. */
+    /* Since version 2. Duration of a blocking call, or the time from the previous collective's start to its own start,
+     * whichever is longer: a late process does not wait long. 0 for other calls. */
     uint64_t score_ns;
 };
 
@@ -725,8 +725,8 @@ struct ibp_nccl_communicator {
     uint64_t clock_ns[2];
     /* Proxy operations without memory: no flow contains their steps. */
     uint64_t operations_lost;
-    /* Only in the process's first communicator, which also contains operations of unknown communicators: ticks during
-     * which any proxy was working. */
+    /* Only in the process's first record, which stands for operations of unknown communicators: ticks during which any
+     * proxy was working. */
     uint64_t busy_ticks;
 };
 

@@ -39,7 +39,7 @@ struct ibp_sim_network {
     const uint64_t *minimal;
     /* [host], the number of its switch, from 0 */
     const uint32_t *host_leaf;
-    /* [switch][switch], virtual lane between two leaves; NULL: lane 0 */
+    /* [switch][switch], virtual lane from the first leaf to the second; NULL: lane 0 */
     const uint8_t *lane;
     /* Virtual lanes, 1 to 16. */
     uint32_t lanes;
@@ -144,9 +144,8 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
 void ibp_sim_free(struct ibp_sim *sim);
 
 /* Let packets skip the hops on which nothing can delay them. To be called before the first run. The start and latency
- * of each message stay the same, apart from the order of events within a tick. ibp_sim_ends no longer counts the
- * messages. Returns 1, 0 where hops cannot be skipped (adaptive routing, several lanes, reads, long paths), or
- * -ENOMEM. */
+ * of each message stay the same, apart from the order of events within a tick. ibp_sim_ends does not count skipped
+ * hops. Returns 1, 0 where hops cannot be skipped (adaptive routing, several lanes, reads, long paths), or -ENOMEM. */
 int ibp_sim_skip_hops(struct ibp_sim *sim);
 
 /* Run until the given tick, `capacity` written samples, the end of all work, or IBP_SIM_HOPS_AT_A_TIME hops. Returns

@@ -42,15 +42,15 @@ struct ibp_binary_tree {
  *
  * variance: variance of a pair of weight 1. into[node]: the node into which a node was merged; a kept node itself.
  * weight[node], height[node]: values of a kept node, merged nodes included. lost: increase of the fit's weighted
- * squares.  */
+ * squares. */
 int ibp_prune_tree(const struct ibp_binary_tree *tree, double variance, double penalty, int32_t *into, double *weight,
                    double *height, double *lost);
 
 /* The stress of a graph's layout, over ordered pairs of vertices at distance d. An edge joins two different vertices,
  * and occurs once.
  *
- * stress[0]: the sum of (d^2 - length^2)^2 over edges. stress[1] and stress[2] are over pairs without an edge and with
- * a length below 1. stress[1]: the sum of gamma / d^2, or of gamma at one position. stress[2]: their number.
+ * stress[0]: the sum of (d^2 - length^2)^2 over edges. stress[1] and stress[2] are over pairs without an edge whose
+ * distance d is below 1. stress[1]: the sum of gamma / d^2, or of gamma at one position. stress[2]: their number.
  *
  * gradient[vertex] is the gradient of (stress[0] + stress[1]) / 2. -EDOM: a position is not a number, or too far from
  * the origin. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Active messages of MPICH over libfabric: they carry all operations that the provider does not implement. With
+ * Active messages of MPICH over libfabric: they carry all operations that MPICH does not leave to the provider. With
  * MPIR_CVAR_CH4_OFI_ENABLE_TAGGED=0 they also carry the program's messages, with the program's tag and size in the
  * header. An active message carries the data or announces them. Announced data follow in other active messages, or the
  * receiver reads them.

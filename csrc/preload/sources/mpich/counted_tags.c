@@ -212,7 +212,7 @@ static bool is_duplicating(unsigned operation)
 }
 
 /* Return the operation of a tag on a communicator whose context is unknown; IBP_OPERATION_NONE where no communicator
- * expects the tag. For duplicates, only tags of duplicates are expected. */
+ * expects the tag. On communicators that were duplicated, only tags of the duplicating calls are expected. */
 static unsigned guess_call_where(bool is_duplicated, uint32_t context, uint32_t tag)
 {
     unsigned call = IBP_OPERATION_NONE;

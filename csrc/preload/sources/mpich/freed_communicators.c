@@ -34,7 +34,7 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
 }
 
 /* Return the call that took a tag on a communicator with this key, and set the place of the last such communicator.
- * `number` is the count of such communicators. */
+ * `number` is the count of communicators with this key on which a call took the tag. */
 static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
 {
     unsigned call = IBP_OPERATION_NONE;

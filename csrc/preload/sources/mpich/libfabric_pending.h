@@ -17,7 +17,7 @@ struct ibp_fi_announcement {
     uint16_t call;
 };
 
-/* Keep an announcement. If there is no space, only the number of announcements is kept. */
+/* Keep an announcement. Of announcements without space, only the number is kept. */
 void ibp_fi_pend(struct ibp_fi_announcement announcement);
 
 /* Return whether there may be an announcement to a peer under a context. */

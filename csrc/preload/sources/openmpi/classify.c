@@ -20,7 +20,7 @@ static unsigned untagged_operation(int tag, unsigned otherwise)
 }
 
 /* Return whether a communicator carries partitioned messages. Open MPI 5 sets these up by messages on communicators
- * that only its component ompi_part_persist knows. The first such message shows the communicators. */
+ * that only its component ompi_part_persist knows. The component knows them from the first such message on. */
 static bool is_of_partitions(ibp_handle communicator)
 {
     enum { SEARCHED = 26 }; /* words in version 5.0 */

@@ -16,7 +16,7 @@
  * known. */
 extern IBP_INTERNAL ibp_openmpi_start_function *ibp_openmpi_own_start;
 
-/* Hook the start of a request, if its start function is the table's. Return whether it was hooked. */
+/* Hook the start of a request, if its start function is the table's. Return whether it is hooked now. */
 bool ibp_openmpi_hook_own_start(void *request);
 
 /* Restore a request's own function if it is hooked. The request must exist, or be in Open MPI's list of free

@@ -61,7 +61,7 @@ void ibp_openmpi_after_tag(int error)
  * communicator to which only the intercommunicator refers (c_local_comm). */
 static unsigned call_of_both_groups(ibp_handle local, int tag)
 {
-    enum { SEARCHED = 40 }; /* searched words, of 44 in 4.1 and 48 in 5.0; the tag is in word 33 or 35 */
+    enum { SEARCHED = 40 }; /* words, of 44 in 4.1 and 48 in 5.0; c_local_comm is word 33 or 35 */
     const struct ibp_communicator *known;
 
     for (size_t place = 0; (known = ibp_communicator_at(&place)); place++) {
