@@ -14,7 +14,7 @@
 
 enum { COARSEST = 60, LEVELS = 40, TRIES = 8, PASSES = 10, FRUITLESS = 120 };
 
-/* A graph is coarsened further only below this share of its vertices. */
+/* Coarsening stops where the coarser graph would have more than this share of the vertices. */
 #define SHRINKS 0.95
 
 typedef struct level {
@@ -56,7 +56,8 @@ static void shuffle(uint64_t *state, uint32_t *order, uint32_t count)
     }
 }
 
-/* Match each vertex with the unmatched neighbour on its heaviest edge; return the number of coarse vertices. */
+/* Match each vertex with the unmatched neighbour to which its edge is the heaviest, in relation to both sizes. Return
+ * the number of coarse vertices. */
 static uint32_t match(level_t *level, const uint32_t *order, uint32_t largest)
 {
     uint32_t count = 0;

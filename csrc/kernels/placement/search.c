@@ -193,7 +193,7 @@ static void accept(const problem_t *p, search_t *s, double energy)
     if (++s->accepted % SUM_EVERY == 0 || has_fallen) sum_energy(p, s);
 }
 
-/* Return the energy after the changes; infinity where the load would rise above its limit. */
+/* Return the energy after the changes; infinity where a load would increase and exceed its limit. */
 static double energy_after(search_t *s)
 {
     double energy = s->energy;

@@ -31,7 +31,7 @@ static float *row_of(const clusters_t *c, uint32_t slot)
     return c->distance + (size_t)slot * c->slots;
 }
 
-/* Return the nearest other cluster; of several, `preferred` or the first. */
+/* Return the nearest other cluster; of several, `preferred` if it is one of them, otherwise the first. */
 static uint32_t find_nearest(const clusters_t *c, uint32_t slot, uint32_t preferred)
 {
     const float *row = row_of(c, slot);

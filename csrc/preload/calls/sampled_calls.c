@@ -224,8 +224,8 @@ static void keep_collective(const struct ibp_instance_known *known, uint32_t end
     fill(sample, known, end_origin, enter_ns, exit_ns);
 }
 
-/* Return the duration of a blocking collective, or the time since the previous one began, whichever is longer: a
- * process that the previous collective delays is late for the next one. */
+/* Return the duration of a blocking collective, or the time from the start of the previous one to its own start,
+ * whichever is longer: a process that the previous collective delays is late for the next one. */
 static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now_ns)
 {
     static uint64_t last_start_ns;

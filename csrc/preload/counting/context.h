@@ -42,7 +42,8 @@ struct ibp_context {
     ibp_handle sent_on, received_on;
     /* For a call: messages with lower tags are classified. */
     int lowest_tag;
-    /* For a call: no wrapped call encloses it, and all its sends are of its operation or in standard mode. */
+    /* For a call: it is ibp_outside or a call that its wrapper only passes on, so no wrapped call has to be left. All
+     * its sends are of its operation or in standard mode. */
     bool is_outside;
     /* For a call: all its sends are MPI_Send or MPI_Isend, in standard mode. */
     bool is_of_standard_mode;

@@ -27,7 +27,7 @@ enum ibp_demand_shape {
     IBP_DEMAND_NONE,
     /* With a root: the call's arguments, which are equal on all ranks (MPI_Bcast). */
     IBP_DEMAND_TREE,
-    /* With a root: the call's arguments, which are significant on all ranks except the root (MPI_Gather). */
+    /* With a root: the call's arguments, which count on all ranks except the root (MPI_Gather). */
     IBP_DEMAND_LEAF,
     /* The call's arguments (MPI_Allreduce). */
     IBP_DEMAND_GROUP,

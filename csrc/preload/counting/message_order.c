@@ -112,8 +112,8 @@ void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side
     ibp_samples_note_clock(exit_ns);
 }
 
-/* Number a receive with a known envelope. If it is sampled, keep the sample, or let the
- * completion of its request keep it. */
+/* Number a receive with a known envelope. If it is sampled, keep the sample, or let the completion of its request keep
+ * it. */
 static void number(struct waiting *waiting)
 {
     const struct ibp_posted_receive *const receive = &waiting->receive;

@@ -43,7 +43,7 @@ struct ibp_repeat {
     /* Number of items from which a message is too large; 0 for derived datatypes, whose handle another datatype may
      * have later. */
     uint32_t large;
-    /* The peer and tag of the message's envelope; NULL for a call that posts no message. */
+    /* The remaining messages of the message's envelope; NULL for a call that posts no message. */
     struct ibp_messages_left *messages;
     /* The time record that counts the calls. */
     struct ibp_time *time;
@@ -54,7 +54,7 @@ struct ibp_repeat {
     /* The next place that is or was in use. */
     struct ibp_repeat *next_listed;
     bool is_listed;
-    /* With several threads: the address of the last call here that was not granted. */
+    /* With several threads: the address and the envelope's messages of the last call here that was not granted. */
     const void *last_address;
     const struct ibp_messages_left *last_messages;
 } __attribute__((aligned(64)));

@@ -158,8 +158,8 @@ static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_
     return true;
 }
 
-/* The timing of a call as a whole; `time` is NULL for other calls. If the program leaves an outermost call that was
- * chosen at random by a non-local exit, nothing is added. */
+/* The timing of a call as a whole; `time` is NULL for other calls. Nothing is added for an outermost call that
+ * was chosen at random, if the program leaves it by a non-local exit unnoticed. */
 struct ibp_timing {
     struct ibp_call *call;
     struct ibp_time *time;
