@@ -33,7 +33,7 @@ from ibprof.load import load_profile
 from ibprof.native.installed_files import find_library
 from ibprof.profile.efficiency import elapsed_s
 from ibprof.profile.profile_data import Profile
-from ibprof.text.call_names import shorten_site
+from ibprof.text.quantities import shorten_site
 
 LARGE = 0.01
 """Smallest share of the run's time that a compared site has."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ibprof.errors import UsageError, with_plain_errors
 from ibprof.profile.profile_data import Profile
-from ibprof.profile.row_choice import RowChoice
+from ibprof.profile.profile_rows import RowChoice
 from ibprof_converter.analysis import pipeline_stages
 from ibprof_converter.analysis.loads_view import NamedLoads, NetworkView, render_view
 from ibprof_converter.analysis.pipeline_options import (

@@ -14,11 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.archive import otf2_names
-from ibprof.archive.events import ENTER, EVENT, LEAVE, METRIC, NUMBER, TEXT, Events, read_events
+from ibprof.archive.definitions import Callpath, DefinedRegion, TraceDefinitions, read_definitions
 from ibprof.archive.otf2_names import from_properties
-from ibprof.archive.trace_definitions import Callpath, DefinedRegion, TraceDefinitions, read_definitions
 from ibprof.errors import InputError
-from ibprof.native.otf2_library import Otf2Library, load_otf2
+from ibprof.native.otf2_library import (
+    ENTER,
+    EVENT,
+    LEAVE,
+    METRIC,
+    NUMBER,
+    TEXT,
+    Events,
+    Otf2Library,
+    load_otf2,
+    read_events,
+)
 from ibprof.profile.profile_data import (
     SIZE_BINS,
     CallTimes,

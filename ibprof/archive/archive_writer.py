@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from ibprof.archive import otf2_names
 from ibprof.archive.definitions import Definitions
-from ibprof.archive.events import ENTER, EVENT, LEAVE, METRIC, NUMBER, TEXT, Events, write_events
-from ibprof.native.otf2_library import load_otf2
+from ibprof.native.otf2_library import ENTER, EVENT, LEAVE, METRIC, NUMBER, TEXT, Events, load_otf2, write_events
 from ibprof.profile.profile_data import (
     CallTimes,
     Counters,

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING
 from ibprof.cli.command import add_row_arguments, make_parser, run_command
 from ibprof.cli.terminal import print_pairs, print_table
 from ibprof.errors import UsageError
-from ibprof.text.call_names import name_call, shorten_site
-from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable, shorten_site
 
 if TYPE_CHECKING:
     from ibprof.profile.call_report import CallReport, CallSum
-    from ibprof.profile.efficiency import Efficiency
-    from ibprof.profile.quickest_ranks import Waiting
+    from ibprof.profile.efficiency import Efficiency, Waiting
 
 PARTS = ("wait_s", "transfer_s", "unsplit_s", "split_error_s")
 COLUMNS = ("calls", "time_s", "bytes", "messages", *PARTS)
@@ -92,7 +90,7 @@ def _print_calls(argv: Sequence[str] | None) -> None:
         write_folded,
         write_speedscope,
     )
-    from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415
+    from ibprof.profile.profile_rows import RowChoice  # noqa: PLC0415
     from ibprof.verdict.transfer_causes import name_carriers  # noqa: PLC0415
     from ibprof.waiting.wait_split import measure_waiting  # noqa: PLC0415
 

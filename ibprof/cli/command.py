@@ -31,7 +31,7 @@ from ibprof.text.quantities import count_of
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from ibprof.profile.row_choice import RowChoice
+    from ibprof.profile.profile_rows import RowChoice
 
 _KILLED_BY = 128
 """Base of a shell's exit status for death by a signal: 128 + n."""
@@ -333,6 +333,6 @@ def add_row_arguments(parser: argparse.ArgumentParser) -> None:
 
 def row_options(arguments: argparse.Namespace) -> RowChoice:
     """Return the choice of rows in the arguments."""
-    from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415  (--help must come at once)
+    from ibprof.profile.profile_rows import RowChoice  # noqa: PLC0415  (--help must come at once)
 
     return RowChoice(arguments.operation, arguments.region, arguments.site)

@@ -13,8 +13,7 @@ from typing import Any
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.cli.terminal import print_pairs, print_table
-from ibprof.text.call_names import name_call, name_mpi
-from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof.text.quantities import format_bytes, format_seconds, name_call, name_mpi, printable
 
 NS_PER_S = 10**9
 
@@ -49,8 +48,8 @@ def _print_info(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_args(argv)
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
+    from ibprof.profile.missing_data import account_for_run, describe_losses  # noqa: PLC0415
     from ibprof.profile.profile_summary import summarize  # noqa: PLC0415
-    from ibprof.profile.stage_accounts import account_for_run, describe_losses  # noqa: PLC0415
     from ibprof.verdict.verdict_rules import judge_run  # noqa: PLC0415
 
     run = load_profile(arguments.profile, arguments.run)
@@ -190,7 +189,7 @@ def _check_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:
 
 
 def _host_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:
-    from ibprof.profile.gaps import format_ranks  # noqa: PLC0415  (as above)
+    from ibprof.profile.missing_data import format_ranks  # noqa: PLC0415  (as above)
 
     ranks = format_ranks(host["ranks"])
     if not host["ports"]:

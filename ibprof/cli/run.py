@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof run`: run a command and record its MPI traffic; its output and exit status do not change."""
+"""`ibprof run`: run a command and record its MPI traffic; its output and exit status do not change.
+
+The command runs in place of this process, with its input, output and signals. `watch_loads` reports whether a process
+of this host loads a library: the kernel reports each open of its file.
+"""
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import glob
 import io
 import json
@@ -11,10 +16,12 @@ import os
 import re
 import shlex
 import shutil
+import signal
+import subprocess
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +38,6 @@ from ibprof.launch.preload_settings import (
     preload,
     read_rsh_line,
 )
-from ibprof.launch.supervise import run_in_foreground, watch_loads
 from ibprof.launch.transport_settings import describe_exact, exact_settings, intranode_settings, nccl_settings
 from ibprof.native.installed_files import NCCL_PROFILER, find_library
 from ibprof.profile.scheduler_job import expand_output, output_glob, output_values
@@ -229,7 +235,7 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
     """Write the profile of each step; return the lines of the largest step's summary, or none without a recording."""
     from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
     from ibprof.cli.terminal import show_progress  # noqa: PLC0415
-    from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
+    from ibprof.profile.missing_data import describe_gaps  # noqa: PLC0415
     from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415
     from ibprof.profile.unaccounted import summarize_unaccounted  # noqa: PLC0415
     from ibprof.recording.folder_runs import archive_path_of, list_runs, read_scheduler_job  # noqa: PLC0415
@@ -284,3 +290,75 @@ def _judge_on_links(fabric: Sequence[str], archive: Path) -> str:
 def _shorten(path: Path) -> str:
     """Return the shortest form of a path, quoted for a shell."""
     return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
+
+
+_FORWARDED = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
+_KILLED_BY = 128
+
+
+_OPENED = 0x20
+"""Linux's IN_OPEN: a file was opened."""
+
+
+def run_in_foreground(launch: Launch) -> int:
+    """Run a command to its end.
+
+    Returns:
+        The command's exit status; 128 plus the signal's number if a signal ended it.
+
+    Raises:
+        OSError: the command cannot be started.
+    """
+    watched = _FORWARDED | {signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+
+    def unblock() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    try:
+        # No other thread runs yet, so the child may run Python before the command.
+        child = subprocess.Popen(launch.command, env=launch.environment, preexec_fn=unblock)  # noqa: PLW1509
+        while child.poll() is None:
+            received = signal.sigwaitinfo(watched)
+            # The kernel sends Ctrl-C and other terminal signals to all processes of the terminal, also to the command.
+            sent_by_process = received.si_code <= 0
+            if received.si_signo != signal.SIGCHLD and sent_by_process:
+                child.send_signal(received.si_signo)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return child.returncode if child.returncode >= 0 else _KILLED_BY - child.returncode
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWatch:
+    """A watch of a file, from the time of its creation.
+
+    Attributes:
+        events: descriptor of the kernel's events; None if the kernel refused it.
+    """
+
+    events: int | None
+
+    def was_never_loaded(self) -> bool:
+        """Return whether certainly no process of this host opened the file."""
+        if self.events is None:
+            return False
+        try:
+            return not os.read(self.events, 4096)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+
+@contextmanager
+def watch_loads(library: Path) -> Iterator[LoadWatch]:
+    """Watch the loads of a library until the context ends."""
+    libc = ctypes.CDLL(None)
+    events = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    watched = events >= 0 and libc.inotify_add_watch(events, os.fsencode(library), _OPENED) >= 0
+    try:
+        yield LoadWatch(events if watched else None)
+    finally:
+        if events >= 0:
+            os.close(events)

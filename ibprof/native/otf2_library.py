@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OTF2's C library, called through cffi. `csrc/include/ibprof_otf2.h` describes its functions."""
+"""OTF2's C library, called through cffi, and the events of an archive as arrays.
+
+`csrc/include/ibprof_otf2.h` describes its functions. A C kernel writes and reads events: large jobs have too many for
+Python.
+"""
 
 from __future__ import annotations
 
+import errno
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ibprof.errors import MissingToolError
+from ibprof.native.headers import kernels_headers
 from ibprof.native.installed_files import find_otf2_libraries
+from ibprof.native.kernel_library import load_kernels
 
 RECORDS = (
     *("ClockProperties", "String", "SystemTreeNode", "SystemTreeNodeProperty", "LocationGroup", "Location"),
@@ -68,3 +79,104 @@ def load_otf2() -> Otf2Library:
         except OSError as error:
             errors.append(f"{path}: {error}")
     raise MissingToolError(f"no OTF2 library can be loaded (pip install otf2 brings one): {'; '.join(errors)}")
+
+
+_KINDS = kernels_headers().enumerators("ibp_event_kind", "IBP_EVENT_")
+ENTER, LEAVE, NUMBER = _KINDS["ENTER"], _KINDS["LEAVE"], _KINDS["NUMBER"]
+TEXT, METRIC = _KINDS["TEXT"], _KINDS["METRIC"]
+"""Event kinds."""
+
+EVENT = kernels_headers().types["ibp_event"]
+"""An event in an array."""
+
+# OTF2's functions in a struct of the kernels.
+_FUNCTIONS = {
+    "struct ibp_otf2_writer": {
+        "enter": "EvtWriter_Enter",
+        "leave": "EvtWriter_Leave",
+        "number": "EvtWriter_ParameterUnsignedInt",
+        "text": "EvtWriter_ParameterString",
+        "metric": "EvtWriter_Metric",
+    },
+    "struct ibp_otf2_reader": {
+        "callbacks_new": "EvtReaderCallbacks_New",
+        "callbacks_delete": "EvtReaderCallbacks_Delete",
+        "set_enter": "EvtReaderCallbacks_SetEnterCallback",
+        "set_leave": "EvtReaderCallbacks_SetLeaveCallback",
+        "set_number": "EvtReaderCallbacks_SetParameterUnsignedIntCallback",
+        "set_text": "EvtReaderCallbacks_SetParameterStringCallback",
+        "set_metric": "EvtReaderCallbacks_SetMetricCallback",
+        "register_callbacks": "Reader_RegisterEvtCallbacks",
+        "read_all": "Reader_ReadAllLocalEvents",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events of one or more locations, in order.
+
+    Attributes:
+        records: `ibp_event` [event].
+        values: uint64, values of all events, concatenated.
+    """
+
+    records: npt.NDArray[np.void]
+    values: npt.NDArray[np.uint64]
+
+
+def write_events(writer: Any, events: Events) -> None:
+    """Write the events of a location.
+
+    Args:
+        writer: OTF2's EvtWriter of the location.
+
+    Raises:
+        Otf2Error: the events cannot be written.
+    """
+    kernels = load_kernels()
+    records = kernels.ffi.from_buffer("struct ibp_event[]", events.records)
+    calls = _load_functions("struct ibp_otf2_writer")
+    values = kernels.pointer(events.values)
+    load_otf2().check("EvtWriter", kernels.lib.ibp_otf2_write(calls, writer, records, len(events.records), values))
+
+
+def read_events(archive: Any, reader: Any, into: Events, count: int, values_count: int) -> tuple[int, int]:
+    """Read all events of a location.
+
+    Args:
+        archive: OTF2's Reader.
+        reader: OTF2's EvtReader of the location.
+        into: destination, which already holds `count` events with `values_count` values.
+        count, values_count: number of events and of values in `into`.
+
+    Returns:
+        Number of events and of values in `into` after the call.
+
+    Raises:
+        Otf2Error: the events cannot be read.
+        ValueError: the events exceed the capacity of `into`.
+    """
+    kernels = load_kernels()
+    state = kernels.ffi.new("struct ibp_events *")
+    records = kernels.ffi.from_buffer("struct ibp_event[]", into.records)
+    state.events, state.count, state.capacity = records, count, len(into.records)
+    state.values, state.values_count = kernels.pointer(into.values), values_count
+    state.values_capacity = len(into.values)
+    calls = _load_functions("struct ibp_otf2_reader")
+    status = kernels.lib.ibp_otf2_read(calls, archive, reader, state)
+    if status == -errno.E2BIG:
+        raise ValueError("more events of a location than its definition says")
+    load_otf2().check("Reader_ReadAllLocalEvents", status)
+    return state.count, state.values_count
+
+
+@lru_cache
+def _load_functions(struct: str) -> Any:
+    """Return a struct filled with functions of the OTF2 library."""
+    ffi = load_kernels().ffi
+    filled = ffi.new(f"{struct} *")
+    types = dict(ffi.typeof(struct).fields)
+    for name, function in _FUNCTIONS[struct].items():
+        setattr(filled, name, ffi.cast(types[name].type, getattr(load_otf2().lib, f"OTF2_{function}")))
+    return filled

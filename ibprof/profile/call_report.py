@@ -10,13 +10,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.efficiency import NOT_TIMED, Efficiencies, elapsed_s, find_efficiencies, inside_s, overlaps_s
-from ibprof.profile.exact_sums import sum_by_group
-from ibprof.profile.gaps import describe_killed
+from ibprof.profile.efficiency import (
+    ASSUMPTION,
+    NOT_TIMED,
+    Efficiencies,
+    Waiting,
+    WaitShares,
+    elapsed_s,
+    estimate_waiting,
+    find_efficiencies,
+    inside_s,
+    overlaps_s,
+)
+from ibprof.profile.missing_data import describe_killed
 from ibprof.profile.profile_data import CallTimes, Counters, Direction, Kind, Profile, Source
-from ibprof.profile.quickest_ranks import ASSUMPTION, Waiting, estimate_waiting
-from ibprof.profile.row_choice import NO_SITES, RowChoice, name_sites
-from ibprof.profile.wait_shares import WaitShares
+from ibprof.profile.profile_rows import NO_SITES, RowChoice, name_sites
+from ibprof.profile.row_arrays import sum_by_group
 
 NO_TIMES = "time inside calls was not recorded: run again with IBPROF_TIME=1"
 

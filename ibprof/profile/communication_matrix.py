@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof.native.kernel_library import load_kernels, sum_exactly
-from ibprof.profile.exact_sums import sum_by_key
 from ibprof.profile.port_sums import PortIndex, describe_unmeasured
 from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Host, Kind, MarkKind, Profile, Source
-from ibprof.profile.row_choice import RowChoice, find_name
+from ibprof.profile.profile_rows import RowChoice, find_name
+from ibprof.profile.row_arrays import sum_by_key
 
 Flags = npt.NDArray[np.bool_]
 

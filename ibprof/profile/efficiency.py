@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiencies of a run and of its regions, from the time inside MPI calls."""
+"""Time inside MPI calls: its parts, an estimate of waiting in collectives, efficiencies of a run and its regions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.profile_data import Mark, MarkKind, Profile, Rank
+from ibprof.profile.profile_rows import name_sites
+from ibprof.profile.row_arrays import RowArrays
 
 Seconds = npt.NDArray[np.float64]
 
@@ -178,3 +180,111 @@ def _sum_spans(marks: Iterable[Mark]) -> dict[int, int]:
         elif mark.kind == MarkKind.END and mark.region in entered:
             del entered[len(entered) - 1 - entered[::-1].index(mark.region) :]
     return dict(spans)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitShares(RowArrays):
+    """Time in calls and its parts, a row for each row of `Profile.times`; `time_s` is the sum of the three parts.
+
+    Attributes:
+        rank, region, operation, site: int32.
+        time_s: float64, recorded time in calls, in seconds.
+        wait_s: float64, time of waiting for other ranks, in seconds.
+        transfer_s: float64, time of data transfer, in seconds.
+        unsplit_s: float64, time without a sample or a clock that could split it, in seconds.
+        error_s: float64, standard error of `wait_s` and `transfer_s`, from sampling and clocks, in seconds.
+    """
+
+    rank: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    site: npt.NDArray[np.int32]
+    time_s: npt.NDArray[np.float64]
+    wait_s: npt.NDArray[np.float64]
+    transfer_s: npt.NDArray[np.float64]
+    unsplit_s: npt.NDArray[np.float64]
+    error_s: npt.NDArray[np.float64]
+
+    def sum_parts(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> dict[str, float]:
+        """Return sums of some rows: `wait_s`, `transfer_s`, `unsplit_s` and their standard error `split_error_s`."""
+        # Members of one instance are sampled together, so their errors add up over ranks.
+        places = np.stack((self.region, self.operation, self.site))[:, rows]
+        _, place = np.unique(places, axis=1, return_inverse=True)
+        errors = np.bincount(place.ravel(), weights=self.error_s[rows])
+        parts = {name: float(getattr(self, name)[rows].sum()) for name in ("wait_s", "transfer_s", "unsplit_s")}
+        return {**parts, "split_error_s": float(np.sqrt((errors**2).sum()))}
+
+
+MUTUAL = frozenset(
+    {
+        *("BARRIER", "ALLREDUCE", "ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW"),
+        *("REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"),
+    }
+)
+"""Blocking collectives that no rank can leave before all ranks have entered: each result depends on all ranks."""
+
+ASSUMPTION = (
+    "estimate: at each site of a collective, the quickest rank is taken to wait for nobody, and transfer "
+    "to take as long on all ranks. If other ranks come last in other rounds, waiting is longer than this"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Time inside one operation at one site and in one region, split by the quickest rank.
+
+    Attributes:
+        calls: number of calls of each rank.
+        ranks: number of calling ranks.
+        time_s: time in the calls over all ranks, in seconds.
+        waiting_s: waiting part of `time_s`, in seconds.
+        transfer_s: other part of `time_s`, in seconds.
+        quickest: rank with the smallest time.
+    """
+
+    region: str
+    operation: str
+    site: str
+    calls: int
+    ranks: int
+    time_s: float
+    waiting_s: float
+    transfer_s: float
+    quickest: int
+
+
+def estimate_waiting(run: Profile) -> tuple[Waiting, ...]:
+    """Split the time of the collectives of `MUTUAL`, those with most waiting first.
+
+    A site counts only if several ranks call it equally often: only then is it known which calls belong together. Rooted
+    collectives and messages are left out: their quickest rank can leave before others enter.
+    """
+    times, sites = run.times, name_sites(run)
+    mutual = [number for number, name in enumerate(run.operations) if name in MUTUAL]
+    groups: dict[tuple[int, int, str], dict[int, list[int]]] = {}
+    for row in np.flatnonzero(np.isin(times.operation, mutual) & (times.calls > 0)).tolist():
+        key = int(times.region[row]), int(times.operation[row]), sites[times.site[row]]
+        of_rank = groups.setdefault(key, {}).setdefault(int(times.rank[row]), [0, 0])
+        of_rank[0] += int(times.calls[row])
+        of_rank[1] += int(times.time_ns[row])
+    found = []
+    for (region, operation, site), ranks in groups.items():
+        calls = {count for count, _ in ranks.values()}
+        if len(ranks) < 2 or len(calls) > 1:
+            continue
+        quickest = min(ranks, key=lambda rank: (ranks[rank][1], rank))
+        total, transfer = sum(ns for _, ns in ranks.values()), ranks[quickest][1] * len(ranks)
+        found.append(
+            Waiting(
+                region=run.regions[region],
+                operation=run.operations[operation],
+                site=site,
+                calls=calls.pop(),
+                ranks=len(ranks),
+                time_s=total * 1e-9,
+                waiting_s=(total - transfer) * 1e-9,
+                transfer_s=transfer * 1e-9,
+                quickest=quickest,
+            )
+        )
+    return tuple(sorted(found, key=lambda each: -each.waiting_s))

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 
 from ibprof.profile.call_report import CallSum
-from ibprof.text.call_names import name_call
-from ibprof.text.quantities import printable
+from ibprof.text.quantities import name_call, printable
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Kind, Port, PortPair, Profile
+from ibprof.profile.row_arrays import sum_by_group
 from ibprof.text.quantities import format_bytes
 
 # Names of a port's own byte counters, in order of preference: InfiniBand counts words of 4 bytes.

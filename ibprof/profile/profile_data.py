@@ -17,9 +17,8 @@ from ibprof.native.headers import recording_header
 from ibprof.profile.row_arrays import RowArrays, no_sites
 from ibprof.profile.scheduler_job import SchedulerJob
 from ibprof.sites.code_location import Frame
-from ibprof.text.call_names import CALLED_FROM
 from ibprof.text.notebook_html import NotebookView
-from ibprof.text.quantities import printable
+from ibprof.text.quantities import CALLED_FROM, printable
 
 _HEADER = recording_header()
 

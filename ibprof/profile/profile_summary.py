@@ -12,15 +12,13 @@ import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.call_report import time_in_mpi, top_lines
-from ibprof.profile.exact_sums import sum_by_group
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import account_for_run, accounts_as_json, describe_gaps
 from ibprof.profile.port_sums import HostCheck, PortSum, bytes_posted, check_hosts, describe_unmeasured, sum_ports
 from ibprof.profile.profile_data import Counters, Direction, Kind, Mark, MarkKind, Profile, Source
-from ibprof.profile.stage_accounts import account_for_run, accounts_as_json
+from ibprof.profile.row_arrays import sum_by_group
 from ibprof.profile.unaccounted import find_unaccounted
-from ibprof.text.call_names import name_call
 from ibprof.text.notebook_html import escape, render_html, render_table
-from ibprof.text.quantities import count_of, format_bytes, format_seconds
+from ibprof.text.quantities import count_of, format_bytes, format_seconds, name_call
 
 MARKS_SHOWN = (MarkKind.START, MarkKind.CLOSE, MarkKind.OFF, MarkKind.ON, MarkKind.STOP)
 

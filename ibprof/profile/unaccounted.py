@@ -18,8 +18,7 @@ import numpy.typing as npt
 from ibprof.native.headers import recording_header
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.profile_data import Demands, Direction, Kind, Profile, Source
-from ibprof.text.call_names import name_call
-from ibprof.text.quantities import format_bytes
+from ibprof.text.quantities import format_bytes, name_call
 
 _CONSTANTS = recording_header().constants
 PARTNER_GROUP = _CONSTANTS["IBP_PARTNER_GROUP"]

@@ -59,14 +59,15 @@ from ibprof.recording.host_file import RecordingFile, Records, decode_text, loca
 from ibprof.recording.intervals import read_interval_times, read_intervals
 from ibprof.recording.nccl_records import Members, NcclRecords, find_members, read_nccl, sum_flows, sum_tasks
 from ibprof.recording.recorded_ports import (
+    describe_copy,
     read_boots,
     read_choices,
+    read_grids,
     read_interfaces,
     read_ports,
     read_transfers,
     read_transports,
 )
-from ibprof.recording.recorded_ranks import describe_copy, read_grids
 from ibprof.recording.recorded_samples import (
     SAMPLES,
     SampleChoice,

@@ -12,8 +12,8 @@ from typing import Any
 
 from ibprof.errors import InputError, UsageError
 from ibprof.native.headers import recording_layout
+from ibprof.profile.missing_data import StageAccount, accounts_as_json
 from ibprof.profile.scheduler_job import SchedulerJob
-from ibprof.profile.stage_accounts import StageAccount, accounts_as_json
 from ibprof.recording.folder_runs import RecordedRun, is_recording, list_runs, read_scheduler_job
 
 

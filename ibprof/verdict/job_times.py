@@ -11,11 +11,10 @@ import numpy as np
 
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.call_report import TimeInMpi, time_in_mpi
-from ibprof.profile.efficiency import elapsed_s, inside_s, overlaps_s
-from ibprof.profile.gaps import describe_killed
+from ibprof.profile.efficiency import Waiting, elapsed_s, estimate_waiting, inside_s, overlaps_s
+from ibprof.profile.missing_data import describe_killed
 from ibprof.profile.profile_data import Direction, Kind, Profile, Rank, Source
-from ibprof.profile.quickest_ranks import Waiting, estimate_waiting
-from ibprof.profile.row_choice import name_sites
+from ibprof.profile.profile_rows import name_sites
 from ibprof.profile.unaccounted import PARTNER_FAILED, PARTNER_GROUP
 from ibprof.verdict.shared_cores import SharedCores, find_shared_cores
 from ibprof.verdict.transfer_causes import find_possible_rate, find_transfer_causes, name_carriers
@@ -23,9 +22,8 @@ from ibprof.verdict.verdict_data import BusiestLink, TransferCause
 from ibprof.waiting.wait_split import measure_waiting
 
 if TYPE_CHECKING:
-    from ibprof.waiting.late_ranks import LateRank
     from ibprof.waiting.message_rates import HostPair
-    from ibprof.waiting.wait_split import MeasuredWaiting
+    from ibprof.waiting.wait_split import LateRank, MeasuredWaiting
 
 LATENCY_S = 100e-6
 """Time of a message above which latency is no explanation, on any network that MPI jobs use."""

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ibprof.profile.efficiency import find_efficiencies, inside_s
+from ibprof.profile.efficiency import Waiting, find_efficiencies, inside_s
 from ibprof.profile.profile_data import Profile
-from ibprof.profile.quickest_ranks import Waiting
 
 if TYPE_CHECKING:
     from ibprof.waiting.wait_split import MeasuredWaiting

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.port_sums import OVERHEAD, SMALLEST_MTU, find_ends, sum_ports
 from ibprof.profile.profile_data import HardwareCounter, HardwareType, Host, Interface, Kind, Port, Profile, Rank
+from ibprof.profile.row_arrays import sum_by_group
 from ibprof.text.quantities import format_bytes
 from ibprof.verdict.shared_cores import count_cores
 from ibprof.verdict.verdict_data import TransferCause

@@ -13,8 +13,8 @@ from ibprof.text.quantities import printable
 from ibprof.verdict.region_shares import RegionShare
 
 if TYPE_CHECKING:
-    from ibprof.waiting.late_ranks import LateRank
     from ibprof.waiting.message_rates import HostPair
+    from ibprof.waiting.wait_split import LateRank
 
 WORTH_HAVING = 0.01
 """Minimum share of the run that a worthwhile remedy saves."""

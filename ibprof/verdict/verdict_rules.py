@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ibprof.profile.efficiency import Waiting
 from ibprof.profile.profile_data import Profile
-from ibprof.profile.quickest_ranks import Waiting
-from ibprof.profile.row_choice import name_sites
-from ibprof.text.call_names import name_call
-from ibprof.text.quantities import format_bytes, format_seconds, format_with_error
+from ibprof.profile.profile_rows import name_sites
+from ibprof.text.quantities import format_bytes, format_seconds, format_with_error, name_call
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, measure_job
 from ibprof.verdict.region_shares import RegionShare, share_by_region
 from ibprof.verdict.shared_cores import SHARED_CORES
@@ -28,8 +27,7 @@ from ibprof.verdict.verdict_data import (
 )
 
 if TYPE_CHECKING:
-    from ibprof.waiting.late_ranks import LateRank
-    from ibprof.waiting.wait_split import MeasuredWaiting
+    from ibprof.waiting.wait_split import LateRank, MeasuredWaiting
 
 LITTLE_MPI = 0.1
 """Share of the run below which time in MPI is no reason for a slow job."""

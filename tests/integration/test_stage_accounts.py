@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from ibprof.cli import collect, info
-from ibprof.profile.stage_accounts import StageAccount, describe_losses
+from ibprof.profile.missing_data import StageAccount, describe_losses
 from ibprof_converter.cli import layout, place, report, routes, view
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_lab.cli import sim

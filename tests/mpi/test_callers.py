@@ -14,7 +14,7 @@ import pytest
 from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.cli.main import main
 from ibprof.load import load_profile
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof.profile.profile_data import Direction, Kind, Profile
 from ibprof.recording.recording_reader import read_recording
 from ibprof_testing.mpi.mpis import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof.profile.profile_data import UNKNOWN_PEER, Kind
 from ibprof.recording.folder_runs import list_runs
 from ibprof.recording.recording_reader import merge_run

@@ -11,7 +11,7 @@ import pytest
 
 from ibprof.load import load_profile
 from ibprof.profile.call_report import report_calls
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof.profile.profile_data import Profile
 from ibprof.verdict.verdict_rules import judge_run
 from ibprof_converter.cli import report

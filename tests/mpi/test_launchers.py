@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof.recording.folder_runs import list_runs
 from ibprof_testing import processes
 from ibprof_testing.mpi import mpis

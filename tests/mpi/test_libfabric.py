@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof_testing.mpi import conformance
 from ibprof_testing.mpi.conformance import KINDS, Kind, Target
 from ibprof_testing.mpi.matrices import load_complete, read_tally, recorded

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof_testing import processes
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.machine import find_program

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.mpis import FROM_PYPI, MPICH_SYSTEM, SYSTEM, THROUGH_NETWORK, Build

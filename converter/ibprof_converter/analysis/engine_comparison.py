@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ibprof.errors import InconsistentError, InputError
-from ibprof.profile.stage_accounts import StageAccount, accounts_as_json, describe_losses
+from ibprof.profile.missing_data import StageAccount, accounts_as_json, describe_losses
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.analysis.output_files import open_output
 from ibprof_converter.analysis.pipeline_options import FabricOptions, Progress, TrafficOptions, no_progress

@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 from ibprof.errors import UsageError
 from ibprof.profile.flame_graphs import fold_stacks
-from ibprof.profile.stage_accounts import accounts_as_json
-from ibprof.text.call_names import name_call
+from ibprof.profile.missing_data import accounts_as_json
+from ibprof.text.quantities import name_call
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
 from ibprof_converter.analysis.pipeline_options import JOB, OPERATION, REGION, SITE
 from ibprof_converter.analysis.pipeline_results import FabricLoads

@@ -13,7 +13,7 @@ from ibprof.errors import UsageError, quote_found
 
 # The readers are imported when files are named: --help needs only the options, and must be fast.
 if TYPE_CHECKING:
-    from ibprof.profile.row_choice import RowChoice
+    from ibprof.profile.profile_rows import RowChoice
     from ibprof_converter.routing.rail_files import RailFiles
 
 TOP = 10
@@ -36,7 +36,7 @@ def no_progress(_stage: str) -> None:
 
 
 def _choose_all_rows() -> RowChoice:
-    from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415  (as above)
+    from ibprof.profile.profile_rows import RowChoice  # noqa: PLC0415  (as above)
 
     return RowChoice()
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.profile.missing_data import LEFT_OUT
 from ibprof.profile.profile_data import Profile
-from ibprof.profile.stage_accounts import LEFT_OUT
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.choices import TABLES

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof.profile.gaps import describe_gaps
-from ibprof.profile.row_choice import NO_SITES
+from ibprof.profile.missing_data import describe_gaps
+from ibprof.profile.profile_rows import NO_SITES
 from ibprof_converter.analysis.pipeline_options import (
     OPERATION,
     REGION,

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.row_choice import ALL_ROWS, RowChoice
-from ibprof.profile.stage_accounts import StageAccount
+from ibprof.profile.missing_data import StageAccount
+from ibprof.profile.profile_rows import ALL_ROWS, RowChoice
 from ibprof.text.quantities import count_of, format_bytes
 from ibprof_converter.analysis.pipeline_options import FabricOptions, Progress, no_progress
 from ibprof_converter.analysis.pipeline_stages import Demand, read_subnets

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ibprof.text.call_names import name_call
-from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable
 from ibprof_converter.analysis.run_facts import LoadedDirection, RunFacts
 
 _SAME = 0.01

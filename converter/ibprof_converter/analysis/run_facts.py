@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.exact_sums import add_by_key, number_keys
-from ibprof.text.call_names import name_call
+from ibprof.profile.row_arrays import add_by_key, number_keys
+from ibprof.text.quantities import name_call
 from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.hot_links import HOST_LINK

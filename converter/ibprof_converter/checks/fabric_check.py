@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from ibprof.errors import InconsistentError, InputError
-from ibprof.profile.stage_accounts import StageAccount, accounts_as_json, describe_losses
+from ibprof.profile.missing_data import StageAccount, accounts_as_json, describe_losses
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import count_of
 from ibprof_converter.checks.cabling_check import check_cabling

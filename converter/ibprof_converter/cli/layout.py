@@ -123,7 +123,7 @@ def _check(fabric: FabricOptions, as_json: bool) -> int:
 
 def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int:
     # As above: this is slow to import.
-    from ibprof.profile.stage_accounts import accounts_as_json, describe_losses  # noqa: PLC0415
+    from ibprof.profile.missing_data import accounts_as_json, describe_losses  # noqa: PLC0415
     from ibprof_converter.analysis.pipeline_stages import read_subnets  # noqa: PLC0415
     from ibprof_converter.hotspots.pattern_throughput import describe_patterns, measure_throughput  # noqa: PLC0415
     from ibprof_converter.routing.route_choice import describe_routes, name_routes  # noqa: PLC0415

@@ -233,7 +233,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _place(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
     # --help and invalid options do not need the analysis, which is slow to import.
-    from ibprof.profile.stage_accounts import describe_losses  # noqa: PLC0415
+    from ibprof.profile.missing_data import describe_losses  # noqa: PLC0415
     from ibprof_converter.analysis.rank_placing import PlaceOptions, place_ranks, read_ranks_to_place  # noqa: PLC0415
     from ibprof_converter.hotspots.coverage import describe_lost  # noqa: PLC0415
     from ibprof_converter.routing.route_choice import describe_routes  # noqa: PLC0415

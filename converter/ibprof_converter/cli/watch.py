@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InputError
-from ibprof.text.call_names import name_call, shorten_site
-from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable, shorten_site
 from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.cli.arguments import number_in
 from ibprof_converter.cli.printing import print_captured, print_json

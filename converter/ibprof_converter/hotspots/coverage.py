@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.gaps import describe_gaps
-from ibprof.profile.stage_accounts import COLLECT, StageAccount, account_for_run, describe_losses
+from ibprof.profile.missing_data import COLLECT, StageAccount, account_for_run, describe_gaps, describe_losses
 from ibprof.profile.unaccounted import Unaccounted, find_unaccounted
 from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.damage import DamageKind

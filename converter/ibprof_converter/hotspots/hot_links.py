@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.exact_sums import add_by_key
+from ibprof.profile.row_arrays import add_by_key
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
 from ibprof_converter.hotspots.link_order import (
     BY_BYTES,

@@ -20,10 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.profile_data import Profile
+from ibprof.profile.profile_rows import name_sites
 from ibprof.profile.row_arrays import take_rows
-from ibprof.profile.row_choice import name_sites
-from ibprof.text.call_names import name_call
-from ibprof.text.quantities import printable
+from ibprof.text.quantities import name_call, printable
 from ibprof.waiting.wait_split import MeasuredWaiting, split_each
 
 Event = dict[str, object]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ibprof.profile.stage_accounts import StageAccount, accounts_as_json
+from ibprof.profile.missing_data import StageAccount, accounts_as_json
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_seconds, printable
 from ibprof_converter.fabric.fabric_graph import InterfaceChoice, NodeKind

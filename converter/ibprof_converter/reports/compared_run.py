@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ibprof.errors import InputError, UsageError, quote_found
-from ibprof.profile.row_choice import ALL_ROWS, RowChoice
+from ibprof.profile.profile_rows import ALL_ROWS, RowChoice
 from ibprof_converter.analysis.pipeline_options import Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.pipeline_results import RoutedFabric
 from ibprof_converter.analysis.pipeline_stages import Demand, load_demands, load_traffic

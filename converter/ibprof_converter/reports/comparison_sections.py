@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from ibprof.text.call_names import name_call
-from ibprof.text.quantities import format_seconds
+from ibprof.text.quantities import format_seconds, name_call
 from ibprof_converter.reports.compared_run import LINK, OPERATION, PAIR, REGION, SITE, SIZE
 from ibprof_converter.reports.job_sections import describe_provenance
 from ibprof_converter.reports.report_page import ReportPage, escape

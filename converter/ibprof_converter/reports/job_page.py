@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ibprof.profile.gaps import format_names
-from ibprof.text.call_names import name_call, name_mpi
-from ibprof.text.quantities import count_of, format_seconds
+from ibprof.profile.missing_data import format_names
+from ibprof.text.quantities import count_of, format_seconds, name_call, name_mpi
 from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
 from ibprof.verdict.verdict_rules import NOT_THERE
 from ibprof_converter.analysis.loads_view import render_view

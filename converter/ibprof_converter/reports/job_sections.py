@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from ibprof.profile.gaps import format_names, format_ranks
+from ibprof.profile.missing_data import format_names, format_ranks
 from ibprof.profile.port_sums import PortSum
 from ibprof.profile.profile_data import Source
 from ibprof.profile.unaccounted import Unaccounted
-from ibprof.text.call_names import name_call, name_mpi
-from ibprof.text.quantities import count_of, format_seconds
+from ibprof.text.quantities import count_of, format_seconds, name_call, name_mpi
 from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.hotspots.coverage import Coverage, DumpRequest
 from ibprof_converter.hotspots.run_sums import HostSum, NamedSum, RunSummary

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ibprof.text.call_names import name_call
-from ibprof.text.quantities import format_seconds
+from ibprof.text.quantities import format_seconds, name_call
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import REPAIR, TriedChange, list_some
 from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot, LinkPort, NamedShare

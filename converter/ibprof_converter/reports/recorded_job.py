@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.profile_data import SIZE_BINS, Direction, Kind, Profile, Source
+from ibprof.profile.row_arrays import sum_by_group
 from ibprof.profile.scheduler_job import SchedulerJob
 from ibprof.verdict.region_shares import RegionShare
 from ibprof.waiting.wait_split import measure_waiting, split_each

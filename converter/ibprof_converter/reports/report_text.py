@@ -8,8 +8,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ibprof.text.call_names import name_call
-from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable
 from ibprof_converter.hotspots.coverage import describe_left_out
 from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot, LinkGroup
 from ibprof_converter.hotspots.link_order import BY_BYTES

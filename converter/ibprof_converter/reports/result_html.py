@@ -7,11 +7,10 @@ import base64
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
-from ibprof.profile.exact_sums import sum_by_group
-from ibprof.profile.gaps import describe_gaps
-from ibprof.text.call_names import name_call
+from ibprof.profile.missing_data import describe_gaps
+from ibprof.profile.row_arrays import sum_by_group
 from ibprof.text.notebook_html import escape, render_html, render_table
-from ibprof.text.quantities import format_bytes, format_change, format_seconds
+from ibprof.text.quantities import format_bytes, format_change, format_seconds, name_call
 from ibprof.verdict.verdict_data import Verdict
 from ibprof_converter.analysis.loads_outputs import draw_loads
 from ibprof_converter.analysis.loads_view import NetworkView

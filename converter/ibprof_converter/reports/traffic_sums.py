@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.exact_sums import find_distinct
+from ibprof.profile.row_arrays import find_distinct
 from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.fabric.fabric_graph import LIDS, NodeKind
 from ibprof_converter.hotspots.hot_links import add_up

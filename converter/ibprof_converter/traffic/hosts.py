@@ -12,7 +12,7 @@ from difflib import get_close_matches
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.stage_accounts import StageAccount
+from ibprof.profile.missing_data import StageAccount
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.listing import PORTS
 from ibprof_converter.fabric.node_names import host_name, is_aggregation_node, natural_key, rank_names

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.port_sums import PortEnd, PortIndex, describe_unmeasured
 from ibprof.profile.profile_data import OUTWARD_OPCODES, PortPair, Profile, Source
-from ibprof.profile.row_choice import UNKNOWN_SITE
+from ibprof.profile.profile_rows import UNKNOWN_SITE
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
 from ibprof_converter.fabric.node_names import is_aggregation_node

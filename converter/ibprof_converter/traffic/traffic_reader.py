@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, UsageError
 from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.missing_data import choose_sent
 from ibprof.profile.profile_data import Direction, Profile, Source
-from ibprof.profile.row_choice import RowChoice, name_sites
-from ibprof.profile.stage_accounts import choose_sent
+from ibprof.profile.profile_rows import RowChoice, name_sites
 from ibprof_converter.choices import PATTERN_PREFIX
 from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import Fabric

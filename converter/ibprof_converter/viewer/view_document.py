@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.text.call_names import name_call
+from ibprof.text.quantities import name_call
 from ibprof_converter.layout.positions import FabricLayout, lower_ends, order_of_links
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.routing.subnet import Subnet

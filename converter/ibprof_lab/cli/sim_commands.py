@@ -14,7 +14,7 @@ from typing import Any
 
 from ibprof.cli.terminal import show_progress
 from ibprof.errors import UsageError
-from ibprof.profile.stage_accounts import accounts_as_json
+from ibprof.profile.missing_data import accounts_as_json
 from ibprof_converter.cli.arguments import fill_options
 from ibprof_converter.cli.printing import print_json, print_warnings
 from ibprof_lab.lab_choices import JobPlacement, ServerPlacement

@@ -20,7 +20,6 @@ import pytest
 from hypothesis import given
 
 from ibprof.archive import archive_reader as archive_read
-from ibprof.archive import events
 from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.errors import InputError, UsageError
 from ibprof.load import load_profile
@@ -264,7 +263,7 @@ def test_each_otf2_library_writes_the_same_and_reads_it(tmp_path: Path, monkeypa
 
 def forget_library() -> None:
     otf2_library.load_otf2.cache_clear()
-    events._load_functions.cache_clear()
+    otf2_library._load_functions.cache_clear()
 
 
 def test_times_never_decrease_even_when_the_clock_was_set_back(tmp_path: Path) -> None:

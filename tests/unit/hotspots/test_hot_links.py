@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from ibprof.profile.gaps import format_ranks
+from ibprof.profile.missing_data import format_ranks
 from ibprof.profile.profile_data import Direction, Kind, Profile
 from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.pipeline_stages import load_demands, read_routed_fabric

@@ -11,7 +11,7 @@ import pytest
 
 from ibprof.profile.call_report import KEYS, sum_calls
 from ibprof.profile.profile_data import CallTimes, Direction, Profile, Site
-from ibprof.profile.row_choice import UNKNOWN_SITE
+from ibprof.profile.profile_rows import UNKNOWN_SITE
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 SITES = (Site("a.c", 3, "main", "app", name="a.c:3"), Site("a.c", 3, "main", "app", name="a.c:3"))

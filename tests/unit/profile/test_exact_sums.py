@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibprof.profile.exact_sums import find_distinct, number_keys, sum_by_group, sum_by_key
+from ibprof.profile.row_arrays import find_distinct, number_keys, sum_by_group, sum_by_key
 
 ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2**64 - 1), st.integers(0, 2**40)), max_size=40)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ibprof.profile.gaps import describe_killed
+from ibprof.profile.missing_data import describe_killed
 from ibprof.profile.profile_data import Site
 from ibprof_testing.samples.profiles import make_profile, make_rank
 

@@ -9,7 +9,7 @@ import pytest
 
 from ibprof.errors import UsageError
 from ibprof.profile.communication_matrix import Matrix, Selection, build_matrix
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof.profile.port_sums import (
     HostCheck,
     PortIndex,

@@ -12,7 +12,7 @@ from ibprof.errors import UsageError
 from ibprof.profile.call_report import sum_calls
 from ibprof.profile.communication_matrix import Selection, build_matrix
 from ibprof.profile.profile_data import Profile, Site
-from ibprof.profile.row_choice import RowChoice, find_sites
+from ibprof.profile.profile_rows import RowChoice, find_sites
 from ibprof_testing.samples.profiles import Count, make_profile, make_rank
 
 SITES = (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ibprof.archive.otf2_archive import read_archive, write_archive
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof.profile.profile_data import Profile, Source
 from ibprof.profile.unaccounted import Unaccounted, describe_uncompared, find_unaccounted
 from ibprof_testing.samples.demands import group_of, with_demands

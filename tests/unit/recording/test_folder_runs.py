@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof.recording.folder_runs import list_runs
 from ibprof.recording.recording_reader import merge_run, read_recording
 from ibprof_testing.samples.recordings import Process, make_recording

@@ -11,7 +11,7 @@ import pytest
 
 from ibprof.errors import InputError
 from ibprof.profile.profile_data import UNKNOWN_PEER, Profile
-from ibprof.profile.row_choice import RowChoice
+from ibprof.profile.profile_rows import RowChoice
 from ibprof.recording.recording_reader import read_recording
 from ibprof_testing.samples.recordings import Process, counter, make_recording
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.archive.otf2_archive import write_archive
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof.profile.unaccounted import summarize_unaccounted
 from ibprof.text.notebook_html import escape, render_html
 from ibprof_converter import load_links, read_fabric, report

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibprof.text.call_names import name_mpi, shorten_site
+from ibprof.text.quantities import name_mpi, shorten_site
 
 LONG = "a" * 40
 

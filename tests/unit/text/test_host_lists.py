@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof.errors import UsageError
-from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.missing_data import describe_gaps
 from ibprof.recording.recording_reader import read_recording
 from ibprof.text.host_lists import expand_hosts, find_job_hosts, join_hosts, read_command, same_host
 from ibprof_testing.samples.profiles import make_host, make_profile, make_rank

@@ -14,7 +14,7 @@ from hypothesis import given
 
 from ibprof.errors import UsageError
 from ibprof.profile.profile_data import Host, Opcode, PortPair, Profile
-from ibprof.profile.row_choice import RowChoice
+from ibprof.profile.profile_rows import RowChoice
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.routing.subnet import Subnet

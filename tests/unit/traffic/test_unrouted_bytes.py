@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibprof.profile.stage_accounts import StageAccount
+from ibprof.profile.missing_data import StageAccount
 from ibprof_converter.cli import layout, place, report, view
 from ibprof_converter.fabric.fabric_parts import find_ends
 from ibprof_converter.layout.node_levels import find_leaves

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ibprof.profile.efficiency import estimate_waiting
 from ibprof.profile.profile_data import CallTimes, Profile
 from ibprof.profile.profile_rows import order_rows
-from ibprof.profile.quickest_ranks import estimate_waiting
 from ibprof.verdict.region_shares import share_by_region
 from ibprof.verdict.verdict_data import BusiestLink, VerdictKind
 from ibprof.verdict.verdict_rules import judge_run

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof.profile.exact_sums import add_by_key
+from ibprof.profile.row_arrays import add_by_key
 from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_as_taken, slots_on_hosts
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.adapter_policies import SPREAD, label_of_policy

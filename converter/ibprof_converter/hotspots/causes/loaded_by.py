@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.exact_sums import find_distinct, number_keys
-from ibprof.text.call_names import name_call
-from ibprof.text.quantities import count_of, printable
+from ibprof.profile.row_arrays import find_distinct, number_keys
+from ibprof.text.quantities import count_of, name_call, printable
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.hotspots.link_order import ALIKE
 from ibprof_converter.routing.subnet import Subnet

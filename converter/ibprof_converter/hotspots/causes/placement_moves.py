@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof.profile.exact_sums import find_distinct
+from ibprof.profile.row_arrays import find_distinct
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.hotspots.causes.job_flows import PairBytes
 from ibprof_converter.hotspots.causes.load_cause import GAIN, HOSTS, PLACEMENT, RANK_ORDER, Change, name_end

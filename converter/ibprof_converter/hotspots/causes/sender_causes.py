@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.exact_sums import find_distinct, number_keys
+from ibprof.profile.row_arrays import find_distinct, number_keys
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_converter.hotspots.causes.job_flows import PairBytes
 from ibprof_converter.hotspots.causes.load_cause import (

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof.profile.stage_accounts import StageAccount
+from ibprof.profile.missing_data import StageAccount
 from ibprof_converter.hotspots.coverage import describe_lost
 from ibprof_converter.routing.route_choice import describe_routes, read_routed_subnet
 from ibprof_converter.routing.subnet import Subnet

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ibprof.errors import InputError, MissingToolError, quote_found
-from ibprof.profile.stage_accounts import StageAccount, describe_losses
+from ibprof.profile.missing_data import StageAccount, describe_losses
 from ibprof_lab.simulation.measure.latency_statistics import half_interval
 from ibprof_lab.simulation.measure.message_latency import NOTHING, QUANTILES, Latency
 from ibprof_lab.simulation.study.cell import Cell, Outcome

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ibprof.profile.stage_accounts import StageAccount, accounts_as_json
+from ibprof.profile.missing_data import StageAccount, accounts_as_json
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof_lab.simulation.study.cell import Cell, set_up

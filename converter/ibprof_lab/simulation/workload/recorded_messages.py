@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof.load import load_profile
 from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.missing_data import StageAccount, choose_sent
 from ibprof.profile.profile_data import Direction, Intervals, Profile
-from ibprof.profile.stage_accounts import StageAccount, choose_sent
 from ibprof_converter.traffic.traffic_reader import UNKNOWN_PEER_REASON, refuse_many_ranks
 from ibprof_lab.simulation.engine.packet_engine import NOBODY, STEP
 

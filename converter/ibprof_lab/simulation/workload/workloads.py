@@ -22,8 +22,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof.load import load_profile
-from ibprof.profile.gaps import describe_gaps
-from ibprof.profile.stage_accounts import StageAccount, account_for_run
+from ibprof.profile.missing_data import StageAccount, account_for_run, describe_gaps
 from ibprof_lab.simulation.engine.packet_engine import STEP
 from ibprof_lab.simulation.workload.goal_trace import load_goal
 from ibprof_lab.simulation.workload.program_steps import RankProgram

@@ -20,8 +20,7 @@ import numpy as np
 
 from ibprof.errors import IbprofError
 from ibprof.native.headers import recording_header
-from ibprof.text.call_names import name_call
-from ibprof.text.quantities import printable
+from ibprof.text.quantities import name_call, printable
 from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.pipeline_stages import load_fabric
 from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health
