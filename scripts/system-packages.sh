@@ -115,6 +115,8 @@ for group in "$@"; do
         need slurmctld has slurmctld
         need slurmd has slurmd
         need slurm-client has salloc
+        need slurmdbd has slurmdbd
+        need mariadb-server-core has mariadbd
         need libslurm-dev ls /usr/include/slurm/spank.h
         need prometheus has promtool
         need prometheus-node-exporter has prometheus-node-exporter

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job ends for Slurm as it would without ibprof, in each way in which jobs end."""
+"""A job ends for Slurm, and in its accounts (sacct), as it would without ibprof, in each way in which jobs end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,23 @@ from ibprof.errors import InputError
 from ibprof.load import load_profile
 from ibprof.recording.run_listing import list_found
 from ibprof_testing.lab import slurm
+from ibprof_testing.machine import MissingError
 from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.mpis import Build, environment
 
-RUN = f"{sys.executable} -m ibprof run --"
-FORMS = {"bare": "", "ibprof": RUN}
+RUN = f"{sys.executable} -m ibprof run"
+FORMS = {"bare": "", "ibprof": f"{RUN} --"}
 SAME = ("JobState", "Reason", "ExitCode", "DerivedExitCode", "Restarts")
+CGROUPS = Path("/sys/fs/cgroup/memory")
+IN_CGROUPS = """\
+CgroupPlugin=cgroup/v1
+CgroupMountpoint=/sys/fs/cgroup
+ConstrainRAMSpace=yes
+"""
+LIMITED = (
+    *("SelectTypeParameters=CR_CPU_Memory", "DefMemPerCPU=100", "TaskPlugin=task/cgroup"),
+    *("ProctrackType=proctrack/cgroup", "JobAcctGatherType=jobacct_gather/cgroup"),
+)
 LAST = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
 WAIT_S = 150
 
@@ -44,7 +55,7 @@ class Jobs:
         return done.stdout
 
     def submit(self, form: str, how: str, *options: str) -> str:
-        """Submit a job and return its number."""
+        """Submit a job of a step with two ranks, and return its number."""
         script = self.folder / f"{form}-{how.replace(' ', '-')}.sh"
         script.write_text(f"#!/bin/sh\n{FORMS[form]} srun --mpi=pmi2 -n2 {self.program} {how}\n")
         return self.command("sbatch", "--parsable", "--nodes=1", "--ntasks=2", *options, str(script)).strip()
@@ -63,6 +74,28 @@ class Jobs:
         facts = self.await_state(job, lambda facts: facts["JobState"] in LAST)
         return [facts[name] for name in SAME]
 
+    def account(self, job: str) -> list[list[str]]:
+        """Return what sacct shows of a job and its steps once all have ended; step, state and exit statuses."""
+        columns = "--format=JobID,State,ExitCode,DerivedExitCode"
+        until = time.monotonic() + WAIT_S
+        while True:
+            text = self.command("sacct", "--noheader", "--parsable2", "--duplicates", columns, "--jobs", job)
+            rows = [line.split("|") for line in text.splitlines()]
+            if len(rows) > 2 and not {"PENDING", "RUNNING"} & {row[1] for row in rows}:
+                return [[row[0].removeprefix(job), *row[1:]] for row in rows]
+            assert time.monotonic() < until, rows
+            time.sleep(0.2)
+
+    def compare(self, numbers: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
+        """Return how a job without ibprof ended, which must be the same as with ibprof.
+
+        Args:
+            numbers: the job of each form.
+        """
+        ends = {form: (self.end(job), self.account(job)) for form, job in numbers.items()}
+        assert ends["ibprof"] == ends["bare"]
+        return ends["bare"]
+
     def await_ranks(self, job: str) -> None:
         """Wait until the step of a job runs."""
         self.await_state(job, lambda _: f"{job}.0" in self.command("squeue", "--steps", "--noheader", "--format=%i"))
@@ -70,61 +103,118 @@ class Jobs:
 
 
 @pytest.fixture(scope="module")
-def jobs(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
-    program = build(mpis.find_mpich_like(mpis.MPICH_SYSTEM), "ends.c")
+def program(build: Build) -> Path:
+    return build(mpis.find_mpich_like(mpis.MPICH_SYSTEM), "ends.c")
+
+
+@pytest.fixture(scope="module")
+def jobs(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     with slurm.up(2, tmp_path_factory.mktemp("slurm"), ["KillWait=2"]) as up:
         yield Jobs(up, program, tmp_path_factory.mktemp("jobs"))
 
 
-@pytest.mark.parametrize(
-    "endings",
-    [["status 3", "signal 11"], pytest.param(["status 0", "signal 9", "signal 15", "abort 5"], marks=pytest.mark.full)],
-)
-def test_statuses_and_signals(endings: list[str], jobs: Jobs) -> None:
+@pytest.fixture(scope="module")
+def accounted(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
+    """Yield jobs of a cluster that keeps accounts and, where this machine can, limits memory by cgroups."""
+    folder = tmp_path_factory.mktemp("slurm")
+    (folder / "cgroup.conf").write_text(IN_CGROUPS)
+    settings = ["KillWait=2", *(LIMITED if CGROUPS.is_dir() else ())]
+    try:
+        with slurm.up(2, folder, settings, with_accounts=True) as up:
+            yield Jobs(up, program, tmp_path_factory.mktemp("jobs"))
+    finally:
+        for left in sorted(CGROUPS.parent.glob("*/slurm_node[12]/**/"), reverse=True):
+            left.rmdir()
+
+
+def test_statuses_and_signals(jobs: Jobs) -> None:
+    endings = ("status 3", "signal 11")
     numbers = {(form, how): jobs.submit(form, how) for how in endings for form in FORMS}
     ends = {key: jobs.end(job) for key, job in numbers.items()}
     assert {how: ends["ibprof", how] for how in endings} == {how: ends["bare", how] for how in endings}
-    assert len({tuple(ends["bare", how]) for how in endings}) == len(endings)
+    assert ends["bare", "status 3"] != ends["bare", "signal 11"]
+
+
+@pytest.mark.full
+def test_statuses_and_signals_in_accounts(accounted: Jobs) -> None:
+    endings = ("status 0", "status 3", "signal 9", "signal 11", "signal 15", "abort 5")
+    numbers = {how: {form: accounted.submit(form, how) for form in FORMS} for how in endings}
+    ends = [accounted.compare(each) for each in numbers.values()]
+    assert len({str(account) for _, account in ends}) == len(endings)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("options", [[], ["--full"], ["--signal=USR1", "--full"], ["--signal=INT"]])
-def test_cancelled(options: list[str], jobs: Jobs) -> None:
-    ends = {}
+def test_cancelled(options: list[str], accounted: Jobs) -> None:
+    numbers = {}
     for form in FORMS:
-        job = jobs.submit(form, "sleep 20")
-        jobs.await_ranks(job)
-        jobs.command("scancel", *options, job)
-        ends[form] = jobs.end(job)
-    assert ends["ibprof"] == ends["bare"]
-    assert ends["bare"][0] != "COMPLETED" or "--signal=INT" in options
+        numbers[form] = accounted.submit(form, "sleep 20")
+        accounted.await_ranks(numbers[form])
+        accounted.command("scancel", *options, numbers[form])
+    end, _ = accounted.compare(numbers)
+    assert end[0] != "COMPLETED" or "--signal=INT" in options
 
 
 @pytest.mark.full
-def test_time_limit(jobs: Jobs) -> None:
-    numbers = {form: jobs.submit(form, "sleep 200", "--time=1") for form in FORMS}
-    ends = {form: jobs.end(job) for form, job in numbers.items()}
-    assert ends["ibprof"] == ends["bare"]
-    assert ends["bare"][0] == "TIMEOUT"
+def test_time_limit(accounted: Jobs) -> None:
+    end, _ = accounted.compare({form: accounted.submit(form, "sleep 200", "--time=1") for form in FORMS})
+    assert end[0] == "TIMEOUT"
 
 
 @pytest.mark.full
-def test_requeued(jobs: Jobs) -> None:
+def test_out_of_memory(accounted: Jobs) -> None:
+    """What the killed ranks did is recorded."""
+    if not CGROUPS.is_dir():
+        raise MissingError(f"no {CGROUPS}: Slurm 22.05 without systemd limits memory by cgroups of version 1 alone")
+    numbers = {form: accounted.submit(form, "memory 1000") for form in FORMS}
+    _, account = accounted.compare(numbers)
+    assert account[-1][:2] == [".0", "OUT_OF_MEMORY"]
+    found = list_found([accounted.folder / "profile.ibprof"], _refuse)
+    assert [run.is_whole for run in found if run.scheduler.job == numbers["ibprof"]] == [False]
+
+
+@pytest.mark.full
+def test_requeued(accounted: Jobs) -> None:
     """Both runs of the job are recorded: what the killed ranks did, and the whole second run."""
-    ends = {}
+    numbers = {}
     for form in FORMS:
-        job = jobs.submit(form, "sleep 8", "--requeue")
-        jobs.await_ranks(job)
-        jobs.command("scontrol", "requeue", job)
-        jobs.await_state(job, lambda facts: facts["JobState"] == "PENDING")
+        numbers[form] = job = accounted.submit(form, "sleep 8", "--requeue")
+        accounted.await_ranks(job)
+        accounted.command("scontrol", "requeue", job)
+        accounted.await_state(job, lambda facts: facts["JobState"] == "PENDING")
         time.sleep(3)  # the first run's processes end
-        jobs.command("scontrol", "update", f"JobId={job}", "StartTime=now")
-        ends[form] = jobs.end(job)
-    assert ends["ibprof"] == ends["bare"]
-    assert ends["bare"][0::4] == ["COMPLETED", "1"]
-    found = list_found([jobs.folder / "profile.ibprof"], _refuse)
+        accounted.command("scontrol", "update", f"JobId={job}", "StartTime=now")
+    end, account = accounted.compare(numbers)
+    assert end[0::4] == ["COMPLETED", "1"]
+    assert {row[1] for row in account} >= {"REQUEUED", "COMPLETED"}
+    job = numbers["ibprof"]
+    found = list_found([accounted.folder / "profile.ibprof"], _refuse)
     runs = [(run.scheduler.restarts, run.is_whole) for run in found if run.scheduler.job == job]
     assert runs == [("", False), ("1", True)]
     # The first run's profile is made if there is time before Slurm kills the script.
-    made = {path.stem: load_profile(path).scheduler.restarts for path in jobs.folder.glob(f"profile-{job}.*.otf2")}
+    made = {path.stem: load_profile(path).scheduler.restarts for path in accounted.folder.glob(f"profile-{job}.*.otf2")}
     assert made in ({f"profile-{job}.0": "1"}, {f"profile-{job}.0": "", f"profile-{job}.0-2": "1"})
+
+
+@pytest.mark.full
+def test_components_of_a_heterogeneous_job(accounted: Jobs) -> None:
+    """Each step has one profile under the number that sacct gives it, whichever components it runs on."""
+    groups = ("0,1", "0", "1")
+    part = "#SBATCH --nodes=1 --ntasks=2\n"
+    steps = [
+        f"{RUN}{option} -- srun --mpi=pmi2 --het-group={group} {accounted.program} status 0\n"
+        for group in groups
+        for option in ("", " -o r-%j.%s")
+    ]
+    script = accounted.folder / "parts.sh"
+    script.write_text(f"#!/bin/sh\n{part}#SBATCH hetjob\n{part}{''.join(steps)}")
+    job = accounted.command("sbatch", "--wait", "--parsable", script.name).strip()
+    account = accounted.account(job)
+    known = {f"{job}.{row[0].partition('.')[2]}" for row in account if row[0].partition(".")[2].isdigit()}
+    found = {path.stem.removeprefix("profile-"): path for path in accounted.folder.rglob(f"profile-{job}.*.otf2")}
+    assert set(found) == known == {f"{job}.{number}" for number in range(len(steps))}
+    assert [path.parent.name.startswith("r-") for _, path in sorted(found.items())] == [False, True] * len(groups)
+    one, other = accounted.cluster.nodes
+    for number, nodes in enumerate(({one, other}, {one}, {other})):
+        run = load_profile(found[f"{job}.{2 * number}"])
+        assert ({host.name for host in run.hosts}, run.scheduler.job) == (nodes, job)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * ends HOW NUMBER: end with a status, by a signal, by MPI_Abort, or after some seconds.
+ * ends HOW NUMBER: end with a status, by a signal, by MPI_Abort, after some seconds, or with some MiB of memory in use.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -19,6 +19,8 @@ int main(int argc, char **argv)
     if (argc > 2 && !strcmp(argv[1], "signal")) raise(number);
     if (argc > 2 && !strcmp(argv[1], "abort")) MPI_Abort(MPI_COMM_WORLD, number);
     if (argc > 2 && !strcmp(argv[1], "sleep")) sleep((unsigned)number);
+    for (int left = number; argc > 2 && !strcmp(argv[1], "memory") && left > 0; --left)
+        memset(malloc(1 << 20), 1, 1 << 20);
     MPI_Finalize();
     return argc > 2 && !strcmp(argv[1], "status") ? number : 0;
 }

@@ -28,8 +28,15 @@ PACKAGES = {
     "scontrol": "slurm-client",
     "unshare": "util-linux",
 }
+ACCOUNTING = {
+    "slurmdbd": "slurmdbd",
+    "sacct": "slurm-client",
+    "sacctmgr": "slurm-client",
+    "mariadbd": "mariadb-server-core",
+    "mariadb-install-db": "mariadb-server-core",
+}
 SEARCH_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-PROCESSORS = 4
+PROCESSORS, MEMORY_MB = 4, 4000
 """Properties of each node in the configuration."""
 READY_S = 60.0
 
@@ -64,28 +71,30 @@ class Cluster:
 
 
 @contextmanager
-def up(nodes: int, folder: Path, settings: Sequence[str] = ()) -> Iterator[Cluster]:
+def up(nodes: int, folder: Path, settings: Sequence[str] = (), *, with_accounts: bool = False) -> Iterator[Cluster]:
     """Start a cluster. All its processes end with the block.
 
     Args:
         nodes: number of nodes.
         folder: a folder, empty or with files that the settings name.
         settings: additional lines of slurm.conf.
+        with_accounts: true to keep accounts of jobs, for sacct: needs `ACCOUNTING`'s programs.
 
     Raises:
         MissingError: this machine lacks a program, or the user is not root.
         SlurmError: the cluster did not start.
     """
     require_root("to give nodes host names")
-    for program, package in PACKAGES.items():
+    for program, package in (PACKAGES | (ACCOUNTING if with_accounts else {})).items():
         find_program(program, package=package, path=SEARCH_PATH)
     cluster = Cluster(tuple(f"node{number}" for number in range(1, nodes + 1)), folder)
     with ExitStack() as held:
-        ports = [held.enter_context(socket.socket()) for _ in range(nodes + 1)]
-        for port in ports:
-            port.bind(("127.0.0.1", 0))
-        _configure(cluster, [port.getsockname()[1] for port in ports], settings)
-    (folder / "start").write_text(_start_script(cluster))
+        sockets = [held.enter_context(socket.socket()) for _ in range(nodes + 2)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        port, *ports = [each.getsockname()[1] for each in sockets]
+        _configure(cluster, ports, [*settings, *(_configure_accounts(folder, port) if with_accounts else ())])
+    (folder / "start").write_text(_start_script(cluster, with_accounts))
     # All processes end with the first process of their PID namespace, even processes in separate sessions.
     line = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", str(folder / "start")]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
@@ -102,9 +111,7 @@ def _configure(cluster: Cluster, ports: Sequence[int], settings: Sequence[str]) 
     nodes, further = "", "".join(f"{line}\n" for line in settings)
     for name, port in zip(cluster.nodes, ports[1:], strict=True):
         (folder / f"tmp-{name}").mkdir()
-        nodes += (
-            f"NodeName={name} NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={port} CPUs={PROCESSORS}\n"
-        )
+        nodes += f"NodeName={name} NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={port}\n"
     (folder / "slurm.conf").write_text(f"""\
 ClusterName=ibprof
 SlurmctldHost={socket.gethostname()}(127.0.0.1)
@@ -126,11 +133,51 @@ SlurmdParameters=config_overrides
 MpiDefault=none
 ReturnToService=2
 SchedulerParameters=bf_interval=1
+NodeName=DEFAULT CPUs={PROCESSORS} RealMemory={MEMORY_MB}
 {further}{nodes}PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """)
 
 
-def _start_script(cluster: Cluster) -> str:
+def _configure_accounts(folder: Path, port: int) -> Sequence[str]:
+    """Write the configuration of slurmdbd; return lines of slurm.conf.
+
+    Programs reach slurmdbd by the socket of munge in AccountingStoragePass alone, not by that in AuthInfo.
+    """
+    file = folder / "slurmdbd.conf"
+    file.write_text(f"""\
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge
+DbdHost={socket.gethostname()}
+DbdAddr=127.0.0.1
+DbdPort={port}
+SlurmUser=root
+PidFile={folder}/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=root
+StorageLoc=slurm
+""")
+    file.chmod(0o600)
+    return (
+        "AccountingStorageType=accounting_storage/slurmdbd",
+        "AccountingStorageHost=127.0.0.1",
+        f"AccountingStoragePort={port}",
+        f"AccountingStoragePass={folder}/munge",
+    )
+
+
+_START_ACCOUNTS = """\
+mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db --user=root \
+    --datadir="$PWD/db" >install.log 2>&1
+mariadbd --no-defaults --user=root --datadir="$PWD/db" --socket="$PWD/mysql" --skip-networking \
+    --innodb-flush-log-at-trx-commit=0 --skip-innodb-doublewrite >mariadbd.log 2>&1 &
+until [ -S mysql ]; do sleep 0.1; done
+MYSQL_UNIX_PORT="$PWD/mysql" slurmdbd -D >slurmdbd.log 2>&1 &
+until sacctmgr -n show cluster >/dev/null 2>&1; do sleep 0.2; done
+"""
+
+
+def _start_script(cluster: Cluster, with_accounts: bool) -> str:
     place = shlex.quote(str(cluster.folder))
     files = " ".join(
         f"--{option} {place}/{name}"
@@ -142,7 +189,11 @@ def _start_script(cluster: Cluster) -> str:
             ("seed-file", "munged.seed"),
         )
     )
-    lines = [f"munged --force {files}", "slurmctld -D >slurmctld.log 2>&1 &"]
+    lines = [
+        f"munged --force {files}",
+        *([_START_ACCOUNTS] if with_accounts else []),
+        "slurmctld -D >slurmctld.log 2>&1 &",
+    ]
     for name in cluster.nodes:
         inner = f"hostname {name}; TMPDIR={place}/tmp-{name} exec slurmd -D -N {name} >{name}.log 2>&1"
         lines.append(f"unshare --uts sh -c {shlex.quote(inner)} &")
