@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from ibprof_converter.fabric.dump_files import read_dump
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.routing.fdbs import parse_fdbs
 from ibprof_converter.routing.spread import spread, spread_matrix
+from ibprof_converter.routing.stanzas import parse_fdbs
 from ibprof_converter.routing.subnet import Subnet, join_subnet
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.synthetic.spec import generate

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ibprof_converter.routing.opensm_run import route_by_opensm
+from ibprof_converter.routing.route_choice import route_by_opensm
 from ibprof_testing.lab import routed_network
 from ibprof_testing.lab.applied_advice import AdviceError, Setting, apply
 from ibprof_testing.lab.lab_fabrics import MBIT, LabRail, crowd, make_rail

@@ -12,7 +12,7 @@ import pytest
 
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.fabric.link_formats import read_fabric
-from ibprof_converter.routing.hop_trace import Reason, trace
+from ibprof_converter.routing.spread import Reason, trace
 from ibprof_converter.routing.subnet import infer_lmc
 from ibprof_converter.routing.subnet_routes import IndexedNetwork
 from ibprof_converter.routing.synthetic.spec import generate

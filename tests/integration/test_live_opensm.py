@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibprof_converter.routing.hop_trace import Reason, trace
-from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.spread import Reason, spread, trace
 from ibprof_testing.lab.opensm_subnet import run_subnet
 from ibprof_testing.samples.fabrics import as_traced, host_lids, load_of_traces, parse_ibtracert, read_subnet
 

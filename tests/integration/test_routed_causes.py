@@ -9,7 +9,7 @@ import pytest
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
 from ibprof_converter.hotspots.causes.load_cause import KINDS, LoadCause
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.routing.hop_trace import trace
+from ibprof_converter.routing.spread import trace
 from ibprof_testing.samples.routed_plants import CASES, QUICK, RoutedPlant
 
 KIND_OF = {

@@ -14,8 +14,8 @@ import pytest
 from ibprof_converter.cli import layout, report
 from ibprof_converter.cli.routes import main
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.routing.hop_trace import trace
-from ibprof_converter.routing.opensm_run import route_by_opensm
+from ibprof_converter.routing.route_choice import route_by_opensm
+from ibprof_converter.routing.spread import trace
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.fabrics import read_subnet

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibprof.errors import InputError
-from ibprof_converter.routing.fdbs import parse_fdbs
 from ibprof_converter.routing.lft_dump import parse_lft_dump
+from ibprof_converter.routing.stanzas import parse_fdbs
 from ibprof_converter.routing.tables import ForwardingTables
 from ibprof_testing.reference import fdbs as fdbs_reference
 from ibprof_testing.reference import lft_dump as lft_reference

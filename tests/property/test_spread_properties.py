@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
-from ibprof_converter.routing.hop_trace import Reason, trace
-from ibprof_converter.routing.spread import SpreadLoads, spread, spread_matrix
+from ibprof_converter.routing.spread import Reason, SpreadLoads, spread, spread_matrix, trace
 from ibprof_converter.routing.subnet_routes import IndexedNetwork, SubnetRoutes, scan_flows
 from ibprof_converter.routing.tables import ForwardingTables
 from ibprof_testing.reference import spread as reference

@@ -24,8 +24,8 @@ from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.lft_dump import write_lft_text
 from ibprof_converter.routing.modelled_tables import add_switch_routes, model_tables
-from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.route_choice import route_by_opensm
 from ibprof_converter.routing.subnet import (
     MissingTablesError,
     Subnet,

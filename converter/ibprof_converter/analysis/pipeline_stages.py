@@ -26,7 +26,6 @@ from ibprof_converter.analysis.pipeline_options import (
 from ibprof_converter.analysis.pipeline_results import STATIC_PARTS, FabricLoads, RoutedFabric
 from ibprof_converter.choices import PATTERN_PREFIX, TABLES
 from ibprof_converter.hotspots.coverage import describe_assumed_speeds, describe_coverage
-from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.route_choice import describe_routes, read_routed_rail
 from ibprof_converter.routing.subnet import Subnet, check_rails
@@ -34,7 +33,7 @@ from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.interfaces import choose_interfaces
 from ibprof_converter.traffic.lid_traffic import map_to_lids
-from ibprof_converter.traffic.link_loads import Loads, bound_loads, load_counted, load_links
+from ibprof_converter.traffic.link_loads import BY_TIME, Loads, bound_loads, load_counted, load_links
 from ibprof_converter.traffic.patterns import read_all_to_all
 from ibprof_converter.traffic.port_counters import Agreement, compare_counters, subtract_counters
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, RankTraffic, Traffic, merge_jobs
@@ -113,7 +112,7 @@ def load_traffic(fabric: RoutedFabric, options: TrafficOptions, progress: Progre
     progress("reading the traffic")
     if (size := _size_of_large_all_to_all(fabric, options)) is not None:
         progress("putting it on the links")
-        from ibprof_converter.traffic.all_to_all import load_all_to_all  # noqa: PLC0415  (few fabrics are as large)
+        from ibprof_converter.traffic.lid_traffic import load_all_to_all  # noqa: PLC0415  (few fabrics are as large)
 
         placed, loads = load_all_to_all(
             options.names[0], size, fabric.hosts, fabric.subnets, options.rails, options.nic
@@ -266,8 +265,7 @@ def judge_loads(
         rank_by: one of `RANKINGS`.
     """
     # Loads alone need no diagnosis, which imports many modules.
-    from ibprof_converter.hotspots.busiest_link import judge_job  # noqa: PLC0415
-    from ibprof_converter.hotspots.link_report import report_on_links  # noqa: PLC0415
+    from ibprof_converter.hotspots.link_report import judge_job, report_on_links  # noqa: PLC0415  (as above)
 
     fabric, traffic, demand = loads.fabric, loads.traffic, loads.demand
     links = report_on_links(

@@ -43,11 +43,10 @@ from ibprof_converter.placement.slots import (
 from ibprof_converter.placement.starting_placements import random_slots, starting_placements
 from ibprof_converter.placement.swap_search import TimeBounds, search
 from ibprof_converter.placement.switch_paths import find_switch_paths
-from ibprof_converter.routing.hop_trace import Reason
 from ibprof_converter.routing.route_choice import name_routes
-from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.spread import Reason, spread
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic import rail_policies
+from ibprof_converter.traffic import adapter_policies
 from ibprof_converter.traffic.adapter_policies import describe_nic
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
 from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
@@ -305,7 +304,7 @@ def _make_problem(
     demand: RankTraffic, options: PlaceOptions, slots: RankSlots, subnets: Sequence[Subnet]
 ) -> PlacementProblem:
     rails = slots.rails_among(subnets)
-    neighbours = find_neighbours(demand, options.rails or rail_policies.SPLIT, slots.rails, len(rails))
+    neighbours = find_neighbours(demand, options.rails or adapter_policies.SPLIT, slots.rails, len(rails))
     return PlacementProblem(neighbours, slots, find_switch_paths(rails, slots.lid))
 
 
@@ -315,7 +314,7 @@ def _list_gaps(
     """Yield the limits of the times: gaps of the recording and the dumps, bytes without ranks, modelled choices."""
     yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
     if len(subnets) > 1:
-        yield f"modelled: which rail bytes take: modelled ({options.rails or rail_policies.SPLIT})"
+        yield f"modelled: which rail bytes take: modelled ({options.rails or adapter_policies.SPLIT})"
     if slots.nic:
         yield f"modelled: which adapter of its host a rank uses: {describe_nic(slots.nic)}"
     yield from (*coverage.notes, *note_training(demand.origin))

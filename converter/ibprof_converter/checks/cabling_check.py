@@ -15,8 +15,7 @@ from ibprof_converter.checks.route_check import name_nodes
 from ibprof_converter.fabric.assemble import NOT_ACTIVE
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
 from ibprof_converter.fabric.fabric_parts import list_parts
-from ibprof_converter.layout.neighbours import find_slow_switches
-from ibprof_converter.layout.node_levels import find_leaves, find_levels
+from ibprof_converter.layout.node_levels import find_leaves, find_levels, find_slow_switches
 from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 
 

@@ -19,8 +19,7 @@ from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.route_check import check_dumps, check_routes, check_tables
 from ibprof_converter.fabric.assemble import DuplicateLidError
 from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice, NodeKind
-from ibprof_converter.layout.neighbours import find_chassis
-from ibprof_converter.layout.node_levels import find_levels
+from ibprof_converter.layout.node_levels import find_chassis, find_levels
 from ibprof_converter.routing.rail_files import RailFiles
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts, account_for_fabrics, find_hosts

@@ -12,8 +12,7 @@ from ibprof.text.quantities import count_of
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.fabric.damage import Damage, DamageKind
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
-from ibprof_converter.routing.hop_trace import Reason
-from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.spread import Reason, spread
 from ibprof_converter.routing.subnet import Subnet, find_dangling_ports, find_unlisted
 from ibprof_converter.routing.subnet_routes import NONE, SubnetRoutes
 from ibprof_converter.routing.tables import UNREACHABLE

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibprof.cli.command import add_row_arguments, make_parser, row_options, run_command
+from ibprof.cli.terminal import print_captured, print_json, show_stages
 from ibprof.errors import THRESHOLD_CROSSED
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.arguments import type_of
@@ -24,7 +25,6 @@ from ibprof_converter.cli.input_arguments import (
     refuse_options,
     shorten_paths,
 )
-from ibprof_converter.cli.printing import print_captured, print_json, show_stages
 
 if TYPE_CHECKING:
     from ibprof_converter.reports.run_comparison import FailCondition

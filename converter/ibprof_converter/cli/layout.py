@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import print_result, print_warnings, show_stages
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.analysis.pipeline_options import (
@@ -34,7 +35,6 @@ from ibprof_converter.cli.input_arguments import (
     shorten_paths,
     traffic_options,
 )
-from ibprof_converter.cli.printing import print_result, print_warnings, show_stages
 
 NAME = "ibprof-layout"
 

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
-from ibprof.cli.terminal import show_progress
+from ibprof.cli.terminal import print_captured, print_json, print_lines, print_warnings, show_progress, show_stages
 from ibprof.errors import UsageError, quote_found
 from ibprof.text.host_lists import join_hosts
 from ibprof.text.quantities import format_seconds
@@ -26,7 +26,6 @@ from ibprof_converter.cli.input_arguments import (
     fabric_options,
     traffic_options,
 )
-from ibprof_converter.cli.printing import print_captured, print_json, print_lines, print_warnings, show_stages
 from ibprof_converter.fabric.node_names import natural_key
 
 NAME = "ibprof-place"

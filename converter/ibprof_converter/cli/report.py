@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import print_captured, print_json, print_lines, show_stages
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.analysis.pipeline_options import TOP, AttributeFiles
@@ -31,7 +32,6 @@ from ibprof_converter.cli.input_arguments import (
     shorten_paths,
     traffic_options,
 )
-from ibprof_converter.cli.printing import print_captured, print_json, print_lines, show_stages
 
 if TYPE_CHECKING:
     from ibprof_converter.reports.job_report import JobReport

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import print_result
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.output_files import check_files, open_output
 from ibprof_converter.analysis.pipeline_options import FabricOptions
 from ibprof_converter.cli.input_arguments import add_interfaces_argument
 from ibprof_converter.cli.place import placement_csv, torchrun_script
-from ibprof_converter.cli.printing import print_result
 
 NAME = "ibprof rings"
 

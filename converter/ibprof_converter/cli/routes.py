@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import print_result, show_stages
 from ibprof.errors import UsageError, quote_found
 from ibprof_converter.choices import BALANCED, D_MOD_K, ENGINES, MIN_HOP
 from ibprof_converter.cli.arguments import add_subcommand, add_subcommands, parse_subcommand
 from ibprof_converter.cli.input_arguments import add_input_arguments, fabric_options, traffic_options
-from ibprof_converter.cli.printing import print_result, show_stages
 
 NAME = "ibprof-routes"
 

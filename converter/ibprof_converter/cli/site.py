@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ibprof.cli.command import make_parser, run_command
-from ibprof.cli.terminal import print_table
+from ibprof.cli.terminal import print_json, print_table
 from ibprof.errors import UsageError
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.choices import parse_routes
@@ -28,7 +28,6 @@ from ibprof_converter.cli.arguments import (
     parse_subcommand,
     type_of,
 )
-from ibprof_converter.cli.printing import print_json
 
 NAME = "ibprof-site"
 STORE = "IBPROF_SITE"

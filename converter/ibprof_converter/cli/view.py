@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import print_warnings, show_stages
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.analysis.pipeline_options import AttributeFiles, list_compared
 from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS
@@ -22,7 +23,6 @@ from ibprof_converter.cli.input_arguments import (
     shorten_paths,
     traffic_options,
 )
-from ibprof_converter.cli.printing import print_warnings, show_stages
 
 NAME = "ibprof-view"
 

@@ -15,11 +15,11 @@ from time import sleep, time_ns
 from typing import TYPE_CHECKING, Any
 
 from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import print_captured, print_json
 from ibprof.errors import InputError
 from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable, shorten_site
 from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.cli.arguments import number_in
-from ibprof_converter.cli.printing import print_captured, print_json
 
 if TYPE_CHECKING:
     from rich.console import Group

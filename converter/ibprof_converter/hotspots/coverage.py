@@ -16,10 +16,9 @@ from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice
 from ibprof_converter.fabric.node_names import host_name, show_some
 from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet, find_unlisted
-from ibprof_converter.traffic.adapter_policies import MODELLED, RECORDED, describe_nic
+from ibprof_converter.traffic.adapter_policies import MEASURED_RAILS, MODELLED, RECORDED, describe_nic
 from ibprof_converter.traffic.hosts import Hosts, account_for_fabrics, find_lost_hosts
 from ibprof_converter.traffic.link_loads import Loads
-from ibprof_converter.traffic.rail_policies import MEASURED
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
 
 
@@ -132,7 +131,7 @@ def describe_coverage(
                 "each rank is taken to send by the adapter that its environment names; its MPI may use others too, as "
                 "UCX does for large messages (UCX_MAX_RNDV_RAILS), which only measured rails show"
             )
-        if placed.rail_source == MEASURED:
+        if placed.rail_source == MEASURED_RAILS:
             modelled.append(
                 "which ranks and operations bytes on a link are of: those measured between two hosts are shared out as "
                 "the messages are that their ranks sent in the same region"
@@ -171,7 +170,7 @@ def _keep_accounts(
         sent = sum_exactly(demand.bytes)
         yield StageAccount("read", "bytes", sent + sum(left_out.values()), sent, left_out)
     # A measured traffic has the bytes at the ports, which differ from the bytes of the calls.
-    if demand and isinstance(placed, Traffic) and placed.in_parts is None and placed.rail_source != MEASURED:
+    if demand and isinstance(placed, Traffic) and placed.in_parts is None and placed.rail_source != MEASURED_RAILS:
         left_out = {reason: amount - demand.unmapped.get(reason, 0) for reason, amount in placed.unmapped.items()}
         left_out = {reason: amount for reason, amount in left_out.items() if amount}
         kept = sum_exactly(placed.bytes) + placed.on_host_bytes

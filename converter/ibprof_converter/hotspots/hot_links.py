@@ -13,18 +13,19 @@ import numpy.typing as npt
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.row_arrays import add_by_key
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
-from ibprof_converter.hotspots.link_order import (
+from ibprof_converter.layout.positions import FabricLayout, lower_ends
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.routing.subnet_routes import scan_flows
+from ibprof_converter.traffic.link_loads import (
     BY_BYTES,
     BY_TIME,
+    Bounds,
+    Loads,
     group_alike,
     joins_switches,
     measure_line_rate_s,
     rank_directions,
 )
-from ibprof_converter.layout.positions import FabricLayout, lower_ends
-from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.routing.subnet_routes import scan_flows
-from ibprof_converter.traffic.link_loads import Bounds, Loads
 from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 
 NAMED_PAIRS = 3

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.layout.neighbours import find_parts
-from ibprof_converter.layout.node_levels import find_leaves, find_levels
+from ibprof_converter.layout.node_levels import find_leaves, find_levels, find_parts
 
 _MOST_MISFITS = 0.1
 """Largest share of misplaced cables between switches; above it, the fabric is of another kind."""

@@ -13,7 +13,7 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof.native.kernel_library import Kernels, load_kernels, sum_exactly
 from ibprof_converter.placement.slots import RAIL_LIMIT, RankSlots
 from ibprof_converter.placement.switch_paths import SwitchPaths
-from ibprof_converter.traffic.rail_policies import share_out
+from ibprof_converter.traffic.adapter_policies import share_out
 from ibprof_converter.traffic.traffic_data import RankTraffic
 
 _PATHS_LIMIT = 1 << 22

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from ibprof.native.headers import kernels_headers
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.routing.hop_trace import Reason
-from ibprof_converter.routing.spread import spread_matrix
+from ibprof_converter.routing.spread import Reason, spread_matrix
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.subnet_routes import NONE, PairPaths, SubnetRoutes
 from ibprof_converter.traffic.traffic_data import NO_LID

@@ -14,12 +14,11 @@ from ibprof.verdict.verdict_rules import NOT_THERE
 from ibprof_converter.analysis.loads_view import render_view
 from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor, shorten_command
 from ibprof_converter.analysis.pipeline_options import AttributeFiles
-from ibprof_converter.hotspots.busiest_link import has_fault
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import LINKS, PROGRAM, REPAIR, LoadCause
 from ibprof_converter.hotspots.coverage import Coverage, ask_question, describe_left_out
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkGroup, compare_times
-from ibprof_converter.hotspots.link_report import LinkReport
+from ibprof_converter.hotspots.link_report import LinkReport, has_fault
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.link_sections import name_basis, name_loaders

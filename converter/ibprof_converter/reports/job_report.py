@@ -16,10 +16,8 @@ from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.analysis.pipeline_options import TOP, FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.analysis.pipeline_stages import Demand, judge_loads, load_fabric
-from ibprof_converter.hotspots.busiest_link import judge_job
 from ibprof_converter.hotspots.coverage import REQUESTS, Coverage, DumpRequest, describe_coverage
-from ibprof_converter.hotspots.link_order import BY_TIME
-from ibprof_converter.hotspots.link_report import LinkReport, links_as_json
+from ibprof_converter.hotspots.link_report import LinkReport, judge_job, links_as_json
 from ibprof_converter.hotspots.run_sums import RunSummary, summarise
 from ibprof_converter.reports.provenance import Provenance, describe_provenance
 from ibprof_converter.reports.recorded_job import (
@@ -46,7 +44,7 @@ from ibprof_converter.reports.traffic_sums import (
     sum_rails,
 )
 from ibprof_converter.traffic.adapter_policies import NEAR
-from ibprof_converter.traffic.link_loads import bounds_as_json, describe_bounds
+from ibprof_converter.traffic.link_loads import BY_TIME, bounds_as_json, describe_bounds
 from ibprof_converter.traffic.port_counters import agreement_as_json, describe_agreement
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable
 from ibprof_converter.hotspots.coverage import describe_left_out
 from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot, LinkGroup
-from ibprof_converter.hotspots.link_order import BY_BYTES
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import name_basis
 from ibprof_converter.reports.report_sections import Section, Table, Value, ValueKind, format_lines
+from ibprof_converter.traffic.link_loads import BY_BYTES
 from ibprof_converter.traffic.traffic_data import ALL
 
 if TYPE_CHECKING:

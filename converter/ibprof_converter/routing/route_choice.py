@@ -1,17 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source of a rail's routes: its forwarding tables, OpenSM on this machine, or a model."""
+"""Source of a rail's routes: its forwarding tables, OpenSM on this machine, or a model.
+
+OpenSM routes a fabric's links and LIDs as simulated by ibsim. Debian's packages are `opensm` and `ibsim-utils`.
+Nothing leaves the machine, and any user may run it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
 from os import PathLike, fspath
+from pathlib import Path
 
-from ibprof.errors import InputError
+from ibprof.errors import InconsistentError, InputError, MissingToolError
 from ibprof_converter.choices import D_MOD_K, MIN_HOP, MODELLED, OPENSM, TABLES
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.rail_files import RailFiles, find_rails
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, join_subnet, read_rail, read_rail_fabric
+from ibprof_converter.routing.table_formats import read_tables
 
 _DEFAULT_ENGINE = "minhop"
 
@@ -38,7 +54,7 @@ def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = Non
     """
     kind, _, detail = (routes or TABLES).partition(":")
     if kind == OPENSM:
-        from ibprof_converter.routing.opensm_run import route_by_opensm  # noqa: PLC0415  (most fabrics come with tables)
+        from ibprof_converter.routing.route_choice import route_by_opensm  # noqa: PLC0415  (most fabrics come with tables)
 
         return route_by_opensm(read_rail_fabric(files, number), detail or _DEFAULT_ENGINE).subnet
     unused: tuple[str, ...] = ()
@@ -92,3 +108,172 @@ def describe_routes(subnets: Sequence[Subnet]) -> str | None:
 def are_modelled(subnets: Sequence[Subnet]) -> bool:
     """Return true if the routes of any rail are modelled."""
     return any(subnet.route_source.startswith(MODELLED) for subnet in subnets)
+
+
+_PACKAGES = {"ibsim": "ibsim-utils", "opensm": "opensm"}
+_SIMULATOR = "umad2sim/libumad2sim.so"
+_CONFIGURED = re.compile(r"([\w-]+) tables configured on all switches")
+_LANES = re.compile(r"Lanes needed: (\d+)")
+_BEGIN_S = 60.0
+_SWEEP_S = 900.0
+_SHOWN = 300
+"""Number of characters from a log's end in an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedByOpenSM:
+    """A rail with the tables of one routing engine.
+
+    Attributes:
+        subnet: the rail.
+        engine: the engine that made the tables. OpenSM takes another engine if the wanted one refuses the fabric.
+        lanes: virtual lanes needed against deadlocks, as stated in OpenSM's log; None if not stated.
+    """
+
+    subnet: Subnet
+    engine: str
+    lanes: int | None = None
+
+
+def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
+    """Let OpenSM route a fabric.
+
+    Args:
+        fabric: links and LIDs; link speeds are ignored, since OpenSM's engines choose by hops and number of routes.
+        engine: one of `ENGINES`.
+
+    Raises:
+        MissingToolError: OpenSM or ibsim is not installed.
+        InconsistentError: a program ends early or does not end, for instance because the fabric is in parts.
+    """
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    programs = {program: _find_program(program, path) for program in _PACKAGES}
+    simulator = _find_simulator()
+    with tempfile.TemporaryDirectory(prefix="ibprof-opensm-") as name:
+        folder = Path(name)
+        (folder / "fabric.net").write_text(write_net(fabric))
+        (folder / "guid2lid").write_text(_write_lids(fabric))
+        (folder / "opensm.conf").write_text("honor_guid2lid_file TRUE\n")
+        environment = os.environ | {
+            "PATH": path,
+            "IBSIM_SOCKNAME": folder.name,
+            "SIM_HOST": _name_node(_choose_host(fabric)),
+            "OSM_TMP_DIR": f"{folder}/",
+            "OSM_CACHE_DIR": f"{folder}/",
+        }
+        ports = 2 * fabric.links + 300 * fabric.nodes
+        simulate = [programs["ibsim"], "-s", "-n", "-N", str(fabric.nodes + 8), "-S", str(fabric.nodes + 8)]
+        simulate += ["-P", str(ports), "fabric.net"]
+        # -D 0x43 adds the dumps of tables; -d 2 flushes the log, which ibprof polls.
+        manage = [programs["opensm"], *shlex.split("-f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000")]
+        manage += ["-F", "opensm.conf", "-R", engine, "-l", str(int(fabric.port_lmc.max(initial=0)))]
+        manage += ["--dump_files_dir", "."]
+        with (
+            _running(simulate, folder, environment, "ibsim.log", "simulator ready", _BEGIN_S),
+            _running(manage, folder, environment | {"LD_PRELOAD": simulator}, "osm.log", "SUBNET UP", _SWEEP_S),
+        ):
+            pass
+        tables = replace(read_tables(folder / "opensm.fdbs", is_kept=False), name="OpenSM's tables")
+        log = (folder / "osm.log").read_text(errors="replace")
+    used, lanes = _CONFIGURED.findall(log), _LANES.findall(log)
+    made_by = used[-1] if used else engine
+    source = f"opensm:{made_by}" if made_by == engine else f"opensm:{made_by}, in place of {engine}"
+    subnet = join_subnet(fabric, tables, route_source=source)
+    return RoutedByOpenSM(subnet, made_by, int(lanes[-1]) if lanes else None)
+
+
+def _choose_host(fabric: Fabric) -> int:
+    """Return the first adapter that has a link."""
+    node = fabric.link_node[fabric.node_kind[fabric.link_node] == NodeKind.CA]
+    if not len(node):
+        raise InconsistentError(f"{fabric.name}: no adapter has a link, so that OpenSM cannot run at one")
+    return int(node.min())
+
+
+def write_net(fabric: Fabric) -> str:
+    """Return a fabric in the form that ibsim reads, `ibnetdiscover`. Nodes are named by their numbers."""
+    port_guid = dict(
+        zip(
+            zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),
+            fabric.port_guid.tolist(),
+            strict=True,
+        )
+    )
+    cables: dict[int, list[str]] = {}
+    ports: dict[int, int] = {}
+    for nodes, numbers in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
+        for (node, peer), (port, far) in ((nodes, numbers), (nodes[::-1], numbers[::-1])):
+            ports[node] = max(ports.get(node, 0), port)
+            own = _show_guid(fabric, node, port, port_guid)
+            line = f"[{port}]{own}\t{_identify(fabric, peer)}[{far}]{_show_guid(fabric, peer, far, port_guid)}"
+            cables.setdefault(node, []).append(f'{line}\t\t# "{_name_node(peer)}" lid 0 4xQDR\n')
+    stanzas = []
+    for node, lines in sorted(cables.items()):
+        guid = int(fabric.node_guid[node])
+        kind, word = ("Switch", "switch") if fabric.node_kind[node] == NodeKind.SWITCH else ("Ca", "ca")
+        head = f'{word}guid={guid:#x}\n{kind}\t{ports[node]} {_identify(fabric, node)}\t\t# "{_name_node(node)}"'
+        head += " base port 0\n" if kind == "Switch" else "\n"
+        stanzas.append(f"vendid=0x2c9\ndevid=0x1003\nsysimgguid={guid:#x}\n{head}{''.join(lines)}\n")
+    return "".join(stanzas)
+
+
+def _identify(fabric: Fabric, node: int) -> str:
+    sign = "S" if fabric.node_kind[node] == NodeKind.SWITCH else "H"
+    return f'"{sign}-{int(fabric.node_guid[node]):016x}"'
+
+
+def _show_guid(fabric: Fabric, node: int, port: int, port_guid: dict[tuple[int, int], int]) -> str:
+    if fabric.node_kind[node] == NodeKind.SWITCH or (node, port) not in port_guid:
+        return ""
+    return f"({port_guid[node, port]:x})"
+
+
+def _name_node(node: int) -> str:
+    return f"node{node}"
+
+
+def _write_lids(fabric: Fabric) -> str:
+    """Return the LIDs of all ports as OpenSM's `guid2lid`."""
+    rows = zip(fabric.port_guid.tolist(), fabric.port_lid.tolist(), fabric.port_lmc.tolist(), strict=True)
+    return "".join(f"{guid:#018x} {lid:#06x} {lid + (1 << lmc) - 1:#06x}\n\n" for guid, lid, lmc in rows if lid > 0)
+
+
+def _find_program(program: str, path: str) -> str:
+    found = shutil.which(program, path=path)
+    if found is None:
+        raise MissingToolError(f"{program} is not installed; Debian's package is {_PACKAGES[program]}")
+    return found
+
+
+@cache
+def _find_simulator() -> str:
+    found = next((path for root in ("/usr/lib", "/usr/lib64") for path in Path(root).glob(f"**/{_SIMULATOR}")), None)
+    if found is None:
+        raise MissingToolError(f"{_SIMULATOR} is not installed; Debian's package is {_PACKAGES['ibsim']}")
+    return str(found)
+
+
+@contextmanager
+def _running(
+    command: list[str], folder: Path, environment: dict[str, str], log: str, ready: str, limit_s: float
+) -> Iterator[None]:
+    """Run a program until the block ends; the block begins once `ready` is in the program's log."""
+    program = Path(command[0]).name
+    printed = folder / f"{program}.log"
+    with printed.open("w") as output:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
+        try:
+            until = time.monotonic() + limit_s
+            while not (folder / log).exists() or ready not in (folder / log).read_text(errors="replace"):
+                if process.poll() is not None or time.monotonic() > until:
+                    state = "does not end" if process.poll() is None else "ended early"
+                    raise InconsistentError(
+                        f"{program} {state}: {printed.read_text(errors='replace')[-_SHOWN:].strip()}"
+                    )
+                time.sleep(0.02)
+            yield
+        finally:
+            process.kill()
+            process.wait()

@@ -30,8 +30,8 @@ from ibprof_converter.fabric.dump_files import (
     unknown_format,
 )
 from ibprof_converter.routing.far import looks_like_far, parse_far_tables
-from ibprof_converter.routing.fdbs import looks_like_fdbs, parse_fdbs
 from ibprof_converter.routing.lft_dump import looks_like_lft_dump, parse_lft_dump
+from ibprof_converter.routing.stanzas import looks_like_fdbs, parse_fdbs
 from ibprof_converter.routing.tables import ForwardingTables
 
 TABLE_FORMATS: tuple[DumpFormat[ForwardingTables], ...] = (

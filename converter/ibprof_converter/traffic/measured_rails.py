@@ -22,7 +22,7 @@ from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
 from ibprof_converter.fabric.node_names import is_aggregation_node
 from ibprof_converter.traffic import adapter_policies
-from ibprof_converter.traffic.rail_policies import MEASURED
+from ibprof_converter.traffic.adapter_policies import MEASURED_RAILS
 from ibprof_converter.traffic.rank_placement import RankPlacement, guid_number, lids_by_port_guid
 from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, RankTraffic, Traffic
 
@@ -112,7 +112,7 @@ def map_measured_to_lids(
         operations=operations,
         on_host_bytes=sum_exactly(transfers.bytes[loop]),
         unmapped={UNKNOWN_PORT: lost} if lost else {},
-        rail_source=MEASURED,
+        rail_source=MEASURED_RAILS,
         nic=adapter_policies.MEASURED,
         origin=demand.origin,
         rank_lid=adapter_policies.choose_adapters(placement, None).lid,

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.fabric.node_names import show_some
-from ibprof_converter.routing.hop_trace import Reason
-from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.spread import Reason, spread
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import PortCounters, Traffic

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.fabric.fabric_graph import LIDS
-from ibprof_converter.hotspots.busiest_link import has_fault
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.coverage import Coverage, ask_question
+from ibprof_converter.hotspots.link_report import has_fault
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.subnet_routes import NONE as NO_ROW
 from ibprof_converter.routing.tables import UNREACHABLE

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import print_document
 from ibprof.errors import THRESHOLD_CROSSED
 from ibprof_converter.cli.arguments import (
     Subcommands,
@@ -21,7 +22,6 @@ from ibprof_converter.cli.arguments import (
     parse_share,
     type_of,
 )
-from ibprof_converter.cli.printing import print_document
 from ibprof_lab.cli.lab_commands import add_unit, run_on_ranks
 from ibprof_lab.lab_choices import BY, LEAST_CHANGE, MODES, NO_CLUSTER, SCHEDULES, STATISTICS
 from ibprof_lab.latency.model.typed_quantities import parse_budget, parse_duration, parse_length, parse_lengths

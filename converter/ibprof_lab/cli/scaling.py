@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import print_document
 from ibprof.errors import quote_found
 from ibprof_converter.cli.arguments import (
     Subcommands,
@@ -23,7 +24,6 @@ from ibprof_converter.cli.arguments import (
     parse_positive,
     parse_subcommand,
 )
-from ibprof_converter.cli.printing import print_document
 from ibprof_lab.cli.lab_commands import add_unit
 from ibprof_lab.lab_choices import BLOCK, HOSTS, RANKS, STRONG, WEAK
 from ibprof_lab.scaling.analytic_kernels import WORD

@@ -12,11 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ibprof.cli.terminal import show_progress
+from ibprof.cli.terminal import print_json, print_warnings, show_progress
 from ibprof.errors import UsageError
 from ibprof.profile.missing_data import accounts_as_json
 from ibprof_converter.cli.arguments import fill_options
-from ibprof_converter.cli.printing import print_json, print_warnings
 from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import FULL, QUICK

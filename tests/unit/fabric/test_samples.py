@@ -16,8 +16,7 @@ from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.routing.hop_trace import Reason
-from ibprof_converter.routing.spread import SpreadLoads, spread
+from ibprof_converter.routing.spread import Reason, SpreadLoads, spread
 from ibprof_converter.routing.subnet import Subnet, infer_lmc, join_subnet
 from ibprof_converter.routing.table_formats import read_tables
 from ibprof_converter.routing.tables import UNREACHABLE

@@ -23,8 +23,7 @@ from ibprof_converter.hotspots.causes.repairs import Cable, PortOfNode, add_cabl
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 from ibprof_converter.routing.balanced_tables import balance_tables
-from ibprof_converter.routing.hop_trace import trace
-from ibprof_converter.routing.spread import spread_matrix
+from ibprof_converter.routing.spread import spread_matrix, trace
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample

@@ -20,7 +20,7 @@ from ibprof_converter.reports.job_report import JobReport, report_on_demand, rep
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.provenance import NOWHERE
 from ibprof_converter.reports.report_text import describe_in_brief, print_sections
-from ibprof_converter.routing.hop_trace import trace
+from ibprof_converter.routing.spread import trace
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.traffic_reader import profile_traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample, load_sample

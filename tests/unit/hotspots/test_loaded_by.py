@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ibprof_converter.hotspots.causes.job_flows import PairBytes
-from ibprof_converter.hotspots.causes.loaded_by import find_alike, find_loaders
-from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.hotspots.causes.load_cause import find_alike, find_loaders
+from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.traffic_data import Traffic
 from ibprof_testing.samples.planted_causes import make_rails

@@ -16,7 +16,7 @@ from ibprof_converter.hotspots.pattern_throughput import (
     describe_patterns,
     measure_throughput,
 )
-from ibprof_converter.routing.hop_trace import trace
+from ibprof_converter.routing.spread import trace
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.traffic.hosts import find_hosts

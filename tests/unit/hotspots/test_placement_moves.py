@@ -6,9 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from ibprof_converter.hotspots.causes import placement_moves, sender_causes
-from ibprof_converter.hotspots.causes.job_flows import PairBytes
 from ibprof_converter.hotspots.causes.placement_moves import move_hosts
-from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_testing.samples.many_adapters import ADAPTERS, make_subnet
 

@@ -16,8 +16,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.node_names import rank_names
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.plane_positions import position_by_distance, position_in_groups, position_on_grid
-from ibprof_converter.layout.positions import lay_out, visit
-from ibprof_converter.layout.tree_positions import count_crossings
+from ibprof_converter.layout.positions import count_crossings, lay_out, visit
 from ibprof_testing.reference.crossings import fewest_crossings
 from ibprof_testing.samples.fabrics import IBDIAGNET, OPENSM, load_sample, read_subnet
 

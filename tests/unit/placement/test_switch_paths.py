@@ -14,7 +14,7 @@ import pytest
 
 from ibprof_converter.placement.slots import assign_slots
 from ibprof_converter.placement.switch_paths import NO_END, find_switch_paths
-from ibprof_converter.routing.hop_trace import trace
+from ibprof_converter.routing.spread import trace
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import adapter_policies
 from ibprof_converter.traffic.hosts import find_hosts

@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ibprof_converter.routing.hop_trace import Reason, trace
-from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.spread import Reason, spread, trace
 from ibprof_converter.routing.subnet_routes import scan_flows
 from ibprof_testing.samples.fabrics import (
     IBDIAGNET,

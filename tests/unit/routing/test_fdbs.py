@@ -10,7 +10,7 @@ import pytest
 from ibprof.errors import InputError
 from ibprof_converter.fabric.damage import DamageKind
 from ibprof_converter.fabric.dump_files import read_dump
-from ibprof_converter.routing.fdbs import parse_fdbs
+from ibprof_converter.routing.stanzas import parse_fdbs
 from ibprof_converter.routing.table_formats import find_fdbs, read_tables
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 

@@ -12,9 +12,8 @@ import pytest
 
 from ibprof_converter.choices import D_MOD_K, MIN_HOP
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.modelled_tables import model_tables
-from ibprof_converter.routing.spread import spread_matrix
+from ibprof_converter.routing.spread import spread_matrix, trace
 from ibprof_converter.routing.subnet import Subnet, join_subnet
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables

@@ -14,8 +14,7 @@ from ibprof_converter.checks.route_check import check_routes, check_tables
 from ibprof_converter.cli import layout
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.layout.node_levels import find_levels
-from ibprof_converter.routing.hop_trace import Reason, trace
-from ibprof_converter.routing.spread import spread, spread_matrix
+from ibprof_converter.routing.spread import Reason, spread, spread_matrix, trace
 from ibprof_converter.routing.subnet import Subnet, join_subnet
 from ibprof_converter.routing.synthetic.spec import count_subnets, generate
 from ibprof_testing.samples.fabrics import IBDIAGNET, host_lids, load_sample

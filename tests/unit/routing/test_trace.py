@@ -10,8 +10,7 @@ import pytest
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.fabric.fabric_graph import Fabric
-from ibprof_converter.routing.hop_trace import Reason, trace
-from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.spread import Reason, spread, trace
 from ibprof_converter.routing.subnet_routes import IndexedNetwork, SubnetRoutes, scan_flows
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample

@@ -16,9 +16,8 @@ from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic import all_to_all, rail_policies
-from ibprof_converter.traffic.all_to_all import load_all_to_all
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.lid_traffic import map_to_lids
+from ibprof_converter.traffic.lid_traffic import load_all_to_all, map_to_lids
 from ibprof_converter.traffic.link_loads import load_links
 from ibprof_converter.traffic.patterns import build_pattern, read_all_to_all
 from ibprof_converter.traffic.traffic_data import join_parts

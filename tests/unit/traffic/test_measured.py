@@ -18,11 +18,11 @@ from ibprof.profile.profile_rows import RowChoice
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.adapter_policies import MEASURED_RAILS
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.link_loads import load_links
 from ibprof_converter.traffic.measured_rails import UNKNOWN_PORT, split_in_proportion
-from ibprof_converter.traffic.rail_policies import MEASURED
 from ibprof_converter.traffic.traffic_data import NO_RANK, RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import LEFT_OUT, choose_demand, profile_traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
@@ -105,7 +105,7 @@ def test_bytes_take_the_rail_that_carried_them_and_are_shared_out_by_operation()
         (1, *second, 0, 1, 0, 27),
         (1, *second, 0, 1, 1, 3),
     ]
-    assert traffic.rail_source == MEASURED
+    assert traffic.rail_source == MEASURED_RAILS
 
 
 def test_every_byte_is_on_a_link_or_has_a_reason() -> None:
@@ -176,7 +176,7 @@ def test_the_report_says_what_is_measured_and_what_is_shared_out() -> None:
     run = make_run(Posted(0, 0, 200))
     demand = profile_traffic(run)
     coverage = describe_coverage(demand, place(run), rails())
-    assert coverage.rails == MEASURED
+    assert coverage.rails == MEASURED_RAILS
     assert any("shared out" in sentence for sentence in coverage.modelled)
     assert not any("which rail" in sentence for sentence in coverage.modelled)
     assert "queue pairs (verbs)" in coverage.origin
@@ -200,7 +200,7 @@ def test_chosen_calls_keep_their_share_of_measured_bytes() -> None:
     assert isinstance(chosen, RankTraffic)
     assert chosen.bytes.tolist() == [10, 5]
     placed = map_to_lids(chosen, hosts, fabrics, None, None)
-    assert placed.rail_source == MEASURED
+    assert placed.rail_source == MEASURED_RAILS
     assert placed.bytes.tolist() == [100, 50, 70]  # a tenth of what went from rank 0 to 1, all of what came back
     assert (placed.unmapped, placed.on_host_bytes) == ({}, 0)
     assert LEFT_OUT in placed.notes

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ibprof.errors import UsageError
 from ibprof_converter.choices import RAIL_POLICIES
-from ibprof_converter.traffic.rail_policies import share_out
+from ibprof_converter.traffic.adapter_policies import share_out
 
 BYTES = st.integers(0, (1 << 63) - 1)
 

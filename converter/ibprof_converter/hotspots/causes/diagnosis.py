@@ -28,13 +28,14 @@ from ibprof_converter.hotspots.causes.load_cause import (
     ROUTING,
     SMALL_GAIN,
     TABLES_GAIN,
+    AlikeLinks,
     Change,
     LoadCause,
+    LoadedBy,
     TriedChange,
     list_some,
     name_end,
 )
-from ibprof_converter.hotspots.causes.loaded_by import AlikeLinks, LoadedBy
 from ibprof_converter.hotspots.causes.narrowest_cut import (
     SwitchCut,
     find_routing_bound,

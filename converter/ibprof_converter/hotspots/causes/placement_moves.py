@@ -14,13 +14,11 @@ import numpy.typing as npt
 from ibprof.errors import UsageError
 from ibprof.profile.row_arrays import find_distinct
 from ibprof.text.quantities import format_seconds
-from ibprof_converter.hotspots.causes.job_flows import PairBytes
 from ibprof_converter.hotspots.causes.load_cause import GAIN, HOSTS, PLACEMENT, RANK_ORDER, Change, name_end
-from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
 from ibprof_converter.placement.slots import RAIL_LIMIT, RankSlots, assign_slots, slots_on_hosts
-from ibprof_converter.traffic.adapter_policies import SPREAD
+from ibprof_converter.traffic.adapter_policies import SPLIT, SPREAD
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.rail_policies import SPLIT
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     name_node,
 )
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.layout.neighbours import SlowSwitch, find_slow_switches
+from ibprof_converter.layout.node_levels import SlowSwitch, find_slow_switches
 from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_cabling
 
 _SLOWER = 0.99

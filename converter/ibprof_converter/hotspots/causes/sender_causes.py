@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from ibprof.profile.row_arrays import find_distinct, number_keys
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-from ibprof_converter.hotspots.causes.job_flows import PairBytes
 from ibprof_converter.hotspots.causes.load_cause import (
     ADAPTERS,
     FEW_TO_MANY,
@@ -25,7 +24,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     LoadCause,
     list_some,
 )
-from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
 from ibprof_converter.routing.subnet_routes import scan_flows
 from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.traffic_data import NO_LID

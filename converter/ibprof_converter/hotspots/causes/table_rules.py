@@ -97,7 +97,7 @@ class TableMaker:
     def _ask_opensm(self, engine: str, subnet: Subnet) -> RemadeTables:
         if self._missing:
             return RemadeTables(None, why_not=self._missing)
-        from ibprof_converter.routing.opensm_run import route_by_opensm  # noqa: PLC0415  (few reports try tables)
+        from ibprof_converter.routing.route_choice import route_by_opensm  # noqa: PLC0415  (few reports try tables)
 
         try:
             found = route_by_opensm(subnet.fabric, engine)

@@ -88,8 +88,13 @@ def generate(name: str, rail: int = 0, part: int = 0) -> SyntheticSubnet:
         UsageError: the name describes no possible fabric.
     """
     # Most commands only ask if a name is synthetic.
-    from ibprof_converter.routing.synthetic.fat_trees import generate_codes_tree, generate_tree, generate_xgft  # noqa: PLC0415
-    from ibprof_converter.routing.synthetic.flat_networks import generate_dragonfly, generate_torus  # noqa: PLC0415
+    from ibprof_converter.routing.synthetic.regular_networks import (  # noqa: PLC0415  # noqa: PLC0415
+        generate_codes_tree,
+        generate_dragonfly,
+        generate_torus,
+        generate_tree,
+        generate_xgft,
+    )
 
     if name.startswith(_RAIL_KINDS):
         from ibprof_converter.routing.synthetic.rail_fabrics import generate_rails  # noqa: PLC0415  (as above)

@@ -20,8 +20,8 @@ from ibprof.text.quantities import count_of
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.outputs.fabric_picture import write_picture
+from ibprof_converter.outputs.loads_files import write_csv
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows, table_of
-from ibprof_converter.outputs.table_files import write_csv
 from ibprof_converter.reports.result_html import join_parts, render_head, render_sentences
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.link_loads import load_links

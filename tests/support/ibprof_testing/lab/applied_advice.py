@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ibprof_converter.routing.opensm_run import route_by_opensm
+from ibprof_converter.routing.route_choice import route_by_opensm
 from ibprof_converter.routing.table_formats import read_tables
 from ibprof_testing.lab.lab_fabrics import LabRail
 from ibprof_testing.lab.routed_jobs import call

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
-from ibprof_converter.routing.hop_trace import Reason
-from ibprof_converter.routing.spread import SpreadLoads
+from ibprof_converter.routing.spread import Reason, SpreadLoads
 from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork
 from ibprof_converter.routing.tables import ForwardingTables
 from ibprof_testing.reference.intree import InTrees, arrive

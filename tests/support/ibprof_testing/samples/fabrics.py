@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.routing.hop_trace import Hop
 from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.spread import Hop
 from ibprof_converter.routing.subnet import Subnet, read_rail
 from ibprof_testing.paths import DATA
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.routing.opensm_run import route_by_opensm
+from ibprof_converter.routing.route_choice import route_by_opensm
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_testing.samples.planted_causes import Pairs, all_to_all, halo, situation
