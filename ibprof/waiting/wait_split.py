@@ -18,7 +18,6 @@ from ibprof.profile.efficiency import WaitShares, elapsed_s, inside_s, overlaps_
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.profile_rows import name_sites
 from ibprof.profile.row_arrays import RowArrays
-from ibprof.waiting.wait_states import SplitCalls
 
 if TYPE_CHECKING:
     from ibprof.waiting.host_clocks import HostClocks

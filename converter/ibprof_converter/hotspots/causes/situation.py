@@ -24,9 +24,6 @@ from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, RankTraffic, 
 
 if TYPE_CHECKING:
     from ibprof_converter.placement.placement_problem import SlotOfRank
-
-if TYPE_CHECKING:
-    from ibprof_converter.placement.placement_problem import SlotOfRank
     from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 
 
