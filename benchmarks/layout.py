@@ -16,9 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from ibprof_converter.layout.tree_positions import count_crossings
 
 from ibprof_converter.fabric.node_names import rank_names
-from ibprof_converter.layout.positions import count_crossings, lay_out, visit
+from ibprof_converter.layout.positions import lay_out, visit
 from ibprof_testing.samples.fabrics import read_subnet
 
 TESTS = Path(__file__).parents[1] / "tests/data/fabrics"
@@ -45,7 +46,7 @@ def lap(name):
 
 from ibprof_converter.analysis import pipeline_options, pipeline_stages
 from ibprof_converter.cli import layout  # all that the command imports
-from ibprof_converter.outputs import loads_files  # CHECK
+from ibprof_converter.outputs import table_files
 lap("imports")
 fabric, traffic, folder = sys.argv[1:]
 current = None
@@ -61,10 +62,10 @@ loads = pipeline_stages.load_fabric(*options, progress=stage)
 lap(current)
 
 with open(f"{folder}/links.csv", "w") as file:
-    graph_files.write_csv(file, loads.table())
+    table_files.write_csv(file, loads.table())
 lap("writing links.csv")
 
-from ibprof_converter.outputs import loads_files  # CHECK uses of yaml_files.
+from ibprof_converter.outputs import yaml_files
 lap("import of yaml")
 with open(f"{folder}/links.yaml", "w") as file:
     yaml_files.write_yaml(file, {}, [], loads.rows())

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ibprof.load import load_profile
-from ibprof_lab.scaling.measured.recorded_calls import read_calls
+from ibprof_lab.scaling.measured.call_costs import read_calls
 from ibprof_testing import processes
 from ibprof_testing.lab import routed_network
 from ibprof_testing.lab.lab_fabrics import make_rail

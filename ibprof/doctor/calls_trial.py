@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ibprof.doctor import collective_calls
-from ibprof.doctor.finding import DoctorFinding
-from ibprof.doctor.program_check import Program
+from ibprof.doctor.program_check import DoctorFinding, Program
 from ibprof.errors import IbprofError
 from ibprof.launch.preload_settings import PRELOAD, Launch, Launcher, carry
 from ibprof.profile.profile_data import Profile, Source

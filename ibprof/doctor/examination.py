@@ -15,9 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ibprof.doctor.calls_trial import try_calls
-from ibprof.doctor.finding import DoctorFinding
 from ibprof.doctor.mpi_library import examine_mpi
-from ibprof.doctor.program_check import identify_program, judge_program
+from ibprof.doctor.program_check import DoctorFinding, identify_program, judge_program
 from ibprof.launch.transport_settings import TRANSPORTS, exact_settings
 from ibprof.native.installed_files import find_library
 from ibprof.profile.scheduler_job import expand_output, output_values

@@ -17,8 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibprof.doctor.finding import DoctorFinding
-from ibprof.doctor.program_check import Program, list_libraries
+from ibprof.doctor.program_check import DoctorFinding, Program, list_libraries
 from ibprof.errors import IbprofError
 from ibprof.launch.preload_settings import Launcher, identify_launcher, preload
 from ibprof.profile.profile_data import Rank, Source

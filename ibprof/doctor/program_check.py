@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibprof.doctor.finding import DoctorFinding
 from ibprof.launch.preload_settings import Launcher, identify_launcher
 from ibprof.sites.elf_file import read_elf
 from ibprof.text.host_lists import find_programs
@@ -160,3 +159,18 @@ def _has_capabilities(path: Path) -> bool:
         return "security.capability" in os.listxattr(path)
     except OSError:
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorFinding:
+    """The result of one check.
+
+    Attributes:
+        about: subject of the check.
+        good: true if this check finds no obstacle to recording.
+        text: the result, with advice if it is not good.
+    """
+
+    about: str
+    good: bool
+    text: str

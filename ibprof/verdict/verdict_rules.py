@@ -14,16 +14,17 @@ from ibprof.profile.profile_data import Profile
 from ibprof.profile.profile_rows import name_sites
 from ibprof.text.quantities import format_bytes, format_seconds, format_with_error, name_call
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, measure_job
-from ibprof.verdict.region_shares import RegionShare, share_by_region
 from ibprof.verdict.shared_cores import SHARED_CORES
 from ibprof.verdict.verdict_data import (
     WORTH_HAVING,
     BusiestLink,
     Evidence,
+    RegionShare,
     SiteTransfer,
     TransferCause,
     Verdict,
     VerdictKind,
+    share_by_region,
 )
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_lab.scaling.measured.recorded_calls import MESSAGES, read_calls
+from ibprof_lab.scaling.measured.call_costs import MESSAGES, read_calls
 from ibprof_testing.mpi.matrices import load_complete
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 

@@ -20,8 +20,8 @@ from ibprof_converter.analysis.pipeline_options import JOB, OPERATION, REGION, S
 from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.analysis.traffic_over_time import find_busiest, name_end
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
-from ibprof_converter.outputs.loads_files import write_csv
 from ibprof_converter.outputs.rows import NODE_COLUMNS, Row, Table, link_rows, table_of
+from ibprof_converter.outputs.table_files import write_csv
 from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.link_loads import load_links
 from ibprof_converter.traffic.traffic_data import ALL
@@ -117,7 +117,7 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
     if options.nodes:
         _write_table(options.nodes, table_of(NODE_COLUMNS, loads.nodes()))
     if options.yaml:
-        from ibprof_converter.outputs.loads_files import write_yaml  # noqa: PLC0415  (PyYAML is slow to import)
+        from ibprof_converter.outputs.yaml_files import write_yaml  # noqa: PLC0415  (PyYAML is slow to import)
 
         with open_output(options.yaml) as file:
             write_yaml(
@@ -127,7 +127,7 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
     if options.topology_conf:
         _write_topology_conf(loads, options.topology_conf)
     if options.boxfish:
-        from ibprof_converter.outputs.loads_files import write_boxfish  # noqa: PLC0415  (PyYAML is slow to import)
+        from ibprof_converter.outputs.yaml_files import write_boxfish  # noqa: PLC0415  (PyYAML is slow to import)
 
         with naming_file(options.boxfish):
             write_boxfish(options.boxfish, loads.about(), loads.nodes(), links())
@@ -148,7 +148,7 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
 
 def _write_table(path: Path | None, table: Table) -> None:
     if path is not None and path.suffix.lower() == _PARQUET:
-        from ibprof_converter.outputs.loads_files import write_parquet  # noqa: PLC0415  (pyarrow is slow to import)
+        from ibprof_converter.outputs.table_files import write_parquet  # noqa: PLC0415  (pyarrow is slow to import)
 
         with naming_file(path):
             write_parquet(path, table)
@@ -160,7 +160,7 @@ def _write_table(path: Path | None, table: Table) -> None:
 def _write_graphs(loads: FabricLoads, options: LoadsOutputOptions, links: Callable[[], Iterator[Row]]) -> None:
     if not (options.dot or options.tgf or options.graphml):
         return
-    from ibprof_converter.outputs.loads_files import write_dot, write_graphml, write_tgf  # noqa: PLC0415  (slow: networkx)
+    from ibprof_converter.outputs.graph_files import write_dot, write_graphml, write_tgf  # noqa: PLC0415  (slow: networkx)
 
     for path, write in ((options.dot, write_dot), (options.tgf, write_tgf)):
         if path:

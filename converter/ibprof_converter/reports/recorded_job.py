@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ibprof.profile.profile_data import SIZE_BINS, Direction, Kind, Profile, Source
 from ibprof.profile.row_arrays import sum_by_group
 from ibprof.profile.scheduler_job import SchedulerJob
-from ibprof.verdict.region_shares import RegionShare
+from ibprof.verdict.verdict_data import RegionShare
 from ibprof.waiting.wait_split import measure_waiting, split_each
 
 _NS = 1e-9

@@ -20,8 +20,9 @@ from matplotlib.image import imread
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.positions import FabricLayout, lay_out
 from ibprof_converter.outputs.fabric_picture import write_picture
-from ibprof_converter.outputs.loads_files import write_csv, write_yaml
 from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows, link_table, node_rows
+from ibprof_converter.outputs.table_files import write_csv
+from ibprof_converter.outputs.yaml_files import write_yaml
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.link_loads import Group, Loads
 from ibprof_converter.traffic.traffic_data import ALL

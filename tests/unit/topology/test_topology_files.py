@@ -14,13 +14,12 @@ import pytest
 from ibprof.errors import InputError
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.link_formats import read_fabric
-from ibprof_converter.outputs.ibdiagnet_files import write_lst
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_lab.topology.infer.inference import InferenceEffort, infer
 from ibprof_lab.topology.infer.pair_delays import PairDelays
 from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkThroughput
 from ibprof_lab.topology.model.topology_files import describe_topology, read_topology, write_dot, write_tgf
-from ibprof_lab.topology.outputs.inferred_fabric import make_fabric
+from ibprof_lab.topology.outputs.topology_outputs import make_fabric, write_lst
 from ibprof_testing.samples.topologies import three_levels, torus
 
 LATENCY = '{{"hosts": ["a", "b"], "switches": [], "method": "m", "edges": [{{"a": "a", "b": "b", "latency_us": {}}}]}}'

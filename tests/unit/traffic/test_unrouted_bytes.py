@@ -15,9 +15,9 @@ from ibprof.profile.missing_data import StageAccount
 from ibprof_converter.cli import layout, place, report, view
 from ibprof_converter.fabric.fabric_parts import find_ends
 from ibprof_converter.layout.node_levels import find_leaves
-from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.tables import UNREACHABLE
+from ibprof_lab.topology.outputs.topology_outputs import write_fdbs, write_lst
 from ibprof_testing.paths import DATA
 
 ISLANDS = str(DATA / "cases" / "two-islands.txt")

@@ -17,12 +17,15 @@ from ibprof.errors import InputError, quote_found
 from ibprof_converter.outputs.atomic_write import write_atomically
 from ibprof_lab.lab_choices import MICROSECOND
 from ibprof_lab.latency.files.benchmark_output import (
+    NANOSECOND,
     find_captions,
     has_benchmark_runs,
+    is_core_to_core,
+    is_slit,
     read_benchmark_runs,
     read_captioned_table,
+    read_machine_table,
 )
-from ibprof_lab.latency.files.machine_distances import NANOSECOND, is_core_to_core, is_slit, read_machine_table
 from ibprof_lab.latency.files.netcdf_files import check_memory
 from ibprof_lab.latency.files.pair_files import (
     MISSING,

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Concurrent loops of several pairs: echoes for shift patterns and network_tests2's all_to_all, and streams."""
+"""A process's part in a round: measure with its peer, echo, make noise, or rest; concurrent loops of several pairs.
+
+The loops are echoes for shift patterns and network_tests2's all_to_all, and streams.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_lab.lab_choices import ALL_TO_ALL, ASYNC, BANDWIDTH
+from ibprof_lab.latency.measure.measurement_plan import MeasurementPlan, Round
 from ibprof_lab.latency.measure.mpi_job import STOP, RoundBarrier
-from ibprof_lab.latency.measure.timed_loops import Sampling, Stream, end_batches, follow_batches, lead_batch, next_turns
+from ibprof_lab.latency.measure.timed_loops import (
+    Exchange,
+    OneWay,
+    PingPong,
+    Sampling,
+    Stream,
+    TimedLoop,
+    end_batches,
+    follow_batches,
+    lead_batch,
+    next_turns,
+    sample_batches,
+    summarise,
+)
 
 _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
@@ -153,3 +171,141 @@ class ConcurrentStreams:
 
     def _meet(self) -> None:
         self.stopped |= self.barrier.wait() == STOP
+
+
+_NOISY, _QUIET = 5, 6
+"""Tags of messages that report the start of noise and permit its end."""
+
+Row = list[float]
+"""A result: index of the length, sender, receiver, the statistics in the order of `STATISTICS`, repetitions."""
+
+
+class RoundMeasurer:
+    """This process's part in all rounds of a plan."""
+
+    def __init__(self, comm: Any, plan: MeasurementPlan) -> None:
+        self.comm, self.plan = comm, plan
+        self.rank: int = comm.rank
+        self.rows: list[Row] = []
+        self.rounds = 0
+        self.at_once = plan.mode == ALL_TO_ALL or plan.schedule == "shift"
+
+    def measure(
+        self, index: int, pairs: Round, sampling: Sampling, at_once: bool, both_directions: bool = True
+    ) -> None:
+        """Take part in a round, and add results to `rows`.
+
+        Args:
+            index: index of the message length.
+            pairs: int [k, 2], pairs of processes.
+            sampling: batches of a pair.
+            at_once: True to measure all pairs of the round by concurrent echoes.
+            both_directions: True if the second process of a pair also leads.
+        """
+        self.rounds += 1
+        length = int(self.plan.lengths[index])
+        if at_once:
+            self._measure_at_once(index, length, pairs, sampling)
+            return
+        mine = pairs[(pairs == self.rank).any(axis=1)]
+        makers = self._draw_noise(pairs)
+        leaders = makers[::2]
+        if self.rank in makers:
+            self._make_noise(makers, int(pairs[0, 0]))
+        elif len(mine):
+            first, second = mine[0].tolist()
+            if self.rank == first:
+                for leader in leaders:
+                    self.comm.Recv(np.zeros(1, np.uint8), leader, _NOISY)
+                self._lead(index, length, second, sampling)
+                if both_directions:
+                    self._follow(length, second)
+                for leader in leaders:
+                    self.comm.Send(np.zeros(1, np.uint8), leader, _QUIET)
+            else:
+                self._follow(length, first)
+                if both_directions:
+                    self._lead(index, length, first, sampling)
+
+    def take_rows(self) -> npt.NDArray[np.float64]:
+        """Return the results since the last call, float64 [k, 10], and clear them."""
+        rows = np.array(self.rows, dtype=np.float64).reshape(-1, 10)
+        self.rows = []
+        return rows
+
+    # -- a pair
+
+    def _kernel(self, peer: int, length: int) -> TimedLoop:
+        if self.plan.mode == ASYNC:
+            return Exchange(self.comm, peer, length)
+        if self.plan.mode == BANDWIDTH:
+            return Stream(self.comm, peer, length, self.plan.window)
+        return OneWay(self.comm, peer, length) if self._counts_back(length) else PingPong(self.comm, peer, length)
+
+    def _counts_back(self, length: int) -> bool:
+        return self.plan.one_way and length > 0
+
+    def _lead(self, index: int, length: int, peer: int, sampling: Sampling) -> None:
+        back = 0.0
+        if self._counts_back(length):
+            back = float(np.median(_sample(PingPong(self.comm, peer, 0), sampling)))
+        samples = _sample(self._kernel(peer, length), sampling) - back
+        # A delay cannot be negative, but the difference of two samples can.
+        self.rows.append([index, self.rank, peer, *summarise(np.maximum(samples, 0)), len(samples)])
+
+    def _follow(self, length: int, peer: int) -> None:
+        if self._counts_back(length):
+            follow_batches(PingPong(self.comm, peer, 0))
+        kernel = self._kernel(peer, length)
+        follow_batches(kernel)
+        kernel.close()
+
+    # -- all processes
+
+    def _measure_at_once(self, index: int, length: int, pairs: Round, sampling: Sampling) -> None:
+        to = pairs[pairs[:, 0] == self.rank, 1].tolist()
+        back = pairs[pairs[:, 1] == self.rank, 0].tolist()
+        echoes = ConcurrentEchoes(self.comm, to, back, length)
+        samples = sample_echoes(self.comm, echoes, sampling)
+        echoes.close()
+        for peer, summary in zip(to, summarise(samples).T, strict=True):
+            self.rows.append([index, self.rank, peer, *summary, len(samples)])
+
+    # -- noise
+
+    def _draw_noise(self, pairs: Round) -> list[int]:
+        """Choose the noise processes of this round: leaders at even indices, each before its partner.
+
+        All processes make the same choice.
+        """
+        noise = self.plan.noise
+        if not noise.processes or not len(pairs):
+            return []
+        others = np.setdiff1d(np.arange(self.comm.size), pairs)
+        drawn = np.random.default_rng([self.plan.seed, self.rounds]).permutation(others)
+        return [int(each) for each in drawn[: noise.processes]]
+
+    def _make_noise(self, makers: list[int], listener: int) -> None:
+        place = makers.index(self.rank)
+        partner = makers[place ^ 1]
+        noise = self.plan.noise
+        kernel = Stream(self.comm, partner, noise.length, noise.messages)
+        if place % 2:
+            follow_batches(kernel)
+        else:
+            lead_batch(kernel, 1)
+            self.comm.Send(np.zeros(1, np.uint8), listener, _NOISY)
+            while not self.comm.Iprobe(listener, _QUIET):
+                lead_batch(kernel, 1)
+            self.comm.Recv(np.zeros(1, np.uint8), listener, _QUIET)
+            end_batches(kernel)
+        kernel.close()
+
+
+def _sample(kernel: TimedLoop, sampling: Sampling) -> npt.NDArray[np.float64]:
+    """Lead one loop's batches; return delays, seconds, float64 [repetitions]."""
+    elapsed, turns = sample_batches(sampling, lambda turns: lead_batch(kernel, turns))
+    end_batches(kernel)
+    delays: npt.NDArray[np.float64] = elapsed / (turns * kernel.delays_of_a_turn)
+    kernel.close()
+    return delays

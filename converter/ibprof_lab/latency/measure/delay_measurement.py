@@ -21,6 +21,7 @@ from ibprof.errors import UsageError
 from ibprof_lab.lab_choices import ALL_TO_ALL
 from ibprof_lab.latency.features.outliers import find_outlier_pairs
 from ibprof_lab.latency.files.pair_files import read_pairs
+from ibprof_lab.latency.measure.concurrent_loops import RoundMeasurer
 from ibprof_lab.latency.measure.delay_store import DelayStore, check_writable, continue_delays, now
 from ibprof_lab.latency.measure.measurement_plan import (
     AGAIN_MORE,
@@ -44,7 +45,6 @@ from ibprof_lab.latency.measure.mpi_job import (
     on_first,
     show_seconds,
 )
-from ibprof_lab.latency.measure.round_measurer import RoundMeasurer
 from ibprof_lab.latency.measure.timed_loops import PingPong, Sampling, end_batches, follow_batches, lead_batch
 from ibprof_lab.latency.model.delays import Delays, empty_delays
 

@@ -22,9 +22,8 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_lab.lab_choices import STRONG, UNITS, WEAK
 from ibprof_lab.latency.outputs.delay_tables import new_table
 from ibprof_lab.scaling.formula import parse_formula
-from ibprof_lab.scaling.measured.call_costs import LinkSharing
+from ibprof_lab.scaling.measured.call_costs import LinkSharing, read_calls
 from ibprof_lab.scaling.measured.loggp import LogGP, read_loggp
-from ibprof_lab.scaling.measured.recorded_calls import read_calls
 from ibprof_lab.scaling.measured.time_prediction import OutOfRangeError, PredictedTime, TimeModel
 from ibprof_lab.scaling.scaling_document import show_notes, show_table
 

@@ -18,8 +18,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ibprof_lab.scaling.exchange_fit import ExchangeFit, ExchangeForm, find_quantile_t, fit_exchange, fit_relative_line
-from ibprof_lab.scaling.measured.call_costs import RING, MessageTimes, Shares, time_collective
-from ibprof_lab.scaling.measured.recorded_calls import MESSAGES, CallGroup, TimedRun
+from ibprof_lab.scaling.measured.call_costs import (
+    MESSAGES,
+    RING,
+    CallGroup,
+    MessageTimes,
+    Shares,
+    TimedRun,
+    time_collective,
+)
 
 OfSize = Callable[[float], float]
 

@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import shortest_path
 from ibprof.native.kernel_library import load_kernels
 from ibprof_lab.topology.infer.binary_trees import CAUTION, RootedTree
 from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats
-from ibprof_lab.topology.model.weighted_edges import weigh_edges
+from ibprof_lab.topology.model.inferred_topology import weigh_edges
 
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 

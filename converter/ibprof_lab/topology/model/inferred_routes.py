@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import shortest_path
 
-from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.model.weighted_edges import weigh_edges
+from ibprof_lab.topology.model.inferred_topology import InferredTopology, weigh_edges
 
 _AS_SHORT = 1.1
 """Largest length of a detour, relative to the shortest path, at which a message may take either path."""

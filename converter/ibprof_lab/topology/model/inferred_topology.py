@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inferred topology: a graph of hosts and switches that explains measured delays."""
+"""The inferred topology: a graph of hosts and switches that explains measured delays; weighted edges as a matrix."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, shortest_path
-
-from ibprof_lab.topology.model.weighted_edges import weigh_edges
 
 _NEVER_ZERO = 1e-300
 """Smallest weight of an edge, since scipy's sparse graphs treat a weight of 0 as no edge."""
@@ -133,3 +131,28 @@ class InferredTopology:
             below[parent[vertex]] |= below[vertex]
         child = np.where(parent[self.edge[:, 1]] == self.edge[:, 0], self.edge[:, 1], self.edge[:, 0])
         return tuple(frozenset(below[vertex]) for vertex in child)
+
+
+def weigh_edges(
+    edge: npt.NDArray[np.integer], weight: npt.NDArray[np.floating], vertices: int, *, directed: bool = False
+) -> csr_matrix:
+    """Return the smallest weight among the edges between two vertices.
+
+    Args:
+        edge: int [edge, 2], vertices; loops are left out.
+        weight: float [edge], above 0, since scipy treats 0 as no edge.
+        directed: True if an edge leads only from its first vertex to its second.
+
+    Returns:
+        float64 [vertex, vertex]; symmetric unless `directed`.
+    """
+    a, b = np.asarray(edge, np.int64).reshape(-1, 2).T
+    value = np.asarray(weight, np.float64)
+    if not directed:
+        a, b, value = np.concatenate([a, b]), np.concatenate([b, a]), np.concatenate([value, value])
+    order = np.lexsort((value, b, a))
+    order = order[a[order] != b[order]]
+    a, b, value = a[order], b[order], value[order]
+    is_first = np.ones(len(a), np.bool_)
+    is_first[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
+    return csr_matrix((value[is_first], (a[is_first], b[is_first])), (vertices, vertices))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.dump_files import read_dump
-from ibprof_converter.outputs.loads_files import quote_dot, quote_line
+from ibprof_converter.outputs.graph_files import quote_dot, quote_line
 from ibprof_lab.topology.model.dot_graph import read_dot
 from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkThroughput
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.outputs.atomic_write import write_text
-from ibprof_converter.outputs.loads_files import quote_dot, quote_line
+from ibprof_converter.outputs.graph_files import quote_dot, quote_line
 from ibprof_converter.outputs.slurm_topology import compress
 from ibprof_lab.topology.reference.differences import REGULAR, Names, TopologyDifferences
 from ibprof_lab.topology.reference.reference_comparison import ReferenceComparison

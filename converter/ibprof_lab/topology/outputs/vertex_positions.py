@@ -22,8 +22,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from ibprof.native.kernel_library import load_kernels
 from ibprof_lab.lab_choices import GAMMA
-from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.model.weighted_edges import weigh_edges
+from ibprof_lab.topology.model.inferred_topology import InferredTopology, weigh_edges
 
 Floats = npt.NDArray[np.float64]
 

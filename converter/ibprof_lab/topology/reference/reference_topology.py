@@ -22,9 +22,8 @@ from ibprof_converter.routing.subnet import MissingTablesError, Subnet, read_rai
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
 from ibprof_lab.topology.model.dot_graph import Attributes, DotGraph, read_dot
-from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.inferred_topology import InferredTopology, weigh_edges
 from ibprof_lab.topology.model.topology_files import READERS, read_graph
-from ibprof_lab.topology.model.weighted_edges import weigh_edges
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

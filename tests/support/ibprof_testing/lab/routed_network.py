@@ -19,8 +19,8 @@ from typing import Protocol
 import numpy as np
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+from ibprof_lab.topology.outputs.topology_outputs import write_fdbs, write_lst
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.lab.plans import Cable, Plan
 

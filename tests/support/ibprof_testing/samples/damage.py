@@ -28,12 +28,12 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.hotspots.causes import diagnosis
 from ibprof_converter.layout.node_levels import find_levels
-from ibprof_converter.outputs.ibdiagnet_files import write_fdbs
 from ibprof_converter.reports.job_report import report_on_loads
 from ibprof_converter.reports.provenance import describe_provenance
 from ibprof_converter.reports.report_text import describe_in_brief
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+from ibprof_lab.topology.outputs.topology_outputs import write_fdbs
 from ibprof_testing.samples.recordings import OPERATIONS, Process, counter, make_recording
 
 _CONSTANTS = recording_header().constants

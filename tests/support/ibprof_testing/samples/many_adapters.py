@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.tables import ForwardingTables
+from ibprof_lab.topology.outputs.topology_outputs import write_fdbs, write_lst
 
 HOSTS = 4
 ADAPTERS = 8

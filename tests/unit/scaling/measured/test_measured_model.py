@@ -14,9 +14,18 @@ from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import read_rail
 from ibprof_lab.latency.files.delay_files import write_delays
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.scaling.measured.call_costs import ALL_PAIRS, DOUBLING, RING, ROOT, LinkSharing, time_collective
+from ibprof_lab.scaling.measured.call_costs import (
+    ALL_PAIRS,
+    DOUBLING,
+    MESSAGES,
+    RING,
+    ROOT,
+    CallGroup,
+    LinkSharing,
+    TimedRun,
+    time_collective,
+)
 from ibprof_lab.scaling.measured.loggp import fit_loggp, read_loggp
-from ibprof_lab.scaling.measured.recorded_calls import MESSAGES, CallGroup, TimedRun
 from ibprof_lab.scaling.measured.time_prediction import OutOfRangeError, TimeModel
 
 LENGTHS = np.array([0, 1024, 4096, 16384, 65536, 262144])

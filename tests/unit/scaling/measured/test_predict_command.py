@@ -17,7 +17,7 @@ from ibprof.profile.profile_data import CallTimes, Demands, Profile
 from ibprof_lab.cli.scaling import main
 from ibprof_lab.latency.files.delay_files import write_delays
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.scaling.measured.recorded_calls import MESSAGES, read_calls
+from ibprof_lab.scaling.measured.call_costs import MESSAGES, read_calls
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 SIZE = 8_000_000

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fabric as a graph in GraphML, Graphviz DOT and TGF, with an edge for each link direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+from ibprof_converter.outputs.rows import Row, Value
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+_SHARED = ("gbps", "region", "operation", "site", "job")
+_ADDITIONAL = ("shared", "most", "counted")
+
+
+class Edge(NamedTuple):
+    """The bytes of one link direction in a region, operation and job.
+
+    Attributes:
+        source, destination: keys of the two nodes.
+        attributes: port, peer_port, bytes, and the link's further columns.
+    """
+
+    source: str
+    destination: str
+    attributes: dict[str, Value]
+
+
+def node_key(rail: Value, guid: Value) -> str:
+    """Return a node's key; it has the rail, since adapters of several rails may share a GUID."""
+    return f"{rail}:{guid}"
+
+
+def list_edges(links: Iterable[Row]) -> Iterator[Edge]:
+    """Yield both directions of each row of links.csv, without empty columns."""
+    for row in links:
+        for near, far in (("a", "b"), ("b", "a")):
+            attributes: dict[str, Value] = {
+                "port": row[f"{near}_port"],
+                "peer_port": row[f"{far}_port"],
+                "bytes": row[f"{near}_bytes"],
+            }
+            attributes |= {name: row[name] for name in _SHARED if row.get(name) is not None}
+            for name in _ADDITIONAL:
+                if row.get(f"{near}_{name}") is not None:
+                    attributes[name] = row[f"{near}_{name}"]
+            keys = node_key(row["rail"], row[f"{near}_guid"]), node_key(row["rail"], row[f"{far}_guid"])
+            yield Edge(*keys, attributes)
+
+
+def to_networkx(nodes: Iterable[Row], links: Iterable[Row]) -> nx.MultiDiGraph:
+    """Return a graph whose nodes are `RAIL:GUID` with the columns of nodes.csv, with an edge for each link direction.
+
+    Lists, which GraphML lacks, become text separated by blanks.
+    """
+    import networkx as nx  # noqa: PLC0415  (slow to import)
+
+    graph = nx.MultiDiGraph()
+    for row in nodes:
+        flat = {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in row.items()}
+        graph.add_node(node_key(row["rail"], row["guid"]), **flat)
+    for edge in list_edges(links):
+        graph.add_edge(edge.source, edge.destination, **edge.attributes)
+    return graph
+
+
+def write_graphml(path: Path, nodes: Iterable[Row], links: Iterable[Row]) -> None:
+    """Write the graph as GraphML, for Gephi, Cytoscape, yEd and networkx."""
+    import networkx as nx  # noqa: PLC0415  (slow to import)
+
+    graph = to_networkx(nodes, links)
+    for _, attributes in graph.nodes(data=True):
+        attributes.update({name: quote_line(value) for name, value in attributes.items() if isinstance(value, str)})
+    nx.write_graphml(graph, str(path))
+
+
+def write_dot(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
+    """Write the graph for Graphviz, with the positions of the layout (`neato -n2`, or `-n` in points)."""
+    file.write("digraph fabric {\n  node [shape=box];\n")
+    for row in nodes:
+        shown = {"label": row["name"], "kind": row["kind"], "level": row["level"], "pos": f"{row['x']},{row['y']}!"}
+        file.write(f"  {quote_dot(node_key(row['rail'], row['guid']))} [{_list(shown)}];\n")
+    for edge in list_edges(links):
+        file.write(f"  {quote_dot(edge.source)} -> {quote_dot(edge.destination)} [{_list(edge.attributes)}];\n")
+    file.write("}\n")
+
+
+def write_tgf(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
+    """Write the graph as Trivial Graph Format: lines of nodes, `#`, lines of edges with `name=value` pairs."""
+    for row in nodes:
+        file.write(f"{node_key(row['rail'], row['guid'])} {quote_line(str(row['name']))}\n")
+    file.write("#\n")
+    for edge in list_edges(links):
+        label = " ".join(
+            f"{name}={quote_line(str(value)).replace(' ', '_')}" for name, value in edge.attributes.items()
+        )
+        file.write(f"{edge.source} {edge.destination} {label}\n")
+
+
+def _list(attributes: dict[str, Value]) -> str:
+    return ", ".join(f"{name}={quote_dot(value)}" for name, value in attributes.items())
+
+
+def quote_dot(value: Value) -> str:
+    """Return a DOT string in which Graphviz does not treat a backslash as an escape."""
+    text = quote_line(str(value)).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def quote_line(text: str) -> str:
+    """Return a name for one line and for XML: without control characters and lone surrogates."""
+    printable = "".join(letter if letter >= " " and letter not in "\x7f\ufffe\uffff" else "\ufffd" for letter in text)
+    return printable.encode("utf-8", "backslashreplace").decode()
