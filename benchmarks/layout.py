@@ -16,10 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from ibprof_converter.layout.tree_positions import count_crossings
 
 from ibprof_converter.fabric.node_names import rank_names
-from ibprof_converter.layout.positions import lay_out, visit
+from ibprof_converter.layout.positions import count_crossings, lay_out, visit
 from ibprof_testing.samples.fabrics import read_subnet
 
 TESTS = Path(__file__).parents[1] / "tests/data/fabrics"

@@ -18,7 +18,7 @@ from ibprof.native.installed_files import cffi_text, find_kernels_headers, find_
 from ibprof.native.kernel_library import load_kernels
 from ibprof.profile import profile_data
 from ibprof_converter.fabric import fabric_graph
-from ibprof_converter.routing import hop_trace, stanzas
+from ibprof_converter.routing import spread, stanzas
 from ibprof_lab.simulation.engine import packet_engine
 
 MIRRORS = [
@@ -27,7 +27,7 @@ MIRRORS = [
     (profile_data, "Direction", "ibp_direction", "IBP_DIRECTION_"),
     (profile_data, "Opcode", "ibp_opcode", "IBP_OPCODE_"),
     (profile_data, "MarkKind", "ibp_mark_kind", "IBP_MARK_"),
-    (hop_trace, "Reason", "ibp_reason", "IBP_"),
+    (spread, "Reason", "ibp_reason", "IBP_"),
     (stanzas, "EntryForm", "ibp_entry_form", "IBP_ENTRY_"),
     (fabric_graph, "NodeKind", "ibp_node_kind", "IBP_NODE_"),
     (packet_engine, "Stop", "ibp_sim_stop", "IBP_SIM_"),

@@ -15,7 +15,8 @@ from ibprof_converter.hotspots import link_report
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
-from ibprof_converter.traffic import all_to_all, rail_policies
+from ibprof_converter.traffic import lid_traffic
+from ibprof_converter.traffic.adapter_policies import FIRST_RAIL
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import load_all_to_all, map_to_lids
 from ibprof_converter.traffic.link_loads import load_links
@@ -38,7 +39,7 @@ def faulty(subnet: Subnet) -> Subnet:
     ("samples", "policy"),
     [
         *((DUALRAIL, policy) for policy in (None, *RAIL_POLICIES)),
-        *((samples, policy) for samples in (DUALRAIL[:1], ("quirks-small",)) for policy in (None, rail_policies.FIRST)),
+        *((samples, policy) for samples in (DUALRAIL[:1], ("quirks-small",)) for policy in (None, FIRST_RAIL)),
     ],
 )
 @pytest.mark.parametrize("broken", [False, True])
@@ -67,7 +68,7 @@ def test_loads_are_those_of_the_flows(samples: tuple[str, ...], policy: str | No
 
 @pytest.mark.parametrize("policy", RAIL_POLICIES)
 def test_flows_in_parts_are_all_flows(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(all_to_all, "_FLOWS", 100)
+    monkeypatch.setattr(lid_traffic, "_FLOWS", 100)
     subnets = [load_sample(sample, IBDIAGNET) for sample in DUALRAIL]
     fabrics = [subnet.fabric for subnet in subnets]
     hosts = find_hosts(fabrics)
@@ -85,7 +86,7 @@ def test_flows_in_parts_are_all_flows(policy: str, monkeypatch: pytest.MonkeyPat
 def test_reports_and_bounds_are_the_same_from_parts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(all_to_all, "_FLOWS", 100)
+    monkeypatch.setattr(lid_traffic, "_FLOWS", 100)
     said = []
     for limit in (DIAGNOSED_FLOWS, 0):
         monkeypatch.setattr(link_report, "DIAGNOSED_FLOWS", limit)
