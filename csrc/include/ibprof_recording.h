@@ -98,7 +98,8 @@ enum ibp_segment_kind {
     IBP_SEGMENT_TRANSPORTS = 25,
     IBP_SEGMENT_NCCL_COMMUNICATORS = 26,
     IBP_SEGMENT_NCCL_TASKS = 27,
-    IBP_SEGMENT_NCCL_FLOWS = 28
+    IBP_SEGMENT_NCCL_FLOWS = 28,
+    IBP_SEGMENT_NCCL_SAMPLES = 29
 };
 
 /* Kinds of samples. */
@@ -777,6 +778,24 @@ struct ibp_nccl_flow {
     uint64_t arrival_ticks;
 };
 
+/* A task's operations on one channel. In a ring all ranks that use the channel sample the same operations, chosen by a
+ * hash of (communicator, channel, number). Times are Unix times. */
+struct ibp_nccl_sample {
+    /* Index into the process's tasks. */
+    uint32_t task;
+    uint8_t channel;
+    /* One of 2^level operations is sampled. */
+    uint8_t level;
+    uint16_t reserved;
+    /* Number of the operation, from 1, among those of rings on this communicator and channel in one direction. In
+     * other algorithms among all sends on the channel. 0 in a free record. */
+    uint64_t number;
+    /* When the GPU provided the first data to send; 0 without a send. */
+    uint64_t arrival_ns;
+    /* When the last operation ended; 0 if none has. */
+    uint64_t stop_ns;
+};
+
 /* -- cffi ends -- */
 
 #define IBP_CHOICE_CORES "cores"
@@ -805,6 +824,7 @@ IBP_STATIC_ASSERT(sizeof(struct ibp_message_sample) == 72, "a sample of a messag
 IBP_STATIC_ASSERT(sizeof(struct ibp_nccl_communicator) == 152, "a communicator has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_nccl_task) == 88, "a task has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_nccl_flow) == 80, "a flow has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_nccl_sample) == 32, "a sample of NCCL has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_region) == IBP_REGION_NAME_BYTES + 32, "a region has no padding");
 
 #endif

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 
 #ifndef MADV_WIPEONFORK
@@ -25,15 +26,36 @@
 #define FLOW_PLACES (2 * FLOWS_MAX)
 #define OPERATIONS_MAX (1 << 13)
 #define STEPS 16 /* NCCL has up to 8 steps in flight */
+#define SAMPLES_MAX 1024
+#define SAMPLE_LEVELS 48
+#define CHANNELS 64 /* NCCL's MAXCHANNELS */
 
 /* The events for which an operation waits. */
 enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
+
+/* A sample of operations in progress, and its record. */
+struct sample {
+    struct ibp_nccl_sample *record;
+    /* The number of this use of the record; 0 in a free record. */
+    uint64_t use;
+    /* The largest level at which the hash chooses the sample. */
+    unsigned keeps;
+};
 
 struct ibp_nccl_context {
     struct ibp_nccl_communicator *record;
     uint32_t index;
     unsigned interface;
-    bool is_described;
+    /* Operations before a gap are missing here, so their numbers are no longer those of other ranks. */
+    bool is_described, has_gap;
+    /* Number of operations by channel: receives of rings, sends of rings, other sends. */
+    uint32_t numbers[3][CHANNELS];
+    /* The newest sample of a ring by channel, for the other direction of the same operation. */
+    struct {
+        struct sample *sample;
+        uint64_t use;
+        uint32_t number;
+    } newest[CHANNELS];
 };
 
 /* The number of operations in progress, and the time since there are any. */
@@ -49,6 +71,7 @@ struct task {
     struct ibp_nccl_context *context;
     struct ibp_nccl_task *record;
     struct activity activity;
+    bool is_ring;
 };
 
 struct flow {
@@ -74,6 +97,8 @@ struct operation {
     /* Number of waiting steps by the awaited event, and the time during which at least one step waited. */
     uint8_t waiting[WAITS];
     uint64_t ticks[WAITS];
+    struct sample *sample;
+    uint64_t use;
     struct step step[STEPS];
 };
 
@@ -84,13 +109,16 @@ static struct {
     struct task *task_places[TASK_PLACES];
     struct flow flow_places[FLOW_PLACES];
     struct operation operations[OPERATIONS_MAX];
+    struct sample samples[SAMPLES_MAX];
 } *memory;
 
 static struct {
     const struct ibp_nccl_recorder *recorder;
     bool is_open, has_cycles;
     char lock;
-    uint32_t contexts, tasks, flows, next_operation;
+    uint32_t contexts, tasks, flows, next_operation, samples;
+    unsigned sample_level;
+    uint64_t uses;
     /* The context of operations of unknown tasks or of other processes. */
     struct ibp_nccl_context *others;
     struct activity activity;
@@ -337,6 +365,7 @@ static struct task *make_task(struct ibp_nccl_context *context, const struct ibp
     copy_text(task->record->function, sizeof task->record->function, facts->function);
     copy_text(task->record->algorithm, sizeof task->record->algorithm, facts->algorithm);
     copy_text(task->record->protocol, sizeof task->record->protocol, facts->protocol);
+    task->is_ring = !strcasecmp(task->record->algorithm, "ring");
     task->index = state.recorder->publish(IBP_SEGMENT_NCCL_TASKS);
     state.tasks++;
     return task;
@@ -427,6 +456,110 @@ static void end_activity(struct operation *operation)
     leave(&state.activity, end, &state.others->record->busy_ticks);
 }
 
+/* -- samples ------------------------------------------------------------------------------------------------------- */
+
+/* Return the largest level at which an operation is sampled; equal on all ranks of a ring. */
+static unsigned find_keeps(const struct ibp_nccl_context *context, unsigned channel, uint32_t number)
+{
+    uint64_t hash = (context->record->hash ^ (uint64_t)channel << 32 ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+
+    hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    hash = (hash ^ hash >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (unsigned)__builtin_ctzll((hash ^ hash >> 31) | UINT64_C(1) << SAMPLE_LEVELS);
+}
+
+static void free_sample(struct sample *sample)
+{
+    sample->use = 0;
+    __atomic_store_n(&sample->record->number, 0, __ATOMIC_RELEASE);
+}
+
+/* Return a free sample, and raise the level until there is one; NULL without memory. The lock must be held. */
+static struct sample *find_space(void)
+{
+    struct sample *found = NULL;
+
+    if (state.samples < SAMPLES_MAX) {
+        found = &memory->samples[state.samples];
+        found->record = state.recorder->reserve(IBP_SEGMENT_NCCL_SAMPLES);
+        if (!found->record) return NULL;
+        (void)state.recorder->publish(IBP_SEGMENT_NCCL_SAMPLES);
+        state.samples++;
+        return found;
+    }
+    for (;;) {
+        for (unsigned i = 0; i < SAMPLES_MAX && !found; i++)
+            if (!memory->samples[i].use) found = &memory->samples[i];
+        if (found || state.sample_level == SAMPLE_LEVELS) return found;
+        state.sample_level++;
+        for (unsigned i = 0; i < SAMPLES_MAX; i++) {
+            memory->samples[i].record->level = (uint8_t)state.sample_level;
+            if (memory->samples[i].keeps < state.sample_level) free_sample(&memory->samples[i]);
+        }
+    }
+}
+
+static struct sample *make_sample(const struct task *task, unsigned channel, uint32_t number, unsigned keeps)
+{
+    struct sample *sample = find_space();
+
+    if (!sample || keeps < state.sample_level) return NULL;
+    sample->keeps = keeps;
+    sample->use = ++state.uses;
+    sample->record->task = task->index;
+    sample->record->channel = (uint8_t)channel;
+    sample->record->level = (uint8_t)state.sample_level;
+    sample->record->arrival_ns = sample->record->stop_ns = 0;
+    __atomic_store_n(&sample->record->number, number, __ATOMIC_RELEASE);
+    return sample;
+}
+
+/* Sample an operation if the hash chooses it. Both directions of a ring on a channel share a sample. */
+static void sample_operation(struct operation *operation, unsigned channel)
+{
+    struct task *const task = operation->task;
+    struct ibp_nccl_context *const context = task->context;
+    const unsigned kind = task->is_ring ? operation->is_send : 2;
+    uint32_t number;
+    unsigned keeps;
+
+    operation->sample = NULL;
+    if (context == state.others || channel >= CHANNELS || (!task->is_ring && !operation->is_send)) return;
+    number = __atomic_add_fetch(&context->numbers[kind][channel], 1, __ATOMIC_RELAXED);
+    keeps = find_keeps(context, channel, number);
+    if (context->has_gap || keeps < __atomic_load_n(&state.sample_level, __ATOMIC_RELAXED)) return;
+    lock();
+    if (task->is_ring && context->newest[channel].number == number) {
+        operation->sample = context->newest[channel].sample;
+        operation->use = context->newest[channel].use;
+    } else {
+        operation->sample = make_sample(task, channel, number, keeps);
+        operation->use = operation->sample ? operation->sample->use : 0;
+        if (task->is_ring) {
+            context->newest[channel].number = number;
+            context->newest[channel].sample = operation->sample;
+            context->newest[channel].use = operation->use;
+        }
+    }
+    unlock();
+}
+
+/* Note the time in an operation's sample: of the GPU's first data, or of the end. */
+static void note_sample(const struct operation *operation, bool is_end)
+{
+    struct sample *const sample = operation->sample;
+
+    if (IBP_LIKELY(!sample)) return;
+    lock();
+    if (sample->use == operation->use) {
+        if (is_end)
+            sample->record->stop_ns = state.recorder->clock_ns();
+        else if (!sample->record->arrival_ns)
+            sample->record->arrival_ns = state.recorder->clock_ns();
+    }
+    unlock();
+}
+
 /* -- operations ---------------------------------------------------------------------------------------------------- */
 
 static struct ibp_nccl_flow *find_flow(uint64_t key, bool may_make)
@@ -480,6 +613,7 @@ static struct operation *take_operation(void)
 
 static void *lose_operation(struct ibp_nccl_context *context)
 {
+    __atomic_store_n(&context->has_gap, true, __ATOMIC_RELAXED);
     __atomic_fetch_add(&context->record->operations_lost, 1, __ATOMIC_RELAXED);
     return NULL;
 }
@@ -492,7 +626,11 @@ void *ibp_nccl_start_operation(struct ibp_nccl_context *context, void *handle,
     struct ibp_nccl_flow *flow;
     struct operation *operation;
 
-    if (!state.is_open || !state.recorder->is_recording()) return NULL;
+    if (!state.is_open) return NULL;
+    if (!state.recorder->is_recording()) {
+        if (context && facts->is_own_process) __atomic_store_n(&context->has_gap, true, __ATOMIC_RELAXED);
+        return NULL;
+    }
     if (!facts->is_own_process || !context) context = state.others;
     if (!context) return NULL;
     if (!task || task->handle != IBP_NCCL_HANDLE_TASK) task = enter_task(context, &unknown);
@@ -508,6 +646,7 @@ void *ibp_nccl_start_operation(struct ibp_nccl_context *context, void *handle,
     memset(operation->waiting, 0, sizeof operation->waiting);
     memset(operation->ticks, 0, sizeof operation->ticks);
     memset(operation->step, 0, sizeof operation->step);
+    sample_operation(operation, facts->channel);
     __atomic_fetch_add(&flow->operations, 1, __ATOMIC_RELAXED);
     if (context->interface < 4) begin_activity(operation);
     return operation;
@@ -523,6 +662,7 @@ static void stop_operation(struct operation *operation)
         __atomic_fetch_add(&flow->gpu_ticks, operation->ticks[FOR_GPU], __ATOMIC_RELAXED);
         __atomic_fetch_add(&flow->peer_ticks, operation->ticks[FOR_PEER], __ATOMIC_RELAXED);
         __atomic_fetch_add(&flow->network_ticks, operation->ticks[FOR_NETWORK], __ATOMIC_RELAXED);
+        note_sample(operation, true);
     }
     __atomic_clear(&operation->is_taken, __ATOMIC_RELEASE);
 }
@@ -570,6 +710,7 @@ static void change_wait(struct operation *operation, enum wait from, enum wait i
     if (into) operation->waiting[into]++;
     if (operation->is_send && from == FOR_GPU && !operation->has_arrived) {
         operation->has_arrived = true;
+        note_sample(operation, false);
         if (time > operation->begin)
             __atomic_fetch_add(&operation->flow->arrival_ticks, time - operation->begin, __ATOMIC_RELAXED);
     }

@@ -56,6 +56,7 @@ _RECORDS = {
     "IBP_SEGMENT_NCCL_COMMUNICATORS": "nccl_communicator",
     "IBP_SEGMENT_NCCL_TASKS": "nccl_task",
     "IBP_SEGMENT_NCCL_FLOWS": "nccl_flow",
+    "IBP_SEGMENT_NCCL_SAMPLES": "nccl_sample",
 }
 
 

@@ -26,6 +26,10 @@ Members = dict[tuple[int, int], int]
 """Process by (communicator hash, rank); UNKNOWN_PEER if several processes have this rank."""
 
 
+Rings = dict[tuple[int, int], dict[int, int]]
+"""Number of each sending rank, by (communicator hash, channel), then by rank."""
+
+
 @dataclass(frozen=True, slots=True)
 class NcclRecords:
     """NCCL's records in one file.
@@ -36,6 +40,10 @@ class NcclRecords:
         communicator: index of each task's communicator.
         task: index of each flow's task.
         tasks_owner, flows_owner: process of each task and of each flow.
+    samples: `ibp_nccl_sample` that ended, of processes without recorded MPI.
+    sample_task: index of each sample's task.
+    is_ring: bool [task].
+    busy_ticks: float64 [task], from the GPU's first data on where that is known: in rings.
         tick_ns: length of a tick in ns, by process; 0 if unknown.
         is_alone: bool [process], true for a process without recorded MPI.
     """
@@ -48,6 +56,10 @@ class NcclRecords:
     task: npt.NDArray[np.intp]
     tasks_owner: npt.NDArray[np.intp]
     flows_owner: npt.NDArray[np.intp]
+    samples: Records
+    sample_task: npt.NDArray[np.intp]
+    is_ring: npt.NDArray[np.bool_]
+    busy_ticks: npt.NDArray[np.float64]
     tick_ns: npt.NDArray[np.float64]
     is_alone: npt.NDArray[np.bool_]
 
@@ -65,8 +77,11 @@ class NcclRecords:
     def overlap_ns(self, process: int) -> int:
         """Return the time that the tasks' sum counts more than once: proxies can work on several tasks at once."""
         whole = int(self.communicators["busy_ticks"][self.communicators_owner == process].sum())
-        each = int(self.tasks["busy_ticks"][self.tasks_owner == process].sum())
-        return max(round((each - whole) * float(self.tick_ns[process])), 0) if self.is_alone[process] else 0
+        mine = self.tasks_owner == process
+        each = int(self.tasks["busy_ticks"][mine].sum())
+        # Time before a GPU's first data is in no task; its share of the overlap is assumed to be that of all time.
+        left = float(self.busy_ticks[mine].sum()) / max(each, 1)
+        return max(round((each - whole) * left * float(self.tick_ns[process])), 0) if self.is_alone[process] else 0
 
     def notes(self, process: int) -> Iterator[str]:
         """Yield a sentence on each kind of data that a process could not record."""
@@ -84,18 +99,41 @@ def read_nccl(file: RecordingFile) -> NcclRecords:
     communicators, communicators_owner = file.records("IBP_SEGMENT_NCCL_COMMUNICATORS")
     tasks, tasks_owner = file.records("IBP_SEGMENT_NCCL_TASKS")
     flows, flows_owner = file.records("IBP_SEGMENT_NCCL_FLOWS")
+    samples, samples_owner = file.records("IBP_SEGMENT_NCCL_SAMPLES")
+    is_alone = file.processes["source"] == Source.NCCL
+    ended = (samples["number"] != 0) & (samples["arrival_ns"] != 0) & (samples["stop_ns"] != 0)
+    ended &= is_alone[samples_owner]
+    samples, samples_owner = samples[ended], samples_owner[ended]
+    task = locate_records(file, "a task", flows["task"], flows_owner, tasks_owner)
+    is_ring = np.char.upper(tasks["algorithm"].view("S16").ravel()) == b"RING" if len(tasks) else np.zeros(0, np.bool_)
     return NcclRecords(
         communicators,
         tasks,
         flows,
         communicators_owner,
         locate_records(file, "a communicator", tasks["communicator"], tasks_owner, communicators_owner),
-        locate_records(file, "a task", flows["task"], flows_owner, tasks_owner),
+        task,
         tasks_owner,
         flows_owner,
+        samples,
+        locate_records(file, "a task", samples["task"], samples_owner, tasks_owner),
+        is_ring,
+        _find_busy_ticks(tasks, flows, task, is_ring),
         _find_tick_ns(communicators, communicators_owner, len(file.processes)),
-        file.processes["source"] == Source.NCCL,
+        is_alone,
     )
+
+
+def _find_busy_ticks(
+    tasks: Records, flows: Records, task: npt.NDArray[np.intp], is_ring: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float64]:
+    """Return the ticks of proxies' work on each task, without the time until a ring's GPU provided its first data.
+
+    Before that the GPU computes. All channels wait at once, so the channel with the longest time counts.
+    """
+    before = np.zeros(len(tasks), np.uint64)
+    np.maximum.at(before, task, np.where((flows["is_send"] != 0) & is_ring[task], flows["arrival_ticks"], 0))
+    return np.maximum(tasks["busy_ticks"].astype(np.float64) - before, 0)
 
 
 def _find_tick_ns(communicators: Records, owner: npt.NDArray[np.intp], processes: int) -> npt.NDArray[np.float64]:
@@ -126,6 +164,106 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
                 members[hash_, rank] = UNKNOWN_PEER  # two jobs in one run
     members.pop((0, recording_layout().constants["IBP_PEER_UNKNOWN"]), None)
     return members
+
+
+def find_rings(records: Sequence[NcclRecords], members: Members) -> Rings:
+    """Return the ranks that send on each channel of each ring.
+
+    A ring is left out if a neighbour was not recorded. It is left out as well if a sender can end before its
+    neighbour's first data arrive: if it receives nothing, and its neighbour sends to others.
+    """
+    senders: dict[tuple[int, int], dict[int, int]] = {}
+    receivers: dict[tuple[int, int], set[int]] = {}
+    for each in records:
+        communicators = each.communicators[each.communicator[each.task]]
+        for hash_, rank, flow in zip(
+            communicators["hash"][of_ring := each.is_ring[each.task]].tolist(),
+            communicators["rank"][of_ring].tolist(),
+            each.flows[of_ring],
+            strict=True,
+        ):
+            key = hash_, int(flow["channel"])
+            if flow["is_send"]:
+                senders.setdefault(key, {})[rank] = int(flow["peer"])
+            else:
+                receivers.setdefault(key, set()).add(rank)
+    return {
+        key: {rank: number for number, rank in enumerate(sorted(peers))}
+        for key, peers in senders.items()
+        if all(members.get((key[0], peer), UNKNOWN_PEER) != UNKNOWN_PEER for peer in peers.values())
+        and all(rank in receivers.get(key, ()) or peer not in peers for rank, peer in peers.items())
+    }
+
+
+def read_ring_samples(
+    records: NcclRecords,
+    rings: Rings,
+    thinning: int,
+    rank: npt.NDArray[np.int32],
+    region: npt.NDArray[np.int32],
+    operation: npt.NDArray[np.int32],
+    unknown: int,
+) -> Columns:
+    """Return rows of `CollectiveSamples`: a collective of a ring begins with the GPU's first data on a channel.
+
+    In other algorithms ranks pass others' data on, so nobody knows when their GPUs were ready. Their samples have an
+    operation of unknown shape, so their time remains unsplit.
+
+    Args:
+        rings: result of `find_rings`.
+        thinning: of the samples, one in 2^thinning is read.
+        rank, region, operation: as in `sum_flows`.
+        unknown: number of `UNKNOWN_OPERATION` in the profile.
+    """
+    samples, task = records.samples, records.sample_task
+    communicators = records.communicators[records.communicator[task]]
+    owner = records.tasks_owner[task]
+    channel = samples["channel"].astype(np.uint64)
+    hash_ = _mix(communicators["hash"] ^ channel << np.uint64(32) ^ samples["number"])
+    level = samples["level"] + np.uint64(thinning)
+    kept = np.flatnonzero((hash_ & ((np.uint64(1) << level) - np.uint64(1))) == 0)
+    places = []
+    for index in kept.tolist():
+        ring = (
+            rings.get((int(communicators["hash"][index]), int(channel[index])))
+            if records.is_ring[task[index]]
+            else None
+        )
+        places.append((len(ring), ring.get(int(communicators["rank"][index]), 0)) if ring else (0, 0))
+    size, member = np.array(places, np.uint32).reshape(-1, 2).T
+    samples, task, owner, is_split = samples[kept], task[kept], owner[kept], size > 0
+    name = _mix(_mix(communicators["hash"][kept]) ^ channel[kept])
+    alone = _mix(rank[owner].astype(np.uint64) << np.uint64(32) | kept.astype(np.uint64))
+    start = samples["arrival_ns"].astype(np.int64)
+    return {
+        "rank": rank[owner],
+        "communicator": np.where(is_split, name, alone),
+        "number": samples["number"],
+        "region": region[task],
+        "operation": np.where(is_split, operation[task], unknown),
+        "site": np.zeros(len(kept), np.int32),
+        "end_operation": operation[task],
+        "end_site": np.zeros(len(kept), np.int32),
+        "level": level[kept],
+        "bytes": records.tasks["bytes"][task] // np.maximum(records.tasks["calls"][task], 1),
+        "enter_ns": start,
+        "exit_ns": np.maximum(samples["stop_ns"].astype(np.int64), start),
+        "size": np.maximum(size, 1),
+        "member": member,
+        "root": np.full(len(kept), -1, np.int64),
+        "start_ns": start,
+        "is_long": np.zeros(len(kept), np.bool_),
+        "is_chosen": np.ones(len(kept), np.bool_),
+    }
+
+
+def _mix(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return the hash of each number, as csrc/nccl/events.c computes it."""
+    hash_ = numbers * np.uint64(0x9E3779B97F4A7C15)
+    for factor, shift in ((0xBF58476D1CE4E5B9, 30), (0x94D049BB133111EB, 27)):
+        hash_ = (hash_ ^ hash_ >> np.uint64(shift)) * np.uint64(factor)
+    mixed: npt.NDArray[np.uint64] = hash_ ^ hash_ >> np.uint64(31)
+    return mixed
 
 
 def sum_flows(
@@ -176,13 +314,13 @@ def sum_tasks(
     region: npt.NDArray[np.int32],
     operation: npt.NDArray[np.int32],
 ) -> Columns:
-    """Return rows of `CallTimes`: number of calls, and the time in which a proxy worked on a call.
+    """Return rows of `CallTimes`: number of calls, and the time of proxies' work on them (`busy_ticks`).
 
     Args:
         records, rank, region, operation: as in `sum_flows`.
     """
     tasks = records.tasks
-    busy_ns = np.rint(tasks["busy_ticks"] * records.tick_ns[records.tasks_owner]).astype(np.uint64)
+    busy_ns = np.rint(records.busy_ticks * records.tick_ns[records.tasks_owner]).astype(np.uint64)
     keys = np.stack([rank[records.tasks_owner].astype(np.int64), region, operation])
     # In a process with MPI, the proxies' time is no time in calls.
     used = (tasks["calls"] != 0) & records.is_alone[records.tasks_owner]

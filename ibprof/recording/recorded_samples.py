@@ -16,6 +16,7 @@ from ibprof.profile.row_arrays import Columns, Rows
 from ibprof.recording.host_file import Owners, RecordingFile, locate_records
 
 SAMPLES = ("IBP_SEGMENT_COLLECTIVE_SAMPLES", "IBP_SEGMENT_MESSAGE_SAMPLES")
+NCCL_SAMPLES = "IBP_SEGMENT_NCCL_SAMPLES"
 
 MOST_SAMPLES = 1 << 20
 """Approximate limit of samples of each kind in a profile. Above it, one instance in 2^k is kept, at all its ranks."""
@@ -44,7 +45,7 @@ def choose_samples(files: Sequence[RecordingFile]) -> SampleChoice:
 
     Each process recorded all collectives above its own limit, so `long_ns` is the largest limit.
     """
-    counts = {kind: sum(file.count(kind) for file in files) for kind in SAMPLES}
+    counts = {kind: sum(file.count(kind) for file in files) for kind in (*SAMPLES, NCCL_SAMPLES)}
     complete = max((int(file.processes["long_ns"].max(initial=0)) for file in files), default=0)
     return SampleChoice(
         {kind: (max(count - 1, 0) // MOST_SAMPLES).bit_length() for kind, count in counts.items()}, complete

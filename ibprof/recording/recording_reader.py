@@ -57,7 +57,18 @@ from ibprof.recording.counter_records import (
 from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs, read_launch, read_scheduler_job
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
 from ibprof.recording.intervals import read_interval_times, read_intervals
-from ibprof.recording.nccl_records import Members, NcclRecords, find_members, read_nccl, sum_flows, sum_tasks
+from ibprof.recording.nccl_records import (
+    UNKNOWN_OPERATION,
+    Members,
+    NcclRecords,
+    Rings,
+    find_members,
+    find_rings,
+    read_nccl,
+    read_ring_samples,
+    sum_flows,
+    sum_tasks,
+)
 from ibprof.recording.recorded_ports import (
     describe_copy,
     read_boots,
@@ -69,6 +80,7 @@ from ibprof.recording.recorded_ports import (
     read_transports,
 )
 from ibprof.recording.recorded_samples import (
+    NCCL_SAMPLES,
     SAMPLES,
     SampleChoice,
     choose_samples,
@@ -131,7 +143,10 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
     choice = choose_samples(files)
     nccl = [read_nccl(file) for file in files]
     members = find_members(nccl, numbers)
-    parts = [_read_file(files[index], numbers[index], names, owners, choice, nccl[index], members) for index in order]
+    rings = find_rings(nccl, members)
+    parts = [
+        _read_file(files[index], numbers[index], names, owners, choice, nccl[index], members, rings) for index in order
+    ]
     every = (pair for index in order for pair in zip(numbers[index], files[index].processes, strict=True))
     _, first = min(every, key=lambda pair: int(pair[0]))
     said = tuple(_describe_grouping(run))
@@ -165,7 +180,9 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
         interval_times=join_rows(IntervalTimes, [interval for part in parts for interval in part.interval_times]),
         demands=join_rows(Demands, [part.demands for part in parts]),
         times=join_rows(CallTimes, [rows for part in parts for rows in (part.times, part.nccl_times)]),
-        collective_samples=join_samples(CollectiveSamples, [part.collective_samples for part in parts]),
+        collective_samples=join_samples(
+            CollectiveSamples, [rows for part in parts for rows in (part.collective_samples, part.nccl_samples)]
+        ),
         message_samples=join_samples(MessageSamples, [part.message_samples for part in parts]),
         scheduler=read_scheduler_job([files[index] for index in order]),
         sites=sites,
@@ -211,6 +228,7 @@ class _FilePart:
     message_samples: Columns
     nccl_counters: Columns
     nccl_times: Columns
+    nccl_samples: Columns
 
 
 def number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
@@ -273,6 +291,7 @@ def _read_file(
     choice: SampleChoice,
     nccl: NcclRecords,
     members: Members,
+    rings: Rings,
 ) -> _FilePart:
     ports = names.hosts.setdefault(file.host, {})
     host = list(names.hosts).index(file.host)
@@ -314,6 +333,7 @@ def _read_file(
         regions.translate(nccl.tasks["region"], nccl.tasks_owner),
         np.array([names.operations.setdefault(name, len(names.operations)) for name in nccl.operations()], np.int32),
     )
+    unknown = names.operations.setdefault(UNKNOWN_OPERATION, len(names.operations)) if len(nccl.samples) else 0
     part = _FilePart(
         ranks=[
             replace(
@@ -377,6 +397,7 @@ def _read_file(
         message_samples=messages,
         nccl_counters=sum_flows(nccl, members, *of_nccl),
         nccl_times=sum_tasks(nccl, *of_nccl),
+        nccl_samples=read_ring_samples(nccl, rings, choice.thinning[NCCL_SAMPLES], *of_nccl, unknown),
     )
     file.release()
     return part

@@ -358,6 +358,11 @@ def _has_ucx(run: Profile) -> bool:
 
 
 def _advise_port(run: Profile, port: Port) -> str:
+    if run.is_of_nccl:
+        return (
+            f"Use it: NCCL_IB_HCA={port.device}:{port.port}, and neither NCCL_IB_DISABLE nor NCCL_NET=Socket; with "
+            "NCCL_DEBUG=INFO, NCCL prints NET/IB."
+        )
     device = f"UCX_NET_DEVICES={port.device}:{port.port}"
     if _is_open_mpi(run):
         return (
@@ -373,12 +378,16 @@ def _advise_port(run: Profile, port: Port) -> str:
 
 def _advise_interface(run: Profile, interface: Interface) -> str:
     name = interface.name
+    if run.is_of_nccl:
+        return f"Use it: NCCL_SOCKET_IFNAME={name}."
     if _is_open_mpi(run):
         return f"Use it: OMPI_MCA_btl_tcp_if_include={name}, or UCX_NET_DEVICES={name} with UCX."
     return f"Use it: {'UCX_NET_DEVICES' if _has_ucx(run) else 'FI_TCP_IFACE'}={name}."
 
 
 def _advise_memory(run: Profile) -> str:
+    if run.is_of_nccl:
+        return "Let it use memory or NVLink: unset NCCL_P2P_DISABLE and NCCL_SHM_DISABLE."
     if _is_open_mpi(run):
         return (
             "Let it use memory: unset OMPI_MCA_btl, or add vader to it (sm in Open MPI 5); with UCX add sm to UCX_TLS."

@@ -147,6 +147,10 @@ class _Judge:
         self._has_sites = has_sites
         self._run_s = times.run_s if times else None
         self._mpi_s = times.mpi_s if times else None
+        self._is_of_nccl = times is not None and times.is_of_nccl
+        # GPUs may compute during the work of NCCL's proxies.
+        self._time = "the proxies' time" if self._is_of_nccl else "MPI time"
+        self._outside = "at its own work" if self._is_of_nccl else "outside of MPI"
 
     def judge(self) -> Verdict:
         """Return the verdict."""
@@ -183,7 +187,7 @@ class _Judge:
             ),
             run_s=self._run_s,
             mpi_s=self._mpi_s,
-            wait_s=self._times.wait_s if self._times and self._times.mpi and not self._times.is_of_nccl else None,
+            wait_s=self._times.wait_s if self._times and self._times.mpi and (parts or not self._is_of_nccl) else None,
             line_rate_s=links.line_rate_s if links else None,
             gain_s=links.gain_s if links else None,
             evidence=tuple(evidence),
@@ -249,8 +253,10 @@ class _Judge:
         if self._mpi_s is None:
             otherwise = VerdictKind.ON_HOST if on_host else VerdictKind.UNKNOWN
             return self._kind_of_links() if decides else otherwise
-        if times.is_of_nccl and self._run_s and self._mpi_s >= LITTLE_MPI * self._run_s:
-            return self._kind_of_links() if decides else VerdictKind.ON_HOST if on_host else VerdictKind.UNKNOWN
+        if self._is_of_nccl and self._run_s and self._mpi_s >= LITTLE_MPI * self._run_s:
+            waits = times.parts is not None and times.wait_s >= MUCH_WAITING * self._known_s() > 0
+            otherwise = VerdictKind.ON_HOST if on_host else VerdictKind.UNKNOWN
+            return self._kind_of_links() if decides else VerdictKind.WAITING if waits else otherwise
         rules = (
             (bool(self._run_s) and self._mpi_s < LITTLE_MPI * (self._run_s or 0.0), VerdictKind.NOT_MPI),
             (decides, self._kind_of_links()),
@@ -323,10 +329,11 @@ class _Judge:
             return ""
         end = self._times.end_s
         at_end = f", {format_seconds(end)} of it in MPI_Finalize" if end >= LITTLE_MPI * self._mpi_s > 0 else ""
-        if self._times.is_of_nccl:
+        if self._is_of_nccl:
             whole = f" of the {format_seconds(self._run_s)} of the run" if self._run_s else ""
             return (
-                f"NCCL's proxies moved data for {format_seconds(self._mpi_s)}{whole}, mean over ranks. {GPUS_COMPUTE}"
+                f"NCCL's proxies had data of their GPU to move for {format_seconds(self._mpi_s)}{whole}, "
+                f"mean over ranks. {GPUS_COMPUTE}"
             )
         if not self._run_s:
             return f"MPI takes {format_seconds(self._mpi_s)}, mean over ranks."
@@ -357,7 +364,7 @@ class _Judge:
             ]
         if kind is VerdictKind.ON_HOST and times:
             seen = f"All {format_bytes(times.bytes_sent)} stay within hosts: no link of a network carries them."
-            is_hidden = times.hidden_on_host and not times.is_of_nccl
+            is_hidden = times.hidden_on_host and not self._is_of_nccl
             return [self._no_problem, HIDDEN_ON_HOST if is_hidden else seen, self._say_parts()]
         if kind is VerdictKind.UNKNOWN:
             links = self._links
@@ -379,12 +386,12 @@ class _Judge:
             if causes and causes[0].name == SHARED_CORES and self._on_host_share() >= 1 - WORTH_HAVING:
                 yield self._no_problem
             yield self._say_transfer(parts)
-            yield f"Waiting for other ranks is {share:.0%} of MPI time."
+            yield f"Waiting for other ranks is {share:.0%} of {self._time}."
             return
         wait = format_with_error(times.wait_s, parts.error_s)
         at_end = f", most of it in MPI_Finalize, for rank {times.latest}"
         late = at_end if self._waits_at_end(times) else self._say_late(parts.late)
-        yield f"Waiting for other ranks is {share:.0%} of MPI time ({wait}){late}."
+        yield f"Waiting for other ranks is {share:.0%} of {self._time} ({wait}){late}."
         # Waiting ranks do not rule out a slow network.
         much = parts.is_slow and parts.transfer_s >= LITTLE_MPI * (self._mpi_s or 0.0)
         yield self._say_transfer(parts) if much else self._no_problem
@@ -394,7 +401,7 @@ class _Judge:
         times = f"{parts.transfer_s / expected:.0f} times " if expected else ""
         took = format_with_error(parts.transfer_s, parts.error_s)
         return (
-            f"Transfer is {parts.transfer_s / (self._mpi_s or 1):.0%} of MPI time ({took}), {times}the "
+            f"Transfer is {parts.transfer_s / (self._mpi_s or 1):.0%} of {self._time} ({took}), {times}the "
             f"{format_seconds(expected)} that the job's own bytes and messages explain"
             f"{'' if self._find_transfer_causes(VerdictKind.SLOW_TRANSFER) else ': something else slows it'}"
             f"{self._say_place_of_transfer()}."
@@ -406,7 +413,7 @@ class _Judge:
             return ""
         shares = ((parts.wait_s, "waiting"), (parts.transfer_s, "transfer"), (parts.unsplit_s, "not split"))
         said = ", ".join(f"{part / self._mpi_s:.0%} is {name}" for part, name in shares)
-        return f"Of MPI time {said}{self._say_place_of_transfer()}."
+        return f"Of {self._time} {said}{self._say_place_of_transfer()}."
 
     def _say_place_of_transfer(self) -> str:
         """Return the call and line with most transfer, and its time; empty if a rank has little transfer."""
@@ -437,7 +444,7 @@ class _Judge:
         outside = ""
         if first.outside_s and first.others_outside_s and first.outside_s > 1.1 * first.others_outside_s:
             times = first.outside_s / first.others_outside_s
-            outside = f"; it is outside of MPI {times:.1f} times as long as the others"
+            outside = f"; it is {self._outside} {times:.1f} times as long as the others"
         return f", most of it in {name_call(first.operation)}{at}, for rank {first.rank}{host}{often}{outside}"
 
     def _say_files(self) -> str:
@@ -452,7 +459,7 @@ class _Judge:
             return ""
         least = format_seconds(links.line_rate_s)
         of_what = ""
-        for whole_s, name in ((self._mpi_s, "MPI time"), (self._run_s, "the run")):
+        for whole_s, name in ((self._mpi_s, self._time), (self._run_s, "the run")):
             if whole_s and links.line_rate_s <= whole_s and not links.moved:
                 of_what = f" ({_format_share(links.line_rate_s / whole_s)} of {name})"
                 break
@@ -501,7 +508,7 @@ class _Judge:
             wait = f", {waiting:.0%} of it waiting{how}" if waiting >= LITTLE_WAITING else ""
             line_rate = format_seconds(region.line_rate_s) if region.line_rate_s else ""
             least = f"; its most loaded link needs at least {line_rate}" if line_rate else ""
-            yield f"Region {region.name}: {share:.0%} of MPI time{wait}{least}."
+            yield f"Region {region.name}: {share:.0%} of {self._time}{wait}{least}."
 
     def _list_evidence(self, kind: VerdictKind) -> list[Evidence]:
         times, links = self._times, self._links
@@ -526,7 +533,7 @@ class _Judge:
             return ""
         late = evidence[0]
         at = f" at {late.site}" if late.site else f" in region {late.region}" if late.region else ""
-        place = f"before {late.operation}{at}" if late.operation else "outside of MPI"
+        place = f"before {late.operation}{at}" if late.operation else self._outside
         first = self._times.parts.late[0] if self._times and self._times.parts and self._times.parts.late else None
         if cause == "slow-host" and first:
             return f"What to do: find out what makes the ranks of {first.host} late {place}."
@@ -573,8 +580,8 @@ class _Judge:
         else:
             missing += [] if self._mpi_s is not None else [NO_TIMES]
             missing += [] if self._run_s else [NO_END]
-            missing += [] if self._has_sites or self._times.is_of_nccl else [NO_SITES]
-            missing += [NO_GPU_TIMES] if self._times.is_of_nccl else []
+            missing += [] if self._has_sites or self._is_of_nccl else [NO_SITES]
+            missing += [NO_GPU_TIMES] if self._is_of_nccl else []
             missing += [NO_SAMPLES] if kind is VerdictKind.WAITING and not self._times.parts else []
             slow = kind is VerdictKind.SLOW_TRANSFER and not self._find_transfer_causes(kind)
             missing += [NO_RATE] if slow else []

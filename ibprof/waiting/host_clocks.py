@@ -278,7 +278,10 @@ SAME_CLOCK_NS = 2_000
 BLOCKED_NS = 10_000
 """Time in a call above which the call counts as blocked in the comparison of clocks."""
 
-_SYNCHRONISING = frozenset({"BARRIER", "ALLREDUCE", "ALLGATHER", "ALLTOALL", "REDUCE_SCATTER_BLOCK"})
+_SYNCHRONISING = frozenset(
+    {"BARRIER", "ALLREDUCE", "ALLGATHER", "ALLTOALL", "REDUCE_SCATTER_BLOCK"}
+    | {"ncclAllReduce", "ncclAllGather", "ncclReduceScatter"}
+)
 """Collectives that no rank can leave before all have entered, unless they move no data. Others may have empty parts."""
 
 

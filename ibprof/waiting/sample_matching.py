@@ -34,6 +34,7 @@ _SHAPES = {
         Shape.ALL,
     ),
     **dict.fromkeys(("REDUCE_SCATTER_BLOCK", "WIN_FENCE", "WIN_FREE", "COMM_FREE"), Shape.ALL),
+    **dict.fromkeys(("ncclAllReduce", "ncclAllGather", "ncclReduceScatter"), Shape.ALL),
     **dict.fromkeys(("BCAST", "SCATTER", "SCATTERV"), Shape.FROM_ROOT),
     **dict.fromkeys(("REDUCE", "GATHER", "GATHERV"), Shape.TO_ROOT),
     **dict.fromkeys(("SCAN", "EXSCAN"), Shape.PREFIX),

@@ -12,15 +12,20 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from ibprof.cli import nccl
+from ibprof.cli import calls, nccl
 from ibprof.load import load_profile
 from ibprof.native.installed_files import find_nccl_profiler
 from ibprof.profile.communication_matrix import Selection, build_matrix
 from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Profile, Source
+from ibprof.verdict.verdict_data import VerdictKind
+from ibprof.verdict.verdict_rules import judge_run
+from ibprof.waiting.wait_split import measure_waiting
 from ibprof_converter.traffic.traffic_reader import profile_traffic
 from ibprof_testing.nccl_harness import Ports, build_harness, build_next, run_ranks
 from ibprof_testing.samples.profiles import Count, make_profile, make_rank
@@ -64,6 +69,10 @@ def test_bytes_of_each_version_are_those_that_were_sent(
     assert run.is_of_nccl
     assert run.operations[run.counters.operation[0]] == "ncclAllReduce"
     assert run.times.calls.tolist() == [6] * 4
+    measured = measure_waiting(run)
+    assert measured
+    assert measured.instances == 2 * 2 * 3, "each collective on each channel of each communicator"
+    assert measured.total().unsplit_s == 0 < measured.total().transfer_s
     assert all(rank.finalized and rank.source == Source.NCCL for rank in run.ranks)
     assert len(list(tmp_path.glob("*.ibprof"))) == 1, "the ranks of a launch share a file"
 
@@ -73,6 +82,63 @@ def test_trees_have_real_peers(version: int, harness: Path, ports: Ports, tmp_pa
     said = run_ranks(harness, ports, tmp_path, 5, version, "algorithm=TREE")
     check_bytes(load_profile(tmp_path), said)
     assert sums(load_profile(tmp_path), Direction.SENT)[1].keys() == {"0", "3", "4"}
+
+
+LATE = ("compute_us=20000", "compute_rank=2", "collectives=20")
+
+
+def test_ranks_wait_for_the_rank_whose_gpu_is_late(
+    harness: Path, ports: Ports, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before each of 20 collectives, rank 2 computes for 20 ms: the three others wait for 400 ms."""
+    run_ranks(harness, ports, tmp_path, 4, 7, *LATE)
+    run = load_profile(tmp_path)
+    said = judge_run(run)
+    assert (said.kind, said.cause) == (VerdictKind.WAITING, "late-rank")
+    assert said.late[0].rank == 2
+    assert 3 * 0.4 * 0.95 < said.late[0].wait_s < 3 * 0.4 * 1.5
+    assert (said.late[0].outside_s or 0.0) > 0.4 * 0.95
+    assert calls.main([str(tmp_path), "--by", "rank", "--json"]) == 0
+    rows = {row["rank"]: row for row in json.loads(capsys.readouterr().out)["calls"]}
+    waits = [rows[str(rank)]["wait_s"] for rank in range(4)]
+    assert waits[2] < 0.1 < 0.38 < min(waits[0], waits[1], waits[3])
+    # On a second host with another clock, the late rank and the waiting remain.
+    samples = run.collective_samples
+    shift = np.where(samples.rank >= 2, 7_000_000_000, 0)
+    moved = replace(
+        samples,
+        **{name: getattr(samples, name) + shift for name in ("start_ns", "enter_ns", "exit_ns")},
+    )
+    apart = replace(
+        run,
+        hosts=(run.hosts[0], replace(run.hosts[0], name="second")),
+        ranks=tuple(replace(rank, host=rank.rank // 2, boot=rank.rank // 2 + 1) for rank in run.ranks),
+        collective_samples=moved,
+    )
+    measured = measure_waiting(apart)
+    assert measured
+    assert measured.clocks == 2
+    assert measured.late[0].rank == 2
+    assert measured.total().wait_s == pytest.approx(sum(waits), rel=0.1)
+
+
+def test_balanced_gpus_make_no_rank_late(harness: Path, ports: Ports, tmp_path: Path) -> None:
+    """All ranks compute as long, and the network takes as long."""
+    run_ranks(harness, ports, tmp_path, 4, 7, "compute_us=20000", "wire_us=20000", "collectives=20")
+    run = load_profile(tmp_path)
+    said = judge_run(run)
+    assert said.kind is not VerdictKind.WAITING
+    assert said.transfer_s == pytest.approx(0.4, rel=0.5)
+    assert all(each.wait_s < 0.25 * 3 * 0.4 for each in said.late)
+
+
+def test_time_of_trees_is_not_split(harness: Path, ports: Ports, tmp_path: Path) -> None:
+    """Ranks of a tree pass on what others send, so the arrival of their GPUs is not seen."""
+    run_ranks(harness, ports, tmp_path, 4, 7, *LATE, "algorithm=TREE")
+    measured = measure_waiting(load_profile(tmp_path))
+    assert measured
+    assert measured.total().unsplit_s == pytest.approx(measured.total().time_s)
+    assert not measured.late
 
 
 @pytest.mark.parametrize("ending", ["finalize", "exit", "_exit", "kill"])
@@ -125,12 +191,16 @@ def test_ranks_are_known_by_the_communicator_where_no_launcher_states_them(
 def test_many_events_take_no_more_space(harness: Path, ports: Ports, tmp_path: Path) -> None:
     """100,000 steps and more: records grow with peers, not with events."""
     sizes = []
-    for number, collectives in enumerate((100, 3000)):
+    for number, collectives in enumerate((600, 3000)):
         folder = tmp_path / str(number)
         said = run_ranks(harness, ports, folder, 2, 7, f"collectives={collectives}", "steps=10", "chunk=16")
         check_bytes(load_profile(folder), said)
         sizes.append(sum(path.stat().st_size for path in folder.glob("*.ibprof")))
     assert sizes[0] == sizes[1]
+    measured = measure_waiting(load_profile(folder))
+    assert measured
+    assert set(measured.calls.weight.tolist()) == {8.0}, "1,024 samples of 6,000"
+    assert measured.total().unsplit_s == 0
 
 
 @pytest.mark.parametrize("before", [1100, 4200])

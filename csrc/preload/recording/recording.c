@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KINDS (IBP_SEGMENT_NCCL_FLOWS + 1)
+#define KINDS (IBP_SEGMENT_NCCL_SAMPLES + 1)
 #define LARGEST_SEGMENT_PAGES 256
 #define SEGMENTS_MAX 4096
 
@@ -48,6 +48,7 @@ static const struct {
     [IBP_SEGMENT_NCCL_COMMUNICATORS] = {sizeof(struct ibp_nccl_communicator), 1},
     [IBP_SEGMENT_NCCL_TASKS] = {sizeof(struct ibp_nccl_task), 1},
     [IBP_SEGMENT_NCCL_FLOWS] = {sizeof(struct ibp_nccl_flow), 1},
+    [IBP_SEGMENT_NCCL_SAMPLES] = {sizeof(struct ibp_nccl_sample), 1},
 };
 _Static_assert(sizeof(struct ibp_segment) + sizeof(struct ibp_process) <= IBP_PAGE_BYTES, "a process fits a page");
 

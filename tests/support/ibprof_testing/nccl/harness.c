@@ -39,7 +39,7 @@
 static const struct ibp_nccl_profiler *plugin;
 static int version, rank, ranks, mask;
 static int channels = 2, steps = 4, chunk = 1000, collectives = 3, communicators = 1, before, is_null, late_us,
-           late_rank = -1;
+           late_rank = -1, compute_us, compute_rank = -1, wire_us;
 static const char *algorithm = "RING", *ending = "finalize", *order = "usual";
 static char addresses[RANKS_MAX][64];
 
@@ -82,6 +82,7 @@ static void write_all(struct communicator *c, int peer, long bytes)
 
     if (c->to[peer] < 0) {
         struct sockaddr_in address = address_of(peer, c->number);
+        const int one = 1;
 
         for (int i = 0; i < 2000; i++) {
             c->to[peer] = socket(AF_INET, SOCK_STREAM, 0);
@@ -91,6 +92,7 @@ static void write_all(struct communicator *c, int peer, long bytes)
             usleep(5000);
         }
         CHECK(c->to[peer] >= 0);
+        CHECK(!setsockopt(c->to[peer], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one));
         CHECK(write(c->to[peer], &rank, sizeof rank) == sizeof rank);
     }
     for (long done = 0; done < bytes;) {
@@ -269,12 +271,15 @@ static void send_step(struct communicator *c, struct operation *o, int number)
 
     record(step, IBP_NCCL_SEND_GPU_WAIT, 0, 0);
     if (rank == late_rank) usleep((useconds_t)late_us);
+    /* The GPU computes before a collective: all channels wait at once. */
+    if (!number && !o->channel && (rank == compute_rank || compute_rank < 0)) usleep((useconds_t)compute_us);
     if (version >= 4)
         for (int i = 0; i < 3; i++) record(step, IBP_NCCL_SEND_PEER_WAIT, 77, 0);
     write_all(c, o->peer, (long)bytes);
     o->bytes += bytes;
     if (version < 4) record(o->handle, 2, version == 1 ? o->bytes - bytes : o->bytes, number + 1);
     record(step, IBP_NCCL_SEND_WAIT, bytes, 0);
+    if (number == steps - 1 && !o->channel) usleep((useconds_t)wire_us);
     note_network(c, step, bytes);
     if (!strcmp(order, "parent-first") && number == steps - 1) stop(o->handle);
     stop(step);
@@ -301,9 +306,10 @@ static int plan(struct operation *o)
     int count = 0;
 
     for (int channel = 0; channel < channels; channel++) {
-        if (!strcmp(algorithm, "RING")) {
-            o[count++] = (struct operation){.channel = channel, .peer = (rank + 1) % ranks, .is_send = 1};
-            o[count++] = (struct operation){.channel = channel, .peer = (rank + ranks - 1) % ranks};
+        if (!strcmp(algorithm, "RING")) { /* each channel sends its own data first, whatever others receive */
+            o[channel] = (struct operation){.channel = channel, .peer = (rank + 1) % ranks, .is_send = 1};
+            o[channels + channel] = (struct operation){.channel = channel, .peer = (rank + ranks - 1) % ranks};
+            count += 2;
             continue;
         }
         for (int child = 2 * rank + 1; child <= 2 * rank + 2 && child < ranks; child++)
@@ -431,6 +437,9 @@ static void read_option(const char *option)
                  {"null", &is_null, NULL},
                  {"late_us", &late_us, NULL},
                  {"late_rank", &late_rank, NULL},
+                 {"compute_us", &compute_us, NULL},
+                 {"compute_rank", &compute_rank, NULL},
+                 {"wire_us", &wire_us, NULL},
                  {"algorithm", NULL, &algorithm},
                  {"ending", NULL, &ending},
                  {"order", NULL, &order}};
