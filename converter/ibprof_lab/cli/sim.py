@@ -173,7 +173,8 @@ def _add_advise(commands: Subcommands) -> None:
     parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, description, shown=_ADVISE_SHOWN)
     add = parser.add_argument
     add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="SIZE@INTERVAL between random "
-        "pairs, or a profile, by its time line or with @INTERVAL")  # fmt: skip
+        "pairs; a profile, by its time line or with @INTERVAL; or a training step, "
+        "pattern:nccl-ring:tp=8,dp=16@INTERVAL")  # fmt: skip
     add("--io", metavar="LOAD", type=type_of(parse_messages), required=True, help="SIZE[@INTERVAL] of I/O requests (no "
         "interval: a checkpoint), a log of Darshan (*.darshan), or the profile of a second job")  # fmt: skip
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts for MPI, the rest "

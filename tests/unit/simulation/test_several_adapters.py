@@ -12,6 +12,7 @@ import yaml
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import AdapterChoice
+from ibprof_converter.api import load_links, read_fabric
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_lab.simulation.study.cell import set_up
 from ibprof_lab.simulation.study.study_file import StudyPlan, read_study
@@ -127,3 +128,19 @@ def test_a_sampled_run_says_that_it_has_one_adapter_a_host(tmp_path: Path, hosts
     write_archive(run, tmp_path / "profile.otf2")
     assert any("single adapter" in note for note in plan(tmp_path, share=0.9).notes)
     assert len(find_hosts([FABRIC]).ends) > len(find_hosts([FABRIC]).name)
+
+
+def test_a_training_step_loads_links_as_the_formulas_say(tmp_path: Path) -> None:
+    """Rank r of a host takes adapter r, in the simulation and in the link loads."""
+    fabric = "scalable-unit:1:hosts=8:rails=2@100"
+    traffic = "pattern:nccl-ring+pipeline:tp=2,pp=2,dp=4,gpus=2,hidden=64,layers=2,seq=64,vocab=100"
+    job = {"name": "mpi", "role": "profile", "profile": traffic, "interval": "1 us", "limit": 4, "hosts": "gpu[1-8]"}
+    effort = {"messages": 4, "warm_up": 1, "least_warm_up": 1, "background": 1, "precision": 0}
+    study = {"fabric": fabric, "servers": 0, "effort": effort, "jobs": [job]}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
+    simulation = set_up(read_study(tmp_path / "study.yaml").cells[0]).simulation
+    simulation.run()
+    carried = simulation.look_at_ends().bytes[:, 0]
+    expected = load_links(read_fabric(fabric), traffic).by_rail[0].sum(axis=2).ravel()
+    assert carried.tolist() == expected.tolist()
+    assert (expected > 0).sum() == 32, "16 adapters, both directions"

@@ -15,6 +15,7 @@ from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.traffic.adapter_policies import choose_adapters, describe_nic, number_on_host
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
 from ibprof_converter.traffic.rank_placement import describe_other_rails, place_ranks_as_recorded
+from ibprof_converter.traffic.training_jobs import is_training
 from ibprof_lab.lab_choices import HOSTS_PER_SERVER, JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import Effort
@@ -277,7 +278,8 @@ def stay_as_recorded(
     notes: list[str] = []
     for each in workloads:
         replayed = ReplayedPorts()
-        if each.is_recorded and not each.hosts and each.name not in sampled:
+        # Ranks of a modelled job ran nowhere.
+        if each.is_recorded and not each.hosts and each.name not in sampled and not is_training(each.profile):
             recorded = load_recorded(each)
             if not recorded.was_on_one_host:
                 replayed, told = named.find_recorded(each.profile, recorded)

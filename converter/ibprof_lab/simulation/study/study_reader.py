@@ -21,6 +21,7 @@ import yaml
 from ibprof.errors import InputError, UsageError, quote_found
 from ibprof.text.host_lists import expand_hosts
 from ibprof_converter.routing.synthetic.spec import is_synthetic
+from ibprof_converter.traffic.training_jobs import is_training
 from ibprof_lab.lab_choices import RANGES
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import Effort
@@ -184,11 +185,14 @@ class StudyReader:
         return str(value)
 
     def file(self, where: str, value: object) -> str:
-        """Return the path of a file next to the study, or else in the current folder; synthetic names are unchanged."""
+        """Return the path of a file next to the study, or else in the current folder.
+
+        Synthetic names and training patterns are unchanged.
+        """
         name = self.text(where, value)
         if not name.isprintable():  # for example a null character, which no file name can have
             raise self.fail(where, "printable", name)
-        if is_synthetic(name):
+        if is_synthetic(name) or is_training(name):
             return name
         for found in (self.path.parent / name, Path(name)):
             if found.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of a recorded run for simulation.
+"""Messages of a recorded run, or of a modelled training step, for simulation.
 
 Partners and sizes come from the run's counters, times from its time line.
 """
@@ -18,8 +18,20 @@ from ibprof.errors import InconsistentError
 from ibprof.load import load_profile
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.missing_data import StageAccount, choose_sent
-from ibprof.profile.profile_data import Direction, Intervals, Profile
+from ibprof.profile.profile_data import (
+    Counters,
+    Direction,
+    Host,
+    Intervals,
+    Kind,
+    MessageSizes,
+    Profile,
+    Rank,
+    RegionTimes,
+    Source,
+)
 from ibprof_converter.traffic.traffic_reader import UNKNOWN_PEER_REASON, refuse_many_ranks
+from ibprof_converter.traffic.training_jobs import build_training, is_training, ranks_a_host
 from ibprof_lab.simulation.engine.packet_engine import NOBODY, STEP
 
 Floats = npt.NDArray[np.float64]
@@ -27,6 +39,9 @@ Ints = npt.NDArray[np.int64]
 
 MESSAGES_MOST = 1 << 22
 """Largest number of single messages, over all ranks."""
+
+MESSAGE_BYTES = np.uint64(512 << 10)
+"""Largest modelled message. Source: NCCL, src/include/net_device.h and src/init.cc: 4 MiB of buffer in 8 steps."""
 
 _SIZES_AN_OCTAVE = 4
 """Sizes per octave: messages of similar size are placed in time together."""
@@ -67,9 +82,51 @@ class Recorded:
     was_on_one_host: bool = False
 
 
+def load_run(name: str) -> Profile:
+    """Read a profile or recording, or model the step of a training job: `pattern:nccl-ring:tp=2,dp=4`.
+
+    Raises:
+        InputError: the file is no profile.
+        UsageError: no such job is possible.
+    """
+    if not is_training(name):
+        return load_profile(Path(name))
+    traffic, gpus = build_training(name), ranks_a_host(name) or 1
+    rows = len(traffic.bytes)
+    return Profile(
+        name=name,
+        mpi="",
+        command="",
+        job="",
+        world_size=traffic.ranks,
+        operations_asked="",
+        hosts=tuple(Host(f"host {number}", ()) for number in range(-(-traffic.ranks // gpus))),
+        ranks=tuple(
+            Rank(rank, rank // gpus, 0, 0, 0, True, Source.NCCL, 0, 0, 0, 0, 0, ()) for rank in range(traffic.ranks)
+        ),
+        regions=traffic.regions,
+        operations=traffic.operations,
+        counters=Counters(
+            rank=traffic.source,
+            region=traffic.region,
+            operation=traffic.operation,
+            direction=np.full(rows, Direction.SENT, np.uint8),
+            peer=traffic.destination.astype(np.uint32),
+            kind=np.full(rows, Kind.USER, np.uint8),
+            source=np.full(rows, Source.NCCL, np.uint8),
+            bytes=traffic.bytes,
+            messages=-(-traffic.bytes // MESSAGE_BYTES),
+            site=np.zeros(rows, np.int32),
+        ),
+        region_times=RegionTimes.empty(),
+        sizes=MessageSizes.empty(),
+        marks=(),
+    )
+
+
 @lru_cache(maxsize=4)
 def load_messages(path: Path, with_times: bool) -> Recorded:
-    """Read a profile or recording, and return its messages.
+    """Return the messages of a profile, a recording or a modelled training step.
 
     Args:
         with_times: True for recorded start times of messages; False for a fair order.
@@ -78,7 +135,7 @@ def load_messages(path: Path, with_times: bool) -> Recorded:
         InputError: the file is no profile.
         InconsistentError: there are no messages between ranks, too many messages, or no time line for requested times.
     """
-    return lay_out_messages(load_profile(path), str(path), with_times)
+    return lay_out_messages(load_run(str(path)), str(path), with_times)
 
 
 def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:

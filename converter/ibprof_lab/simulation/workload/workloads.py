@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof.load import load_profile
 from ibprof.profile.missing_data import StageAccount, account_for_run, describe_gaps
+from ibprof_converter.traffic.training_jobs import is_training, note_training
 from ibprof_lab.simulation.engine.packet_engine import STEP
 from ibprof_lab.simulation.workload.goal_trace import load_goal
 from ibprof_lab.simulation.workload.program_steps import RankProgram
-from ibprof_lab.simulation.workload.recorded_messages import Recorded, load_messages
+from ibprof_lab.simulation.workload.recorded_messages import Recorded, load_messages, load_run
 from ibprof_lab.simulation.workload.recorded_program import load_program
 
 
@@ -233,14 +233,14 @@ def digest_messages(workload: Workload) -> str:
 def list_gaps(workload: Workload) -> list[str]:
     """Return the gaps of a recorded run's profile; empty for other jobs."""
     path = workload.profile if workload.is_recorded else ""
-    return [f"{path}: {gap}" for gap in describe_gaps(load_profile(Path(path)))] if path else []
+    return [f"{path}: {gap}" for gap in describe_gaps(load_run(path))] if path else []
 
 
 def account_for_workload(workload: Workload) -> list[StageAccount]:
     """Return the accounts of a recorded run and of its messages; empty for other jobs."""
     if not workload.is_recorded:
         return []
-    return [*account_for_run(load_profile(Path(workload.profile))), load_recorded(workload).account]
+    return [*account_for_run(load_run(workload.profile)), load_recorded(workload).account]
 
 
 def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
@@ -257,12 +257,12 @@ def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
         if not each.is_recorded:
             continue
         recorded = load_messages(Path(each.profile), with_times=each.follows_time_line)
-        if recorded.was_on_one_host:
+        if recorded.was_on_one_host and not is_training(each.profile):
             notes.append(
                 f"{each.profile} was recorded on one host, where nothing crosses a network: each rank is simulated on "
                 "a host of its own"
             )
         if recorded.one_of > 1:
             notes.append(f"{each.profile} has too many messages: one of {recorded.one_of} is simulated, in each size")
-        notes += list_gaps(each)
+        notes += [*note_training(each.profile), *list_gaps(each)]
     return list(dict.fromkeys(notes))
