@@ -67,6 +67,11 @@ lint: .venv-dev/ready viewer/node_modules/ready
 	.venv-dev/bin/python scripts/check-imports.py
 	.venv-dev/bin/python scripts/check-namespaces.py
 	.venv-dev/bin/python scripts/check-includes.py
+	.venv-dev/bin/towncrier build --draft --version next >/dev/null
+	.venv-dev/bin/zizmor --offline --quiet --strict-collection .github
+	.venv-dev/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	.venv-dev/bin/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
+	.venv-dev/bin/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	cd viewer && npm run --silent check
 
 .PHONY: format

@@ -199,6 +199,7 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **named)
         self.shown = shown
         self.details = details
+        self.former: dict[str, str] = {}
         if shown or details:
             self.add_argument(
                 "--help-all",
@@ -234,7 +235,13 @@ class CommandParser(argparse.ArgumentParser):
         """Parse arguments, unless the caller wants only the parser."""
         if _is_reading.get():
             raise _Parser(self)
-        return super().parse_known_args(args, namespace)
+        words = list(sys.argv[1:] if args is None else args)
+        for place, word in enumerate(words[: words.index("--") if "--" in words else None]):
+            option, *value = word.split("=", 1)
+            if name := self.former.get(option):
+                _print_error(f"{self.prog}: {option} is now {name}; the former spelling ends with 0.3.0")
+                words[place] = "=".join((name, *value))
+        return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Print the usage, the message and a hint; exit with status 2."""
@@ -281,6 +288,12 @@ def make_parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of a command; its help shows the examples unchanged. For the rest see `CommandParser`."""
     return CommandParser(prog=name, usage=usage, description=description, epilog=examples, shown=shown, details=details)
+
+
+def rename_option(parser: argparse.ArgumentParser, former: str, name: str) -> None:
+    """Accept the former spelling of an option too, with a warning."""
+    assert isinstance(parser, CommandParser)
+    parser.former[former] = name
 
 
 def read_parser(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser | None:

@@ -165,7 +165,7 @@ def test_bad_studies(
 def test_packets_that_fit_in_no_lane_of_a_study(
     options: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["study", "parameters", "--fabric", "xgft:1:4:1", "--estimate", *options]) == 2
+    assert main(["study", "parameters", "--fabric", "xgft:1:4:1", "--dry-run", *options]) == 2
     assert said in capsys.readouterr().err
 
 

@@ -59,7 +59,7 @@ def test_one_rank_says_what_is_wrong(system_mpi: mpis.Mpi, command: list[str], t
 
 def test_one_rank_estimates(system_mpi: mpis.Mpi, capsys: pytest.CaptureFixture[str]) -> None:
     """Of the work of two others, whatever else is said."""
-    survey = [*STUDY, "--estimate"]
+    survey = [*STUDY, "--dry-run"]
     done = run_on_ranks(system_mpi, *survey, "--workers", "7")
     assert main([*survey, "--workers", "2"]) == 0
     assert json.loads(done.stdout) == json.loads(capsys.readouterr().out)

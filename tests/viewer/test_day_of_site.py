@@ -21,7 +21,7 @@ def test_the_page_of_a_day_has_the_loads_of_its_jobs(
     browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "store"
-    assert main(["fabric", FABRIC, "--since", "2026-03-01", "--store", str(store)]) == 0
+    assert main(["fabric", FABRIC, "--from", "2026-03-01", "--store", str(store)]) == 0
     job = {"began": "2026-03-01T01:00:00", "ended": "2026-03-01T02:00:00", "ranks": 4, "nodes": 4, "bytes": 6 * 10**6}
     job |= dict(zip(("pair_source", "pair_destination", "pair_bytes"), PAIRS, strict=True))
     job |= {"pair_rail": [0] * 3, "user": HOSTILE, "name": HOSTILE}

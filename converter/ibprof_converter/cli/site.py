@@ -15,7 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import make_parser, rename_option, run_command
 from ibprof.cli.terminal import print_json, print_table
 from ibprof.errors import UsageError
 from ibprof.text.quantities import format_bytes, printable
@@ -102,9 +102,11 @@ def _add_ingest(commands: Subcommands) -> None:
 
 def _add_fabrics(commands: Subcommands) -> None:
     summary = "add the fabric as it is from a day on"
-    fabric = _add(commands, "fabric", summary, "dumps/ --since 2026-11-01", _add_fabric_of_day)
+    fabric = _add(commands, "fabric", summary, "dumps/ --from 2026-11-01", _add_fabric_of_day)
     fabric.add_argument("names", metavar="LST", nargs="+", help="dumps, as for ibprof-layout; several are rails")
-    fabric.add_argument("--since", metavar="DAY", type=type_of(_parse_day), help="first day (default: today)")
+    help_ = "first day (default: today)"
+    fabric.add_argument("--from", dest="first", metavar="DAY", type=type_of(_parse_day), help=help_)
+    rename_option(fabric, "--since", "--from")
     fabric.add_argument("--fdbs", metavar="FILE", nargs="+", default=[], help="forwarding tables, one file a LST")
     fabric.add_argument("--routes", metavar="HOW", type=type_of(parse_routes), help="as for ibprof-layout")
     _add_json(_add(commands, "changes", "list links that changed from one fabric to the next", "", _list_changes))
@@ -175,7 +177,8 @@ def _add_outputs(commands: Subcommands) -> None:
     view = _add(commands, "view", summary, "2026-11-29 -o day.html", _view_day)
     view.add_argument("day", metavar="DAY", type=type_of(_parse_day))
     view.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the page")
-    view.add_argument("--jobs", type=count_in(1, 1000), default=20, help="those with most bytes (default: %(default)s)")
+    view.add_argument("--top", type=count_in(1, 1000), default=20, help="number of jobs (default: %(default)s)")
+    rename_option(view, "--jobs", "--top")
     summary = "write metrics of the last hour as OpenMetrics text, for Prometheus"
     metrics = _add(commands, "metrics", summary, "-o /var/lib/prometheus/node-exporter/ibprof.prom", _write_metrics)
     metrics.add_argument("-o", "--output", metavar="FILE", type=Path, help="replace FILE (default: stdout)")
@@ -275,15 +278,15 @@ def _summarise(profile: Path, fabrics: Path | None) -> None:
 
 
 def _add_fabric_of_day(
-    store: Path, names: Sequence[str], fdbs: Sequence[str], routes: str | None, since: date | None
+    store: Path, names: Sequence[str], fdbs: Sequence[str], routes: str | None, first: date | None
 ) -> None:
     from ibprof_converter.analysis.pipeline_options import FabricOptions  # noqa: PLC0415  (as above)
     from ibprof_converter.site.fabric_days import add_fabric  # noqa: PLC0415
     from ibprof_converter.site.job_store import JobStore, today  # noqa: PLC0415
 
-    first = since or today()
+    begin = first or today()
     options = FabricOptions(tuple(names), tuple(fdbs), routes=routes)
-    print(f"fabric {add_fabric(JobStore(store, make=True).folder, options, first)} since {first}")
+    print(f"fabric {add_fabric(JobStore(store, make=True).folder, options, begin)} since {begin}")
 
 
 def _list_changes(store: Path, as_json: bool) -> None:
@@ -325,11 +328,11 @@ def _write_metrics(
         sys.stdout.write(text)
 
 
-def _view_day(store: Path, day: date, output: Path, jobs: int) -> None:
+def _view_day(store: Path, day: date, output: Path, top: int) -> None:
     from ibprof_converter.site.day_network import view_day  # noqa: PLC0415  (as above)
     from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415
 
-    view_day(JobStore(store), day, jobs).save(output)
+    view_day(JobStore(store), day, top).save(output)
 
 
 def _print_dashboard() -> None:

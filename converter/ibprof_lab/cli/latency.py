@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import make_parser, rename_option, run_command
 from ibprof.cli.terminal import print_document
 from ibprof.errors import THRESHOLD_CROSSED
 from ibprof_converter.cli.arguments import (
@@ -60,7 +60,7 @@ _budget = type_of(parse_budget)
 _SHOW_EXAMPLES = """\
 examples:
   ibprof-latency show delays.nc
-  ibprof-latency show delays.nc --length 1M --bandwidth --png bandwidth.png
+  ibprof-latency show delays.nc --length 1M --bandwidth --figure bandwidth.png
 """
 
 _FEATURES_EXAMPLES = """\
@@ -180,7 +180,8 @@ def _add_show(commands: Subcommands) -> None:
     add("--length", metavar="BYTES", type=_length, help="the matrix of this length (default: the shortest)")
     add("--statistic", choices=STATISTICS, default="median", help="of the repetitions (default: median)")
     add("--bandwidth", action="store_true", help="the matrix as bandwidth")
-    add("--png", metavar="FILE", type=Path, help="the matrix as a heat map (png, svg or pdf)")
+    add("--figure", dest="png", metavar="FILE", type=Path, help="the matrix as a heat map (png, svg or pdf)")
+    rename_option(parser, "--png", "--figure")
     add("--json", action="store_true", help="for programs, with the matrix (of up to 512 processes, or with --length)")
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import make_parser, rename_option, run_command
 from ibprof.errors import InputError
 from ibprof.text.host_lists import expand_hosts
 from ibprof_converter.choices import ROUTE_CHOICES, parse_routes
@@ -44,7 +44,7 @@ examples:
 _STUDY_EXAMPLES = """\
 examples:
   ibprof-sim study placement --quick -o placement
-  ibprof-sim study interference --estimate
+  ibprof-sim study interference --dry-run
 """
 
 _RUN_EXAMPLES = f"""\
@@ -134,9 +134,10 @@ def _make_parser() -> argparse.ArgumentParser:
 def _add_study(commands: Subcommands) -> None:
     summaries = "\n".join(f"  {name:14}{summary}" for name, summary in PRESETS.items())
     summary, description = "a study of MPI jobs next to I/O", f"Studies of MPI jobs next to I/O:\n{summaries}"
-    parser = add_subcommand(commands, "study", summary, _STUDY_EXAMPLES, description, shown=("--estimate", *_SHOWN))
+    parser = add_subcommand(commands, "study", summary, _STUDY_EXAMPLES, description, shown=("--dry-run", *_SHOWN))
     parser.add_argument("name", metavar="NAME", choices=tuple(PRESETS))
-    parser.add_argument("--estimate", action="store_true", help="print the work that it would be, and end")
+    parser.add_argument("--dry-run", action="store_true", help="only estimate the work that it would be")
+    rename_option(parser, "--estimate", "--dry-run")
     _add_machine(parser, needs_fabric=False)
     _add_running(parser, Path("results"))
     _add_output(parser)

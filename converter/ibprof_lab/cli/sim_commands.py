@@ -66,7 +66,7 @@ def build_command(arguments: argparse.Namespace) -> Callable[[Executor], None]:
         make_plan = partial(
             plan_preset, arguments.name, _build_machine(arguments), range(1, arguments.seeds + 1), arguments.quick
         )
-        if arguments.estimate:
+        if arguments.dry_run:
             return lambda pool: _estimate(make_plan(), pool, arguments.workers)
         return lambda pool: _run_study(make_plan(), output, pool)
     answer = {"threshold": _build_threshold, "advise": _build_advice, "replay": _build_replay}[arguments.command](

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import make_parser, rename_option, run_command
 from ibprof_converter.cli.arguments import (
     Subcommands,
     add_subcommand,
@@ -32,7 +32,7 @@ from ibprof_lab.lab_choices import (
     SHORTEST,
     UNIQUE,
 )
-from ibprof_lab.latency.model.typed_quantities import parse_budget, parse_length
+from ibprof_lab.latency.model.typed_quantities import parse_budget, parse_duration, parse_length
 
 NAME = "ibprof-topology"
 
@@ -333,7 +333,9 @@ def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the repetitions (default: in which both directions agree best)",
     )
     add("--bootstrap", metavar="N", type=count_in(0), default=100, help="resampled matrices for edge support (100)")
-    add("--seconds", metavar="S", type=parse_positive, default=10.0, help="limit of time for resampling (10)")
+    help_ = "limit for resampling (10s)"
+    add("--max-time", dest="seconds", metavar="T", type=type_of(parse_duration), default=10.0, help=help_)
+    rename_option(parser, "--seconds", "--max-time")
     add("--seed", metavar="N", type=count_in(0), default=0, help="of resampling (0)")
 
 

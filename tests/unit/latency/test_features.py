@@ -256,7 +256,7 @@ def test_the_commands_say_and_write_what_they_find(tmp_path: Path, capsys: pytes
     names = {"curves.png", "histograms.png", "clusters.png", "steps.png", "steps.html", "clusters.npz", "features.json"}
     assert {each.name for each in (tmp_path / "out").iterdir()} == names
     assert all((tmp_path / "out" / name).stat().st_size > 1000 for name in names)
-    assert main(["show", str(path), "--png", str(tmp_path / "heat.png"), "--length", "200"]) == 0
+    assert main(["show", str(path), "--figure", str(tmp_path / "heat.png"), "--length", "200"]) == 0
     assert (tmp_path / "heat.png").read_bytes().startswith(b"\x89PNG")
     assert "32 processes on 32 hosts" in capsys.readouterr().out
 
@@ -286,7 +286,7 @@ def test_a_change_fails_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture
         (["convert", "{path}", "{folder}/all.csv"], 3),
         (["convert", "{path}", "{folder}/one.csv", "--length", "100"], 0),
         (["convert", "{path}", "{folder}/classic", "--clustbench"], 0),
-        (["show", "{path}", "--png", "{folder}/no/where.png"], 3),
+        (["show", "{path}", "--figure", "{folder}/no/where.png"], 3),
     ],
 )
 def test_statuses(arguments: list[str], status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

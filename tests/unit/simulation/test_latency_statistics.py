@@ -150,5 +150,5 @@ def test_what_is_not_steady_is_simulated_to_its_end() -> None:
 
 
 def test_every_message_is_for_full(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["study", "placement", "--every-message", "--estimate"]) == 2
+    assert main(["study", "placement", "--every-message", "--dry-run"]) == 2
     assert "--every-message: expected with --full" in capsys.readouterr().err

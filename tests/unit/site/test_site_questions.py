@@ -195,7 +195,7 @@ def test_a_profile_has_the_loads_of_its_fabric_once_in_any_form(
     write_archive(run, tmp_path / "run" / "profile.otf2")
     store = tmp_path / "store"
     day = datetime(1970, 1, 1) + timedelta(microseconds=start // 1000)
-    assert main(["fabric", str(LST), "--since", day.date().isoformat(), "--store", str(store)]) == 0
+    assert main(["fabric", str(LST), "--from", day.date().isoformat(), "--store", str(store)]) == 0
     for outcome in ("1 added", "0 added, 0 replaced, 1 known"):
         capsys.readouterr()
         assert main(["ingest", str(tmp_path), "--store", str(store)]) == 0
@@ -227,10 +227,10 @@ def test_a_job_is_on_the_fabric_of_its_day(tmp_path: Path, capsys: pytest.Captur
     store = tmp_path / "store"
     for since, name in (("2026-03-01", "xgft:2:2,2:1,2"), ("2026-03-05", "xgft:2:2,2:1,1"), ("2026-03-05", LST)):
         assert main(["fabric", str(name), "--since", since, "--store", str(store)]) == 0
-    assert main(["fabric", str(LST), "--since", "2026-03-09", "--store", str(store)]) == 0
+    assert main(["fabric", str(LST), "--from", "2026-03-09", "--store", str(store)]) == 0
     names = [path.name for _, path in list_fabrics(store)]
     assert [name[:10] for name in names] == ["2026-03-01", "2026-03-05", "2026-03-05"]  # the last one is not new
-    capsys.readouterr()
+    assert capsys.readouterr().err.count("ibprof-site fabric: --since is now --from; the former spelling") == 3
     assert main(["changes", "--store", str(store), "--json"]) == 0
     changes = json.loads(capsys.readouterr().out)
     removed = [each for each in changes if each["what"] == "removed" and each["since"] == "2026-03-05"]

@@ -57,7 +57,7 @@ def show_delays(console: Console, document: Document) -> None:
 def _show_matrix(console: Console, matrix: Document) -> None:
     size = len(matrix["labels"])
     if size > MOST_SHOWN:
-        console.print(f"matrix of {size:,} processes: draw it with --png, write it with --json or convert")
+        console.print(f"matrix of {size:,} processes: draw it with --figure, write it with --json or convert")
         return
     rate = matrix["unit"] != "s"
     console.print(f"\n{matrix['length']:,} bytes, {'MB/s' if rate else 'µs'}, from row to column:")
