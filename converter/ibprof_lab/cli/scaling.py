@@ -37,6 +37,7 @@ examples:
   ibprof-scaling matrix --n 40000 --l-peak 8e9 --bandwidth 1.5e9 --figure matrix.png
   ibprof-scaling fit 512:run4.otf2 512:run9.otf2 512:run16.otf2 --operations '2*n**3' --data '16*n**2' \\
       --l-peak 8e9 --fabric ibdiagnet.lst --json
+  ibprof-scaling predict run2.otf2 run4.otf2 run8.otf2 --processes 16,32
   ibprof-scaling predict 512:run4 512:run8 512:run16 --operations '2*n**3' --delays delays.nc \\
       --fabric ibdiagnet.lst --processes 32,64
   ibprof-scaling hpl --n 11870208 --grid 288x306 --rate 116e9:124e9 --bandwidth 5e9 --latency 2e-6
@@ -132,20 +133,20 @@ def _add_fit(commands: Subcommands) -> None:
 
 
 def _add_predict(commands: Subcommands) -> None:
-    summary = "predict run times from recorded runs and measured delays"
+    summary = "predict run times, and which call stops scaling first, from recorded runs"
     parser = _add(commands, "predict", summary)
     add = parser.add_argument
-    add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording; three "
-        "numbers of processes above 1 or more")  # fmt: skip
-    add("--operations", metavar="FORMULA", required=True, help="#op as a formula of n, up to a factor")
-    add("--delays", metavar="FILE", type=Path, required=True, help="as ibprof-latency measured them, with --lengths "
-        "0,1K:1M:x4")  # fmt: skip
+    add("runs", nargs="+", metavar="[N:]PROFILE", type=_parse_sized_run, help="a profile or recording, after its "
+        "problem size: two numbers of processes or more, or three above 1 with --delays")  # fmt: skip
+    add("--delays", metavar="FILE", type=Path, help="predict for this network: delays as ibprof-latency measured them, "
+        "with --lengths 0,1K:1M:x4 (default: by the profiles' own waiting and transfer)")  # fmt: skip
+    add("--operations", metavar="FORMULA", help="with --delays: #op as a formula of n, up to a factor")
     add_unit(parser)
     add("--fabric", metavar="LST", type=Path, help="whose tables say how messages share links (default: they do not)")
     add("--placement", metavar="RULE", default="packed", help="packed, spread or random:SEED (default: packed)")
     add("--slots", metavar="K", type=count_in(1), help="ranks on a host (default: as few as fit)")
-    add("--scaling", choices=(STRONG, WEAK), default=STRONG, help="the same problem on all processes, or as many "
-        "operations for each process as in the smallest run (default: strong)")  # fmt: skip
+    add("--scaling", choices=(STRONG, WEAK), help="the same problem on all processes, or as much work for each process "
+        "as in the smallest run (default: as the runs; strong with --delays)")  # fmt: skip
     add("--n", metavar="N", type=_parse_number, help="problem size of strong scaling (default: of the largest run)")
     _add_curve(parser)
 
@@ -227,6 +228,12 @@ def _parse_counts(given: str) -> list[int]:
     if any(each != int(each) for each in counts):
         raise argparse.ArgumentTypeError(f"expected whole numbers, found {quote_found(given)}")
     return sorted({int(each) for each in counts})
+
+
+def _parse_sized_run(given: str) -> tuple[float | None, Path]:
+    size, colon, path = given.partition(":")
+    has_size = re.fullmatch(r"[0-9.]+(e[+-]?[0-9]+)?", size, re.ASCII | re.IGNORECASE)
+    return (_parse_number(size), Path(path)) if colon and path and has_size else (None, Path(given))
 
 
 def _parse_run(given: str) -> tuple[float, Path]:

@@ -24,6 +24,7 @@ from ibprof_lab.latency.outputs.delay_tables import new_table
 from ibprof_lab.scaling.formula import parse_formula
 from ibprof_lab.scaling.measured.call_costs import LinkSharing, read_calls
 from ibprof_lab.scaling.measured.loggp import LogGP, read_loggp
+from ibprof_lab.scaling.measured.split_prediction import find_scaling, predict_split, print_split, read_runs
 from ibprof_lab.scaling.measured.time_prediction import OutOfRangeError, PredictedTime, TimeModel
 from ibprof_lab.scaling.scaling_document import show_notes, show_table
 
@@ -34,30 +35,30 @@ _BLUE, _ORANGE = "#0b4f8a", "#d97706"
 
 @dataclass(frozen=True, slots=True)
 class PredictOptions:
-    """Recorded runs and a network to predict on.
+    """Recorded runs, and a network to predict on or none.
 
     Attributes:
-        runs: problem size n and profile of each run.
-        operations: formula of n for #op.
-        delays: file of measured delays.
+        runs: problem size n and profile of each run; n is None if not given.
+        operations: formula of n for #op; None without a network.
+        delays: file of measured delays; None to predict from the times of the profiles alone.
         unit: unit of the delays if the file does not state it, from `UNITS`.
         fabric: fabric whose forwarding tables determine link sharing; None for no sharing.
         placement: rank placement on the fabric's hosts: `packed`, `spread` or `random:SEED`.
         slots: number of ranks per host; None for as few as possible.
-        scaling: `STRONG` or `WEAK`.
+        scaling: `STRONG` or `WEAK`; None for `STRONG` with a network, else for that of the runs.
         n: problem size of strong scaling; None for the size of the largest recorded run.
         processes: numbers of processes to predict for; None for powers of two within the valid range.
         figure: picture file of the curve; None for no picture.
     """
 
-    runs: list[tuple[float, Path]]
-    operations: str
-    delays: Path
+    runs: list[tuple[float | None, Path]]
+    operations: str | None
+    delays: Path | None
     unit: str
     fabric: Path | None
     placement: str
     slots: int | None
-    scaling: str
+    scaling: str | None
     n: float | None
     processes: list[int] | None
     figure: Path | None
@@ -67,14 +68,35 @@ def query_prediction(options: PredictOptions) -> dict[str, Any]:
     """Return predicted run times by number of processes, with intervals.
 
     Raises:
-        UsageError: a formula, or the placement, is invalid.
+        UsageError: a formula, or the placement, is invalid, or an option lacks another one.
         InputError: a file cannot be read.
         InconsistentError: the runs do not determine an answer, or the query is outside the valid range.
     """
-    operations = parse_formula("--operations", options.operations)
-    network = read_loggp(options.delays, UNITS[options.unit])
+    if options.delays is None:
+        return _query_split(options)
+    if options.operations is None or any(size is None for size, _ in options.runs):
+        raise UsageError("--delays needs --operations, and the problem size of each run as N:PROFILE")
+    return _query_network(options, options.operations, options.delays)
+
+
+def _query_split(options: PredictOptions) -> dict[str, Any]:
+    """Return predictions from the measured split of calls."""
+    for name in ("operations", "fabric", "slots", "n"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} needs --delays; without it, times are predicted from the profiles alone")
+    runs, scaling = read_runs(options.runs, options.scaling)
+    document = predict_split(runs, scaling or find_scaling(runs), scaling is None, options.processes)
+    if options.figure:
+        _draw_prediction(options.figure, document, [(run.processes, run.seconds) for run in runs])
+    return document
+
+
+def _query_network(options: PredictOptions, formula: str, delays: Path) -> dict[str, Any]:
+    """Return predictions from a model of the network."""
+    operations, scaling = parse_formula("--operations", formula), options.scaling or STRONG
+    network = read_loggp(delays, UNITS[options.unit])
     sharing, notes = _find_sharing(options)
-    recorded = [read_calls(load_profile(path), size) for size, path in options.runs]
+    recorded = [read_calls(load_profile(path), size or 0) for size, path in options.runs]
     runs = [run for run in recorded if run.processes > 1] or recorded
     try:
         model = TimeModel(
@@ -89,13 +111,13 @@ def query_prediction(options: PredictOptions) -> dict[str, Any]:
         raise InconsistentError(str(error)) from error
     size = options.n or max(runs, key=lambda run: (run.processes, run.size)).size
     if options.processes is None:
-        curve, stop = _follow(model, options.scaling, size)
+        curve, stop = _follow(model, scaling, size)
     else:
-        curve, stop = [_predict(model, options.scaling, size, p) for p in options.processes], None
+        curve, stop = [_predict(model, scaling, size, p) for p in options.processes], None
     notes += [f"{run.name}: {note}" for run in runs for note in run.notes]
     # A run with one process has no communication and says nothing about calls, but is the base of the speed-up.
     alone = [run for run in recorded if run not in runs]
-    bases = [run for run in alone if options.scaling == STRONG and run.size == size]
+    bases = [run for run in alone if scaling == STRONG and run.size == size]
     base = (1, statistics.median(run.seconds for run in bases)) if bases else (curve[0].processes, curve[0].seconds)
     for run in alone:
         is_base = (
@@ -105,17 +127,19 @@ def query_prediction(options: PredictOptions) -> dict[str, Any]:
         )
         notes.append(f"{run.name}: a run of one process communicates nothing: {is_base}")
     document = {
-        "scaling": options.scaling,
+        "scaling": scaling,
         "base": {"processes": base[0], "seconds": base[1]},
         "network": _describe_network(network),
         "range": {"processes": list(model.processes), "n": list(model.sizes)},
         "checks": [asdict(check) for check in model.checks],
-        "curve": _describe_curve(curve, options.scaling, *base),
+        "curve": _describe_curve(curve, scaling, *base),
         "stop": stop,
         "notes": notes,
     }
     if options.figure:
-        _draw_prediction(options.figure, document, [(run.size, run.processes, run.seconds) for run in runs])
+        sizes = {row["processes"]: row["n"] for row in document["curve"]}
+        shown = [run for run in runs if abs(sizes.get(run.processes, run.size) / run.size - 1) < 1e-6]
+        _draw_prediction(options.figure, document, [(run.processes, run.seconds) for run in shown])
     return document
 
 
@@ -196,6 +220,9 @@ def _describe_curve(
 
 def print_prediction(console: Console, document: dict[str, Any]) -> None:
     """Print predictions: the summary, the curve, the network, and each run predicted from the others."""
+    if "parts" in document:
+        print_split(console, document)
+        return
     curve, (least, most) = document["curve"], document["range"]["processes"]
     best = min(curve, key=lambda row: row["seconds"])
     kind = "Weak scaling" if document["scaling"] == "weak" else f"Strong scaling of n = {curve[0]['n']:g}"
@@ -261,13 +288,13 @@ def _add_interval(texts: list[str]) -> str:
     return value if low == high else f"{value} ({low} to {high})"
 
 
-def _draw_prediction(path: Path, document: dict[str, Any], runs: Sequence[tuple[float, int, float]]) -> None:
+def _draw_prediction(path: Path, document: dict[str, Any], runs: Sequence[tuple[int, float]]) -> None:
     """Draw wall time over processes.
 
     Args:
         path: png, svg or pdf file.
         document: result of `query_prediction`.
-        runs: n, p and seconds of the recorded runs.
+        runs: p and seconds of the recorded runs.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  (slow to import)
     from matplotlib.figure import Figure  # noqa: PLC0415
@@ -282,9 +309,7 @@ def _draw_prediction(path: Path, document: dict[str, Any], runs: Sequence[tuple[
     )
     axes.plot(p, [row["seconds"] for row in curve], color=_BLUE, marker=".", label="predicted wall time")
     axes.plot(p, [row["computing"] for row in curve], color=_BLUE, lw=1, ls=":", label="of which computing")
-    sizes = {round(row["processes"]): row["n"] for row in curve}
-    shown = [(count, seconds) for size, count, seconds in runs if abs(sizes.get(count, size) / size - 1) < 1e-6]
-    axes.plot(*zip(*shown, strict=True) if shown else ([], []), "o", color=_ORANGE, label="recorded")
+    axes.plot(*zip(*runs, strict=True) if runs else ([], []), "o", color=_ORANGE, label="recorded")
     axes.set(xscale="log", yscale="log", xlabel="processes", ylabel="seconds", title=f"{document['scaling']} scaling")
     axes.set_xticks(p, [str(each) for each in p])
     axes.legend(fontsize=8)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof-scaling predict PROFILE...`: parts that follow a law are found, and held-out runs lie inside the interval."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ibprof.archive.otf2_archive import write_archive
+from ibprof.profile.profile_data import CallTimes, Profile, Site
+from ibprof_lab.cli.scaling import main
+from ibprof_lab.scaling.measured.part_scaling import FORMS, draw_part
+from ibprof_lab.scaling.measured.split_prediction import predict_split, read_parts
+from ibprof_testing.samples.profiles import make_host, make_profile, make_rank
+
+OPERATIONS = ("ALLREDUCE", "ALLTOALL")
+Law = Callable[[int], tuple[float, ...]]
+
+
+def strong(p: int) -> tuple[float, ...]:
+    """Seconds of computing, of a sum in a tree, and of messages to all: the last ones stop scaling at about 13."""
+    return 2 / p, 0.004 * np.log2(p), 0.012 * (p - 1)
+
+
+def weak(p: int) -> tuple[float, ...]:
+    return 1.0, 0.002 * np.log2(p), 0.02 * p**0.5
+
+
+def superlinear(p: int) -> tuple[float, ...]:
+    return 3 / p**1.2, 0.001, 0.001
+
+
+def growing(p: int) -> tuple[float, ...]:
+    return 0.1 * p, 0.001, 0.05 * p
+
+
+def make_run(p: int, law: Law, noise: float = 1.0, *, sites: bool = True, program: str = "./solver") -> Profile:
+    """Return a run of p ranks, without sampled calls."""
+    computing, *inside = (noise * seconds for seconds in law(p))
+    rank, call = (each.ravel().astype(np.int32) for each in np.meshgrid(range(p), range(2), indexing="ij"))
+    times = CallTimes(
+        rank=rank,
+        region=np.zeros(2 * p, np.int32),
+        operation=call,
+        calls=np.full(2 * p, 10, np.uint64),
+        time_ns=np.round(np.array(inside)[call] * 1e9).astype(np.uint64),
+        error_ns=np.zeros(2 * p, np.uint64),
+        site=call + 1 if sites else np.zeros(2 * p, np.int32),
+    )
+    stop = round((computing + sum(inside)) * 1e9)
+    ranks = [make_rank(number, stop_ns=stop, has_times=True) for number in range(p)]
+    made = make_profile([], ranks, [make_host("node")], operations=OPERATIONS)
+    places = tuple(Site("solver.c", line, "main", "solver", name=f"solver.c:{line}") for line in (44, 51))
+    return replace(made, times=times, sites=places if sites else (), command=f"{program} 100")
+
+
+def write_runs(folder: Path, law: Law, counts: Sequence[int] = (2, 4, 8), **changes: Any) -> list[str]:
+    paths = [folder / f"run{p}.otf2" for p in counts]
+    for p, path in zip(counts, paths, strict=True):
+        write_archive(make_run(p, law, **changes), path)
+    return ["predict", *map(str, paths)]
+
+
+def run_command(capsys: pytest.CaptureFixture[str], line: Sequence[str]) -> dict[str, Any]:
+    assert main([*line, "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+@pytest.mark.parametrize(
+    ("law", "scaling"), [(strong, "strong"), (weak, "weak"), (superlinear, "strong"), (growing, "weak")]
+)
+def test_laws_are_found(law: Law, scaling: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    document = run_command(capsys, write_runs(tmp_path, law))
+    assert document["scaling"] == scaling
+    for row in document["curve"]:
+        assert row["low"] < sum(law(row["processes"])) < row["high"]
+        if row["processes"] <= 12:
+            assert row["seconds"] == pytest.approx(sum(law(row["processes"])), rel=0.3)
+    assert document["range"]["processes"] == [2, 32]
+    assert document["range"]["fitted"] == [2, 4, 8]
+
+
+def test_the_call_that_stops_scaling_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    line = write_runs(tmp_path, strong, (1, 2, 4, 8))
+    first = run_command(capsys, line)["first_to_stop"]
+    base, p = 2.0, np.arange(1, 33)
+    excess = np.array([strong(each)[2] for each in p])
+    exact = int(p[excess >= base / p][0])
+    assert (first["operation"], first["site"], first["kind"]) == ("ALLTOALL", "solver.c:51", "unsplit")
+    assert first["p_half"]["low"] <= exact <= (first["p_half"]["high"] or 33)
+    assert first["p_half"]["value"] == pytest.approx(exact, rel=0.2)
+    assert main([*line, "--figure", str(tmp_path / "curve.png")]) == 0
+    text = capsys.readouterr().out.replace("\n", " ")
+    assert "MPI_Alltoall at solver.c:51 stops scaling first, at 1" in text
+    assert "32 processes are 4 times the largest run" in text
+    assert "outside of the range: more than 32 processes" in text
+    assert (tmp_path / "curve.png").stat().st_size > 10_000
+
+
+def test_two_sizes_have_wide_intervals_and_say_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    widths = {}
+    for counts in ((2, 4), (2, 4, 6, 8)):
+        document = run_command(capsys, [*write_runs(tmp_path, strong, counts), "--processes", "16"])
+        row = document["curve"][0]
+        assert row["low"] < sum(strong(16)) < row["high"]
+        widths[counts] = row["high"] / row["low"]
+        assert any("record a third" in note for note in document["notes"]) == (counts == (2, 4))
+    assert widths[2, 4] > 2 * widths[2, 4, 6, 8]
+
+
+def test_held_out_runs_with_noise_lie_inside(tmp_path: Path) -> None:
+    """Runs of all laws scatter by 5%; at least 9 of 10 on other numbers of processes are inside."""
+    rng = np.random.default_rng(7)
+    inside, widths = [], []
+    for law, scaling in ((strong, "strong"), (weak, "weak"), (superlinear, "strong"), (growing, "weak")):
+        for number in range(5):
+            runs = []
+            for p in (2, 4, 4, 8):
+                write_archive(make_run(p, law, rng.lognormal(0, 0.05)), tmp_path / f"{law.__name__}{number}.otf2")
+                runs.append(read_parts(tmp_path / f"{law.__name__}{number}.otf2"))
+            for row in predict_split(runs, scaling, False, [3, 12, 16, 32])["curve"]:
+                seconds = sum(law(row["processes"])) * rng.lognormal(0, 0.05)
+                inside.append(row["low"] <= seconds <= row["high"])
+                widths.append(row["high"] / row["low"])
+    assert np.mean(inside) >= 0.9
+    assert np.median(widths) < 4
+
+
+def test_profiles_without_sites(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    document = run_command(capsys, write_runs(tmp_path, strong, sites=False))
+    assert {place["name"] for place in document["places"]} >= {"MPI_Alltoall", "computing, outside MPI"}
+
+
+def test_problem_sizes_show_the_scaling(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    _, *paths = write_runs(tmp_path, weak)
+    assert run_command(capsys, ["predict", *(f"1e6:{path}" for path in paths)])["scaling"] == "strong"
+    grown = ["predict", *(f"{2**number}:{path}" for number, path in enumerate(paths))]
+    assert run_command(capsys, grown)["scaling"] == "weak"
+    assert main([*grown, "--scaling", "strong"]) == 2
+    assert main(["predict", f"1:{paths[0]}", *paths[1:]]) == 2
+    assert main(["predict", *paths, "--operations", "n"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"command": "./other 100"}, "expected a run of 'solver' as"),
+        ({"ranks": tuple(make_rank(rank, stop_ns=10**9) for rank in range(4))}, "found 4 of 4 ranks without it"),
+        ({"ranks": tuple(make_rank(rank, stop_ns=None, has_times=True) for rank in range(4))}, "reached its end"),
+        ({"ranks": ()}, "expected a profile of MPI's ranks, found no rank"),
+    ],
+)
+def test_profiles_that_do_not_belong_together(
+    changes: dict[str, Any], found: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    line = write_runs(tmp_path, strong, (2, 8))
+    write_archive(replace(make_run(4, strong), **changes), tmp_path / "odd.otf2")
+    assert main([*line, str(tmp_path / "odd.otf2")]) == 3
+    error = capsys.readouterr().err
+    assert "odd.otf2: expected" in error
+    assert found in error
+
+
+def test_what_it_refuses(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    line = write_runs(tmp_path, strong, (4,))
+    assert main([*line, line[-1]]) == 3
+    assert "expected runs with two numbers of processes or more, found 2 with 4" in capsys.readouterr().err
+    assert main([*write_runs(tmp_path, strong), "--processes", "64"]) == 5
+    assert "no prediction: 64 processes are beyond the range of 2 to 32" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", FORMS[1:12])
+def test_a_form_is_recovered(form: tuple[tuple[float, int], ...]) -> None:
+    p = np.array([2.0, 4, 8, 16])
+    values = [sum(0.5 * at**power * np.log2(at) ** logs for power, logs in form) for at in (p, np.array([64.0]))]
+    drawn = draw_part(p, values[0], 0 * p, 0.0, np.array([64.0]), np.linspace(0, 1, 400), np.random.default_rng(1))
+    low, high = np.quantile(drawn.seconds[:, 0], (0.025, 0.975))
+    assert low < values[1][0] < high
