@@ -7,6 +7,7 @@ They are entry points of one group, so the converter imports nothing from the la
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, cast
 
 from ibprof.errors import MissingToolError
@@ -36,6 +37,7 @@ def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> st
     return classify(subnets, lanes)
 
 
+@cache
 def load_entry_point(name: str) -> Any:
     """Return an object that the laboratory offers to the converter.
 

@@ -154,7 +154,7 @@ def _describe(fabric: Fabric, damage: Damage) -> str:
     if damage.node_guid is None:
         return f"{damage.what}{lines}"
     node = np.flatnonzero(fabric.node_guid == damage.node_guid)
-    name = repr(fabric.node_name[node[0]]) if len(node) else "unlisted switch"
+    name = repr(fabric.node_name[node[0]]) if len(node) else "unlisted node"
     return f"{name} ({damage.node_guid:#018x}): {damage.what}{lines}"
 
 

@@ -168,7 +168,8 @@ class _Links:
         ends: int64 [link, 2], keys of the link's two ports.
         row: int64 [link], the first row that lists the link.
         of_row: int64 [row], the row's link.
-        listed: int64 [link], number of rows that list the link.
+        listed: int64 [link], number of ends that the link is listed from: 1 or 2.
+        both_ends: true for a format that lists every link from both ends.
         active: bool [link], true if all rows of the link are active.
         gbps: float64 [link], data rate of the link's slowest row.
         lanes: uint8 [link], width of the link's slowest row.
@@ -185,6 +186,7 @@ class _Links:
     gbps: npt.NDArray[np.float64]
     lanes: npt.NDArray[np.uint8]
     rates_differ: npt.NDArray[np.bool_]
+    both_ends: bool
 
     @classmethod
     def match(cls, listing: Listing) -> _Links:
@@ -192,9 +194,9 @@ class _Links:
         nodes = Groups.by(listing.node_guid)
         end = nodes.of_end * PORTS + listing.port
         ends = np.sort(end, axis=1)
-        _, row, of_row, listed = np.unique(
-            ends[:, 0] << 32 | ends[:, 1], return_index=True, return_inverse=True, return_counts=True
-        )
+        _, row, of_row = np.unique(ends[:, 0] << 32 | ends[:, 1], return_index=True, return_inverse=True)
+        from_ends = np.zeros((len(row), 2), np.bool_)
+        from_ends[of_row, (end[:, 0] != ends[:, 0]).astype(np.intp)] = True
         active = np.ones(len(row), np.bool_)
         np.logical_and.at(active, of_row, listing.active)
         slowest = np.full(len(row), np.inf)
@@ -207,13 +209,14 @@ class _Links:
         np.minimum.at(narrowest, of_row, listing.lanes)
         differ = (slowest < fastest) | (narrowest < widest)
         ports = Groups.by(end)
-        return cls(nodes, ports, ends[row], row, of_row, listed, active, slowest, narrowest, differ)
+        listed = from_ends.sum(axis=1)
+        return cls(nodes, ports, ends[row], row, of_row, listed, active, slowest, narrowest, differ, listing.both_ends)
 
     @property
     def half(self) -> npt.NDArray[np.bool_]:
-        """Mask of links listed from one end only, in a file that lists other links from both: bool [link]."""
+        """Mask of links listed from one end only, in a file that lists others from both, or should: bool [link]."""
         once = self.listed == 1
-        return once if not once.all() else np.zeros(len(once), np.bool_)
+        return once if self.both_ends or not once.all() else np.zeros(len(once), np.bool_)
 
 
 def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None:

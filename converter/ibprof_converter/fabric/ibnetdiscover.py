@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from os import PathLike
 
@@ -96,7 +96,7 @@ def parse_ibnetdiscover(path: str | PathLike[str], data: bytes) -> Listing:
     """
     log = DamageLog(path)
     nodes = _Reader(log).read(data)
-    return list_rows(list(_find_rows(nodes)), log)
+    return replace(list_rows(list(_find_rows(nodes)), log), both_ends=True)
 
 
 @dataclass(slots=True)
@@ -202,6 +202,8 @@ class _Reader:
         )
         # A second stanza of a node adds to the first, as in two dumps in one file.
         self.node = self.nodes.setdefault(node.node_guid, node)
+        if self.node.name != node.name:
+            self.log.miss(f"{self.node.name!r} and {node.name!r} have the same GUID", node.node_guid, [number])
         self.system_guid, self.guid, self.port_guid, self.slot = 0, node.node_guid, 0, ""
 
     def _read_port(self, number: int, line: bytes) -> None:

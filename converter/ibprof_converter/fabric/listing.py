@@ -49,6 +49,7 @@ class Listing:
         lmc: int [row, 2], LMC of the port, `NOT_GIVEN` where the format lacks LMCs.
         top_speed: the fastest lane speed as a `.lst` prints it; empty for formats that show every speed.
         remarks: limitations of the format, a sentence each.
+        both_ends: true for formats that list every link from both ends.
     """
 
     path: str
@@ -70,6 +71,7 @@ class Listing:
     remarks: tuple[str, ...] = ()
     damage: tuple[Damage, ...] = ()
     origin: Origin = Origin.SUBNET
+    both_ends: bool = False
 
     def select(self, rows: npt.NDArray[np.integer]) -> Listing:
         """Return a listing of some rows."""

@@ -23,7 +23,7 @@ from ibprof.errors import InputError, quote_found
 from ibprof.native.headers import kernels_headers
 from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.fabric.damage import DamageLog
-from ibprof_converter.fabric.dump_files import decode_name
+from ibprof_converter.fabric.dump_files import decode_name, head_of
 from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
 from ibprof_converter.fabric.rates import data_rate_gbps
 
@@ -93,6 +93,7 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
         names=names,
         top_speed=speed[np.argmax(np.nan_to_num(lane_gbps))].decode(),
         damage=log.report(),
+        both_ends=looks_like_opensm_lst(head_of(data)),
     )
 
 

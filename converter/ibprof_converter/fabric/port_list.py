@@ -79,7 +79,7 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
         lanes = int(width) if width.isdigit() else 0
         gbps = data_rate_gbps(lanes, speed_of_name(match[6].decode()))
         rows.append(LinkRow(number, a, b, a.lid > 0 and b.lid > 0, lanes, gbps))
-    return replace(list_rows(rows, log), remarks=(GUESSED,))
+    return replace(list_rows(rows, log), remarks=(GUESSED,), both_ends=True)
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes) -> None:

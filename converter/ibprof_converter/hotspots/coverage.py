@@ -202,6 +202,8 @@ def describe_lost(subnets: Sequence[Subnet], hosts: Hosts) -> Iterator[str]:
         name = Path(fabric.name).name
         if fabric.synthetic_lids:
             yield f"No port of {name} has a LID: LIDs are synthetic."
+        if half := int(fabric.link_half.sum()):
+            yield f"{half} of {count_of(fabric.links, 'link')} of {name} listed from one end only: the file may be cut."
         if damaged := [each for each in fabric.damage if each.kind is DamageKind.LOST]:
             yield f"{count_of(len(damaged), 'part')} of {name} cannot be used: {damaged[0].text}."
         if unlisted := int(find_unlisted(fabric, subnet.tables).sum()):

@@ -164,14 +164,18 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
     """Return a rail with the files named for it. Without named tables, those next to its links or below are used."""
     if rail.synthetic:
         return rail
-    tables, candidates = rail.tables, rail.candidates
+    tables, candidates, notes = rail.tables, rail.candidates, rail.notes
     if named.tables:
         is_one_each = len(named.tables) == rails
         tables = named.tables[number] if is_one_each else None
         candidates = () if is_one_each else tuple(named.tables)
     elif tables is None:
         tables = find_fdbs(rail.links)
-        candidates = candidates or (() if tables else tuple(_find_candidates(rail.links.parent)))
+        if tables is None and not candidates:
+            found = sort_folder(rail.links.parent)
+            candidates = tuple(_find_candidates(rail.links.parent, found))
+            # A file that should have the tables explains their absence.
+            notes = (*notes, *(note for note in found.notes if not candidates and note not in notes))
     adaptive = named.adaptive[number] if named.adaptive else rail.adaptive
     if adaptive is None:
         adaptive = _find_adaptive(rail.links, tables, candidates)
@@ -181,6 +185,7 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
         candidates=candidates if tables or adaptive is None else (*_without(candidates, adaptive), adaptive),
         lid_ranges=named.lid_ranges[number] if named.lid_ranges else rail.lid_ranges,
         adaptive=adaptive,
+        notes=notes,
     )
 
 
@@ -194,12 +199,11 @@ def _without(paths: Sequence[Path], path: Path) -> tuple[Path, ...]:
     return tuple(each for each in paths if each != path)
 
 
-def _find_candidates(folder: Path, found: FolderDumps | None = None) -> list[Path]:
+def _find_candidates(folder: Path, found: FolderDumps) -> list[Path]:
     """Return the files with tables in a folder, or else in the folders below it.
 
     A `.far` also has tables, and comes last.
     """
-    found = sort_folder(folder) if found is None else found
     if found.tables or found.adaptive:
         return [*found.tables, *found.adaptive]
     below = sort_below(folder)

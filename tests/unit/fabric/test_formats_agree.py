@@ -172,6 +172,29 @@ def test_a_stanza_that_is_cut_off_leaves_a_half_link(tmp_path: Path) -> None:
     assert any("listed from one end only" in warning for warning in fabric.warnings)
 
 
+@pytest.mark.parametrize("name", [OPENSM, IBNETDISCOVER, PORT_LIST])
+def test_a_list_cut_where_no_link_is_listed_twice_has_half_links_alone(tmp_path: Path, name: str) -> None:
+    lines = read_sample_bytes("testbed44", name).split(b"\n")
+    (tmp_path / name).write_bytes(b"\n".join(lines[1:18]) + b"\n")
+    assert read_fabric(tmp_path / name).link_half.all()
+
+
+def test_a_list_that_names_each_link_once_may_be_written_twice(tmp_path: Path) -> None:
+    text = read_sample_bytes("testbed44", IBDIAGNET)
+    for times in (1, 2):
+        (tmp_path / IBDIAGNET).write_bytes(text * times)
+        fabric = read_fabric(tmp_path / IBDIAGNET)
+        assert not fabric.link_half.any()
+        assert "speeds are assumed" in fabric.warnings[-1]
+
+
+def test_two_adapters_with_one_guid_are_named(tmp_path: Path) -> None:
+    text = read_sample_bytes("testbed44", IBNETDISCOVER).replace(b"2c903000a0010", b"2c903000a0000")
+    (tmp_path / IBNETDISCOVER).write_bytes(text.replace(b"2c903000a0011", b"2c903000a0001"))
+    damage = [each.text for each in read_fabric(tmp_path / IBNETDISCOVER).damage]
+    assert any("'host02 HCA-1' and 'host01 HCA-1' have the same GUID" in text for text in damage)
+
+
 def test_a_description_that_looks_like_two_is_cut_where_both_are_known(tmp_path: Path) -> None:
     text = read_sample_bytes("quirks-small", PORT_LIST)
     path = tmp_path / "p"

@@ -317,3 +317,14 @@ def test_tables_without_a_list_of_links_are_no_fabric(tmp_path: Path, name: str)
     path = put(tmp_path / name, "xgft3-512", name)
     with pytest.raises(InputError, match=rf"{name}: expected a list of links, found forwarding tables alone"):
         find_rails([path])
+
+
+@pytest.mark.parametrize("data", [b"", bytes(200)])
+def test_a_file_that_should_have_the_tables_is_named_next_to_a_list(tmp_path: Path, data: bytes) -> None:
+    links = put(tmp_path / IBNETDISCOVER, "testbed44", IBNETDISCOVER)
+    (tmp_path / LFTS_DUMP).write_bytes(data)
+    (rail,) = find_rails([links])
+    why = "nothing in it is recognised" if data else "it is empty"
+    assert rail.notes == (f"{tmp_path / LFTS_DUMP}: not used, {why}",)
+    put(tmp_path / DUMP_FTS, "testbed44", DUMP_FTS)
+    assert not find_rails([links])[0].notes

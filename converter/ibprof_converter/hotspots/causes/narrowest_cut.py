@@ -93,8 +93,11 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
     for rail, subnet in enumerate(situation.subnets):
         fabric, level = subnet.fabric, situation.levels[rail]
         here = situation.flows.rail == rail
-        lids = situation.flows.source_lid[here], situation.flows.destination_lid[here]
-        flows = fabric.lid_node[lids[0]], fabric.lid_node[lids[1]], situation.flows.bytes[here].astype(np.float64)
+        ends = fabric.lid_node[np.stack([situation.flows.source_lid[here], situation.flows.destination_lid[here]])]
+        # More links across a cut carry no bytes between parts that no cable joins.
+        whole = find_parts(fabric.nodes, fabric.link_node)
+        joined = whole[ends[0]] == whole[ends[1]]
+        flows = ends[0, joined], ends[1, joined], situation.flows.bytes[here][joined].astype(np.float64)
         # Planes of one cabling with the same bytes have the same cuts.
         arrays = (fabric.node_kind, fabric.link_node, fabric.link_gbps, level, *flows)
         digest = sha256(b"".join(sha256(np.ascontiguousarray(each).data).digest() for each in arrays)).digest()

@@ -166,14 +166,21 @@ def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> li
     # All repairs may be applied together, so no two repairs use the same port.
     ports = FreePorts(fabric)
     repairs = []
-    for link in fitted.extra.tolist():
-        pairs = []
-        for node in fabric.link_node[link].tolist():
+    extra = fitted.extra.tolist()
+    while extra:
+        links, pairs = [extra.pop(0)], []
+        for node in fabric.link_node[links[0]].tolist():
             pair = next((each for each in lacking if node in each), None)
             if pair is not None:
                 lacking.remove(pair)
                 pairs.append(pair)
-        repairs.append(_describe_move(situation, rail, fitted, link, pairs, ports))
+        # The second of two swapped cables has the other two ends of both pairs.
+        others = set(np.ravel(pairs).tolist()) - set(fabric.link_node[links[0]].tolist())
+        second = next((each for each in extra if set(fabric.link_node[each].tolist()) == others), None)
+        if second is not None and len(pairs) == 2:
+            extra.remove(second)
+            links.append(second)
+        repairs.append(_describe_move(situation, rail, fitted, links, pairs, ports))
     by_switch: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for low, high in lacking:
         by_switch[low].append((low, high))
@@ -185,17 +192,19 @@ def _describe_move(
     situation: Situation,
     rail: int,
     fitted: RegularCabling,
-    link: int,
+    links: list[int],
     pairs: list[tuple[int, int]],
     ports: FreePorts,
 ) -> Repair:
+    """Return the repair of a misplaced cable, or of two swapped ones."""
     fabric = situation.subnets[rail].fabric
-    ends = _list_ends(fabric, link)
+    ends = [end for link in links for end in _list_ends(fabric, link)]
     names = [_name_port(fabric, end) for end in ends]
     ports.free(ends)
     cables = _plan_cables(fabric, pairs, ports, ends)
     wanted = " and ".join(_name_cable(fabric, cable) for cable in cables)
     unplugged = f"unplug the cable between {names[0]} and {names[1]}"
+    unplugged += f" and the cable between {names[2]} and {names[3]}" if len(links) > 1 else ""
     return Repair(
         cause=WRONG_CABLE,
         rail=rail,
@@ -453,11 +462,13 @@ class FreePorts:
     def find_patterned(self, node: int, far: int) -> PortOfNode | None:
         """Return the node's free port that peers use for links to switch `far`; None if undecided.
 
-        Peers are the other switches with links to `far`. A port is decided if all peers that use it have a link to
-        `far` there, and if these are at least two peers, or the only one.
+        Peers are the other switches with links to `far` that share another neighbour with the node: leaves share
+        spines, switches of different groups of a dragonfly share none. A port is decided if all peers that use it have
+        a link to `far` there, and if these are at least two peers, or the only one.
         """
-        peers = [self._far[each] for each in set(self._far[far].values()) - {node} if len(self._far[each]) > 1]
-        peers = [each for each in peers if far in each.values()]
+        neighbours = set(self._far[node].values()) - {far}
+        others = [self._far[each] for each in set(self._far[far].values()) - {node}]
+        peers = [each for each in others if far in each.values() and neighbours & set(each.values())]
         votes: defaultdict[int, list[bool]] = defaultdict(list)
         for each in peers:
             for port, end in each.items():

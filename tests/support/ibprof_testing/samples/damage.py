@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -31,10 +31,12 @@ from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.reports.job_report import report_on_loads
 from ibprof_converter.reports.provenance import describe_provenance
 from ibprof_converter.reports.report_text import describe_in_brief
+from ibprof_converter.routing import subnet
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 from ibprof_lab.topology.outputs.topology_outputs import write_fdbs
 from ibprof_testing.samples.recordings import OPERATIONS, Process, counter, make_recording
+from ibprof_testing.samples.spoilt_dumps import LISTED_ONCE, MANY_PLACES, WHOLE_LINES, Dumps, spoil_text
 
 _CONSTANTS = recording_header().constants
 
@@ -193,8 +195,18 @@ class DamagedFabric:
 
     kind: str
     names: tuple[str, ...]
-    listed: ListedFabric
+    listed: ListedFabric | Dumps
     renamed: Mapping[str, str] = field(default_factory=dict)
+
+
+def damage_dumps(right: Dumps) -> Iterator[DamagedFabric]:
+    """Yield a fabric's dumps with the text of each file damaged in each way, at many places."""
+    names = (*(name.split()[0] for name in right.nodes if name), *right.files)
+    for number, file in enumerate(right.files):
+        text = "forwarding tables" if number else "list of links"
+        for kind, spoil in spoil_text(MANY_PLACES):
+            if len(right.files) > 1 or file not in LISTED_ONCE or kind not in (*WHOLE_LINES, "with a hole"):
+                yield DamagedFabric(f"captured {text} {kind}", names, right.spoil(file, spoil))
 
 
 def damage_fabric(right: ListedFabric) -> Iterator[DamagedFabric]:
@@ -397,30 +409,6 @@ def _damage_tables(right: ListedFabric) -> Iterator[DamagedFabric]:
                 yield DamagedFabric(kind, at_switch, replace(right, tables=replace(tables, port=port)))
 
 
-def _cut(part: float, text: bytes) -> bytes:
-    return text[: int(part * len(text))].rstrip(b"\n")[:-1]
-
-
-def _cut_out(part: float, text: bytes) -> bytes:
-    return text[: int(part * len(text))] + text[int(part * len(text)) + 150 :]
-
-
-def _zero(part: float, text: bytes) -> bytes:
-    return text[: int(part * len(text)) - 150] + bytes(150) + text[int(part * len(text)) :]
-
-
-def _spoil_text() -> Iterator[tuple[str, Callable[[bytes], bytes]]]:
-    """Yield changes of a file's text with their kinds."""
-    for part in (0.3, 0.6, 0.9, 0.99):
-        # Lines end where they end: the cut is within one.
-        yield "cut", partial(_cut, part)
-        yield "with a hole", partial(_cut_out, part)
-        yield "with zeroed bytes", partial(_zero, part)
-    yield "with lines of DOS", lambda text: text.replace(b"\n", b"\r\n")
-    yield "in UTF-16", lambda text: text.decode().encode("utf-16")
-    yield "empty", lambda _: b""
-
-
 _ODD_NAMES = (
     'ho"st,1;{}',
     "h\u00f6st-\u4e3b\u6a5f\u2603",
@@ -498,8 +486,10 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
     for file, text in (("opensm-subnet.lst", "list of links"), ("opensm.fdbs", "forwarding tables")):
         if file == "opensm.fdbs" and right.tables is None:
             continue
-        for kind, spoil in _spoil_text():
-            yield DamagedFabric(f"{text} {kind}", (*everywhere, file), replace(right, spoil=(file, spoil)))
+        for kind, spoil in spoil_text():
+            # Both lines of a link are neighbours: without tables the lost links leave no trace.
+            if right.tables is not None or kind not in WHOLE_LINES:
+                yield DamagedFabric(f"{text} {kind}", (*everywhere, file), replace(right, spoil=(file, spoil)))
     switches = np.flatnonzero(right.fabric.node_kind == NodeKind.SWITCH).tolist()
     leaves = {
         end.node
@@ -560,7 +550,12 @@ TRAFFIC = "pattern:all-to-all:1000000"
 
 
 def answer(links: Path) -> Answer:
-    """Return the output of a report and a check on a fabric."""
+    """Return the output of a report and a check on a fabric, which are parsed once."""
+    with patch.object(subnet, "read_fabric", cache(read_fabric)):
+        return _answer(links)
+
+
+def _answer(links: Path) -> Answer:
     lines: list[str] = []
     options = FabricOptions((str(links),))
     loads, head, share, hosts = {}, "", 0.0, 0
@@ -586,8 +581,8 @@ def answer(links: Path) -> Answer:
     return Answer(tuple(line.replace(str(links.parent), "") for line in lines), loads, head, share, hosts)
 
 
-_SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to")
-"""Words in the first lines that report missing hosts; the last words are the only trace of removed lines."""
+_SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to", "listed from one end only")
+"""Words in the first lines that report missing hosts; the last two are the only traces of removed lines."""
 
 NAMED, UNCHANGED, SILENT = "named", "unchanged", "silent"
 

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Try all cases of damage and write the table of docs/damage.md.
+
+Run it where ibprof is installed, from a checkout:  python benchmarks/damage.py -o FOLDER [--page docs/damage.md]
+
+FOLDER keeps each outcome, so a stopped run continues where it ended. Use a new folder for other sources.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import multiprocessing
+import re
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from ibprof_testing.samples.damage import SILENT
+from ibprof_testing.samples.damage_table import Outcome, list_subjects, tabulate
+
+
+def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:
+    """Return the outcomes of finished cases, by subject and number."""
+    found = {}
+    for path in folder.glob("outcomes-*.csv"):
+        whole_lines = path.read_text().rpartition("\n")[0].splitlines()  # a killed process may leave half a line
+        for subject, number, kind, how in csv.reader(whole_lines):
+            found[subject, int(number)] = subject, kind, how
+    order = [*list_subjects()]
+    return dict(sorted(found.items(), key=lambda item: (order.index(item[0][0]), item[0][1])))
+
+
+def try_share(folder: Path, share: int, shares: int) -> None:
+    """Try each `shares`-th case that has no outcome yet."""
+    done, scratch = read_outcomes(folder).keys(), folder / f"scratch-{share}"
+    path = folder / f"outcomes-{share}-{time.time_ns()}.csv"
+    with path.open("w", buffering=1) as file:
+        out = csv.writer(file, lineterminator="\n")
+        for name, make in list_subjects().items():
+            shutil.rmtree(scratch, ignore_errors=True)
+            subject = make(scratch / "subject")
+            for number, case in enumerate(subject.cases):
+                if number % shares == share and (name, number) not in done:
+                    out.writerow((name, number, case.kind, subject.judge(number, scratch / "case")))
+    shutil.rmtree(scratch)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Try the cases, print the table, and return 1 if an output was silent."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--page", type=Path, help="page whose table is replaced")
+    options = parser.parse_args(arguments)
+    options.output.mkdir(parents=True, exist_ok=True)
+    start = multiprocessing.get_context("spawn").Process
+    workers = [start(target=try_share, args=(options.output, at, options.processes)) for at in range(options.processes)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if any(worker.exitcode for worker in workers):
+        return 2
+    outcomes = [*read_outcomes(options.output).values()]
+    table = "\n".join(tabulate(outcomes))
+    print(table)
+    if options.page:
+        text = options.page.read_text()
+        options.page.write_text(re.sub(r"\| damage \|.*\| total \|[^\n]*", lambda _: table, text, flags=re.DOTALL))
+    return int(any(how == SILENT for _, _, how in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All cases of damage, numbered by subject, and the table of how often outputs name each kind."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_testing.samples.damage import (
+    NAMED,
+    SILENT,
+    UNCHANGED,
+    Answer,
+    DamagedFabric,
+    DamagedRun,
+    ListedFabric,
+    answer,
+    answer_run,
+    copy_to_planes,
+    damage_dumps,
+    damage_fabric,
+    damage_run,
+    judge_answer,
+    record_run,
+    write_run,
+)
+from ibprof_testing.samples.fabrics import OPENSM
+from ibprof_testing.samples.spoilt_dumps import LINK_FILES, OPENSM_TABLES, TABLE_FILES, dump_sample
+
+TREES = ("xgft:2:4,4:1,3", "xgft:3:2,3,3:1,2,2", "xgft:2:2,8:1,6")
+CAPTURED = ("testbed44", "quirks-small")
+HOSTS = ("host1", "host2", "host3", "host4")
+PLANES = "four planes"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A right fabric or run, with all its damages.
+
+    Attributes:
+        right: the answer for the right one.
+        cases: the damages.
+        ask: returns the answer for a case that is written to a folder.
+    """
+
+    right: Answer
+    cases: Sequence[DamagedFabric | DamagedRun]
+    ask: Callable[[DamagedFabric | DamagedRun, Path], Answer]
+
+    def judge(self, number: int, folder: Path) -> str:
+        """Return the outcome of a case, which is written to a folder for as long as this takes."""
+        case = self.cases[number]
+        try:
+            return judge_answer(self.right, self.ask(case, folder), case)
+        finally:
+            shutil.rmtree(folder)
+
+    def choose(self, most: int, seed: int = 1) -> list[int]:
+        """Return the numbers of at most `most` random cases of each kind."""
+        kinds: dict[str, list[int]] = {}
+        for number, case in enumerate(self.cases):
+            kinds.setdefault(case.kind, []).append(number)
+        random = np.random.default_rng(seed)
+        return [number for numbers in kinds.values() for number in random.permutation(numbers)[:most].tolist()]
+
+
+def _ask_fabric(case: DamagedFabric | DamagedRun, folder: Path) -> Answer:
+    assert isinstance(case, DamagedFabric)
+    return answer(case.listed.write(folder))
+
+
+def make_tree(spec: str, with_tables: bool, folder: Path) -> Subject:
+    """Return the damages of a tree, whose dumps have forwarding tables or not."""
+    made = generate(spec)
+    right = ListedFabric.of(made.fabric, made.tables if with_tables else None)
+    return Subject(answer(right.write(folder / "right")), [*damage_fabric(right)], _ask_fabric)
+
+
+def make_planes(folder: Path) -> Subject:
+    """Return the damages of four planes that share their adapters."""
+    right = copy_to_planes(ListedFabric.of(generate("xgft:2:2,4:1,3").fabric, None), folder / "plan")
+    return Subject(answer(right.write(folder / "right")), [*damage_fabric(right)], _ask_fabric)
+
+
+def make_dumps(sample: str, links: str, tables: str | None, folder: Path) -> Subject:
+    """Return the damages of a captured fabric's dumps: of its links in one form, and its tables in another or none."""
+    right = dump_sample(sample, links, tables)
+    return Subject(answer(right.write(folder / "right")), [*damage_dumps(right)], _ask_fabric)
+
+
+def make_run(folder: Path) -> Subject:
+    """Return the damages of a recorded run."""
+    made = generate("xgft:2:2,2:1,2")
+    links = ListedFabric.of(made.fabric, made.tables).write(folder / "fabric")
+    run = record_run(HOSTS)
+    write_run(run, folder / "right.ibprof")
+    right = answer_run(folder / "right.ibprof", links)
+    assert "Nothing is left out: all 4 hosts, all 8 ranks, all 96 kB." in right.lines
+
+    def ask(case: DamagedFabric | DamagedRun, folder: Path) -> Answer:
+        assert isinstance(case, DamagedRun)
+        case.write(folder)
+        return answer_run(folder, links)
+
+    return Subject(right, [*damage_run(run)], ask)
+
+
+def list_subjects() -> dict[str, Callable[[Path], Subject]]:
+    """Return the functions that make the subjects in a folder, by their names."""
+    found: dict[str, Callable[[Path], Subject]] = {
+        f"{spec} {'with' if with_tables else 'without'} tables": partial(make_tree, spec, with_tables)
+        for spec in TREES
+        for with_tables in (True, False)
+    }
+    pairs = [(links, tables) for links in LINK_FILES for tables in (None, OPENSM_TABLES)]
+    pairs += [(OPENSM, tables) for tables in TABLE_FILES if tables != OPENSM_TABLES]
+    for sample in CAPTURED:
+        for links, tables in pairs:
+            found[f"{sample} {links} {tables}"] = partial(make_dumps, sample, links, tables)
+    return found | {"run": make_run, PLANES: make_planes}
+
+
+Outcome = tuple[str, str, str]
+"""Subject, kind and outcome of a case."""
+
+
+def tabulate(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """Yield the lines of the table on the page about damage: a row for each kind, and one for all of four planes."""
+    table: Counter[tuple[str, str]] = Counter()
+    for subject, kind, how in outcomes:
+        row = f"all of these kinds on {PLANES}" if subject == PLANES else kind
+        table.update([(row, how), ("total", how)])
+    yield "| damage | tried | named | unchanged | silent |"
+    yield "|---|---|---|---|---|"
+    rows = dict.fromkeys(row for row, _ in table)
+    for row in [*(row for row in rows if row != "total"), "total"]:
+        counts = [table[row, how] for how in (NAMED, UNCHANGED, SILENT)]
+        yield f"| {row} | {sum(counts)} | {' | '.join(map(str, counts))} |"
