@@ -6,8 +6,9 @@ node01 slots=4                  Open MPI hostfile; also node01:4 (MPICH), and ma
 node01                          PBS ($PBS_NODEFILE): a line for each slot, so names repeat
 rank 0=node01 slot=0:1          Open MPI rank file
 
-Slurm's topology.conf and topology.yaml, also topograph's, list hosts in the order of the file. The script of
-`ibprof-place --torchrun` lists hosts with `--nproc-per-node` ranks each.
+Slurm's topology.conf and topology.yaml, also topograph's, list hosts in the order of the file. The JSON of topograph's
+graph engine lists instances, those of each switch together. The script of `ibprof-place --torchrun` lists hosts with
+`--nproc-per-node` ranks each.
 
 In tables with a column NODELIST, as Slurm's sinfo and squeue print them, that column is read. In `scontrol show job`,
 NodeList is read.
@@ -15,6 +16,7 @@ NodeList is read.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,9 +33,11 @@ _RANK_LINE = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)
 _HOST_LINE = re.compile(r"(?:[^\s@]+@)?([^\s:=,\[\]]+)(?::([0-9]{1,6}))?((?:\s+[a-z_-]+\s*=\s*\S+)*)", re.IGNORECASE)
 _SLOTS = re.compile(r"(?<!\S)slots\s*=\s*(\S+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,6}")
+_NAME = re.compile(r"[^\s,:=\[\]#]{1,255}")
 _TORCHRUN = re.compile(r"([\w.-]+)\|\1\.\*\) node_rank=([0-9]{1,6}) ;;", re.ASCII)
 _PER_NODE = re.compile(r"\s--nproc-per-node=([0-9]{1,6})\s")
 _TOPOLOGY = re.compile(r"(?:-\s*)?topology\s*:.*|(?:SwitchName|BlockName)=.*", re.IGNORECASE)
+_INSTANCES = re.compile(r'\s*\{\s*"instances"\s*:')
 _COLUMNS = ("NODELIST", "NODELIST(REASON)")
 _JOB, _NODE_LIST = "JobId=", re.compile(r"(?<!\S)NodeList=(\S+)")
 _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
@@ -42,7 +46,7 @@ _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
 def looks_like_host_list(text: str) -> bool:
     """Return true if the first line with content belongs to a host list, not to a CSV file."""
     line = next(_lines_with_content(text), (0, ""))[1]
-    if _TORCHRUN.search(text) or _TOPOLOGY.fullmatch(line):
+    if _TORCHRUN.search(text) or _TOPOLOGY.fullmatch(line) or _INSTANCES.match(text):
         return True
     if set(line.split()) & set(_COLUMNS) or line.startswith(_JOB):
         return True
@@ -167,7 +171,10 @@ def _is_expression(line: str) -> bool:
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
     data = read_dump(path)
-    lines = list(_lines_with_content(data.decode("utf-8-sig", "backslashreplace")))
+    text = data.decode("utf-8-sig", "backslashreplace")
+    if _INSTANCES.match(text):
+        return _read_instances(path, text)
+    lines = list(_lines_with_content(text))
     if any(_TORCHRUN.fullmatch(line) for _, line in lines):
         return list(_read_torchrun(path, lines))
     if any(_TOPOLOGY.fullmatch(line) for _, line in lines[:2]):  # `---` may precede YAML
@@ -192,6 +199,28 @@ def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
     numbers = listing.name[rows, ends].tolist()
     found = dict(zip(reversed(numbers), reversed(listing.line[rows].tolist()), strict=True))
     return [(found[number], f"{listing.names[number]},") for number in dict.fromkeys(numbers)]
+
+
+def _read_instances(path: Path, text: str) -> list[tuple[int, str]]:
+    """Return the instances of topograph's graph engine, those of each switch together, each as an expression.
+
+    Source: docs.nvidia.com/topograph, engines/graph: `network_layers` begins with the switch of the instance.
+    """
+    try:
+        instances = json.loads(text)["instances"]
+        found = [(each["id"], [str(layer) for layer in each.get("network_layers") or ()]) for each in instances]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise InputError(path, line, 'JSON with "instances", each with an "id"', quote_found(str(error))) from None
+    if wrong := next((name for name, _ in found if not isinstance(name, str) or not _NAME.fullmatch(name)), None):
+        raise InputError(path, None, "the name of a host", quote_found(str(wrong)))
+    # A switch has the place of its first instance.
+    place: dict[tuple[str, ...], int] = {}
+    for _, layers in found:
+        for depth in range(len(layers)):
+            place.setdefault(tuple(layers[depth:]), len(place))
+    found.sort(key=lambda each: [place[tuple(each[1][depth:])] for depth in reversed(range(len(each[1])))])
+    return [(text.count("\n", 0, max(text.find(json.dumps(name)), 0)) + 1, f"{name},") for name, _ in found]
 
 
 def _read_torchrun(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

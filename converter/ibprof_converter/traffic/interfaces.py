@@ -39,6 +39,7 @@ _SERVER_NAME = re.compile(
     re.IGNORECASE,
 )
 
+_PORT = re.compile(r":[0-9]{1,3}$")
 _EXPANDED = re.compile(r"([^\[\]]*)\[([0-9]{1,4})-([0-9]{1,4})\]([^\[\]]*)")
 
 Slot = tuple[int, str]
@@ -89,8 +90,8 @@ def choose_interfaces(
 
     Args:
         fabrics: the rails.
-        choice: `COMPUTE`, `STORAGE`, `ALL_INTERFACES`, or names of adapters separated by commas; None: `COMPUTE` where
-            adapters differ, else all.
+        choice: `COMPUTE`, `STORAGE`, `ALL_INTERFACES`, or names of adapters separated by commas, also as in
+            NCCL_IB_HCA; None: `COMPUTE` where adapters differ, else all.
         rule: pattern for hosts' names, as in `find_hosts`.
 
     Returns:
@@ -115,11 +116,18 @@ def choose_interfaces(
         unwanted = COMPUTE if choice == STORAGE else STORAGE
         left_out = [each for each in adapters if role.get((each.rail, each.node)) == unwanted]
     else:
-        names, by = _expand_names(choice), "name"
-        left_out = [each for each in adapters if not is_adapter_named(each.slot[1], names)]
-        if len(left_out) == len(adapters):
+        # As in NCCL_IB_HCA, ^ leaves the named adapters out, and = asks for whole names.
+        is_left_out, by = choice.startswith("^"), "name"
+        given = choice.removeprefix("^")
+        names = _expand_names(given.removeprefix("="))
+        named = {each for each in adapters if is_adapter_named(each.slot[1], names)}
+        if not named and not given.startswith("="):
+            named = {each for each in adapters if each.slot[1].casefold().startswith(tuple(names))}
+        left_out = [each for each in adapters if (each in named) == is_left_out]
+        if not named or len(left_out) == len(adapters):
+            why = "no adapter remains" if named else "no adapter has such a name"
             raise UsageError(
-                f"--interfaces {choice}: no adapter has such a name; expected {COMPUTE}, {STORAGE}, "
+                f"--interfaces {choice}: {why}; expected {COMPUTE}, {STORAGE}, "
                 f"{ALL_INTERFACES} or names of adapters: {_name_slots(adapters)}"
             )
     if not left_out:
@@ -180,9 +188,9 @@ def _name_slots(adapters: Sequence[_Adapter]) -> str:
 
 
 def _expand_names(text: str) -> frozenset[str]:
-    """Return the names of a list such as `mlx5_[0-3],HCA-9`, in lower case."""
+    """Return the names of a list such as `mlx5_[0-3],HCA-9,mlx5_7:1`, in lower case, without ports."""
     names = set()
-    for name in filter(None, (each.strip().casefold() for each in text.split(","))):
+    for name in filter(None, (_PORT.sub("", each.strip().casefold()) for each in text.split(","))):
         if match := _EXPANDED.fullmatch(name):
             before, first, last, after = match.groups()
             names |= {f"{before}{number}{after}" for number in range(int(first), int(last) + 1)}

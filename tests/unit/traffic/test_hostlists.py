@@ -58,6 +58,16 @@ def test_ranks_are_dealt_out_in_blocks() -> None:
             4,
             ["node07", "node08", "node03", "node01"],
         ),
+        (  # topograph's graph engine
+            '{\n "instances": [\n  {"id": "n1", "network_layers": ["leaf1", "spine1"]},\n'
+            '  {"id": "n2", "network_layers": ["leaf2", "spine1"], "labels": {"a": "b"}},\n'
+            '  {"id": "n4", "network_layers": ["leaf3", "spine2"]},\n'
+            '  {"id": "n3", "network_layers": ["leaf1", "spine1"]}\n'
+            " ]\n}\n",
+            4,
+            ["n1", "n3", "n2", "n4"],
+        ),
+        ('{"instances": [{"id": "n1"}, {"id": "n0", "attributes": {"nvlink": "d"}}]}', 2, ["n1", "n0"]),
         ("# b1=B1\nBlockName=b1 Nodes=node[2-3]\nBlockName=b2\nBlockSizes=2,4\n", 3, ["node2", "node2", "node3"]),
         (
             "- topology: a\n  cluster_default: false\n  tree:\n    switches:\n    - switch: s\n      nodes: x1\n"
@@ -77,6 +87,9 @@ def test_files(tmp_path: Path, text: str, ranks: int, hosts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ('{"instances": [{"id": 3}]}', r"expected the name of a host"),
+        ('{"instances": [{"network_layers": []}]}', r"each with an \"id\""),
+        ('{"instances": [\n{"id": "a"}', r"hosts:2: expected JSON with"),
         ("node01\nnode 02 x\n", r"hosts:2: expected a host, perhaps with slots"),
         ("node01\n", r"hosts: expected slots for 2 ranks, found 1"),
         ("rank 0=a slot=0\nrank 0=b slot=0\n", r"hosts:2: expected each rank once"),

@@ -163,6 +163,21 @@ def test_names_choose_adapters() -> None:
         choose_interfaces([fabric], "ib0")
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("=mlx5_0:1,mlx5_1:1", 2), ("^mlx5_2", 9), ("^=mlx5_2,mlx5_3", 8), ("mlx5", 10), ("^mlx5_[1-8]:1", 2)],
+)
+def test_names_are_taken_as_in_nccl_ib_hca(text: str, count: int) -> None:
+    hosts = find_hosts(choose_interfaces([make_gpu_fabric()[0]], text))
+    assert hosts.adapters[hosts.name.index("gpu1"), 0] == count
+
+
+@pytest.mark.parametrize("text", ["=mlx5", "^mlx5", "^ib0", "^", "="])
+def test_a_choice_of_nothing_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        choose_interfaces([make_gpu_fabric()[0]], text)
+
+
 def test_recorded_ranks_use_chosen_adapters_unless_their_environment_names_others() -> None:
     (fabric,) = choose_interfaces([make_gpu_fabric(**SLOW)[0]])
     guid = dict(zip(fabric.port_lid.tolist(), fabric.port_guid.tolist(), strict=True))
