@@ -3,25 +3,38 @@
 
 python benchmarks/hpl_published.py
 
-Prints a table, a system a row. `data/hpl_published.csv` has R_peak, R_max and N_max of the TOP500's lists, a source of
-R_max, the nodes as processes, and the data rate of one link of a node by its makers. What is not published is assumed:
-a grid as square as possible, blocks of 192, 2 us, and 80% to 97% of the peak in matrix products. 2/3 N_max^3 / R_max is
-the run's duration, which the operators of these systems published too.
+Prints two tables. In the first a system is a row. `data/hpl_published.csv` has R_peak, R_max and N_max of the TOP500's
+lists, a source of R_max, the nodes as processes, and the data rate of one link of a node by its makers. What is not
+published is assumed: a grid as square as possible, blocks of 192, 2 us, and 80% to 97% of the peak in matrix products.
+2/3 N_max^3 / R_max is the run's duration, which the operators of these systems published too.
+
+A second table has results of processes that share a node, with and without the terms for sharing. `data/hpl_shared.csv`
+has the grids, sizes and performance that HPL's authors published (netlib.org/benchmark/hpl/results.html, in both of its
+versions), and rates by the makers: two Ethernets, the PCI bus of Myrinet's adapter, QsNet by MPI
+(netlib.org/utk/papers/advanced-computers/qsnet.html), the memory buses. Nothing is fitted to shared nodes: the rate of
+matrix products is that of one result of a process a node, and memory reaches half of its bus.
 """
 
 from __future__ import annotations
 
 import csv
 import math
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+
+from scipy.optimize import brentq
 
 from ibprof_lab.lab_choices import BLOCK
 from ibprof_lab.scaling.analytic_kernels import linpack
 from ibprof_lab.scaling.exchange_fit import ConfidenceInterval
-from ibprof_lab.scaling.hpl import HplRun, predict_hpl
+from ibprof_lab.scaling.hpl import HplRun, NodeSharing, predict_hpl, time_hpl
 from ibprof_lab.scaling.scaling_model import Cluster, performance
 
 PUBLISHED = Path(__file__).parent / "data" / "hpl_published.csv"
+SHARED = Path(__file__).parent / "data" / "hpl_shared.csv"
+OF_BUS = 0.5
 LATENCY = 2e-6
 SHARES = (0.80, 0.97)
 _PETA = 1e15
@@ -33,8 +46,38 @@ def square_grid(processes: int) -> tuple[int, int]:
     return rows, processes // rows
 
 
+def print_shared() -> None:
+    """Print errors of predictions for processes that share a node, a row for each system and grid."""
+    print("\n| system | a node | grid | n | published GFlop/s | without sharing | with sharing |")
+    print("|---" * 7 + "|")
+    with SHARED.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for (name, share, *grid), of_grid in groupby(rows, itemgetter("system", "share", "rows", "columns")):
+        (known,) = (row for row in rows if row["system"] == name and row["is_rate"])
+        chosen = [row for row in of_grid if row is not known]
+        errors = []
+        for is_shared in (False, True):
+            rate = brentq(partial(_exceed, known, is_shared), 1e6, 1e11)
+            errors.append([f"{_exceed(row, is_shared, rate):+.0%}" for row in chosen])
+        cells = [[f"{float(row['n']):,.0f}" for row in chosen], [row["gflops"] for row in chosen], *errors]
+        if chosen:
+            print(f"| {name} | {share} | {' x '.join(grid)} | {' | '.join('; '.join(cell) for cell in cells)} |")
+
+
+def _read_run(row: dict[str, str]) -> HplRun:
+    return HplRun(float(row["n"]), float(row["nb"]), int(row["rows"]), int(row["columns"]))
+
+
+def _exceed(row: dict[str, str], is_shared: bool, rate: float) -> float:
+    """Return the relative excess of a row's prediction over the published performance."""
+    run = _read_run(row)
+    sharing = NodeSharing(int(row["share"]), OF_BUS * float(row["memory_bus_bytes_per_s"])) if is_shared else None
+    times = time_hpl(run, rate, float(row["latency_s"]), float(row["link_bytes_per_s"]), sharing)
+    return run.operations / times.total / 1e9 / float(row["gflops"]) - 1
+
+
 def main() -> None:
-    """Print the table."""
+    """Print both tables."""
     heads = (
         "system",
         "published",
@@ -66,6 +109,7 @@ def main() -> None:
                 f"| {one / _PETA:.2f} | {found.value / _PETA:.2f} | {found.low / _PETA:.2f} to "
                 f"{found.high / _PETA:.2f} | {'yes' if is_inside else 'no'} |"
             )
+    print_shared()
 
 
 if __name__ == "__main__":

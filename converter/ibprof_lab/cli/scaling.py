@@ -41,6 +41,7 @@ examples:
   ibprof-scaling predict 512:run4 512:run8 512:run16 --operations '2*n**3' --delays delays.nc \\
       --fabric ibdiagnet.lst --processes 32,64
   ibprof-scaling hpl --n 11870208 --grid 288x306 --rate 116e9:124e9 --bandwidth 5e9 --latency 2e-6
+  ibprof-scaling hpl --n 20000 --nb 80 --grid 4x4 --rate 400e6 --bandwidth 132e6 --share 2 --memory 320e6
   ibprof-scaling shares --operations 1e12 --data 1e9 --exchanged 2e8 --bandwidth 1.5e9 --peaks 8e9,8e9,4e9
   ibprof-scaling top500 list.csv --unit TFlop/s
 """
@@ -160,7 +161,10 @@ def _add_hpl(commands: Subcommands) -> None:
     add("--grid", metavar="PxQ", type=_parse_grid, required=True, help="rows and columns of processes")
     add("--rate", metavar="FLOPS[:FLOPS]", type=_parse_range, required=True, help="of a process in matrix products, as "
         "measured, or from the smallest to the largest, in Flop/s")  # fmt: skip
-    add("--bandwidth", metavar="B", type=_parse_number, help="of a process, in bytes/s")
+    add("--bandwidth", metavar="B", type=_parse_number, help="of a process, in bytes/s; of a node with --share")
+    add("--share", metavar="K", type=count_in(1), help="processes on a node, which share its adapter and memory")
+    add("--memory", metavar="B", type=_parse_number, help="of a node's memory in bytes/s, as STREAM measures it on all "
+        "processors (default: no limit)")  # fmt: skip
     add("--latency", metavar="S", type=number_in(0, 1), default=2e-6, help="of a message, in s (default: 2e-6)")
     add("--delays", metavar="FILE", type=Path, help="in place of both: as ibprof-latency measured them")
     add_unit(parser)

@@ -15,7 +15,7 @@ import pytest
 from ibprof_lab.cli.scaling import main
 from ibprof_lab.latency.files.delay_files import write_delays
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.scaling.hpl import HplRun, time_hpl
+from ibprof_lab.scaling.hpl import HplRun, NodeSharing, time_hpl
 from ibprof_testing.paths import ROOT
 
 LINE = ("hpl", "--n", "11870208", "--grid", "288x306", "--rate", "116e9:124e9")
@@ -35,9 +35,10 @@ def test_efficiency_is_that_of_the_page(n: float, block: float, rows: int, colum
 
 def test_published_results() -> None:
     """Processors without accelerators reach what the model says; the slides' model is an order of magnitude below."""
-    lines = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "hpl_published.py"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    ).stdout
+    lines, shared = (part.splitlines() for part in printed.split("\n\n"))
     rows = {line.split("|")[1].split(" (")[0].strip(): [cell.strip() for cell in line.split("|")] for line in lines[2:]}
     assert [name for name, cells in rows.items() if cells[-2] == "yes"] == ["K computer", "Sequoia", "TaihuLight"]
     for cells in rows.values():
@@ -45,7 +46,33 @@ def test_published_results() -> None:
         assert slides < published / 5
         assert 0.75 < model / published < 1.3
     page = (ROOT / "docs" / "how-to" / "scaling.md").read_text()
-    assert [line for line in lines if line not in page] == []
+    assert [line for line in (*lines, *shared) if line not in page] == []
+    before, after = (
+        [
+            int(error.strip("%"))
+            for row in shared[2:]
+            if (cells := [cell.strip() for cell in row.split("|")])[2] != "1"
+            for error in cells[column].split("; ")
+        ]
+        for column in (-3, -2)
+    )
+    assert len(before) == len(after) == 14
+    assert max(before) == 130
+    assert -12 <= min(after) < max(after) <= 26
+
+
+def test_sharing_slows_a_run_by_its_bytes() -> None:
+    """One process a node with endless memory has only the pivots' rows more; two halve the adapter."""
+    run = HplRun(2e4, 80, 4, 4)
+    page, one, two, slow = (
+        time_hpl(run, 4e8, 2e-5, 1.32e8, sharing)
+        for sharing in (None, NodeSharing(1), NodeSharing(2), NodeSharing(2, 4e8))
+    )
+    assert one.computing == page.computing
+    assert one.moving - page.moving == pytest.approx(8 / 1.32e8 * 2 * 2e4 * 82 * 2)
+    assert two.moving == pytest.approx(2 * one.moving)
+    assert slow.computing - page.computing == pytest.approx(run.operations / 16 * 8 / 80 * 2 / 4e8)
+    assert slow.moving - two.moving == pytest.approx(one.moving * 1.32e8 * 2 * 4 / 4e8)
 
 
 def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -53,6 +80,11 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = json.loads(capsys.readouterr().out)
     assert found["performance"]["low"] < 10.51e15 < found["performance"]["high"]
     assert any("own adapter and memory bus" in note for note in found["notes"])
+    assert main([*LINE, "--bandwidth", "5e9", "--share", "4", "--memory", "60e9", "--json"]) == 0
+    shared = json.loads(capsys.readouterr().out)
+    assert shared["performance"]["value"] < found["performance"]["value"]
+    assert (shared["share"], shared["memory"]) == (4, 60e9)
+    assert any("published results of 2 and 4 processes a node" in note for note in shared["notes"])
     lengths = np.array([0, 1024, 65536, 1048576])
     cube = np.broadcast_to((2e-6 + lengths / 5e9)[:, None, None], (4, 2, 2)).astype(np.float32)
     write_delays(tmp_path / "d.nc", Delays(("a", "b"), lengths, cube))
@@ -67,6 +99,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     ("more", "status", "said"),
     [
         ((), 2, "one of --bandwidth and --delays"),
+        (("--bandwidth", "5e9", "--memory", "1e9"), 2, "--memory needs --share"),
         (("--bandwidth", "5e9", "--nb", "1e5"), 5, "no prediction: n = 1.18702e+07 has 119 blocks"),
         (("--delays", "none.nc"), 3, "none.nc"),
     ],
