@@ -28,7 +28,17 @@ Floats = npt.NDArray[np.float64]
 
 _LOCAL_STARTS = ("START", "STARTALL", "PREADY", "PREADY_RANGE", "PREADY_LIST", "BSEND")
 _LOCAL_ACCESS = ("PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
-_LOCAL = frozenset({"MRECV", "WIN_POST", *_LOCAL_STARTS, *_LOCAL_ACCESS, *(f"R{name}" for name in _LOCAL_ACCESS)})
+_LOCAL = frozenset(
+    {
+        "MRECV",
+        "WIN_POST",
+        "COMM_IDUP",
+        "COMM_IDUP_WITH_INFO",
+        *_LOCAL_STARTS,
+        *_LOCAL_ACCESS,
+        *(f"R{name}" for name in _LOCAL_ACCESS),
+    }
+)
 
 _UNTIMED = frozenset(
     {"TEST", "TESTALL", "TESTANY", "TESTSOME", "IPROBE", "IMPROBE", "REQUEST_GET_STATUS", "WIN_TEST", "PARRIVED"}
@@ -38,6 +48,12 @@ _UNTIMED = frozenset(
 
 SPREADS = 3
 """Number of standard errors by which samples may stand for less time than there is, before the rest is unsplit."""
+
+MOST_OF_A_ROW = 0.25
+"""Largest share of a row's time for which one sampled call may stand, apart from its own time."""
+
+LONG_OF_A_ROW = 8
+"""Number of mean calls above which a sampled call is a rare long one."""
 
 LITTLE_OF_A_CALL = 0.1
 """Largest uncertain share of a call's time that counts as an error of waiting, not as unsplit time."""
@@ -157,11 +173,13 @@ def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
 def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     """Return the parts of each row of a profile's times, from the row's sampled calls.
 
-    The longest calls of a rank are all sampled, and are summed. In the rest of the row's time, waiting has the same
-    share as in the other samples' time (a ratio estimate). The variance assumes that calls were chosen independently
-    with probability 1 / weight. In addition, n samples can miss a share of one part in n + 2. Where samples stand for
+    The longest calls of a rank, and large messages among small ones, are all sampled, and are summed. In the rest of
+    the row's time, waiting has the same share as in the other samples' time (a ratio estimate). The variance assumes
+    that calls were chosen independently with probability 1 / weight. In addition, samples can miss a share of one part
+    in n + 2, where n is the number of calls of equal length that would vary as much. A call of more than
+    `LONG_OF_A_ROW` means that would stand for more than `MOST_OF_A_ROW` stands only for itself. Where samples stand for
     much less time than the row has, they missed its long calls: the rest of its time is unsplit.
-    Source: Cochran, Sampling Techniques, 3rd edition, section 6.4.
+    Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times
     rows = len(times.rank)
@@ -169,12 +187,18 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     row_of = _find_rows(times, calls)
     known = row_of >= 0
     at, weight, is_long = row_of[known], calls.weight[known], calls.is_long[known]
+    is_thinned = np.bincount(at, weights=weight > 1, minlength=rows) > 0
+    is_long = is_long | ((weight == 1) & is_thinned[at])
     stay = calls.stay_ns[known].astype(np.float64)
     wait, unsplit, clock = (part[known] for part in split_each(calls))
 
     def add_up(values: Floats) -> Floats:
         return np.bincount(at, weights=values, minlength=rows).astype(np.float64)
 
+    mean = times.time_ns / np.maximum(times.calls, 1)
+    is_outlier = (weight > 1) & ~is_long & (weight * stay > MOST_OF_A_ROW * times.time_ns[at])
+    is_outlier &= stay > LONG_OF_A_ROW * mean[at]
+    weight, is_long = np.where(is_outlier, 1, weight), is_long | is_outlier
     whole, long = add_up(weight * ~is_long * stay), add_up(is_long * stay)
     with np.errstate(divide="ignore", invalid="ignore"):
         long_part = np.clip(np.nan_to_num(long * 1e-9 / time_s), 0, 1)
@@ -188,10 +212,13 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
         ratio = add_up(weight * ~is_long * wait) / whole
         variance = add_up(weight * (weight - 1) * (wait - ratio[at] * stay) ** 2) / whole**2
         sampled = add_up(np.ones(len(at)))
-        unseen = np.clip(1 - sampled / np.maximum(times.calls.astype(np.float64), 1), 0, 1) / (sampled + 2)
+        alike = np.nan_to_num(whole**2 / add_up((weight * ~is_long * stay) ** 2))
+        unseen = np.clip(1 - sampled / np.maximum(times.calls.astype(np.float64), 1), 0, 1) / (alike + 2)
         spread = np.sqrt(add_up(weight * (weight - 1) * ~is_long * stay**2))
         missed = np.nan_to_num(1 - (whole + long + SPREADS * spread) * 1e-9 / time_s)
         missed = np.where(missed > LITTLE_OF_A_CALL, missed, 0)
+        no_rest = np.bincount(at, weights=is_outlier, minlength=rows) * (whole == 0) > 0
+        missed = np.where(no_rest, np.clip(1 - long * 1e-9 / time_s, 0, 1), missed)
         error = np.where(long_part < 1, (1 - long_part) * np.sqrt(variance + unseen**2), 0) + clock_part
     local = np.array([is_local(name) for name in run.operations], np.bool_)[times.operation]
     untimed = np.array([name in _UNTIMED for name in run.operations], np.bool_)[times.operation]

@@ -168,14 +168,19 @@ def split_calls(
     )
     usual = np.zeros(len(begins), np.int64)
     np.maximum.at(usual, place[1].ravel(), counts)
-    partial = (counts < usual[place[1].ravel()]) & (np.maximum.reduceat(levels[order], begins) > 0)
-    most = np.where(partial, stay, most)
+    # Large messages are thinned less than small ones: such a call with large ones alone is no sample of all.
+    level_of = np.maximum.reduceat(levels[order], begins).astype(np.int64)
+    thinned = np.zeros(len(begins), np.int64)
+    np.maximum.at(thinned, place[1].ravel(), level_of)
+    is_short = counts < usual[place[1].ravel()]
+    most = np.where(is_short & (level_of > 0), stay, most)
+    is_whole = ~is_short | (level_of == thinned[place[1].ravel()])
     # Of a call's events, the one with the longest wait decides.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))
     last = order[decisive[begins + counts - 1]]
     common, _ = clocks.to_common(clock_of[rank[first]], enter[first])
     is_waiting = wait > 0
-    return SplitCalls(
+    split = SplitCalls(
         rank=rank[first].astype(np.int32),
         region=column("region")[first].astype(np.int32),
         operation=column("end_operation")[first].astype(np.int32),
@@ -188,9 +193,10 @@ def split_calls(
         state=np.where(is_waiting, need("state")[last], 0).astype(np.uint8),
         late=np.where(is_waiting, need("late")[last], -1).astype(np.int32),
         late_ns=need("late_ns")[last],
-        weight=weights[last],
+        weight=np.maximum.reduceat(weights[order], begins),
         is_long=is_long[last],
     )
+    return take_rows(split, is_whole)
 
 
 def _are_long(matched: MatchedSamples, count: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

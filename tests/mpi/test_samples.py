@@ -132,6 +132,20 @@ def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: P
     assert set(run.message_samples.bytes[sent].tolist()) == {800, 80, 400, 16, 40}
 
 
+@pytest.mark.parametrize("name", MPIS)
+def test_rare_large_messages_keep_their_samples(name: str, build: Build, tmp_path: Path) -> None:
+    run = record(name, "rare_large_messages.c", 2, [], build, tmp_path / "recording")
+    operations = check_causes(run)
+    samples = run.message_samples
+    sent = samples.side == Side.SENDER
+    is_large = sent & (samples.bytes == 8192 * 8)
+    assert is_large.sum() == 20  # ten sends and ten starts
+    assert not samples.level[is_large].any()
+    assert samples.level[sent & ~is_large].min() > 3
+    assert operations["SEND"] > 10
+    assert operations["START"] > 10
+
+
 def test_threads_sample_their_own_messages(build: Build, tmp_path: Path) -> None:
     """Messages of several threads under one tag have no order, so that none is sampled after the second thread came.
 

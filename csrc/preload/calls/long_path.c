@@ -39,6 +39,8 @@ struct call_in_progress {
     long *arguments;
     const void *caller;
     unsigned operation, form; /* enum ibp_form */
+    /* When a blocking collective was entered; 0 for other calls. The first call at a place takes longer to be found. */
+    uint64_t entered_ns;
 };
 
 /* Return an argument of a call; 0 where it has none at this position. */
@@ -246,6 +248,7 @@ static struct ibp_called called_as(const struct call_in_progress *making, struct
         .communicator =
             making->wrapped->communicator < 0 ? 0 : IBP_HANDLE(argument(making, making->wrapped->communicator)),
         .demanding = demanding,
+        .entered_ns = making->entered_ns,
     };
 }
 
@@ -363,6 +366,8 @@ static __attribute__((noinline)) int pass_on(const struct call_in_progress *maki
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller)
 {
     long copies[12];
+    const uint64_t entered_ns =
+        ibp_sampling && ibp_is_blocking_collective(wrapper / IBP_FORMS) ? ibp_clock_monotonic_ns() : 0;
     const struct call_in_progress making = {
         .wrapped = &ibp_wrapped_calls[wrapper / IBP_FORMS],
         .next = next_function(wrapper, next),
@@ -370,6 +375,7 @@ int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const voi
         .caller = caller,
         .operation = wrapper / IBP_FORMS,
         .form = wrapper % IBP_FORMS,
+        .entered_ns = entered_ns,
     };
     const unsigned needs = making.wrapped->needs;
 

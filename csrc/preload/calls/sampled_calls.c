@@ -73,13 +73,12 @@ static uint64_t size_class(const struct ibp_demanding *call)
     return 2 + ibp_size_bin(ibp_mpi_bytes((uint64_t)items, IBP_HANDLE(call->type))) / 4;
 }
 
-/* Return whether a collective is complete when its call returns: its time is then known. */
-static bool is_blocking(unsigned operation)
+bool ibp_is_blocking_collective(unsigned operation)
 {
     const unsigned kind = ibp_wrapped_calls[operation].kind;
 
     return kind == IBP_CALL_COLLECTIVE || kind == IBP_CALL_MAKING || kind == IBP_CALL_WINDOW ||
-           operation == IBP_OPERATION_Win_fence;
+           operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Win_fence;
 }
 
 static bool is_wanted(unsigned operation)
@@ -104,7 +103,7 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
     struct ibp_instance_known *const known = &sampled->known;
     struct ibp_named_communicator *const on = ibp_name_find(called_on(called));
 
-    if (called->operation != IBP_OPERATION_Comm_create_group) ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);
+    ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);
     if (!on) {
         ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, ibp_names_are_full() ? IBP_UNSAMPLED_FULL : IBP_UNSAMPLED_NO_NAME);
         return;
@@ -119,7 +118,7 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
     if (ibp_wrapped_calls[called->operation].kind != IBP_CALL_PERSISTENT &&
         called->operation != IBP_OPERATION_Comm_create_group && is_wanted(called->operation))
         sampled->is_sampled = choose_collective(known, called->operation, class);
-    sampled->is_timed = is_blocking(called->operation) && is_wanted(called->operation);
+    sampled->is_timed = ibp_is_blocking_collective(called->operation) && is_wanted(called->operation);
     if (sampled->is_sampled) known->origin = ibp_call_origin_record(called->call);
 }
 
@@ -186,7 +185,8 @@ void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct i
     number_collective(sampled, called, class);
     ibp_unlock();
     if (IBP_UNLIKELY(is_of_neighbours(called->operation)) && sampled->known.name) see_sources(&sampled->known, called);
-    if (sampled->is_sampled || sampled->is_timed) sampled->known.start_ns = ibp_clock_monotonic_ns();
+    sampled->known.start_ns = called->entered_ns;
+    if (sampled->is_sampled && !called->entered_ns) sampled->known.start_ns = ibp_clock_monotonic_ns();
 }
 
 static void fill(struct ibp_collective_sample *sample, const struct ibp_instance_known *known, uint32_t end_origin,
@@ -253,8 +253,27 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
 
+/* Number a call on a group of members, which the new communicator's name alone identifies for all of them. */
+static void number_group(struct ibp_sampled_collective *sampled, const struct ibp_called *called, ibp_handle made)
+{
+    const struct ibp_named_communicator *of;
+
+    ibp_lock();
+    of = ibp_name_find(made);
+    sampled->known.name = 0;
+    if (of) {
+        sampled->known.name = ibp_sample_hash(of->name, called->operation);
+        sampled->known.number = 0;
+        sampled->known.size_or_peer = of->size;
+        sampled->known.member = of->member;
+        sampled->is_sampled = is_wanted(called->operation) && choose_collective(&sampled->known, called->operation, 0);
+        sampled->known.origin = ibp_call_origin_record(called->call);
+    }
+    ibp_unlock();
+}
+
 /* Name the communicator that a call created. */
-static void name_made(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
+static void name_made(struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {
     const int place = place_of_made(called->operation, called->count);
     const bool has_tag = called->operation == IBP_OPERATION_Comm_create_group;
@@ -268,6 +287,7 @@ static void name_made(const struct ibp_sampled_collective *sampled, const struct
     if (has_tag) making.tag = ibp_sample_hash(making.parent, (uint64_t)(int)called->arguments[2]);
     if (called->operation == IBP_OPERATION_Intercomm_create) making.tag = (uint64_t)(int)called->arguments[4];
     ibp_name_made(read_handle(called->arguments[place]), &making);
+    if (has_tag) number_group(sampled, called, read_handle(called->arguments[place]));
 }
 
 /* Return the request that a call created, its last argument; 0 where the request is complete. */
@@ -337,7 +357,7 @@ void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp
     ibp_lock();
     if (kind == IBP_CALL_PERSISTENT)
         open_persistent(sampled, called);
-    else if (sampled->is_sampled && kind == IBP_CALL_NONBLOCKING)
+    else if (sampled->is_sampled && (kind == IBP_CALL_NONBLOCKING || kind == IBP_CALL_DUPLICATING))
         open_collective(sampled, called, now_ns);
     else if (is_kept)
         keep_blocking(sampled, called, now_ns, score_ns);

@@ -25,6 +25,8 @@ struct ibp_called {
     ibp_handle communicator;
     /* The bytes that a collective's arguments ask for. */
     const struct ibp_demanding *demanding;
+    /* When a blocking collective was entered. */
+    uint64_t entered_ns;
 };
 
 /* A collective call in progress. */
@@ -35,6 +37,9 @@ struct ibp_sampled_collective {
     /* Set if the call creates a communicator. */
     struct ibp_making making;
 };
+
+/* Return whether a collective is complete when its call returns: its time is then known. */
+bool ibp_is_blocking_collective(unsigned operation);
 
 /* Number a collective call on its communicator before the call. Note the end of the call. */
 void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct ibp_called *called);

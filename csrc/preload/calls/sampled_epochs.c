@@ -72,8 +72,8 @@ static void keep(ibp_handle window, const struct epoch *epoch, int tag, enum ibp
     const enum ibp_side end = side == IBP_SIDE_NOTIFIER ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER;
 
     for (int i = 0; i < epoch->count; i++) {
-        const struct ibp_numbered numbered =
-            (is_last ? ibp_envelope_number : ibp_envelope_peek)(window, epoch->peer[i], tag, end);
+        const struct ibp_numbered numbered = is_last ? ibp_envelope_number(window, epoch->peer[i], tag, end, 0)
+                                                     : ibp_envelope_peek(window, epoch->peer[i], tag, end);
 
         if (!numbered.is_sampled || !ibp_counting) continue;
         ibp_message_set_number(known, &numbered, tag);

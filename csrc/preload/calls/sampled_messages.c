@@ -4,8 +4,10 @@
 #include "platform/system.h"
 #include "calls/sampled_messages.h"
 #include "counting/communicator_names.h"
+#include "counting/counters.h"
 #include "counting/origins.h"
 #include "counting/samples.h"
+#include "counting/times.h"
 #include "counting/wrapped_calls.h"
 #include "libmpi/communicators.h"
 #include "libmpi/datatypes.h"
@@ -139,12 +141,24 @@ static bool is_wanted(unsigned operation)
     return ibp_counting && ibp_operation_wanted[operation];
 }
 
-static void number_send(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments)
+/* Return the class of a message's items in powers of 16; 0 for a message that is not timed as large (times.h). */
+static unsigned size_class(const struct ibp_message_places *places, const long *arguments)
+{
+    const ibp_handle type = places->type < 0 ? 0 : IBP_HANDLE(arguments[places->type]);
+    const unsigned items = places->type < 0 ? 0 : (unsigned)arguments[places->count];
+    const bool is_small =
+        items < IBP_TIMES_LARGE && (ibp_datatype_is_elementary(type) || ibp_is_small_of_derived(items, type));
+
+    if (places->type < 0 || ibp_mpi.is_behind_layer || is_small) return 0;
+    return 1 + ibp_size_bin(items) / 4;
+}
+
+static void number_send(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments, unsigned class)
 {
     const struct ibp_message_places *const places = sampled->places;
     const int tag = (int)arguments[places->to_tag];
     const struct ibp_numbered numbered = ibp_envelope_number(IBP_HANDLE(arguments[places->communicator]),
-                                                             (int)arguments[places->to], tag, IBP_SIDE_SENDER);
+                                                             (int)arguments[places->to], tag, IBP_SIDE_SENDER, class);
 
     if (!numbered.is_sampled) sampled->envelope = numbered.envelope;
     sampled->is_send_sampled = numbered.is_sampled && is_wanted(operation);
@@ -152,7 +166,8 @@ static void number_send(struct ibp_sampled_message *sampled, unsigned operation,
 }
 
 /* Number a receive, or let it wait for its number. */
-static void number_receive(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments)
+static void number_receive(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments,
+                           unsigned class)
 {
     const struct ibp_posted_receive posted = receive_of(sampled->places, arguments);
     struct ibp_numbered numbered;
@@ -164,7 +179,7 @@ static void number_receive(struct ibp_sampled_message *sampled, unsigned operati
         if (!sampled->order) ibp_receives_disorder(posted.communicator);
         return;
     }
-    numbered = ibp_envelope_number(posted.communicator, posted.source, posted.tag, IBP_SIDE_RECEIVER);
+    numbered = ibp_envelope_number(posted.communicator, posted.source, posted.tag, IBP_SIDE_RECEIVER, class);
     if (!numbered.is_sampled) sampled->envelope = numbered.envelope;
     sampled->is_receive_sampled = numbered.is_sampled && is_wanted(operation);
     if (sampled->is_receive_sampled) ibp_message_set_number(&sampled->received, &numbered, posted.tag);
@@ -188,6 +203,7 @@ void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, 
 {
     const struct ibp_message_places *const places = places_of[operation];
     const ibp_handle communicator = places && ibp_sampling ? IBP_HANDLE(arguments[places->communicator]) : 0;
+    unsigned class;
 
     sampled->places = NULL;
     if (!places || !ibp_sampling || ibp_mpi_is_null(communicator)) return;
@@ -198,12 +214,13 @@ void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, 
     sampled->enter_ns = 0;
     ibp_communicator_learn(communicator);
     if (places->is_persistent) return;
+    class = size_class(places, arguments);
     ibp_lock();
-    if (places->to >= 0) number_send(sampled, operation, arguments);
+    if (places->to >= 0) number_send(sampled, operation, arguments, class);
     if (is_probe(places))
         need_status(sampled, arguments);
     else if (places->from >= 0)
-        number_receive(sampled, operation, arguments);
+        number_receive(sampled, operation, arguments, class);
     if (sampled->order) need_status(sampled, arguments);
     if (sampled->is_send_sampled || sampled->is_receive_sampled || sampled->order || is_probe(places)) {
         const uint32_t origin = ibp_call_origin_record(call);
@@ -283,7 +300,7 @@ static void end_nonblocking_receive(struct ibp_sampled_message *sampled, unsigne
 
 /* Remember the envelope that a persistent request sends or receives. */
 static void keep_init(unsigned operation, bool is_send, struct ibp_posted_receive posted, uintptr_t request,
-                      uint64_t bytes)
+                      uint64_t bytes, unsigned class)
 {
     const struct ibp_instance_known known = {.bytes = is_send ? bytes : IBP_BYTES_UNKNOWN};
     struct ibp_open_request *entry;
@@ -295,6 +312,7 @@ static void keep_init(unsigned operation, bool is_send, struct ibp_posted_receiv
         entry->communicator = posted.communicator;
         entry->source = posted.source;
         entry->tag = posted.tag;
+        entry->class = (uint8_t)class;
     } else if (is_send) {
         ibp_envelope_stop(posted.communicator, posted.source, posted.tag, IBP_SIDE_SENDER);
     } else if (posted.source == IBP_ANY || posted.tag == IBP_ANY) {
@@ -312,7 +330,7 @@ static void end_init(unsigned operation, const struct ibp_message_places *places
                                               (int)arguments[places->to_tag]}
                 : receive_of(places, arguments);
 
-    keep_init(operation, is_send, posted, request_of(places, arguments), bytes);
+    keep_init(operation, is_send, posted, request_of(places, arguments), bytes, size_class(places, arguments));
 }
 
 void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *posted, uintptr_t request,
@@ -328,7 +346,7 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
     ibp_communicator_learn(posted->communicator);
     ibp_lock();
     is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);
-    keep_init(operation, is_send, apart, request, bytes);
+    keep_init(operation, is_send, apart, request, bytes, 0);
     /* MPI matches requests in the order of their creation; programs may start them in another order. */
     if (!is_alone)
         ibp_envelope_stop(apart.communicator, apart.source, apart.tag, is_send ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
@@ -363,7 +381,8 @@ static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, c
         if (!is_left) ibp_receives_disorder(taken.communicator);
         return;
     }
-    numbered = (is_left ? ibp_envelope_peek : ibp_envelope_number)(taken.communicator, source, tag, IBP_SIDE_RECEIVER);
+    numbered = is_left ? ibp_envelope_peek(taken.communicator, source, tag, IBP_SIDE_RECEIVER)
+                       : ibp_envelope_number(taken.communicator, source, tag, IBP_SIDE_RECEIVER, 0);
     if (!numbered.is_sampled || !is_wanted(operation)) return;
     ibp_message_set_number(&sampled->received, &numbered, tag);
     sampled->received.bytes = IBP_BYTES_UNKNOWN;
@@ -444,8 +463,8 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call)
         return;
     }
     numbered = ibp_envelope_number(posted.communicator, posted.source, posted.tag,
-                                   entry->role == IBP_OPEN_SEND ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
-    entry->envelope = numbered.envelope;
+                                   entry->role == IBP_OPEN_SEND ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER, entry->class);
+    entry->envelope = entry->class ? NULL : numbered.envelope;
     if (!numbered.is_sampled || !is_wanted(entry->operation)) return;
     ibp_message_set_number(&entry->known, &numbered, posted.tag);
     entry->known.bytes = bytes;

@@ -346,8 +346,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     LABEL(function, form, name, count, position)                                                                       \
     TIMED_LABEL(function, form, name, count, position)                                                                 \
     SITE(function, name, count)                                                                                        \
-    TIMED(function, name, count)                                                                                       \
-    TIMED_AMONG_THREADS(function, name, count)                                                                         \
+    TIMED_WAITING(function, name, count)                                                                               \
     CHOSEN(define, function, count)
 
 #define SEND_INIT_WRAPPER(define, function, form, name, count, position)                                               \
@@ -428,22 +427,18 @@ const struct ibp_replacements ibp_large_trampolines = {large_calls, sizeof large
                    .site = (void *)(site_one),                                                                         \
                    .among_threads = (void *)threads_one,                                                               \
                });
+#define CHOICE_OF_WAITING(function)                                                                                    \
+    (ibp_threads_multiple  ? shared_##function                                                                         \
+     : !ibp_sites_recorded ? medium_##function                                                                         \
+     : ibp_times_see_exits ? to_exit_##function                                                                        \
+                           : timed_##function)
 #define CHOOSE_SEND(define, function, form, name, count)                                                               \
-    CHOOSE(function, form, name,                                                                                       \
-           ibp_threads_multiple ? shared_##function                                                                    \
-           : ibp_sites_recorded ? timed_##function                                                                     \
-                                : medium_##function,                                                                   \
+    CHOOSE(function, form, name, CHOICE_OF_WAITING(function),                                                          \
            ibp_times_recorded ? timed_label_##function : label_##function, site_##function, among_threads_##function)
 #define CHOOSE_SEND_INIT(define, function, form, name, count)                                                          \
     CHOOSE(function, form, name, medium_##function, slowly_##function, site_##function, among_threads_##function)
 #define CHOOSE_TIMED(define, function, form, name, duration) CHOOSE_##duration(function, form, name)
-#define CHOOSE_WAITING(function, form, name)                                                                           \
-    CHOOSE(function, form, name,                                                                                       \
-           ibp_threads_multiple  ? shared_##function                                                                   \
-           : !ibp_sites_recorded ? medium_##function                                                                   \
-           : ibp_times_see_exits ? to_exit_##function                                                                  \
-                                 : timed_##function,                                                                   \
-           NULL, NULL, NULL)
+#define CHOOSE_WAITING(function, form, name) CHOOSE(function, form, name, CHOICE_OF_WAITING(function), NULL, NULL, NULL)
 #define CHOOSE_POLLING CHOOSE_LONG
 #define CHOOSE_LONG(function, form, name) CHOOSE(function, form, name, slowly_##function, NULL, NULL, NULL)
 

@@ -128,14 +128,15 @@ static uint64_t choice_of(const struct ibp_named_communicator *named, int tag)
     return ibp_sample_hash(named->name, (uint32_t)tag >> 4);
 }
 
-static unsigned stratum_of(uint64_t choice)
+static unsigned stratum_of(uint64_t choice, unsigned class)
 {
-    return (unsigned)(ibp_sample_hash(choice, 2) % IBP_SAMPLE_STRATA);
+    return (unsigned)(ibp_sample_hash(choice, 2 + class) % IBP_SAMPLE_STRATA);
 }
 
+/* Return the number of the next small message that is sampled. */
 static uint64_t next_of(uint64_t choice, uint64_t number)
 {
-    return ibp_sample_next(choice, number, ibp_sample_level(IBP_INSTANCE_MESSAGE, stratum_of(choice)));
+    return ibp_sample_next(choice, number, ibp_sample_level(IBP_INSTANCE_MESSAGE, stratum_of(choice, 0)));
 }
 
 /* Return the envelope of a key, created if needed; NULL where it is not kept. */
@@ -175,8 +176,10 @@ static bool is_shared(struct ibp_envelope *envelope)
     return envelope->thread != thread;
 }
 
-/* Number a message. A message that is not counted has the same number as the next one. */
-static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, enum ibp_side side, bool is_counted)
+/* Number a message. A message that is not counted has the same number as the next one. Whether a large message is
+ * sampled depends on the level of its class, and not on the next small message. */
+static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class,
+                                  bool is_counted)
 {
     const uint64_t key = ibp_envelope_key(communicator, peer, tag, side);
     struct ibp_named_communicator *const named = ibp_name_find(communicator);
@@ -206,39 +209,43 @@ static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, en
     numbered.envelope = envelope;
     if (is_counted && ibp_threads_multiple && is_shared(envelope) && envelope->next != IBP_NEVER)
         set_next(envelope, IBP_NEVER);
-    if (!envelope->messages.left) ibp_messages_take_back(&envelope->messages);
-    if (envelope->messages.left) {
+    if (class || !envelope->messages.left) ibp_messages_take_back(&envelope->messages);
+    if (envelope->messages.left && (!class || !stream || envelope->next == IBP_NEVER)) {
         envelope->messages.left -= is_counted;
         return numbered;
     }
     numbered.number = count_messages(envelope);
     numbered.stream = stream;
     numbered.communicator = named->name;
-    numbered.stratum = (uint8_t)stratum_of(choice);
+    numbered.stratum = (uint8_t)stratum_of(choice, class);
     numbered.keeps = (uint8_t)ibp_sample_keeps(choice, numbered.number);
     numbered.stream_keeps = (uint8_t)stream_keeps(stream);
     numbered.is_sampled = numbered.keeps >= ibp_sample_level(IBP_INSTANCE_MESSAGE, numbered.stratum);
     if (!is_counted) return numbered;
+    if (envelope->messages.left) {
+        envelope->messages.left--;
+        return numbered;
+    }
     envelope->next = next_of(choice, numbered.number + 1);
     envelope->messages.left = (int64_t)(envelope->next - numbered.number - 1);
     return numbered;
 }
 
-struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side)
+struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class)
 {
-    return number(communicator, peer, tag, side, true);
+    return number(communicator, peer, tag, side, class, true);
 }
 
 struct ibp_numbered ibp_envelope_peek(ibp_handle communicator, int peer, int tag, enum ibp_side side)
 {
-    return number(communicator, peer, tag, side, false);
+    return number(communicator, peer, tag, side, 0, false);
 }
 
 void ibp_envelope_stop(ibp_handle communicator, int peer, int tag, enum ibp_side side)
 {
     struct ibp_envelope *envelope;
 
-    (void)ibp_envelope_number(communicator, peer, tag, side);
+    (void)ibp_envelope_number(communicator, peer, tag, side, 0);
     envelope = probe(ibp_envelope_key(communicator, peer, tag, side));
     if (envelope->key) set_next(envelope, IBP_NEVER);
 }

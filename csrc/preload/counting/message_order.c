@@ -118,7 +118,7 @@ static void number(struct waiting *waiting)
 {
     const struct ibp_posted_receive *const receive = &waiting->receive;
     const struct ibp_numbered numbered =
-        ibp_envelope_number(receive->communicator, receive->source, receive->tag, IBP_SIDE_RECEIVER);
+        ibp_envelope_number(receive->communicator, receive->source, receive->tag, IBP_SIDE_RECEIVER, 0);
     struct ibp_open_request *const entry = waiting->request ? ibp_open_request_find(waiting->request) : NULL;
 
     waiting->is_gone = true;

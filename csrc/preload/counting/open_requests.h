@@ -43,6 +43,8 @@ struct ibp_open_request {
     uint64_t starts;
     struct ibp_envelope *envelope;
     uint8_t role; /* enum ibp_open_role */
+    /* For a message of a persistent request: its class (counting/envelopes.h). */
+    uint8_t class;
     bool is_persistent, is_started;
     /* A call is about to complete the request. With several threads, MPI may then reuse its handle. */
     bool is_completing;

@@ -398,7 +398,10 @@ void ibp_timing_end(const struct ibp_timing *timing)
     const uint64_t ticks = now > timing->begin ? now - timing->begin : 0;
 
     ibp_thread_waits.time = NULL;
-    if (!timing->time) return;
+    if (!timing->time) {
+        if (ibp_times_recorded) ibp_times_end_wait();
+        return;
+    }
     timed_call.frame = 0;
     if (!ibp_times_recorded) return;
     ibp_lock();

@@ -106,11 +106,11 @@ def test_the_error_of_samples_covers_the_truth() -> None:
     assert inside >= 28  # of 30; two standard errors
 
 
-def with_a_long_delay(seed: int) -> SyntheticRun:
-    """Return a run of 4,000 short collectives, to one of which a rank comes 400 ms late."""
+def with_a_long_delay(seed: int, late: int = 1234, rounds: int = 4000) -> SyntheticRun:
+    """Return a run of short collectives, to one of which a rank comes 400 ms late."""
     run = SyntheticRun(4, seed=seed)
-    for number in range(4000):
-        run.compute({2: 400 * MS} if number == 1234 else {number % 4: 20_000})
+    for number in range(rounds):
+        run.compute({2: 400 * MS} if number == late else {number % 4: 20_000})
         run.collective("Allreduce", 8, 10_000)
     return run
 
@@ -127,6 +127,15 @@ def test_a_rare_long_call_is_split_though_the_hash_does_not_choose_it(seed: int)
     # Without it, most of the delay is in no sample, so that it is not split.
     assert 0.3 * whole < without.unsplit_s
     assert abs(without.wait_s - truth) <= 2 * without.error_s + without.unsplit_s
+
+
+def test_a_sampled_rare_call_does_not_stand_for_others() -> None:
+    """Of four successive calls, one is sampled: the long one in one of these runs."""
+    for late in range(232, 236):
+        traces = with_a_long_delay(0, late, rounds=1000).traces()
+        total = measure(traces, level=2).total()
+        assert abs(total.wait_s - true_wait(traces)) <= 2 * total.error_s + total.unsplit_s
+        assert total.error_s < 0.1 * total.time_s
 
 
 def test_a_call_that_is_long_for_some_members_alone_is_not_taken_for_a_sample() -> None:

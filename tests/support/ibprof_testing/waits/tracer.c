@@ -6,7 +6,7 @@
 // All ranks of one machine read one clock (CLOCK_MONOTONIC), also in network namespaces, so no clock has to be corrected.
 // Each rank keeps all calls in memory and writes FOLDER/trace.RANK at MPI_Finalize: three arrays, which traces.py reads.
 // Communicators get a name that their first member chooses and broadcasts. Each call goes on to the next library that
-// has it, so that ibprof can record the same run. One thread in MPI; intercommunicators have no name.
+// has it, so that ibprof can record the same run. One thread in MPI; all processes of an intercommunicator are members.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -56,6 +56,7 @@ struct request {
     uint64_t handle;
     int kind, is_persistent, is_active;
     struct group *group;
+    MPI_Comm *made; // communicator of MPI_Comm_idup
     union {
         struct instance instance;
         struct message message;
@@ -100,7 +101,7 @@ static void add_call(const char *name, int64_t enter, int64_t exit)
 
 // -- communicators
 
-static struct group *make_group(MPI_Comm communicator, uint64_t name)
+static struct group *make_group(MPI_Comm communicator, MPI_Comm attached_to, uint64_t name)
 {
     struct group *made = calloc(1, sizeof *made);
     MPI_Group all, members;
@@ -116,7 +117,7 @@ static struct group *make_group(MPI_Comm communicator, uint64_t name)
     PMPI_Group_free(&all);
     PMPI_Group_free(&members);
     free(ranks);
-    PMPI_Comm_set_attr(communicator, key, made);
+    PMPI_Comm_set_attr(attached_to, key, made);
     return made;
 }
 
@@ -126,11 +127,13 @@ static void name_communicator(MPI_Comm communicator)
     static uint64_t chosen;
     int is_between = 0;
     if (!is_tracing || communicator == MPI_COMM_NULL) return;
+    MPI_Comm all = communicator;
     PMPI_Comm_test_inter(communicator, &is_between);
-    if (is_between) return;
+    if (is_between) PMPI_Intercomm_merge(communicator, 0, &all);
     uint64_t name = ((uint64_t)(world_rank + 1) << 32) + ++chosen;
-    PMPI_Bcast(&name, sizeof name, MPI_BYTE, 0, communicator);
-    make_group(communicator, name);
+    PMPI_Bcast(&name, sizeof name, MPI_BYTE, 0, all);
+    make_group(all, communicator, name);
+    if (is_between) PMPI_Comm_free(&all);
 }
 
 static struct group *find_group(MPI_Comm communicator)
@@ -199,6 +202,9 @@ static void finish_request(uint64_t handle, const MPI_Status *status)
     if (found->kind == COLLECTIVE) {
         found->instance.call = (int64_t)calls.used;
         if (found->group->id) add(&instances, &found->instance);
+        // Its members may complete it at different times, so nothing can be broadcast.
+        if (found->made)
+            make_group(*found->made, *found->made, found->group->id * 31 + (1ULL << 60) + found->instance.number);
     } else if (!is_cancelled)
         finish_message(found->message, found->group, status);
     found->is_active = 0;
@@ -272,13 +278,14 @@ static struct instance make_instance(const char *name, struct group *group, int 
     COLLECTIVE_CALL(name, parameters, arguments, find_group(comm), -1, 0, name_communicator(*made))
 
 // A nonblocking collective.
-#define STARTED(name, parameters, arguments, root, bytes)                                                              \
+#define STARTED(name, parameters, arguments, root, bytes) STARTED_WITH(name, parameters, arguments, root, bytes, NULL)
+#define STARTED_WITH(name, parameters, arguments, root, bytes, made_)                                                  \
     int MPI_##name parameters                                                                                          \
     {                                                                                                                  \
         NEXT(name);                                                                                                    \
         const int64_t enter = now();                                                                                   \
         const int result = next arguments;                                                                             \
-        struct request model = {.kind = COLLECTIVE, .is_active = 1, .group = find_group(comm)};                        \
+        struct request model = {.kind = COLLECTIVE, .is_active = 1, .group = find_group(comm), .made = made_};         \
         model.instance = make_instance(#name, model.group, root, bytes, enter);                                        \
         if (is_tracing) keep_request(request, &model);                                                                 \
         add_call(#name, enter, now());                                                                                 \
@@ -328,6 +335,8 @@ ON_COMM(Alltoallw,
         (in, counts, places, types, out, out_counts, out_places, out_types, comm), -1, 0)
 
 MAKES_COMM(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
+MAKES_COMM(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made))
+MAKES_COMM(Intercomm_merge, (MPI_Comm comm, int is_high, MPI_Comm *made), (comm, is_high, made))
 MAKES_COMM(Comm_split, (MPI_Comm comm, int colour, int order, MPI_Comm *made), (comm, colour, order, made))
 MAKES_COMM(Comm_split_type, (MPI_Comm comm, int kind, int order, MPI_Info info, MPI_Comm *made),
            (comm, kind, order, info, made))
@@ -337,6 +346,27 @@ MAKES_COMM(Cart_create,
            (comm, dimensions, extents, periodic, reorder, made))
 MAKES_COMM(Cart_sub, (MPI_Comm comm, const int kept[], MPI_Comm *made), (comm, kept, made))
 
+// These are calls of no communicator that all callers share. The first one is the first call on the new communicator.
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group members, int tag, MPI_Comm *made)
+{
+    NEXT(Comm_create_group);
+    const int64_t enter = now();
+    const int result = next(comm, members, tag, made);
+    const int64_t exit = now();
+    name_communicator(*made);
+    struct instance instance = make_instance("Comm_create_group", find_group(*made), -1, 0, enter);
+    instance.call = (int64_t)calls.used;
+    if (is_tracing && instance.communicator) add(&instances, &instance);
+    add_call("Comm_create_group", enter, exit);
+    return result;
+}
+
+COLLECTIVE_CALL(Intercomm_create,
+                (MPI_Comm comm, int leader, MPI_Comm between, int other_leader, int tag, MPI_Comm *made),
+                (comm, leader, between, other_leader, tag, made), find_group(MPI_COMM_NULL), -1, 0,
+                name_communicator(*made))
+
+STARTED_WITH(Comm_idup, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request), -1, 0, made)
 STARTED(Ibarrier, (MPI_Comm comm, MPI_Request *request), (comm, request), -1, 0)
 STARTED(Ibcast, (void *in, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request),
         (in, count, type, root, comm, request), root, BYTES)
@@ -733,7 +763,7 @@ static void begin(void)
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
-    make_group(MPI_COMM_WORLD, 1);
+    make_group(MPI_COMM_WORLD, MPI_COMM_WORLD, 1);
     is_tracing = 1;
 }
 
