@@ -66,7 +66,7 @@ class InterfaceChoice:
         return f"{chosen}: {self.adapters} of {total} adapters, by {self.by}; without {self.left_out_names}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Fabric:
     """One subnet: nodes sorted by NODE GUID, links sorted by (node, port) of their first end.
 

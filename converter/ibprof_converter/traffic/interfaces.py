@@ -20,7 +20,7 @@ from ibprof.text.quantities import count_of
 from ibprof_converter.choices import ALL_INTERFACES, COMPUTE, STORAGE
 from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice, NodeKind
 from ibprof_converter.fabric.node_names import adapter_name, is_adapter_named, natural_key, show_some
-from ibprof_converter.traffic.hosts import NO_HOST, Hosts, find_hosts, word_of
+from ibprof_converter.traffic.hosts import NO_HOST, Hosts, find_hosts
 
 _FEWEST_SLOTS = 3
 """Fewest adapters of a host whose adapters are divided into compute and storage."""
@@ -100,9 +100,11 @@ def choose_interfaces(
     Raises:
         UsageError: no adapter is chosen.
     """
-    if choice == ALL_INTERFACES or (choice in (None, COMPUTE) and not _has_machines(fabrics, rule)):
+    if choice == ALL_INTERFACES or not fabrics:
         return tuple(fabrics)
     hosts = find_hosts(fabrics, rule)
+    if choice in (None, COMPUTE) and not _has_machines(hosts):
+        return tuple(fabrics)
     adapters = list(_list_adapters(fabrics, hosts))
     if choice in (None, COMPUTE, STORAGE):
         role, by = _find_roles(fabrics, adapters, hosts.name)
@@ -155,13 +157,10 @@ def describe_interfaces(fabrics: Sequence[Fabric]) -> Iterator[str]:
         yield f"interfaces: {made.text} (--interfaces {ALL_INTERFACES} uses all)"
 
 
-def _has_machines(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None) -> bool:
-    """Return true if two hosts may have enough adapters; faster than `find_hosts`."""
-    count: Counter[str] = Counter()
-    for fabric in fabrics:
-        nodes = np.flatnonzero(fabric.node_kind == NodeKind.CA).tolist()
-        count.update(word_of(fabric.node_name[node], rule).split(".")[0].casefold() for node in nodes)
-    return sum(number >= _FEWEST_SLOTS for number in count.values()) > 1
+def _has_machines(hosts: Hosts) -> bool:
+    """Return true if two hosts have enough adapters."""
+    host_of = np.concatenate(hosts.of_node)
+    return int((np.bincount(host_of[host_of != NO_HOST]) >= _FEWEST_SLOTS).sum()) > 1
 
 
 def _list_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[_Adapter]:
@@ -266,16 +265,14 @@ def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset
 
 def _divide_by_name(machines: _Machines) -> set[Slot]:
     """Return the slots whose names, or whose switches' names, contain a word for storage; or lack one for computing."""
-
-    def count(word: re.Pattern[str]) -> set[Slot]:
-        found = set()
-        for slot, members in machines.slots.items():
-            texts = [" ".join((each.slot[1], *map(machines.switch_name, each.leaves))) for each in members]
-            if 2 * sum(bool(word.search(text)) for text in texts) > len(texts):
-                found.add(slot)
-        return found
-
-    storage, compute = count(_STORAGE_WORD), count(_COMPUTE_WORD)
+    texts = {
+        slot: [" ".join((each.slot[1], *map(machines.switch_name, each.leaves))) for each in members]
+        for slot, members in machines.slots.items()
+    }
+    storage, compute = (
+        {slot for slot, some in texts.items() if 2 * sum(bool(word.search(text)) for text in some) > len(some)}
+        for word in (_STORAGE_WORD, _COMPUTE_WORD)
+    )
     return storage - compute if storage else set(machines.slots) - compute if compute else set()
 
 
