@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibprof.cli.command import add_row_arguments, make_parser, run_command
-from ibprof.cli.terminal import print_pairs, print_table
+from ibprof.cli.command import add_row_arguments, command, make_parser
+from ibprof.cli.terminal import print_json, print_pairs, print_table
 from ibprof.errors import UsageError
 from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable, shorten_site
 
@@ -34,11 +33,6 @@ examples:
   ibprof calls profile.otf2 --speedscope calls.speedscope.json
   ibprof calls profile.otf2 --site solver.c:212 --by rank
 """
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof calls`."""
-    return run_command("ibprof calls", _print_calls, argv)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _print_calls(argv: Sequence[str] | None) -> None:
+@command("ibprof calls")
+def main(argv: Sequence[str] | None) -> None:
+    """Run `ibprof calls`."""
     options = _parser().parse_args(argv)
     by = tuple(options.by.split(","))
 
@@ -112,8 +108,7 @@ def _print_calls(argv: Sequence[str] | None) -> None:
             _write_csv(file, report)
     if options.json:
         pairs = name_carriers(run, measured.pairs) if measured else ()
-        json.dump({**report.as_json(), "host_pairs": [asdict(pair) for pair in pairs]}, sys.stdout, indent=2)
-        print()
+        print_json({**report.as_json(), "host_pairs": [asdict(pair) for pair in pairs]})
         return
     for note in report.notes:
         print(f"ibprof calls: {printable(note)}", file=sys.stderr)

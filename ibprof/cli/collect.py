@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
+from ibprof.cli.terminal import print_json, print_table, show_progress
 from ibprof.errors import InputError, UsageError
 from ibprof.text.quantities import printable
 
@@ -26,11 +26,6 @@ examples:
   ibprof collect . --job 6                     a profile of each step of a job
   srun --ntasks-per-node=1 ibprof collect profile.ibprof --from-node    # after a kill, where REC is on NFS, Lustre, ...
 """
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof collect`."""
-    return run_command("ibprof collect", _collect, argv)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,7 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _collect(argv: Sequence[str] | None) -> None:
+@command("ibprof collect")
+def main(argv: Sequence[str] | None) -> None:
+    """Run `ibprof collect`."""
     options = _parser().parse_args(argv)
     if options.from_node:
         for recording in options.recordings:
@@ -100,7 +97,7 @@ def _collect(argv: Sequence[str] | None) -> None:
         raise UsageError(f"-o names one archive, and {len(runs)} runs were chosen: choose one with --run")
     written = [_write(run, options.output) for run in runs]
     if options.json:
-        _print_json(written)
+        print_json(written)
 
 
 def _warn(error: InputError) -> None:
@@ -110,7 +107,6 @@ def _warn(error: InputError) -> None:
 def _write(listed: ListedRun, output: Path | None) -> dict[str, Any]:
     """Write the archive of a run, and return its description for JSON."""
     from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
-    from ibprof.cli.terminal import show_progress  # noqa: PLC0415
     from ibprof.profile.missing_data import (  # noqa: PLC0415
         account_for_run,
         accounts_as_json,
@@ -135,11 +131,9 @@ def _write(listed: ListedRun, output: Path | None) -> dict[str, Any]:
 
 
 def _print_list(found: Sequence[ListedRun], *, as_json: bool) -> None:
-    from ibprof.cli.terminal import print_table  # noqa: PLC0415  (as above)
-
     rows = [run.as_json() for run in found]
     if as_json:
-        _print_json(rows)
+        print_json(rows)
         return
     columns = ("step", "start", "ranks", "state", "whole", "run", "recording")
     print_table(
@@ -157,11 +151,6 @@ def _print_list(found: Sequence[ListedRun], *, as_json: bool) -> None:
             for row in rows
         ),
     )
-
-
-def _print_json(rows: Sequence[dict[str, Any]]) -> None:
-    json.dump(rows, sys.stdout, indent=2)
-    print()
 
 
 def _copy_from_node(recording: Path) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frame of all commands: entry points, parsers, and exit statuses.
 
-def main(argv: Sequence[str] | None = None) -> int:
-    return run_command("ibprof-layout", _lay_out_and_write, argv)
+@command("ibprof-layout")
+def main(argv: Sequence[str] | None) -> int | None:
+    ...
 
 Only `run_command` turns an error into a line on stderr and an exit status. All parsers have the same form of help and
 messages; completions and manual pages read the parsers.
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr
 from contextvars import ContextVar
 from difflib import get_close_matches
+from functools import wraps
 from io import StringIO
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -63,6 +65,15 @@ def find_commands() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points  # noqa: PLC0415  (a sixth of the time of `import numpy`)
 
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+
+
+def command(name: str) -> Callable[[Callable[[Sequence[str] | None], int | None]], Callable[..., int]]:
+    """Make a function of the arguments the entry point of a command, which runs it as `run_command` does."""
+
+    def wrap(body: Callable[[Sequence[str] | None], int | None]) -> Callable[..., int]:
+        return wraps(body)(lambda argv=None: run_command(name, body, argv))
+
+    return wrap
 
 
 def run_command(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
-from ibprof.cli.command import make_parser, read_parsers, run_command
+from ibprof.cli.command import command, make_parser, read_parsers
 from ibprof.errors import MissingToolError
 
 NAME = "ibprof completion"
@@ -40,11 +40,6 @@ _FILES = frozenset(
 """Words in metavars of arguments that are files."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof completion`."""
-    return run_command(NAME, _print_script, argv)
-
-
 def _list_parsers() -> Iterator[argparse.ArgumentParser]:
     """Yield the parser of `ibprof` with all its commands, then the parser of each `ibprof-X`."""
     front = argparse.ArgumentParser(prog="ibprof")
@@ -58,7 +53,9 @@ def _list_parsers() -> Iterator[argparse.ArgumentParser]:
     yield from (parser for parser in parsers.values() if parser.prog in scripts)
 
 
-def _print_script(argv: Sequence[str] | None) -> None:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> None:
+    """Run `ibprof completion`."""
     parser = make_parser(NAME, "Print a script that completes commands, options and files.", EXAMPLES)
     parser.add_argument("shell", choices=SHELLS, help="for which shell")
     shell = parser.parse_args(argv).shell

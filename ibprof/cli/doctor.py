@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
+from ibprof.cli.terminal import print_json
 from ibprof.errors import InconsistentError
 from ibprof.text.quantities import printable
 
@@ -19,11 +18,6 @@ examples:
   ibprof doctor && ibprof run -- mpirun ./app
   ibprof doctor -- mpirun -n 16 ./app
 """
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof doctor`."""
-    return run_command("ibprof doctor", _examine, argv)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -43,7 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _examine(argv: Sequence[str] | None) -> int:
+@command("ibprof doctor")
+def main(argv: Sequence[str] | None) -> int:
+    """Run `ibprof doctor`."""
     arguments = _parser().parse_args(argv)
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
 
@@ -52,8 +48,7 @@ def _examine(argv: Sequence[str] | None) -> int:
     findings = list(examine(os.environ, command))
     good = all(finding.good for finding in findings)
     if arguments.json:
-        json.dump({"would_record": good, "findings": [asdict(finding) for finding in findings]}, sys.stdout, indent=2)
-        print()
+        print_json({"would_record": good, "findings": [asdict(finding) for finding in findings]})
     else:
         for finding in findings:
             print(f"{'ok ' if finding.good else 'BAD'}  {finding.about:9}  {printable(finding.text)}")

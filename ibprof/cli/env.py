@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.launch.preload_settings import CARRIED, PRELOAD, extend_list, identify_launcher, list_variable, preload
 from ibprof.launch.transport_settings import describe_exact, exact_settings, intranode_settings, nccl_settings
 from ibprof.native.installed_files import NCCL_PROFILER, find_library
@@ -21,11 +21,6 @@ example:
   eval "$(ibprof env)"
   LD_PRELOAD=libibprof.so mpirun ./app
 """
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof env`."""
-    return run_command("ibprof env", _print_exports, argv)
 
 
 def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[str, str]:
@@ -65,7 +60,9 @@ def _parse(argv: Sequence[str] | None) -> str:
     return shell
 
 
-def _print_exports(argv: Sequence[str] | None) -> None:
+@command("ibprof env")
+def main(argv: Sequence[str] | None) -> None:
+    """Run `ibprof env`."""
     form = "export {}={}" if _parse(argv) == "sh" else "setenv {} {}"
     for sentence in describe_exact(os.environ):
         print(f"ibprof env: {sentence}", file=sys.stderr)

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ibprof.cli.command import make_parser, run_command
-from ibprof.cli.terminal import print_pairs, print_table
+from ibprof.cli.command import command, make_parser
+from ibprof.cli.terminal import print_json, print_pairs, print_table
 from ibprof.text.quantities import format_bytes, format_seconds, name_call, name_mpi, printable
 
 NS_PER_S = 10**9
@@ -23,11 +21,6 @@ examples:
   ibprof info profile.otf2 --marks
   ibprof info profile.ibprof --json
 """
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof info`."""
-    return run_command("ibprof info", _print_info, argv)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,7 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _print_info(argv: Sequence[str] | None) -> None:
+@command("ibprof info")
+def main(argv: Sequence[str] | None) -> None:
+    """Run `ibprof info`."""
     arguments = _parser().parse_args(argv)
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
@@ -56,8 +51,7 @@ def _print_info(argv: Sequence[str] | None) -> None:
     verdict = judge_run(run)
     summary = {"verdict": verdict.as_json()} | summarize(run)
     if arguments.json:
-        json.dump(summary, sys.stdout, indent=2)
-        print()
+        print_json(summary)
     else:
         for sentence in (verdict.text, *describe_losses(account_for_run(run), complete=not summary["not_seen"])):
             print(printable(sentence))

@@ -7,7 +7,7 @@ import argparse
 import shlex
 from collections.abc import Sequence
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.native.installed_files import find_include, find_library, find_nccl_profiler, find_spank_source
 
 EXAMPLES = """\
@@ -17,11 +17,6 @@ examples:
   NCCL_PROFILER_PLUGIN=$(ibprof lib --nccl-profiler) torchrun train.py
   cc -O2 -shared -fPIC -o ibprof.so $(ibprof lib --spank)    # Slurm's plug-in
 """
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof lib`."""
-    return run_command("ibprof lib", _print_paths, argv)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,7 +34,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _print_paths(argv: Sequence[str] | None) -> None:
+@command("ibprof lib")
+def main(argv: Sequence[str] | None) -> None:
+    """Run `ibprof lib`."""
     options = _parser().parse_args(argv)
     words = [str(find_nccl_profiler())] if options.nccl_profiler else []
     words += [str(find_spank_source())] if options.spank else []

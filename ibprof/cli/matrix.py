@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from ibprof.cli.command import add_row_arguments, make_parser, run_command
+from ibprof.cli.command import add_row_arguments, command, make_parser
 
 COLUMNS = ("src", "dst", "bytes", "messages")
 PORT_COLUMNS = ("src_port", "dst_port")
@@ -25,12 +25,9 @@ examples:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command("ibprof matrix")
+def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof matrix`."""
-    return run_command("ibprof matrix", _print_matrix, argv)
-
-
-def _print_matrix(argv: Sequence[str] | None) -> None:
     options = _parser().parse_args(argv)
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)

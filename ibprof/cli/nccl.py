@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.cli.terminal import print_table
 from ibprof.errors import InputError
 from ibprof.text.quantities import format_bytes, format_seconds, printable
@@ -20,11 +20,6 @@ examples:
   ibprof nccl profile.ibprof
   ibprof nccl profile.ibprof --csv flows.csv
 """
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof nccl`."""
-    return run_command("ibprof nccl", _print_flows, argv)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -41,7 +36,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _print_flows(argv: Sequence[str] | None) -> None:
+@command("ibprof nccl")
+def main(argv: Sequence[str] | None) -> None:
+    """Run `ibprof nccl`."""
     options = _parser().parse_args(argv)
 
     from ibprof.recording.folder_runs import choose_run, list_runs  # noqa: PLC0415  (--help must come at once)

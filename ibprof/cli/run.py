@@ -25,8 +25,9 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibprof.cli.command import find_commands, make_parser, run_command
+from ibprof.cli.command import command, find_commands, make_parser
 from ibprof.cli.env import with_library
+from ibprof.cli.terminal import show_progress
 from ibprof.errors import IbprofError, UsageError
 from ibprof.launch.preload_settings import (
     PRELOAD,
@@ -77,11 +78,6 @@ examples:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof run`."""
-    return run_command("ibprof run", _record, argv)
-
-
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """Options of `ibprof run`."""
@@ -93,7 +89,9 @@ class RunOptions:
     fabric: list[str]
 
 
-def _record(argv: Sequence[str] | None) -> int:
+@command("ibprof run")
+def main(argv: Sequence[str] | None) -> int:
+    """Run `ibprof run`."""
     options = _parse(argv)
     command = options.command
     if not command:
@@ -234,7 +232,6 @@ def _describe_program(command: Sequence[str]) -> list[str]:
 def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str]) -> list[str]:
     """Write the profile of each step; return the lines of the largest step's summary, or none without a recording."""
     from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
-    from ibprof.cli.terminal import show_progress  # noqa: PLC0415
     from ibprof.profile.missing_data import describe_gaps  # noqa: PLC0415
     from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415
     from ibprof.profile.unaccounted import summarize_unaccounted  # noqa: PLC0415

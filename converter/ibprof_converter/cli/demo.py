@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.errors import IbprofError, MissingToolError
 from ibprof.launch.preload_settings import Launcher, identify_launcher
 from ibprof.native.installed_files import find_include
@@ -236,12 +236,9 @@ def _show(command: Sequence[str], into: str | None = None) -> str:
     return f"$ {shlex.join(command)}{redirection}"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command("ibprof demo")
+def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof demo`."""
-    return run_command("ibprof demo", _demo, argv)
-
-
-def _demo(argv: Sequence[str] | None) -> None:
     folder: Path = _parser().parse_args(argv).folder
     outcome = run_demo(folder, lambda line: print(line, file=sys.stderr, flush=True))
     width = max(len(str(path)) for path in outcome.files)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibprof.cli.command import add_row_arguments, make_parser, row_options, run_command
+from ibprof.cli.command import add_row_arguments, command, make_parser, row_options
 from ibprof.cli.terminal import print_captured, print_json, show_stages
 from ibprof.errors import THRESHOLD_CROSSED
 from ibprof_converter.analysis.output_files import check_files
@@ -58,12 +58,9 @@ A and B are profiles, recordings, report.json of `ibprof-report --json`, links.c
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> int:
     """Run `ibprof diff`."""
-    return run_command(NAME, _diff, argv)
-
-
-def _diff(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_args(argv)
     if not arguments.fabric:
         refuse_options(arguments, list_fabric_arguments(), "only with --fabric LST...")

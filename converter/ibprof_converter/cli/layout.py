@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.cli.terminal import print_result, print_warnings, show_stages
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.output_files import check_files
@@ -75,12 +75,9 @@ _SHOWN = (
 """Options of the short help."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> int:
     """Run `ibprof-layout`."""
-    return run_command(NAME, _run, argv)
-
-
-def _run(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_intermixed_args(argv)
     # --help and invalid options do not need the analysis, which is slow to import.
     from ibprof_converter.analysis.loads_outputs import OUTPUT_FILES, LoadsOutputOptions, write_outputs  # noqa: PLC0415

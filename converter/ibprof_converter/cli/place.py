@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from itertools import groupby
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.cli.terminal import print_captured, print_json, print_lines, print_warnings, show_progress, show_stages
 from ibprof.errors import UsageError, quote_found
 from ibprof.text.host_lists import join_hosts
@@ -224,12 +224,9 @@ def mpich_hostfile(hosts: Sequence[str]) -> str:
     return "".join(f"{each}\n" for each in mpich_hosts(hosts).split(","))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof-place`."""
-    return run_command(NAME, _place, argv)
-
-
-def _place(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
     # --help and invalid options do not need the analysis, which is slow to import.
     from ibprof.profile.missing_data import describe_losses  # noqa: PLC0415

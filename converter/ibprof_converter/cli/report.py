@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.cli.terminal import print_captured, print_json, print_lines, show_stages
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.output_files import check_files
@@ -62,12 +62,9 @@ _SHOWN = (
 """Options of the short help."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof-report`."""
-    return run_command(NAME, _report, argv)
-
-
-def _report(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
     # --help and invalid options do not need the analysis, whose import takes most of a second.
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.cli.terminal import print_result
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.output_files import check_files, open_output
@@ -25,12 +25,9 @@ examples:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof rings`."""
-    return run_command(NAME, _follow, argv)
-
-
-def _follow(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_args(argv)
     # --help and invalid options do not need the analysis, which is slow to import.
     from ibprof_converter.analysis.pipeline_stages import read_routed_fabric  # noqa: PLC0415

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.cli.terminal import print_result, show_stages
 from ibprof.errors import UsageError, quote_found
 from ibprof_converter.choices import BALANCED, D_MOD_K, ENGINES, MIN_HOP
@@ -26,9 +26,10 @@ examples:
 WRITTEN_RULES = (BALANCED, D_MOD_K, MIN_HOP)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> int | None:
     """Run `ibprof-routes`."""
-    return run_command(NAME, lambda words: parse_subcommand(_parser(), words)(), argv)
+    return parse_subcommand(_parser(), argv)()
 
 
 def _build_compare(arguments: argparse.Namespace) -> Callable[[], None]:

@@ -15,7 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ibprof.cli.command import make_parser, rename_option, run_command
+from ibprof.cli.command import command, make_parser, rename_option
 from ibprof.cli.terminal import print_json, print_table
 from ibprof.errors import UsageError
 from ibprof.text.quantities import format_bytes, printable
@@ -47,12 +47,9 @@ docs/how-to/site.md says how to set it up, docs/formats/site.md what the store h
 _TOP = 20
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> int | None:
     """Run `ibprof-site`."""
-    return run_command(NAME, _run, argv)
-
-
-def _run(argv: Sequence[str] | None) -> int | None:
     return parse_subcommand(_parser(), argv)()
 
 

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.cli.terminal import print_warnings, show_stages
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.analysis.pipeline_options import AttributeFiles, list_compared
@@ -40,12 +40,9 @@ _SHOWN = ("--output", "--placement", "--compare", "--counters", "--operation", "
 """Options of the short help."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof-view`."""
-    return run_command(NAME, _view, argv)
-
-
-def _view(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
     # --help and invalid options do not need the analysis, which is slow to import.
     from ibprof_converter.analysis.loads_view import NamedLoads, render_view  # noqa: PLC0415

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import sleep, time_ns
 from typing import TYPE_CHECKING, Any
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.cli.terminal import print_captured, print_json
 from ibprof.errors import InputError
 from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable, shorten_site
@@ -95,12 +95,9 @@ class WatchedRun:
         }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof watch`."""
-    return run_command(NAME, _watch, argv)
-
-
-def _watch(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_args(argv)
     from ibprof_converter.analysis.pipeline_stages import read_routed_fabric  # noqa: PLC0415  (--help needs none of it)
 

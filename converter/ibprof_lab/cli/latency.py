@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, rename_option, run_command
+from ibprof.cli.command import command, make_parser, rename_option
 from ibprof.cli.terminal import print_document
 from ibprof.errors import THRESHOLD_CROSSED
 from ibprof_converter.cli.arguments import (
@@ -88,12 +88,9 @@ _PIPE_WIDTH = 160
 _print = partial(print_document, indent=1, pipe_width=_PIPE_WIDTH)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> int | None:
     """Run `ibprof-latency`."""
-    return run_command(NAME, _run, argv)
-
-
-def _run(argv: Sequence[str] | None) -> int | None:
     logging.basicConfig(format=f"{NAME}: %(message)s", level=logging.WARNING)
     return run_on_ranks(_parser, argv)
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.command import command, make_parser
 from ibprof.cli.terminal import print_document
 from ibprof.errors import quote_found
 from ibprof_converter.cli.arguments import (
@@ -49,9 +49,10 @@ examples:
 _parse_number = partial(parse_positive, most=sys.float_info.max)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> int | None:
     """Run `ibprof-scaling`."""
-    return run_command(NAME, lambda words: parse_subcommand(_parser(), words)(), argv)
+    return parse_subcommand(_parser(), argv)()
 
 
 def _build(arguments: argparse.Namespace) -> Callable[[], None]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, rename_option, run_command
+from ibprof.cli.command import command, make_parser, rename_option
 from ibprof.errors import InputError
 from ibprof.text.host_lists import expand_hosts
 from ibprof_converter.choices import ROUTE_CHOICES, parse_routes
@@ -98,12 +98,9 @@ _REPLAY_SHOWN = (
 )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof-sim`."""
-    return run_command(NAME, _simulate, argv)
-
-
-def _simulate(argv: Sequence[str] | None) -> None:
     arguments = _make_parser().parse_args(argv)
     # --help and invalid options need no numpy.
     from ibprof_lab.cli.sim_commands import build_command  # noqa: PLC0415

@@ -6,10 +6,9 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
-from ibprof.cli.command import make_parser, rename_option, run_command
+from ibprof.cli.command import command, make_parser, rename_option
 from ibprof_converter.cli.arguments import (
     Subcommands,
     add_subcommand,
@@ -139,9 +138,10 @@ _SPEEDS = ("SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR", "XDR")
 _parse_tolerance = number_in(0, math.nextafter(2, 0))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@command(NAME)
+def main(argv: Sequence[str] | None) -> int | None:
     """Run `ibprof-topology`."""
-    return run_command(NAME, partial(run_on_ranks, _parser), argv)
+    return run_on_ranks(_parser, argv)
 
 
 def _build(arguments: argparse.Namespace) -> Callable[[], int | None]:
