@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -50,7 +51,7 @@ from ibprof.profile.profile_data import (
     Transfers,
 )
 from ibprof.profile.profile_rows import COLUMN_TYPES, join_rows, order_rows
-from ibprof.profile.row_arrays import Columns
+from ibprof.profile.row_arrays import Columns, RowArrays, Rows
 from ibprof.sites.code_location import Frame
 
 _BATCH_EVENTS = 1 << 20
@@ -138,16 +139,16 @@ def _read_profile(path: Path, otf2: Otf2Library, archive: Any) -> Profile:
         ranks=tuple(sorted(ranks, key=lambda rank: rank.rank)),
         regions=tuple(regions),
         operations=tuple(operations),
-        counters=rows.counters(),
-        region_times=rows.region_times(),
+        counters=rows.join(Counters),
+        region_times=rows.join(RegionTimes),
         sizes=rows.sizes(),
         marks=tuple(sorted(rows.marks, key=lambda mark: mark.rank)),
         pairs=tuple(pairs),
-        transfers=rows.transfers(),
-        intervals=rows.intervals(),
-        interval_times=rows.interval_times(),
-        demands=rows.demands(),
-        times=rows.call_times(),
+        transfers=rows.join(Transfers),
+        intervals=rows.join(Intervals),
+        interval_times=rows.join(IntervalTimes),
+        demands=rows.join(Demands),
+        times=rows.join(CallTimes),
         sites=tuple(sites),
         **from_properties(Profile, nodes[0].properties.get, otf2_names.NOT_OF_RUN),
     )
@@ -363,14 +364,7 @@ class _ProfileRows:
     def __init__(self, names: _EventNames) -> None:
         self.marks: list[Mark] = []
         self._names = names
-        self._counters: list[Columns] = []
-        self._times: list[Columns] = []
-        self._sizes: list[Columns] = []
-        self._transfers: list[Columns] = []
-        self._intervals: list[Columns] = []
-        self._interval_times: list[Columns] = []
-        self._demands: list[Columns] = []
-        self._calls: list[Columns] = []
+        self._parts: defaultdict[type[RowArrays], list[Columns]] = defaultdict(list)
 
     def add(self, rank: npt.NDArray[np.int32], events: Events) -> None:
         """Add all events of some ranks; `rank` has the rank of each."""
@@ -392,39 +386,39 @@ class _ProfileRows:
             }
             sent = {"bytes": numbers[:, 0], "messages": numbers[:, 1]}
             peers = _tag(rows, first_peer=first_peer, last_peer=last_peer)
-            self._intervals.append({"rank": batch.rank[rows]} | times | peers | sent)
+            self._parts[Intervals].append({"rank": batch.rank[rows]} | times | peers | sent)
             return
         if members == otf2_names.INTERVAL_TIME_MEMBERS:
             begin_ns = batch.parameter(rows, 1, NUMBER, otf2_names.INTERVAL_PARAMETER)
             inside: Columns = {"rank": batch.rank[rows], "begin_ns": begin_ns}
-            self._interval_times.append(inside | {"end_ns": numbers[:, 1], "time_ns": numbers[:, 0]})
+            self._parts[IntervalTimes].append(inside | {"end_ns": numbers[:, 1], "time_ns": numbers[:, 0]})
             return
         row: Columns = {"rank": batch.rank[rows], "region": batch.region(rows)}
         if members == otf2_names.TIME_MEMBERS:
-            self._times.append(row | dict(zip(members, numbers.T, strict=True)))
+            self._parts[RegionTimes].append(row | dict(zip(members, numbers.T, strict=True)))
             return
         if members[0].startswith(otf2_names.TRANSFER_MEMBER):
             opcode = otf2_names.parse_transfer_member(members[0])
             pair = batch.parameter(rows, 1, NUMBER, otf2_names.PAIR_PARAMETER)
             posted = {"pair": pair, "bytes": numbers[:, 0], "messages": numbers[:, 1]}
-            self._transfers.append(row | _tag(rows, opcode=opcode) | posted)
+            self._parts[Transfers].append(row | _tag(rows, opcode=opcode) | posted)
             return
         row["operation"], row["site"] = batch.operation(rows), batch.site(rows)
         if members == otf2_names.DEMAND_MEMBERS:
             partner = batch.parameter(rows, 1, NUMBER, otf2_names.DEMAND_PARAMETER)
-            self._demands.append(row | {"partner": partner, "bytes": numbers[:, 0], "calls": numbers[:, 1]})
+            self._parts[Demands].append(row | {"partner": partner, "bytes": numbers[:, 0], "calls": numbers[:, 1]})
         elif members == otf2_names.CALL_MEMBERS:
-            self._calls.append(row | dict(zip(("calls", "time_ns", "error_ns"), numbers.T, strict=True)))
+            self._parts[CallTimes].append(row | dict(zip(("calls", "time_ns", "error_ns"), numbers.T, strict=True)))
         elif members[0].startswith(otf2_names.SIZE_MEMBER):
             direction, kind = otf2_names.parse_size_member(members[0])
             bound = batch.parameter(rows, 1, NUMBER, otf2_names.SIZE_PARAMETER)
             sized = {"size_bin": np.searchsorted(_LOWER_BOUNDS, bound, "right") - 1, "messages": numbers[:, 0]}
-            self._sizes.append(row | _tag(rows, direction=direction, kind=kind) | sized)
+            self._parts[MessageSizes].append(row | _tag(rows, direction=direction, kind=kind) | sized)
         else:
             direction, kind, source = otf2_names.parse_counter_member(members[0])
             peer = batch.parameter(rows, 1, NUMBER, otf2_names.PEER_PARAMETERS[direction])
             counted = {"peer": peer, "bytes": numbers[:, 0], "messages": numbers[:, 1]}
-            self._counters.append(row | _tag(rows, direction=direction, kind=kind, source=source) | counted)
+            self._parts[Counters].append(row | _tag(rows, direction=direction, kind=kind, source=source) | counted)
 
     def _add_marks(self, batch: _Batch, rows: Indices, numbers: npt.NDArray[np.uint64]) -> None:
         region_of = {name: number for number, name in enumerate(self._names.regions)}
@@ -436,38 +430,14 @@ class _ProfileRows:
             made = dict(zip(otf2_names.MARK_MEMBERS, values, strict=True))
             self.marks.append(Mark(rank=rank, kind=MarkKind[texts[kind]], region=region_of[texts[region]], **made))
 
-    def counters(self) -> Counters:
-        """Return all counters, and drop the collected parts, since two copies may exceed the memory."""
-        return join_rows(Counters, self._counters)
-
-    def region_times(self) -> RegionTimes:
-        """Return all visits of regions."""
-        return join_rows(RegionTimes, self._times)
-
-    def transfers(self) -> Transfers:
-        """Return all transfers."""
-        return join_rows(Transfers, self._transfers)
-
-    def demands(self) -> Demands:
-        """Return all demands."""
-        return join_rows(Demands, self._demands)
-
-    def call_times(self) -> CallTimes:
-        """Return all calls, with the time inside them."""
-        return join_rows(CallTimes, self._calls)
-
-    def intervals(self) -> Intervals:
-        """Return all intervals."""
-        return join_rows(Intervals, self._intervals)
-
-    def interval_times(self) -> IntervalTimes:
-        """Return all times inside calls over time."""
-        return join_rows(IntervalTimes, self._interval_times)
+    def join(self, made: type[Rows]) -> Rows:
+        """Return all rows of a class, and drop the collected parts, since two copies may exceed the memory."""
+        return join_rows(made, self._parts[made])
 
     def sizes(self) -> MessageSizes:
         """Return all messages by size."""
         names = ("rank", "region", "operation", "site", "direction", "kind")
-        columns = {name: _take_column(self._sizes, name) for name in (*names, "size_bin", "messages")}
+        columns = {name: _take_column(self._parts[MessageSizes], name) for name in (*names, "size_bin", "messages")}
         keys = np.stack([columns[name].astype(np.int64) for name in names], axis=1)
         found, row = np.unique(keys, axis=0, return_inverse=True)
         messages = np.zeros((len(found), SIZE_BINS), np.uint64)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from ibprof.profile.profile_data import (
     Site,
     Transfers,
 )
-from ibprof.profile.row_arrays import Columns, Rows
+from ibprof.profile.row_arrays import Columns, Rows, take_rows
 
 COLUMN_TYPES = {
     name: column
@@ -154,8 +154,6 @@ def _range(key: npt.NDArray[Any]) -> int:
 ByCall = Counters | CallTimes | Demands | MessageSizes
 """Classes of rows with an operation, a region and a call site."""
 
-_Chosen = TypeVar("_Chosen", Counters, CallTimes, Demands, MessageSizes, Transfers)
-
 
 NO_SITES = "call sites were not recorded: run again without IBPROF_SITES=0"
 
@@ -224,13 +222,13 @@ class RowChoice:
             transfers = Transfers.empty()
         else:
             region = find_name("region", self.region or "", run.regions, run.regions)
-            transfers = _keep(run.transfers, run.transfers.region == region)
+            transfers = take_rows(run.transfers, run.transfers.region == region)
         return replace(
             run,
-            counters=_keep(run.counters, self.choose(run, run.counters)),
-            times=_keep(run.times, self.choose(run, run.times)),
-            demands=_keep(run.demands, self.choose(run, run.demands)),
-            sizes=_keep(run.sizes, self.choose(run, run.sizes)),
+            counters=take_rows(run.counters, self.choose(run, run.counters)),
+            times=take_rows(run.times, self.choose(run, run.times)),
+            demands=take_rows(run.demands, self.choose(run, run.demands)),
+            sizes=take_rows(run.sizes, self.choose(run, run.sizes)),
             transfers=transfers,
             intervals=Intervals.empty(),
             interval_times=IntervalTimes.empty(),
@@ -238,10 +236,6 @@ class RowChoice:
 
 
 ALL_ROWS = RowChoice()
-
-
-def _keep(rows: _Chosen, chosen: npt.NDArray[np.bool_]) -> _Chosen:
-    return replace(rows, **{name: column[chosen] for name, column in rows.columns().items()})
 
 
 def find_operation(run: Profile, text: str) -> int:
