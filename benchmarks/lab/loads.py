@@ -25,15 +25,7 @@ from ibprof.load import load_profile
 from ibprof.profile.profile_data import Direction
 from ibprof_testing.lab import routed_network
 from ibprof_testing.lab.lab_fabrics import LabRail, make_rail
-from ibprof_testing.lab.routed_jobs import (
-    LabRun,
-    add_headers,
-    call,
-    compile_program,
-    load_links,
-    report,
-    run_job,
-)
+from ibprof_testing.lab.routed_jobs import LabRun, add_headers, call, compile_program, load_links, report, run_job
 
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 SHUFFLED = tuple(np.random.default_rng(3).permutation(np.array(HOSTS)).tolist())

@@ -76,16 +76,8 @@ def main(argv: Sequence[str] | None) -> None:
     by = tuple(options.by.split(","))
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
-    from ibprof.profile.call_report import (  # noqa: PLC0415
-        KEYS,
-        report_calls,
-        sum_calls,
-    )
-    from ibprof.profile.flame_graphs import (  # noqa: PLC0415
-        STACK,
-        write_folded,
-        write_speedscope,
-    )
+    from ibprof.profile.call_report import KEYS, report_calls, sum_calls  # noqa: PLC0415
+    from ibprof.profile.flame_graphs import STACK, write_folded, write_speedscope  # noqa: PLC0415
     from ibprof.profile.profile_rows import RowChoice  # noqa: PLC0415
     from ibprof.verdict.transfer_causes import name_carriers  # noqa: PLC0415
     from ibprof.waiting.wait_split import measure_waiting  # noqa: PLC0415

@@ -10,16 +10,7 @@ import pytest
 
 from ibprof_converter.cli import place as launchers
 from ibprof_testing.lab import hosts as lab
-from ibprof_testing.mpi.mpis import (
-    FROM_PYPI,
-    MPICH,
-    MPICH_SYSTEM,
-    SYSTEM,
-    Mpi,
-    environment,
-    find_mpi,
-    find_mpich_like,
-)
+from ibprof_testing.mpi.mpis import FROM_PYPI, MPICH, MPICH_SYSTEM, SYSTEM, Mpi, environment, find_mpi, find_mpich_like
 
 WANTED = ("node3", "node1", "node2", "node3", "node2")
 """Host of each rank: no more on one than the smallest test machine has cores, since a rank file binds each to one."""

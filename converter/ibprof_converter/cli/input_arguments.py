@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING
 from ibprof.cli.command import add_row_arguments, row_options
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor
-from ibprof_converter.analysis.pipeline_options import (
-    FabricOptions,
-    TrafficOptions,
-    parse_pattern,
-    split_names,
-)
+from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions, parse_pattern, split_names
 from ibprof_converter.choices import (
     ALL_INTERFACES,
     COMPUTE,

@@ -12,14 +12,7 @@ from ibprof.cli.command import command, make_parser
 from ibprof.cli.terminal import print_result, print_warnings, show_stages
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.output_files import check_files
-from ibprof_converter.analysis.pipeline_options import (
-    JOB,
-    OPERATION,
-    REGION,
-    SITE,
-    FabricOptions,
-    parse_columns,
-)
+from ibprof_converter.analysis.pipeline_options import JOB, OPERATION, REGION, SITE, FabricOptions, parse_columns
 from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS
 from ibprof_converter.cli.arguments import count_in, fill_options, type_of
 from ibprof_converter.cli.input_arguments import (

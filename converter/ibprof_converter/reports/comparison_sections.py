@@ -11,14 +11,7 @@ from ibprof.text.quantities import format_seconds, name_call
 from ibprof_converter.reports.compared_run import LINK, OPERATION, PAIR, REGION, SITE, SIZE
 from ibprof_converter.reports.job_sections import describe_provenance
 from ibprof_converter.reports.report_page import ReportPage, escape
-from ibprof_converter.reports.report_sections import (
-    Column,
-    Section,
-    Table,
-    Value,
-    ValueKind,
-    format_value,
-)
+from ibprof_converter.reports.report_sections import Column, Section, Table, Value, ValueKind, format_value
 from ibprof_converter.reports.run_comparison import (
     METRICS,
     AmountChange,

@@ -25,15 +25,7 @@ from ibprof_converter.reports.link_sections import (
 )
 from ibprof_converter.reports.provenance import Provenance
 from ibprof_converter.reports.recorded_job import RecordedJob
-from ibprof_converter.reports.report_sections import (
-    Column,
-    Fact,
-    Section,
-    Table,
-    ValueKind,
-    limit_table,
-    tabulate,
-)
+from ibprof_converter.reports.report_sections import Column, Fact, Section, Table, ValueKind, limit_table, tabulate
 from ibprof_converter.reports.traffic_sums import PairMatrix
 from ibprof_converter.routing.route_choice import are_modelled, describe_routes
 from ibprof_converter.traffic.adapter_policies import describe_nic

@@ -11,15 +11,7 @@ from ibprof_converter.hotspots.causes.load_cause import REPAIR, TriedChange, lis
 from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot, LinkPort, NamedShare
 from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.reports.job_report import JobReport
-from ibprof_converter.reports.report_sections import (
-    Column,
-    Fact,
-    Section,
-    Table,
-    ValueKind,
-    format_value,
-    tabulate,
-)
+from ibprof_converter.reports.report_sections import Column, Fact, Section, Table, ValueKind, format_value, tabulate
 from ibprof_converter.traffic.link_loads import ESTIMATE
 from ibprof_converter.traffic.traffic_data import ALL
 

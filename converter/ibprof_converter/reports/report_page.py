@@ -17,15 +17,7 @@ from pathlib import Path
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_converter.analysis.output_files import naming_file
 from ibprof_converter.reports.recorded_job import TimeBin
-from ibprof_converter.reports.report_sections import (
-    Column,
-    Fact,
-    Section,
-    Table,
-    Value,
-    ValueKind,
-    format_lines,
-)
+from ibprof_converter.reports.report_sections import Column, Fact, Section, Table, Value, ValueKind, format_lines
 from ibprof_converter.reports.traffic_sums import PairMatrix
 from ibprof_converter.viewer.view_file import hash_inline, page_hashes
 

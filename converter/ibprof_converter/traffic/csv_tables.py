@@ -14,13 +14,7 @@ import numpy.typing as npt
 from ibprof.errors import InputError, quote_found
 from ibprof.native.kernel_library import sum_exactly
 from ibprof_converter.fabric.fabric_graph import LIDS
-from ibprof_converter.traffic.traffic_data import (
-    RANK_LIMIT,
-    SINGLE_RAIL,
-    PortCounters,
-    RankTraffic,
-    Traffic,
-)
+from ibprof_converter.traffic.traffic_data import RANK_LIMIT, SINGLE_RAIL, PortCounters, RankTraffic, Traffic
 
 _LINE_LIMIT = 1 << 16
 """Largest number of characters in a line. It exceeds all rows of ibprof, and keeps a damaged file out of memory."""

@@ -8,13 +8,7 @@ import re
 import pytest
 
 from ibprof.native.installed_files import find_library
-from ibprof.profile.scheduler_job import (
-    _BY_SYSTEM,
-    as_file_name,
-    expand_output,
-    identify_scheduler_job,
-    output_values,
-)
+from ibprof.profile.scheduler_job import _BY_SYSTEM, as_file_name, expand_output, identify_scheduler_job, output_values
 
 SLURM = {
     "SLURM_JOB_ID": "9",

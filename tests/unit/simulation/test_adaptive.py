@@ -13,12 +13,7 @@ from ibprof.errors import InconsistentError
 from ibprof_converter.routing.subnet_routes import NONE
 from ibprof_lab.simulation.engine.deadlock import describe_deadlock, find_cycle, refuse_adaptive_deadlock
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
-from ibprof_lab.simulation.engine.simulated_network import (
-    Hardware,
-    SimulatedNetwork,
-    find_minimal_ports,
-    index_network,
-)
+from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, find_minimal_ports, index_network
 from ibprof_lab.simulation.measure.latency_measurement import measure
 from ibprof_lab.simulation.measure.message_latency import Effort
 from ibprof_lab.simulation.study.cell import Cell, Setting, run_cell, set_up

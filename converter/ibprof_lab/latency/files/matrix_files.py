@@ -27,13 +27,7 @@ from ibprof_lab.latency.files.benchmark_output import (
     read_machine_table,
 )
 from ibprof_lab.latency.files.netcdf_files import check_memory
-from ibprof_lab.latency.files.pair_files import (
-    MISSING,
-    NUMBER,
-    find_bracketed_unit,
-    find_value_column,
-    read_pair_rows,
-)
+from ibprof_lab.latency.files.pair_files import MISSING, NUMBER, find_bracketed_unit, find_value_column, read_pair_rows
 from ibprof_lab.latency.model.delays import FIRMWARE, Attribute, Delays
 
 _SEPARATORS = (";", "\t", ",")

@@ -15,14 +15,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from ibprof_lab.topology.infer.binary_trees import (
-    CAUTION,
-    BinaryTree,
-    Integers,
-    RootedTree,
-    join_neighbours,
-    prune,
-)
+from ibprof_lab.topology.infer.binary_trees import CAUTION, BinaryTree, Integers, RootedTree, join_neighbours, prune
 from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, find_pattern, graph_of_tree
 
 _ROUNDS = 8

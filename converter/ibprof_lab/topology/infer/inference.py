@@ -15,14 +15,7 @@ from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, Intege
 from ibprof_lab.topology.infer.direct_networks import describe_grid
 from ibprof_lab.topology.infer.few_pairs import attach_hosts, find_complete_hosts
 from ibprof_lab.topology.infer.levels import is_network
-from ibprof_lab.topology.infer.model_choice import (
-    CLOSE,
-    LARGEST,
-    MODELS,
-    ModelChoice,
-    choose_model,
-    find_unconfirmed,
-)
+from ibprof_lab.topology.infer.model_choice import CLOSE, LARGEST, MODELS, ModelChoice, choose_model, find_unconfirmed
 from ibprof_lab.topology.infer.pair_delays import PairDelays, fill_gaps
 from ibprof_lab.topology.infer.reliability import WEAK, name_some, refuse, weigh_support
 from ibprof_lab.topology.infer.two_rails import TwoRails, find_two_rails

@@ -20,14 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_lab.topology.infer.binary_trees import BinaryTree, RootedTree, link_average
-from ibprof_lab.topology.infer.candidate import (
-    FLOOR,
-    NORMAL,
-    Candidate,
-    Floats,
-    find_pattern,
-    graph_of_tree,
-)
+from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, Candidate, Floats, find_pattern, graph_of_tree
 
 _NETWORK_SECONDS = (600e-9, 100e-6)
 """Range of delays of networks in one building. Shorter delays are inside a machine, longer ones between sites."""

@@ -16,14 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_lab.topology.infer.binary_trees import link_average
-from ibprof_lab.topology.infer.candidate import (
-    Candidate,
-    Floats,
-    find_pattern,
-    find_switches,
-    sample_hosts,
-    score,
-)
+from ibprof_lab.topology.infer.candidate import Candidate, Floats, find_pattern, find_switches, sample_hosts, score
 from ibprof_lab.topology.infer.levels import Levels, find_levels
 
 _FEWEST_FOR_RAILS = 8
