@@ -52,6 +52,11 @@ def test_spack_needs_what_the_wheel_and_the_laboratory_need() -> None:
     assert f'\nversion = "{versions[0][0]}"\n' in PROJECT
 
 
+def test_the_citation_has_the_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert f'\nversion = "{citation["version"]}"\n' in PROJECT
+
+
 def test_the_container_installs_as_the_trial_does() -> None:
     recipe, trial = (
         (RECIPES / "apptainer" / "ibprof.def").read_text(),
