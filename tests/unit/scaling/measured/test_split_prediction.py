@@ -183,3 +183,12 @@ def test_a_form_is_recovered(form: tuple[tuple[float, int], ...]) -> None:
     drawn = draw_part(p, values[0], 0 * p, 0.0, np.array([64.0]), np.linspace(0, 1, 400), np.random.default_rng(1))
     low, high = np.quantile(drawn.seconds[:, 0], (0.025, 0.975))
     assert low < values[1][0] < high
+
+
+def test_ranks_that_were_not_recorded_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    line = write_runs(tmp_path, strong, (2, 8))
+    run = make_run(4, strong)
+    write_archive(replace(run, ranks=run.ranks[:3]), tmp_path / "three.otf2")
+    document = run_command(capsys, [*line, str(tmp_path / "three.otf2")])
+    assert f"{tmp_path / 'three.otf2'}: times are of 3 recorded ranks, of 4" in document["notes"]
+    assert document["range"]["fitted"] == [2, 4, 8]
