@@ -80,19 +80,22 @@ def main() -> None:
     columns = ("fabric", "free", "job", "ibprof-place", "topograph, block", "Slurm, tree", "hosts' own links", "bound")
     print(f"| {' | '.join(columns)} | of the better |")
     print("|" + "---|" * 9)
-    ratios: dict[str, list[tuple[float, bool]]] = {name: [] for name in FREE}
+    ratios: dict[str, list[tuple[float, bool, float]]] = {name: [] for name in FREE}
     for name in FABRICS:
         if arguments.only.lower() in name.lower():
-            for free, ratio, is_open in compare_on(name, arguments.time):
-                ratios[free].append((ratio, is_open))
+            for free, *found in compare_on(name, arguments.time):
+                ratios[free].append((found[0], found[1], found[2]))
     for free, each in ratios.items():
-        every, others = [ratio for ratio, _ in each], [ratio for ratio, is_open in each if is_open]
+        every, others = [ratio for ratio, _, _ in each], [ratio for ratio, is_open, _ in each if is_open]
+        least = [floor for _, _, floor in each]
+        reached = sum(ratio <= floor * 1.001 for ratio, _, floor in each)
         above = sum(ratio > 1 + 1e-9 for ratio in every)
         print(
             f"{free}: mean {np.mean(every):.3f} of the better one's time, largest {max(every):.3f}, {above} above; ",
             end="",
         )
-        print(f"mean {np.mean(others):.3f} of {len(others)} cases in which links of hosts do not decide")
+        print(f"mean {np.mean(others):.3f} of {len(others)} cases in which links of hosts do not decide; ", end="")
+        print(f"at hosts' own links in {reached} of {len(each)} cases, mean {np.mean(least):.3f} if in all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +113,11 @@ class Case:
     needed: int
 
 
-def compare_on(fabric: str, seconds: float) -> Iterator[tuple[str, float, bool]]:
+def compare_on(fabric: str, seconds: float) -> Iterator[tuple[str, float, bool, float]]:
     """Print a row for each job; yield what was free, and the most loaded link as a share of the better one's.
 
-    The third value is true unless hosts' own links decide. No order that keeps tensor groups on hosts changes them.
+    The third value is true unless hosts' own links decide. No order that keeps tensor groups on hosts changes them. The
+    last value is the share if the most loaded link were a host's own, or the second value where that is less.
     """
     subnets = read_subnets(FabricOptions(tuple(FABRICS[fabric])), no_progress)
     hosts = find_hosts([subnet.fabric for subnet in subnets])
@@ -140,7 +144,12 @@ def compare_on(fabric: str, seconds: float) -> Iterator[tuple[str, float, bool]]
                 times = [f"{each * 1e3:.4g}" for each in (own, bound)]
                 cells = [fabric, free, job, *map(_cell, (found, *others)), *times]
                 print(f"| {' | '.join(cells)} | {found.bottleneck_seconds / best:.3f} |", flush=True)
-                yield free, found.bottleneck_seconds / best, best > own * _ALIKE
+                yield (
+                    free,
+                    found.bottleneck_seconds / best,
+                    best > own * _ALIKE,
+                    min(found.bottleneck_seconds, own) / best,
+                )
 
 
 def put_on(problem: PlacementProblem, slots: RankSlots, order: list[int], each: int) -> SlotOfRank:

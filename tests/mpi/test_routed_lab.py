@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from ibprof.load import load_profile
+from ibprof.native.installed_files import find_nccl_profiler
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.lab import routed_network
 from ibprof_testing.lab.applied_advice import Setting, apply
 from ibprof_testing.lab.lab_fabrics import MBIT, SMALL, crowd, make_rail
-from ibprof_testing.lab.routed_jobs import add_headers, load_links, report, run_job
+from ibprof_testing.lab.routed_jobs import LabRun, add_headers, load_links, report, run_job
 from ibprof_testing.mpi.mpis import Build, Mpi
+from ibprof_testing.nccl_harness import build_harness
 
 HOSTS = ("host1", "host2", "host3", "host4")
 NARROW = "xgft:2:2,2:1,1"
@@ -87,3 +93,56 @@ def test_a_job_whose_time_the_network_does_not_take(
         verdict = report(network.write_dumps(tmp_path), run)["verdict"]
     assert verdict["kind"] == kind, verdict
     assert "The network is not the problem." in run.text
+
+
+def test_steps_of_nccl_are_the_bytes_of_tcp_and_of_links(tmp_path: Path) -> None:
+    """A program stands for NCCL, on four hosts. Before each collective, rank 2 computes for 0.2 s."""
+    harness = build_harness(tmp_path)
+    (tmp_path / "hosts").mkdir()
+    (tmp_path / "run").mkdir()
+    with routed_network.up([make_rail(SMALL)], tmp_path / "hosts") as network:
+        words = [harness, find_nccl_profiler(), "7", "channels=2", "chunk=50000", "compute_us=200000", "compute_rank=2"]
+        own = {
+            "WORLD_SIZE": str(len(HOSTS)),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": "23000",
+            "TORCHELASTIC_RUN_ID": "lab",
+            "HARNESS_HOSTS": ",".join(rail_address(network, host) for host in HOSTS),
+            "IBPROF_OUTPUT": str(tmp_path / "run"),
+        }
+
+        def launch(rank: int) -> str:
+            done = network.hosts.run(HOSTS[rank], words, {**os.environ, **own, "RANK": str(rank)}, tmp_path)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        before = network.count_bytes()
+        with ThreadPoolExecutor(len(HOSTS)) as pool:
+            said = [json.loads(text) for text in pool.map(launch, range(len(HOSTS)))]
+        after = network.count_bytes()
+        dumps = network.write_dumps(tmp_path)
+        counted = {end: after[end] - before[end] for end in after}
+        run = LabRun(0.0, tmp_path / "run", counted, network.find_lost(), "")
+        expected = load_links(dumps, add_headers(network, run))
+    sent = [sum(each["sent"].values()) for each in said]
+    profile = load_profile(tmp_path / "run")
+    assert [profile.hosts[rank.host].name for rank in profile.ranks] == list(HOSTS)
+    counters = profile.counters
+    of_steps = [int(counters.bytes[(counters.rank == rank) & (counters.direction == 0)].sum()) for rank in range(4)]
+    assert of_steps == sent
+    # TCP counts acknowledged bytes, and the last ones are under way when a process ends.
+    by_tcp = [sum(each.sent_bytes for each in rank.transports if each.device == "rail0") for rank in profile.ranks]
+    assert by_tcp == pytest.approx(sent, rel=0.05)
+    for end, amount in expected.items():
+        # A ring sends in one direction, and the other one carries acknowledgements alone, of two packets or more.
+        assert counted[end] == pytest.approx(amount, rel=0.03, abs=8000), end
+    assert sum(counted[0, f"{host} HCA-1", 1] > max(sent) for host in HOSTS) == len(HOSTS)
+    verdict = report(dumps, run)["verdict"]
+    assert verdict["late"][0]["rank"] == 2
+    assert verdict["wait_s"] > 0.95 * 3 * 0.2 * 3 / 4, "mean of three waiting ranks and the late one"
+
+
+def rail_address(network: routed_network.RoutedNetwork, host: str) -> str:
+    """Return the address of a host's adapter on the first rail."""
+    shown = lab.run_ip("-n", network.hosts.namespace(host), "-4", "-j", "addr", "show", "rail0")
+    return str(json.loads(shown)[0]["addr_info"][0]["local"])
