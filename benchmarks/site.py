@@ -34,6 +34,7 @@ from ibprof_converter.analysis.pipeline_options import FabricOptions
 from ibprof_converter.site.fabric_days import FabricCalendar, add_fabric, list_tables
 from ibprof_converter.site.job_ingest import ingest_jobs
 from ibprof_converter.site.job_store import JobStore
+from ibprof_converter.site.job_summary import write_line
 from ibprof_converter.site.site_questions import SiteQuestions, read_statements
 from ibprof_converter.site.synthetic_jobs import FABRIC, make_jobs
 
@@ -200,7 +201,7 @@ def make_lines(folder: Path, number: int, jobs: int, fabric: str) -> Spent:
     with lines_of(folder, number).open("w") as file:
         day = FIRST + timedelta(days=number)
         made = make_jobs(day, jobs, fabric, len(dated.number), dated.routed.hosts.name, LINKS)
-        file.writelines(f"{line}\n" for line in made)
+        file.writelines(f"{write_line(row)}\n" for row in made)
     return clock.read()
 
 

@@ -163,7 +163,7 @@ def test_time_limit(accounted: Jobs) -> None:
 
 @pytest.mark.full
 def test_out_of_memory(accounted: Jobs) -> None:
-    """What the killed ranks did is recorded."""
+    """The recording has what the killed ranks did."""
     if not CGROUPS.is_dir():
         raise MissingError(f"no {CGROUPS}: Slurm 22.05 without systemd limits memory by cgroups of version 1 alone")
     numbers = {form: accounted.submit(form, "memory 1000") for form in FORMS}

@@ -2,7 +2,7 @@
 // Ranks as rows over time, computed by hand.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { axisTicks, NO_REGION, TimeGrid } from "../src/data/time_grid";
+import { axisTicks, hourTicks, NO_REGION, TimeGrid } from "../src/data/time_grid";
 import { Timeline } from "../src/data/timeline";
 
 /** Rank 0 sends 60 bytes in the first 2 s of 4, rank 1 sends 30 in the last 2 s. */
@@ -71,4 +71,14 @@ test("ticks are at round moments", () => {
   assert.deepEqual(axisTicks(1, 5), [0, 0.2, 0.4, 0.6000000000000001, 0.8, 1]);
   assert.deepEqual(axisTicks(0.07, 5), [0, 0.02, 0.04, 0.06]);
   assert.deepEqual(axisTicks(0, 5), [0]);
+});
+
+test("ticks of a day are at whole hours", () => {
+  assert.deepEqual(hourTicks(1800, 7200, 5), [1800, 5400]);
+  assert.deepEqual(hourTicks(0, 86400, 5), [0, 21600, 43200, 64800, 86400]);
+  assert.deepEqual(
+    hourTicks(0, 30 * 86400, 5),
+    [0, 6, 12, 18, 24, 30].map((day) => day * 86400),
+  );
+  assert.deepEqual(hourTicks(1800, 60, 5), []);
 });

@@ -95,3 +95,16 @@ test("the last bin and range include an interval of no length at the end", () =>
   assert.deepEqual([...timeline.bins(2, () => true)], [60, 40]);
   assert.deepEqual([...timeline.parts(makeFlows(), 3, 4)], [0, 0.5, 1]);
 });
+
+test("without ranks the part of a flow is that of its job", () => {
+  const intervals = {
+    ...INTERVALS,
+    rank: Int32Array.of(0, 1, 1),
+    firstPeer: Int32Array.of(0, 1, 1),
+    lastPeer: Int32Array.of(0, 1, 1),
+  };
+  const flows = { ...makeFlows(), job: Uint16Array.of(0, 1, 1) };
+  const timeline = new Timeline(intervals, Int32Array.of(0, 1), true);
+  assert.deepEqual([...timeline.parts(flows, 0, 2)], [1, 0.25, 0.25]);
+  assert.deepEqual([...timeline.parts(flows, 3, 4)], [0, 0.375, 0.375]);
+});

@@ -22,7 +22,7 @@ from ibprof_converter.traffic.link_loads import Loads, match_counters
 from ibprof_converter.traffic.port_counters import Agreement
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, no_counters
 from ibprof_converter.viewer import user_attributes
-from ibprof_converter.viewer.time_arrays import merge_times
+from ibprof_converter.viewer.time_arrays import RunTimes, merge_times
 from ibprof_converter.viewer.user_attributes import RankGrid, UserAttribute
 from ibprof_converter.viewer.view_document import encode_document
 from ibprof_converter.viewer.view_file import render_page
@@ -41,12 +41,14 @@ class NamedLoads:
         loads: loads of the links.
         traffics, placements: names as typed, one per job.
         judged: the verdict on the run; None: the page shows no verdict.
+        times: activity over time; None: that of the recorded runs.
     """
 
     loads: FabricLoads
     traffics: tuple[str, ...] = ()
     placements: tuple[str, ...] = ()
     judged: JudgedLoads | None = None
+    times: RunTimes | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -146,7 +148,7 @@ def _run_of(name: str, named: NamedLoads) -> ViewRun:
     if isinstance(loads.placed, PortCounters):
         run = replace(run, known=match_counters(loads.placed, loads.fabric.fabrics)[1])
     else:
-        run = replace(run, times=merge_times(loads.profiles, loads.placed.first_rank))
+        run = replace(run, times=named.times or merge_times(loads.profiles, loads.placed.first_rank))
     if named.judged is None:
         return run
     return replace(run, verdict=named.judged.verdict, diagnosis=named.judged.links.diagnosis)

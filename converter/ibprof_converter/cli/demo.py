@@ -104,7 +104,7 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
     """
     mpirun = find_open_mpi()
     folder.mkdir(parents=True, exist_ok=True)
-    _copy_data("exchange", folder / "program")
+    copy_program(folder)
     _copy_data("demo-fabric", folder / "fabric")
     report(_show(["cd", str(folder)]))
     program = build_program(mpirun, folder, report)
@@ -224,6 +224,11 @@ class Chain:
 
 def _environment() -> Mapping[str, str]:
     return {**OPEN_MPI_ENVIRONMENT, **os.environ}
+
+
+def copy_program(folder: Path) -> None:
+    """Copy the sources of the demo's program into a folder, for `build_program`."""
+    _copy_data("exchange", folder / "program")
 
 
 def _copy_data(name: str, folder: Path) -> None:

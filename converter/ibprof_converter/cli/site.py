@@ -13,11 +13,12 @@ from functools import partial
 from inspect import signature
 from math import isfinite
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ibprof.cli.command import command, make_parser, rename_option
 from ibprof.cli.terminal import print_json, print_table
-from ibprof.errors import UsageError
+from ibprof.errors import MissingToolError, UsageError
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.choices import parse_routes
 from ibprof_converter.cli.arguments import (
@@ -193,10 +194,13 @@ def _add_upkeep(commands: Subcommands) -> None:
     summary = "write a store for each user of this machine, which has the user's own jobs and only that user can read"
     share = _add(commands, "share", summary, "/srv/ibprof-users", _share)
     share.add_argument("folder", metavar="DIR", type=Path, help="has a folder for each user")
-    demo = _add(commands, "demo", "make a store with a day of synthetic jobs", "/tmp/site", _make_demo, store=False)
+    summary = "make a store with a day of synthetic jobs on a fat-tree, and jobs recorded on this machine"
+    demo = _add(commands, "demo", summary, "/tmp/site", _make_demo, store=False)
     demo.add_argument("folder", metavar="DIR", type=Path, nargs="?", default=Path("ibprof-site-demo"))
     demo.add_argument("--jobs", type=count_in(2, 99_999), default=10_000, help="a day (default: %(default)s)")
     demo.add_argument("--days", type=count_in(1, 3650), default=1, help="(default: %(default)s)")
+    help_ = "jobs to record here with Open MPI and put on hosts at random (default: %(default)s)"
+    demo.add_argument("--recorded", type=count_in(0, 100), default=2, help=help_)
 
 
 def _add(
@@ -354,15 +358,47 @@ def _share(store: Path, folder: Path) -> None:
     print(f"{sum(jobs.values())} jobs of {len(jobs)} users")
 
 
-def _make_demo(folder: Path, days: int, jobs: int) -> None:
+def _make_demo(folder: Path, days: int, jobs: int, recorded: int) -> None:
     from ibprof_converter.site.job_store import today  # noqa: PLC0415  (as above)
     from ibprof_converter.site.synthetic_jobs import make_store  # noqa: PLC0415
 
     first = today() - timedelta(days=days)
     outcome = make_store(folder, first, days, jobs)
-    print(f"{outcome.added} jobs in {folder}; for example:")
-    for question in (f"load --at {first}T12:00", "average", "slow-hosts", f"waits {first.toordinal() * 10**5}"):
+    print(f"{outcome.added} synthetic jobs in {folder}")
+    if recorded:
+        _record_jobs(folder, recorded)
+    print("for example:")
+    waits, page = f"waits {first.toordinal() * 10**5}", f"view {first} -o {folder / 'day.html'}"
+    for question in (f"load --at {first}T12:00", "average", "slow-hosts", waits, page):
         print(f"  {NAME} {question} --store {folder}")
+
+
+def _record_jobs(folder: Path, jobs: int) -> None:
+    """Record the demo's program, and add its runs to a store, each on other hosts of the fabric."""
+    from ibprof.load import load_profile  # noqa: PLC0415  (as above)
+    from ibprof_converter.cli.demo import Chain, build_program, copy_program, find_open_mpi  # noqa: PLC0415
+    from ibprof_converter.site.fabric_days import FabricCalendar  # noqa: PLC0415
+    from ibprof_converter.site.job_store import JobStore, today  # noqa: PLC0415
+    from ibprof_converter.site.job_summary import parse_lines, summarise_job, write_line  # noqa: PLC0415
+
+    try:
+        mpirun = find_open_mpi()
+        with TemporaryDirectory(prefix="ibprof-site-") as place:
+            copy_program(Path(place))
+            program = build_program(mpirun, Path(place), print)
+            fabric = FabricCalendar(folder).find(today())
+            for number in range(jobs):
+                name = f"recorded{number}"
+                words = ("--oversubscribe", "--bind-to", "none", "-n", "8", *program)
+                Chain(Path(place), print).run("run", "-o", name, "--", mpirun, *words)
+                run = load_profile(Path(place, name, "profile.otf2"))
+                line = write_line(summarise_job(run, fabric, f"random:{number}"))
+                for table in parse_lines(Path(name), [line.encode()], 1):
+                    JobStore(folder).add(table)
+    except MissingToolError as error:
+        print(f"no recorded jobs: {error}")
+    else:
+        print(f"{jobs} recorded jobs of {today()}")
 
 
 def _print_rows(rows: Iterable[Mapping[str, Any]], as_json: bool) -> None:

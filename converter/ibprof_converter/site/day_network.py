@@ -3,24 +3,35 @@
 
 from __future__ import annotations
 
-import re
-from datetime import date
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from itertools import pairwise
 from os import fspath
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+import numpy as np
 import pyarrow.compute as pc
 
 from ibprof.errors import InputError, UsageError
+from ibprof.profile.profile_data import Intervals, IntervalTimes
 from ibprof_converter.analysis.loads_view import NamedLoads, NetworkView, render_view
 from ibprof_converter.analysis.pipeline_options import TrafficOptions
-from ibprof_converter.analysis.pipeline_stages import load_traffic
+from ibprof_converter.analysis.pipeline_stages import load_demands
+from ibprof_converter.fabric.fabric_graph import LIDS
 from ibprof_converter.site.fabric_days import FabricCalendar
 from ibprof_converter.site.job_store import JobStore
+from ibprof_converter.site.job_summary import Row
 from ibprof_converter.traffic.port_counters import subtract_counters
-from ibprof_converter.traffic.traffic_data import PortCounters
+from ibprof_converter.traffic.traffic_data import SINGLE_RAIL, PortCounters, Traffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
+from ibprof_converter.viewer.time_arrays import RegionVisits, RunTimes
 
+_MOST_BYTES = 2.0**63
+"""Limit of all bytes, whose sums on links must fit into 64 bits."""
+
+_LONGEST_NAME = 64
+
+_SPAN = ("began", "ended")
 _COLUMNS = ("pair_source", "pair_destination", "pair_bytes", "pair_rail")
 
 
@@ -43,17 +54,58 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
     rows = placed.sort_by([("bytes", "descending"), ("key", "ascending")])[:jobs].to_pylist()
     if not rows:
         raise UsageError(f"no job of {day} has pairs of ports: summaries were made without --store")
-    with TemporaryDirectory(prefix="ibprof-site-") as folder:
-        files = []
-        for row in rows:
-            # The view names jobs by files, since names of users and jobs are untrusted text.
-            name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{row['job'] or row['key']}-{row['user'] or ''}")[:64]
-            files.append(Path(folder, f"{name}-{row['key'][-4:]}.csv"))
-            lines = zip(*(row[column] for column in _COLUMNS), strict=True)
-            text = "".join(f"{','.join(map(str, line))}\n" for line in lines)
-            files[-1].write_text(f"src_lid,dst_lid,bytes,rail\n{text}", encoding="utf-8")
-        loads = load_traffic(fabric.routed, TrafficOptions(tuple(map(str, files))))
-        return render_view(NamedLoads(loads, tuple(file.stem for file in files)))
+    traffic = _join_pairs(rows, len(fabric.routed.fabrics), f"jobs of {day}, the {len(rows)} with most bytes")
+    loads = load_demands(fabric.routed, [traffic], TrafficOptions((traffic.origin,)))
+    return render_view(NamedLoads(loads, times=_list_times(rows)))
+
+
+def _join_pairs(rows: Sequence[Row], rails: int, origin: str) -> Traffic:
+    """Return the pairs of ports of jobs as traffic. Pairs that no port or sum can have are left out and counted."""
+    columns = (np.concatenate([row[name] for row in rows]).astype(np.int64) for name in _COLUMNS)
+    source, destination, amount, rail = columns
+    job = np.repeat(np.arange(len(rows), dtype=np.int32), [len(row["pair_bytes"]) for row in rows])
+    kept = np.ones(len(job), np.bool_)
+    for column, limit in ((source, LIDS), (destination, LIDS), (rail, rails)):
+        kept &= (column >= 0) & (column < limit)
+    kept &= np.cumsum(np.where(kept, amount, 0), dtype=np.float64) < _MOST_BYTES
+    names = [f"{row['job'] or row['key']} {row['user'] or ''}"[:_LONGEST_NAME].strip() for row in rows]
+    jobs = [f"{name} {row['key']}" if names.count(name) > 1 else name for name, row in zip(names, rows, strict=True)]
+    return Traffic.without_ranks(
+        source[kept].astype(np.int32),
+        destination[kept].astype(np.int32),
+        amount[kept].astype(np.uint64),
+        np.zeros((0, rails), np.int32),
+        origin,
+        rail[kept].astype(np.int32),
+        "measured" if rails > 1 else SINGLE_RAIL,
+        {"no such port in any fabric": sum(amount[~kept].tolist())} if not kept.all() else None,
+        job=job[kept],
+        jobs=tuple(jobs),
+    )
+
+
+def _list_times(rows: Sequence[Row]) -> RunTimes:
+    """Return the bytes of jobs by interval; a job without intervals sends evenly during its run."""
+    intervals = []
+    for number, row in enumerate(rows):
+        began_ns, ended_ns = ((row[name] - datetime(1970, 1, 1)) // timedelta(microseconds=1) * 1000 for name in _SPAN)
+        sent = row["bin_bytes"] or []
+        if not sum(sent):
+            intervals.append((number, began_ns, ended_ns, row["bytes"]))
+            continue
+        edges = began_ns + np.rint(np.arange(len(sent) + 1) * row["bin_s"] * 1e9).astype(np.int64)
+        intervals += [(number, *span, amount) for span, amount in zip(pairwise(edges.tolist()), sent, strict=True)]
+    job, begin, end, amount = (np.array(column) for column in zip(*intervals, strict=True))
+    ends = (job.astype(np.uint32), job.astype(np.uint32))
+    moments = (begin.astype(np.uint64), end.astype(np.uint64))
+    nothing = np.zeros(0, np.int32)
+    none = np.zeros(0, np.uint64)
+    return RunTimes(
+        Intervals(job.astype(np.int32), *moments, *ends, amount.astype(np.uint64), np.ones(len(job), np.uint64)),
+        IntervalTimes(nothing, none, none, none),
+        RegionVisits(nothing, nothing, none, none),
+        (),
+    )
 
 
 def subtract_counted(store: Path, before: Path, after: Path, day: date) -> dict[tuple[str, int], int]:

@@ -127,18 +127,19 @@ _NOT_NEGATIVE = ("ranks", "nodes", "bytes", "calls", "run_s", "mpi_s", "wait_s",
 Row = dict[str, Any]
 
 
-def summarise_job(run: Profile, fabric: DatedFabric | None) -> Row:
+def summarise_job(run: Profile, fabric: DatedFabric | None, placement: str | None = None) -> Row:
     """Return the summary of a run as a row of `SCHEMA`.
 
     Args:
         run: the profile; its name is a path.
         fabric: the fabric of the job's day; None: no loads of links.
+        placement: where the ranks are on the fabric, as for `ibprof-layout`; None: where they ran.
 
     Raises:
         IbprofError: as `load_demands` does.
     """
     facts = describe_job(run)
-    loads = _load_links(run, fabric) if fabric else None
+    loads = _load_links(run, fabric, placement) if fabric else None
     judged = judge_loads(loads) if loads else None
     verdict = judged.verdict if judged else judge_run(run)
     bins = follow_time(run)
@@ -233,8 +234,9 @@ def _line(key: tuple[str, ...], sums: Any) -> Row:
     return {"operation": key[0], "site": key[1], **{name: add(name) for name in names}}
 
 
-def _load_links(run: Profile, fabric: DatedFabric) -> FabricLoads:
-    options = TrafficOptions((run.name,), flows_limit=DIAGNOSED_FLOWS)
+def _load_links(run: Profile, fabric: DatedFabric, placement: str | None) -> FabricLoads:
+    placements = (placement,) if placement else ()
+    options = TrafficOptions((run.name,), placements, flows_limit=DIAGNOSED_FLOWS)
     return load_demands(fabric.routed, [profile_traffic(run)], options)
 
 

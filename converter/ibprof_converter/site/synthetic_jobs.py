@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic summaries of jobs, to test and measure the store. Their links are random, not routed.
+"""Synthetic summaries of jobs, to show, test and measure the store. Their links are routed, or random to be quick.
 
 Two facts are planted. Ranks on `SLOW_HOST` are late in every third job. The first two jobs of each day share links, and
 the first job's time in calls follows the second job's traffic.
@@ -7,16 +7,19 @@ the first job's time in calls follows the second job's traffic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.analysis.pipeline_options import FabricOptions
-from ibprof_converter.site.fabric_days import FabricCalendar, add_fabric
+from ibprof_converter.routing.spread import spread
+from ibprof_converter.site.fabric_days import DatedFabric, FabricCalendar, add_fabric
 from ibprof_converter.site.job_store import Ingested, JobStore
 from ibprof_converter.site.job_summary import Row, parse_lines, write_line
 
@@ -36,12 +39,15 @@ _DAY_S = 86_400
 _LONGEST_S = 6 * 3600
 _VERDICTS = ("waiting", "switch-links", "host-links", "small-messages", "slow-transfer", "on-host")
 _GB = 10**9
+_MOST_IN_EXCHANGE = 16
+_ROUTED_AT_ONCE = 512
+"""Number of jobs that are routed together: their loads take 20 MB on the demo's fabric."""
 
 
 def make_jobs(
     day: date, jobs: int, fabric: str, directions: int, hosts: tuple[str, ...], links: int = 100, seed: int = 0
-) -> Iterator[str]:
-    """Yield the summaries of a day as lines of JSON, in random order of time.
+) -> Iterator[Row]:
+    """Yield the summaries of a day, with random links, in random order of time.
 
     Args:
         day: first day of the jobs.
@@ -64,7 +70,7 @@ def make_jobs(
     for number in range(jobs):
         run_s, nodes = spans[number], sizes[number]
         if number < 2:
-            starts[number], run_s, nodes = 0, 3600.0, 16
+            starts[number], run_s, nodes, first_host[number] = 0, 3600.0, 16, 0
         began = midnight + timedelta(microseconds=starts[number])
         names = [hosts[(first_host[number] + each) % len(hosts)] for each in range(nodes)]
         # Consecutive numbers, with half of them used: quick to make, and neighbours share them.
@@ -125,16 +131,70 @@ def make_jobs(
             row["bin_bytes"] = (base * _GB).astype(np.int64).tolist()
             noise = random.normal(0, 0.1, BINS)
             row["bin_mpi_s"] = np.maximum(base + noise, 0).tolist()
-        yield write_line(row)
+        yield row
 
 
-def make_store(folder: Path, first: date, days: int, jobs: int, links: int = 100) -> Ingested:
+def route_jobs(jobs: Iterable[Row], dated: DatedFabric, seed: int = 0) -> Iterator[Row]:
+    """Yield jobs with traffic between their hosts, in place of random links, on the routes of a fabric of one rail.
+
+    Each job is a ring, a shift by half of its hosts, or an exchange of all with all (up to `_MOST_IN_EXCHANGE` hosts).
+    """
+    subnet = dated.routed.subnets[0]
+    fabric, hosts = subnet.fabric, dated.routed.hosts
+    lids = np.flatnonzero(fabric.lid_node >= 0)
+    host_of_lid = hosts.of_node[0][fabric.lid_node[lids]]
+    lid_of = {hosts.name[host]: int(lid) for lid, host in zip(lids, host_of_lid, strict=True) if host >= 0}
+    number = np.array(
+        [
+            [dated.number[0, f"0x{fabric.node_guid[nodes[end]]:016x}", ports[end]] for end in (0, 1)]
+            for nodes, ports in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True)
+        ]
+    )
+    random = np.random.default_rng(seed)
+    rest = iter(jobs)
+    while rows := list(islice(rest, _ROUTED_AT_ONCE)):
+        pairs = [_choose_pairs(np.array([lid_of[host] for host in row["hosts"]]), at) for at, row in enumerate(rows)]
+        source, destination = np.concatenate(pairs, axis=1)
+        job = np.repeat(np.arange(len(rows)), [each.shape[1] for each in pairs])
+        sent = (random.pareto(1.2, len(rows)) * _GB).astype(np.int64)[job] // 8 + 1
+        loads = spread(subnet.routes, source, destination, sent.astype(np.uint64), job, len(rows)).bytes
+        for at, row in enumerate(rows):
+            used = loads[:, :, at] > 0
+            order = np.argsort(number[used])
+            own = job == at
+            row |= {
+                "links": number[used][order].tolist(),
+                "link_bytes": loads[:, :, at][used][order].tolist(),
+                "bytes": int(sent[own].sum()),
+                "line_rate_s": float(loads[:, :, at].max(initial=0)) * 8e-11,
+                "pair_rail": [0] * int(own.sum()),
+                "pair_source": source[own].tolist(),
+                "pair_destination": destination[own].tolist(),
+                "pair_bytes": sent[own].tolist(),
+            }
+            row["lines"][0]["bytes"] = row["bytes"]
+            yield row
+
+
+def _choose_pairs(lids: npt.NDArray[np.int64], number: int) -> npt.NDArray[np.int64]:
+    """Return the sources and destinations of a job's traffic, [2, pair]; none for a job of one host."""
+    count = len(lids)
+    one, other = np.divmod(np.arange(count**2), count)
+    distance = (other - one) % count
+    if number < 2 or (number % 3 == 2 and count <= _MOST_IN_EXCHANGE):
+        chosen = distance > 0
+    else:
+        chosen = (distance > 0) & (distance == (1 if number % 3 else max(count // 2, 1)))
+    return np.stack([lids[one[chosen]], lids[other[chosen]]])
+
+
+def make_store(folder: Path, first: date, days: int, jobs: int, links: int | None = None) -> Ingested:
     """Make a store of synthetic jobs on a synthetic fabric.
 
     Args:
         first: first day.
         jobs: number of jobs a day.
-        links: number of link directions that each job uses.
+        links: number of random link directions that each job uses; None: those on the routes between its hosts.
 
     Raises:
         OSError: the store cannot be written.
@@ -151,10 +211,11 @@ def make_store(folder: Path, first: date, days: int, jobs: int, links: int = 100
     )
 
 
-def make_day(store: JobStore, fabric: str, day: date, jobs: int, links: int = 100) -> Iterator[pa.Table]:
+def make_day(store: JobStore, fabric: str, day: date, jobs: int, links: int | None = None) -> Iterator[pa.Table]:
     """Yield the jobs of a day, in the form of an ingest from a file of summaries."""
     dated = FabricCalendar(store.folder).find(day)
     if dated is None:
         raise InconsistentError(f"{store.folder}: no fabric is valid on {day}")
-    lines = make_jobs(day, jobs, fabric, len(dated.number), dated.routed.hosts.name, links)
+    rows = make_jobs(day, jobs, fabric, len(dated.number), dated.routed.hosts.name, links or 1)
+    lines = map(write_line, rows if links else route_jobs(rows, dated))
     yield from parse_lines(Path("synthetic"), [f"{line}\n".encode() for line in lines], 1)

@@ -39,7 +39,7 @@ class ViewRun:
         placed: the traffic.
         loads: the link loads; they are written only if the page cannot sum the flows itself.
         coverage: unseen and modelled data.
-        times: activity of the ranks of `placed` over time; None if not recorded.
+        times: activity of the ranks of `placed` over time, of its jobs if it has no ranks; None if not recorded.
         known: for each rail bool [link, end], True where the load is known; None if all are.
         verdict: verdict on the run; None if shown elsewhere, or unknown.
         diagnosis: diagnosis of the run's links; None if not diagnosed.
@@ -159,6 +159,8 @@ def describe_run(
         if run.times is not None:
             arrays |= describe_times(run.times)
             about["visit_regions"] = run.times.regions
+            if not len(placed.rank_lid):
+                about["began_s"] = int(run.times.sent.begin_ns.min()) / 1e9
         arrays |= _renumber(arrays, placed, names)
     else:
         totals = [loaded.sum(axis=2, dtype=np.uint64).ravel() for loaded in loads.by_rail]
@@ -198,16 +200,16 @@ def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
             (placed.jobs, names.jobs),
         )
     )
-    of_ranks = (
-        *("flow_source_rank", "flow_destination_rank"),
-        *("time_rank", "time_first_peer", "time_last_peer", "mpi_rank", "visit_rank"),
-    )
+    timed = rank if len(placed.rank_lid) else job
+    ends = ("flow_source_rank", "flow_destination_rank")
+    moments = ("time_rank", "time_first_peer", "time_last_peer", "mpi_rank", "visit_rank")
     sites = {}
     if names.sites != (ALL,):
         own_site = own["flow_site"] if "flow_site" in own else np.zeros(len(own["flow_job"]), np.uint16)
         sites = {"flow_site": _number(placed.sites, names.sites).astype(np.uint16)[own_site]}
     return (
-        {name: rank[own[name]] for name in of_ranks if name in own}
+        {name: rank[own[name]] for name in ends}
+        | {name: timed[own[name]].astype(np.int32) for name in moments if name in own}
         | sites
         | {
             "flow_region": region[own["flow_region"]],

@@ -20,7 +20,7 @@ from ibprof_converter.cli.site import main
 from ibprof_converter.site.fabric_days import list_fabrics, list_tables
 from ibprof_converter.site.job_store import JobStore
 from ibprof_converter.site.site_questions import SiteQuestions, correlate
-from ibprof_converter.site.synthetic_jobs import SLOW_HOST, make_day, make_store
+from ibprof_converter.site.synthetic_jobs import FABRIC, SLOW_HOST, make_day, make_store
 from ibprof_testing.samples.fabrics import FABRICS
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
@@ -143,6 +143,24 @@ def test_counters_are_explained_by_the_part_of_each_run_between_them(
     answer = site.explain_counters(counted, first, until, len(counted))
     assert answer[0]["sender"] == f"{directions[77]['name']} port {directions[77]['port']}"
     assert [row["unexplained"] for row in answer] == pytest.approx([10**12] + [0] * (len(answer) - 1), abs=2)
+
+
+def test_jobs_of_the_demo_are_on_the_links_of_their_routes(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    make_store(folder, FIRST, 1, 20)
+    directions = pq.read_table(list_tables(folder)[0]).to_pylist()
+    rows = sorted(JobStore(folder).read_day(FIRST).to_pylist(), key=lambda row: (len(row["pair_bytes"]), row["key"]))
+    for row in (rows[0], rows[len(rows) // 2], rows[-1]):
+        lines = zip(row["pair_source"], row["pair_destination"], row["pair_bytes"], strict=True)
+        table = tmp_path / "pairs.csv"
+        table.write_text("src_lid,dst_lid,bytes\n" + "".join(f"{one},{other},{sent}\n" for one, other, sent in lines))
+        loads = ibprof_converter.load_links(ibprof_converter.read_fabric(FABRIC), table)
+        expected: dict[object, object] = {}
+        for each in loads.rows(only_used=True):
+            expected |= {(each[f"{end}_guid"], each[f"{end}_port"]): each[f"{end}_bytes"] for end in "ab"}
+        ends = [(directions[link]["guid"], directions[link]["port"]) for link in row["links"]]
+        assert dict(zip(ends, row["link_bytes"], strict=True)) == {end: sent for end, sent in expected.items() if sent}
+        assert row["bytes"] == sum(row["pair_bytes"])
 
 
 def test_sums_are_made_again_where_a_day_changed(tmp_path: Path, folder: Path) -> None:

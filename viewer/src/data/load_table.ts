@@ -7,7 +7,7 @@ import { keepLast, lazy } from "./cache";
 import { compileSelection, markFlowsThrough } from "./flow_filter";
 import { type FlowIndex, indexFlows, searchFlows } from "./flow_index";
 import { type FlowKey, FlowKeys } from "./flow_keys";
-import type { Flows, Model } from "./model";
+import type { Flows, Intervals, Model } from "./model";
 import { findPairRoutes } from "./pair_routes";
 import { rankLargest } from "./ranking";
 import { Router } from "./routes";
@@ -49,7 +49,7 @@ export class LoadTable {
   constructor(readonly model: Model) {
     this.by = new FlowKeys(model);
     this.router = model.flows ? new Router(model, model.flows) : null;
-    this.timeline = model.intervals ? new Timeline(model.intervals, model.rankJob) : null;
+    this.timeline = model.intervals && makeTimeline(model, model.intervals);
   }
 
   /** Return the load of each link direction by a selection. The amounts must not be changed. */
@@ -166,4 +166,9 @@ export class LoadTable {
     const { index } = this;
     return index ? index.flow.subarray(index.first[end], index.first[end + 1]) : this.searched(end);
   }
+}
+
+function makeTimeline({ rankJob, header }: Model, intervals: Intervals): Timeline {
+  const isByJob = !rankJob.length;
+  return new Timeline(intervals, isByJob ? Int32Array.from(header.jobs, (_, job) => job) : rankJob, isByJob);
 }

@@ -41,6 +41,8 @@ export interface RunHeader {
   verdict?: Verdict;
   /** Names of regions that ranks visited, with or without traffic. */
   visit_regions?: string[];
+  /** Unix time of the first interval, in seconds, if intervals are those of whole jobs at times of their own. */
+  began_s?: number;
 }
 
 /** What all runs share. */
@@ -93,7 +95,10 @@ export interface Flows {
   bytesHigh: NumberArray;
 }
 
-/** Bytes sent over time, by rank, interval and group of peers; in seconds since the first interval. */
+/**
+ * Bytes sent over time, by rank, interval and group of peers; in seconds since the first interval. Traffic without ranks
+ * has them by job, in place of `rank` and both peers.
+ */
 export interface Intervals {
   rank: NumberArray;
   begin: NumberArray;

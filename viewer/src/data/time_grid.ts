@@ -108,3 +108,12 @@ export function axisTicks(seconds: number, most: number): number[] {
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= least) ?? least;
   return Array.from({ length: Math.floor(seconds / step + 1e-9) + 1 }, (_, at) => at * step);
 }
+
+/** Return whole hours of the day for an axis, at most `most` of them, in seconds since `began` (Unix time). */
+export function hourTicks(began: number, seconds: number, most: number): number[] {
+  const step =
+    3600 *
+    ([1, 2, 3, 6, 12, 24].find((hours) => seconds <= 3600 * hours * most) ?? 24 * Math.ceil(seconds / 86400 / most));
+  const first = Math.ceil(began / step) * step - began;
+  return Array.from({ length: Math.max(0, Math.floor((seconds - first) / step) + 1) }, (_, at) => first + at * step);
+}

@@ -17,10 +17,11 @@ export class Timeline {
   private readonly groups: number;
   private readonly ranks: number;
 
-  /** `jobOf` is the job of each rank. */
+  /** `jobOf` is the job of each rank; with intervals by job, of each job. */
   constructor(
     readonly intervals: Intervals,
     readonly jobOf: NumberArray,
+    readonly isByJob = false,
   ) {
     const { rank, end, firstPeer, lastPeer } = intervals;
     let [seconds, ranks] = [0, jobOf.length];
@@ -93,9 +94,10 @@ export class Timeline {
       within[cell] += bytes[row] * overlap(begin[row], end[row], from, to, to >= this.seconds);
     }
     const parts = new Float64Array(flows.count);
+    const [sources, destinations] = this.isByJob ? [flows.job, flows.job] : [flows.sourceRank, flows.destinationRank];
     for (let flow = 0; flow < flows.count; flow++) {
-      const source = flows.sourceRank[flow];
-      const destination = flows.destinationRank[flow];
+      const source = sources[flow];
+      const destination = destinations[flow];
       if (source < 0 || destination < 0 || source >= this.ranks || destination >= this.ranks) continue;
       // The receiver recorded the bytes that it fetched (one-sided communication).
       const sent = this.cell(source, destination);

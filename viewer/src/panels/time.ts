@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run over time: bytes sent, time in MPI and regions, by rank. A drag, keys or the table select a time range.
 
-import { axisTicks, NO_REGION, TimeGrid } from "../data/time_grid";
+import { axisTicks, hourTicks, NO_REGION, TimeGrid } from "../data/time_grid";
 import type { Timeline } from "../data/timeline";
 import { formatBytes, formatPercent, formatSeconds, printable } from "../format";
 import type { Page, Panel } from "../page";
@@ -16,6 +16,10 @@ const MOST_ROWS = 48;
 const LISTED = 24;
 const TICKS = 5;
 const LEGEND = 7;
+const RANKS_IN_WORDS =
+  "Bars: bytes sent by all ranks or the selected ones, including bytes within hosts. Drag over bars or rows to select a time range; over several rows, their ranks as well. Click a row to select its ranks. Modelled: the traffic of a time range is the bytes of each flow times the part that its pair sent in the range, because the recording has no operation per interval.";
+const JOBS_IN_WORDS =
+  "Bars: bytes sent by all jobs or the selected one. Times are UTC. Drag over bars or rows to select a time range. Click a row to select its job. Modelled: the traffic of a time range is the bytes of each flow times the part that its job sent in the range; a job without intervals sends evenly during its run.";
 
 /** What the cells of the rows show. */
 type RowsKind = "region" | "mpi" | "bytes";
@@ -41,11 +45,11 @@ export class TimePanel implements Panel {
   constructor(private readonly page: Page) {
     if (!page.table.timeline) throw new Error("this file has no time line");
     this.timeline = page.table.timeline;
-    const { seconds, intervals, jobOf } = this.timeline;
+    const { seconds, intervals, jobOf, isByJob } = this.timeline;
     this.grid = new TimeGrid(intervals, seconds, jobOf.length, BINS, MOST_ROWS);
     this.bar = new RangeSlider({
       label: "Time range",
-      describe: (part) => formatSeconds(part * seconds),
+      describe: (part) => page.names.moment(part * seconds),
       change: (range, isRepeated) => page.choose({ time: this.timeOf(range) }, isRepeated),
     });
     this.bar.element.classList.add("tall");
@@ -55,7 +59,7 @@ export class TimePanel implements Panel {
     this.rows = new TimeRows(
       this.grid.rows,
       BINS,
-      "Ranks over time. The slider above selects a time range by keys; the table below has the values of all ranks.",
+      `${isByJob ? "Jobs" : "Ranks"} over time. The slider above selects a time range by keys; the table below has the values of all ${isByJob ? "jobs" : "ranks"}.`,
       (row) => this.nameRow(row),
       {
         choose: (time, rows) => this.choose(time, rows),
@@ -64,12 +68,17 @@ export class TimePanel implements Panel {
     );
     this.legend.id = "time-legend";
     this.fillMenu();
-    const words =
-      "Bars: bytes sent by all ranks or the selected ones, including bytes within hosts. Drag over bars or rows to select a time range; over several rows, their ranks as well. Click a row to select its ranks. Modelled: the traffic of a time range is the bytes of each flow times the part that its pair sent in the range, because the recording has no operation per interval.";
     const timed = element("div", "", this.bar.element, this.makeAxis(), this.rows.element);
-    timed.className = "timed";
+    timed.className = isByJob ? "timed by-job" : "timed";
     const label = element("label", "Rows show ", this.menu);
-    this.element.append(timed, label, this.legend, element("p", words), ...this.describeJobs(), this.table);
+    this.element.append(
+      timed,
+      label,
+      this.legend,
+      element("p", isByJob ? JOBS_IN_WORDS : RANKS_IN_WORDS),
+      ...this.describeJobs(),
+      this.table,
+    );
   }
 
   /** Describe which jobs are stacked, and which have no time line. */
@@ -88,10 +97,10 @@ export class TimePanel implements Panel {
   show(encoding: Encoding): void {
     this.encoding = encoding;
     const { ranks, source, time } = encoding.state;
-    const chosen = ranks ?? (source === undefined ? null : [source]);
-    const among = chosen ? new Set(chosen) : null;
     const { job: chosenJob } = encoding.state;
-    const { jobOf, seconds } = this.timeline;
+    const { jobOf, seconds, isByJob } = this.timeline;
+    const chosen = isByJob ? undefined : (ranks ?? (source === undefined ? undefined : [source]));
+    const among = chosen && new Set(chosen);
     const isAmong = (rank: number): boolean =>
       (!among || among.has(rank)) && (chosenJob === undefined || jobOf[rank] === chosenJob);
     this.sums = this.timeline.jobs.map((job) => ({
@@ -117,12 +126,13 @@ export class TimePanel implements Panel {
 
   private listRanges(isAmong: (rank: number) => boolean): void {
     const { seconds } = this.timeline;
+    const { names } = this.page;
     const inside = this.timeline.insideParts(LISTED, isAmong);
     const rows = Array.from(this.timeline.bins(LISTED, isAmong), (bytes, at) => {
       const [from, to] = [(at * seconds) / LISTED, ((at + 1) * seconds) / LISTED];
       const press = (): void => this.page.choose({ time: [from, to] });
       const cells = [formatBytes(bytes), ...(inside ? [formatPercent(inside[at])] : [])];
-      return rowOf(button(`${formatSeconds(from)} to ${formatSeconds(to)}`, press), ...cells);
+      return rowOf(button(`${names.moment(from)} to ${names.moment(to)}`, press), ...cells);
     });
     replaceChildren(this.table, tableOf(["time range", "bytes sent", ...(inside ? ["time in MPI"] : [])], rows));
   }
@@ -138,6 +148,12 @@ export class TimePanel implements Panel {
       return;
     }
     const [first, last] = [this.grid.ranksOf(rows[0])[0], this.grid.ranksOf(rows[1])[1]];
+    if (this.timeline.isByJob) {
+      const { job } = this.page.state;
+      const chosen = first === last && (time || job !== first) ? first : undefined;
+      this.page.choose(time ? { time: this.timeOf(time), job: chosen } : { job: chosen });
+      return;
+    }
     const ranks = Array.from({ length: last - first + 1 }, (_, at) => first + at);
     if (time) this.page.choose({ time: this.timeOf(time), ranks });
     else this.page.choose({ ranks: String(this.page.state.ranks) === String(ranks) ? undefined : ranks });
@@ -163,11 +179,18 @@ export class TimePanel implements Panel {
 
   private makeAxis(): HTMLElement {
     const { seconds } = this.timeline;
+    const { names, model } = this.page;
+    const { began_s: began } = model.header;
+    const ticks = began === undefined ? axisTicks(seconds, TICKS) : hourTicks(began, seconds, TICKS);
     const axis = element("div");
     axis.className = "axis";
     axis.append(
-      ...axisTicks(seconds, TICKS).map((tick) => {
-        const label = element("span", tick ? formatSeconds(tick) : "0 s");
+      ...ticks.map((tick) => {
+        const moment = names.moment(tick);
+        const label = element(
+          "span",
+          began === undefined ? (tick ? moment : "0 s") : moment.replace(/.* (?!00:00)/, ""),
+        );
         label.style.left = `${(tick / (seconds || 1)) * 100}%`;
         return label;
       }),
@@ -178,7 +201,8 @@ export class TimePanel implements Panel {
   private nameRow(row: number): string {
     const [first, last] = this.grid.ranksOf(row);
     const { names } = this.page;
-    return first === last ? names.rank(first) : `${names.rank(first)}-${names.rank(last)}`;
+    const name = (each: number): string => (this.timeline.isByJob ? names.job(each) : names.rank(each));
+    return first === last ? name(first) : `${name(first)}-${name(last)}`;
   }
 
   private colourOfCells(theme: Theme): (row: number, bin: number) => string | undefined {
@@ -231,6 +255,8 @@ export class TimePanel implements Panel {
 
   private describe(row: number, part: number): string {
     const { grid } = this;
+    const { isByJob } = this.timeline;
+    const { names } = this.page;
     const bin = Math.min(BINS - 1, Math.floor(part * BINS));
     const cell = row * BINS + bin;
     const width = grid.seconds / BINS;
@@ -238,7 +264,7 @@ export class TimePanel implements Panel {
     const regions = grid.regions();
     const place = regions?.at[cell] ?? NO_REGION;
     return [
-      `rank ${this.nameRow(row)}, ${formatSeconds(bin * width)} to ${formatSeconds((bin + 1) * width)}`,
+      `${isByJob ? "job" : "rank"} ${this.nameRow(row)}, ${names.moment(bin * width)} to ${names.moment((bin + 1) * width)}`,
       `${formatBytes(grid.bytes()[cell])} sent`,
       ...(inside ? [`${formatPercent(inside[cell])} in MPI`] : []),
       ...(regions && place !== NO_REGION

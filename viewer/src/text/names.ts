@@ -91,6 +91,14 @@ export class Names {
       );
   }
 
+  /** Name a moment of the time line: since its begin, or the time of day (UTC) for jobs at times of their own. */
+  moment(seconds: number): string {
+    const { began_s: began } = this.model.header;
+    return began === undefined
+      ? formatSeconds(seconds)
+      : new Date((began + seconds) * 1000).toISOString().slice(5, 16).replace("T", " ");
+  }
+
   /** Describe the time that a link direction needs for an amount at line rate. */
   lineRateTime(end: number, amount: number): string {
     const gbps = this.model.linkGbps[end >> 1];

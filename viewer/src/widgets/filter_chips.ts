@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The active filters as chips; a click on one removes it.
 
-import { formatSeconds, printable } from "../format";
+import { printable } from "../format";
 import type { Page } from "../page";
 import { type Encoding, formatAmount } from "../pictures/encoding";
 import type { State } from "../state";
@@ -75,7 +75,7 @@ function describeRanges(encoding: Encoding, names: Names): FilterChip[] {
   const chips: FilterChip[] = [];
   if (end !== undefined) chips.push([`on ${names.end(end)}`, { end: undefined }]);
   if (node !== undefined) chips.push([`through ${names.node(node)}`, { node: undefined }]);
-  if (time) chips.push([`${formatSeconds(time[0])} to ${formatSeconds(time[1])}`, { time: undefined }]);
+  if (time) chips.push([`${names.moment(time[0])} to ${names.moment(time[1])}`, { time: undefined }]);
   if (rail !== undefined) chips.push([`rail ${names.rail(rail)}`, { rail: undefined }]);
   if (level !== undefined) chips.push([`links up to level ${level}`, { level: undefined }]);
   if (load) {
