@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from ibprof.profile.profile_data import CallTimes, Profile, Site
 from ibprof_lab.cli.scaling import main
 from ibprof_lab.scaling.measured.part_scaling import FORMS, draw_part
 from ibprof_lab.scaling.measured.split_prediction import predict_split, read_parts
+from ibprof_testing.paths import ROOT
 from ibprof_testing.samples.profiles import make_host, make_profile, make_rank
 
 OPERATIONS = ("ALLREDUCE", "ALLTOALL")
@@ -192,3 +194,21 @@ def test_ranks_that_were_not_recorded_are_named(capsys: pytest.CaptureFixture[st
     document = run_command(capsys, [*line, str(tmp_path / "three.otf2")])
     assert f"{tmp_path / 'three.otf2'}: times are of 3 recorded ranks, of 4" in document["notes"]
     assert document["range"]["fitted"] == [2, 4, 8]
+
+
+@pytest.mark.parametrize(("fitted", "held_out"), [((1, 4), 16), ((1, 4, 16), 64), ((4, 16, 64), 256)])
+def test_published_times_of_linpack_lie_inside(fitted: tuple[int, ...], held_out: int) -> None:
+    """An AlphaServer SC with one size for each process: netlib.org/benchmark/hpl/results.html."""
+    seconds = {}
+    with (ROOT / "benchmarks" / "data" / "hpl_shared.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["system"].startswith("AlphaServer"):
+                ranks = int(row["rows"]) * int(row["columns"])
+                seconds.setdefault(ranks, 2 / 3 * float(row["n"]) ** 3 / float(row["gflops"]) / 1e9)
+    p = np.array(fitted, float)
+    values = np.array([seconds[each] for each in fitted])
+    rng = np.random.default_rng(1)
+    drawn = draw_part(p, values, 0 * p, 0.08, np.array([float(held_out)]), rng.random(2000), rng)
+    low, high = np.quantile(drawn.seconds[:, 0], (0.025, 0.975))
+    assert low < seconds[held_out] < high
+    assert high / low < (40 if len(fitted) == 2 else 2)
