@@ -151,7 +151,7 @@ def _print_list(found: Sequence[ListedRun], *, as_json: bool) -> None:
 def _copy_from_node(recording: Path) -> None:
     from ibprof.recording.folder_runs import copy_from_node  # noqa: PLC0415  (needed seldom)
 
-    copied = copy_from_node(recording)
-    for path in copied.in_use:
+    copied, in_use = copy_from_node(recording)
+    for path in in_use:
         print(f"{path}: not copied, since a process still writes it", file=sys.stderr)
-    print(f"{recording}: {len(copied.files)} copied from {socket.gethostname()}", file=sys.stderr)
+    print(f"{recording}: {len(copied)} copied from {socket.gethostname()}", file=sys.stderr)

@@ -275,27 +275,18 @@ def _distance(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> int:
     return next((number for number, ancestor in enumerate(one) if ancestor in other), _UNRELATED)
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedFiles:
-    """Files of a recording found on this node.
-
-    Attributes:
-        files: complete files of the recording; their originals are gone from the node.
-        in_use: unchanged files on the node, which processes still write.
-    """
-
-    files: tuple[Path, ...]
-    in_use: tuple[Path, ...]
-
-
-def copy_from_node(recording: Path) -> CopiedFiles:
+def copy_from_node(recording: Path) -> tuple[list[Path], list[Path]]:
     """Replace a recording's files by their originals on this node's own storage.
+
+    Returns:
+        The files, now complete and gone from the node; and files on the node that processes still write, unchanged.
 
     Raises:
         InputError: there is no recording.
         IbprofError: a file cannot be written.
     """
-    files, in_use = [], []
+    files: list[Path] = []
+    in_use: list[Path] = []
     for path in recording_files(recording):
         file = open_recording_file(path)
         if not file.on_node:
@@ -310,7 +301,7 @@ def copy_from_node(recording: Path) -> CopiedFiles:
         except OSError as error:
             raise IbprofError(f"{path}: {(error.strerror or str(error)).lower()}") from error
         files.append(path)
-    return CopiedFiles(tuple(files), tuple(in_use))
+    return files, in_use
 
 
 def _is_mapped(original: Path) -> bool:

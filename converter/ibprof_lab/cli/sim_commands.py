@@ -136,10 +136,10 @@ def _run_study(plan: StudyPlan, output: StudyOutput, pool: Executor) -> None:
 def _draw(results: Sequence[Path], output: Path, form: str) -> None:
     from ibprof_lab.simulation.reports.charts import draw_results  # noqa: PLC0415  (as above)
 
-    drawn = draw_results(results, output, form)
-    for path in drawn.files:
+    files, notes = draw_results(results, output, form)
+    for path in files:
         print(path)
-    print_warnings(_NAME, drawn.notes)
+    print_warnings(_NAME, notes)
 
 
 @contextmanager

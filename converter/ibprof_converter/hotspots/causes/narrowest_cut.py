@@ -111,8 +111,9 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
                 best = cut
         found = find_narrow_bisection(fabric, *flows)
         if found is not None:
-            cut = _narrowest(fabric, rail, 0, found.inside.astype(np.int64), *flows)
-            bisections += [replace(cut, found_by=found.method)] if cut else []
+            inside, method = found
+            cut = _narrowest(fabric, rail, 0, inside.astype(np.int64), *flows)
+            bisections += [replace(cut, found_by=method)] if cut else []
     for cut in bisections:
         # Parts of a tree are easier to name and to widen.
         if cut.seconds > _CLEARLY * (best.seconds if best else 0.0):
@@ -282,14 +283,6 @@ def _narrowest(
 
 
 @dataclass(frozen=True, slots=True)
-class Bisection:
-    """A set of nodes: bool [node], hosts with their switches; and the method that found it."""
-
-    inside: Sides
-    method: str
-
-
-@dataclass(frozen=True, slots=True)
 class _CutGraph:
     """Switches with the speed of their links, and the bytes between their hosts; float64 [switch, switch] each."""
 
@@ -341,13 +334,16 @@ def find_narrow_bisection(
     source: npt.NDArray[np.integer],
     destination: npt.NDArray[np.integer],
     amount: Floats,
-) -> Bisection | None:
+) -> tuple[Sides, str] | None:
     """Return the cut of the longest time that the search finds; None if no cut exists, or for too many switches.
 
     Args:
         fabric: nodes and links.
         source, destination: int [flow], nodes of each flow.
         amount: float64 [flow], bytes of each flow.
+
+    Returns:
+        bool [node], hosts with their switches on one side; and the method that found the cut.
     """
     switches = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     if not 2 < len(switches) <= SWITCHES_LIMIT or not len(source):
@@ -362,7 +358,7 @@ def find_narrow_bisection(
     candidates.sort(key=lambda each: -each[0])
     best = max(((*graph.improve(side), method) for _, side, method in candidates[:_IMPROVED]), key=lambda each: each[0])
     inside = np.append(best[1], 0.0)[of_node[:-1]] > 0
-    return Bisection(inside, best[2])
+    return inside, best[2]
 
 
 def _find_switches(fabric: Fabric, number: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

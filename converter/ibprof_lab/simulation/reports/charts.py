@@ -56,18 +56,6 @@ MARKS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnCharts:
-    """Written charts.
-
-    Attributes:
-        notes: tables without charts, with reasons.
-    """
-
-    files: tuple[Path, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _Columns:
     """Varying columns among the rows of a measured job, sorted by purpose."""
 
@@ -76,13 +64,16 @@ class _Columns:
     others: tuple[str, ...]
 
 
-def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> DrawnCharts:
+def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> tuple[list[Path], list[str]]:
     """Draw all tables of means in folders, or given by name.
 
     Args:
         results: folders of studies, or tables.
         folder: output folder.
         suffix: png, svg or pdf.
+
+    Returns:
+        The written charts, and the tables without charts, with reasons.
 
     Raises:
         InputError: a folder has no table of means, or a table is invalid.
@@ -97,7 +88,7 @@ def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> 
         files += drawn
         if not drawn:
             notes.append(f"{tables[name]}: no mean is settled, nothing is drawn")
-    return DrawnCharts(tuple(files), tuple(notes))
+    return files, notes
 
 
 def _name_tables(results: Iterable[Path]) -> dict[str, Path]:
