@@ -149,11 +149,36 @@ def _walk(arguments: Sequence[str], is_program: Callable[[str], bool]) -> Iterat
 
 def same_host(one: str, other: str) -> bool:
     """Return whether two names denote one host, with or without its domain."""
-    if one == other:
+    if one.lower() == other.lower():
         return True
     first, second = one.lower().split("."), other.lower().split(".")
     # The parts of an IP address are no domain names.
     return first[0] == second[0] and not first[0].isdecimal() and (len(first) == 1 or len(second) == 1)
+
+
+class HostSpellings:
+    """One name for each host that files spell in several ways: `GPU1`, `gpu1`, `gpu1.example.org`."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[str]] = {}
+        self._joined: dict[str, str] = {}
+
+    def find(self, name: str) -> str:
+        """Return the first spelling of a host."""
+        alike = self._known.setdefault(name.lower().split(".")[0], [])
+        first = next((each for each in alike if same_host(each, name)), None)
+        if first is None:
+            alike.append(name)
+        elif first != name:
+            self._joined[name] = first
+        return first or name
+
+    def describe(self) -> Iterator[str]:
+        """Yield a sentence on hosts with several spellings, if any."""
+        if self._joined:
+            some = [f"{name} is {first}" for name, first in sorted(self._joined.items())]
+            more = f" and {len(some) - 4} more" if len(some) > 4 else ""
+            yield f"hosts with several spellings: {', '.join(some[:4])}{more}"
 
 
 def _read_file(path: Path) -> list[str]:

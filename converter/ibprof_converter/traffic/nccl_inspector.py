@@ -24,6 +24,7 @@ import numpy as np
 
 from ibprof.errors import InputError, quote_found
 from ibprof.profile.profile_data import Counters, Host, MessageSizes, Profile, Rank, RegionTimes, Source
+from ibprof.text.host_lists import HostSpellings
 from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.traffic.traffic_data import RANK_LIMIT, RankTraffic
 from ibprof_converter.traffic.training_jobs import ring_bytes, ring_edges
@@ -74,9 +75,10 @@ def read_inspector(paths: Sequence[Path], name: str) -> RankTraffic:
         InputError: a line does not have NCCL Inspector's form.
     """
     communicators: dict[str, _Communicator] = defaultdict(_Communicator)
+    spellings = HostSpellings()
     for path in paths:
         for number, line in _read_lines(path):
-            _add_line(path, number, line, communicators)
+            _add_line(path, number, line, communicators, spellings)
     if not any(each.members for each in communicators.values()):
         raise InputError(paths[0], None, "records of NCCL Inspector", "none")
     processes = _order_processes(communicators)
@@ -85,7 +87,8 @@ def read_inspector(paths: Sequence[Path], name: str) -> RankTraffic:
     for each in communicators.values():
         missing += max(each.ranks - len(each.members), 0)
         _add_flows(each, processes, flows)
-    return _make_traffic(processes, flows, missing, name)
+    notes = [f"{missing} ranks of communicators left no file"] if missing else []
+    return _make_traffic(processes, flows, (MODELLED, *notes, *spellings.describe()), name)
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -127,13 +130,16 @@ def _part(path: Path, line: int, record: dict[str, Any], key: str) -> dict[str, 
     return value
 
 
-def _add_line(path: Path, line: int, record: dict[str, Any], into: dict[str, _Communicator]) -> None:
+def _add_line(
+    path: Path, line: int, record: dict[str, Any], into: dict[str, _Communicator], spellings: HostSpellings
+) -> None:
     header = _part(path, line, record, "header")
     metadata = _part(path, line, record, "metadata")
     communicator = into[_text(path, line, header, "id")]
     rank = _number(path, line, header, "rank", RANK_LIMIT)
     communicator.ranks = max(communicator.ranks, _number(path, line, header, "n_ranks", RANK_LIMIT))
-    process = (_text(path, line, metadata, "hostname"), _number(path, line, metadata, "pid", 1 << 32))
+    host = spellings.find(_text(path, line, metadata, "hostname"))
+    process = (host, _number(path, line, metadata, "pid", 1 << 32))
     communicator.members[rank] = process
     if "coll_perf" in record:
         done = _part(path, line, record, "coll_perf")
@@ -180,11 +186,10 @@ def _add_flows(
 
 
 def _make_traffic(
-    processes: dict[tuple[str, int], int], flows: dict[tuple[str, int, int], int], missing: int, name: str
+    processes: dict[tuple[str, int], int], flows: dict[tuple[str, int, int], int], notes: tuple[str, ...], name: str
 ) -> RankTraffic:
     names = list(dict.fromkeys(host for host, _ in processes))
     place = {host: index for index, host in enumerate(names)}
-    notes = (MODELLED, *([f"{missing} ranks of communicators left no file"] if missing else []))
     ranks = tuple(
         Rank(
             rank=number,

@@ -32,6 +32,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from ibprof.errors import InconsistentError, InputError, quote_found
+from ibprof.text.host_lists import HostSpellings
 from ibprof_converter.fabric.dump_files import read_dump
 
 RING = 4
@@ -303,6 +304,7 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
     ranks: dict[str, set[int]] = defaultdict(set)
     gpus: dict[str, set[tuple[str, str]]] = defaultdict(set)
     later = 0
+    spellings = HostSpellings()
 
     def count(process: tuple[str, str]) -> int:
         repeated = 0
@@ -319,7 +321,8 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
         for line in read_dump(path).decode("utf-8", "backslashreplace").splitlines():
             if (match := _LOG_LINE.search(line)) is None:
                 continue
-            host, process, text = match[1], (match[1], match[2]), match[4]
+            host, text = spellings.find(match[1]), match[4]
+            process = host, match[2]
             if text.startswith("NET/IB : Using "):
                 labels.setdefault(host, {int(number): name for number, name in _USING.findall(text)})
             elif connected := _CONNECTED.match(text):
@@ -344,6 +347,7 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
                 expected = f"a line with [{missing[0]}] of channel {channel:02} on each host"
                 raise InputError(where, None, expected, f"none on {quote_found(host)}")
     repeated = [f"{later} connections of further communicators or trees are left out"] if later else []
+    repeated += spellings.describe()
     return RingNets(
         tuple(channels),
         {host: tuple((devices[host, c]["receive"], devices[host, c]["send"]) for c in channels) for host in hosts},

@@ -223,6 +223,15 @@ def test_a_log_of_each_host_is_as_good_as_one_of_all(tmp_path: Path) -> None:
         read_nccl_log([write(tmp_path, "cut", cut)])
 
 
+def test_spellings_of_a_host_are_one_host(tmp_path: Path) -> None:
+    text = log_of(["gpu1", "gpu2"]).replace("gpu2:1", "GPU2:1").replace("gpu1:2", "gpu1.example.org:2")
+    found = read_nccl_log([write(tmp_path, "job.out", text)])
+    assert found.hosts == ("gpu1", "GPU2")
+    assert found.notes[-1] == "hosts with several spellings: gpu1.example.org is gpu1, gpu2 is GPU2"
+    apart = log_of(["gpu1.a", "gpu1.b"])
+    assert read_nccl_log([write(tmp_path, "apart.out", apart)]).hosts == ("gpu1.a", "gpu1.b")
+
+
 def test_ranks_of_further_communicators_neither_order_hosts_nor_count(tmp_path: Path) -> None:
     lines = []
     for rank, line in enumerate(log_of(["b", "a", "c"]).splitlines()):

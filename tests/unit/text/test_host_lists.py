@@ -67,6 +67,7 @@ def test_the_surest_text_wins() -> None:
 
 def test_names_with_and_without_a_domain() -> None:
     assert same_host("n1", "N1.cluster")
+    assert same_host("n1.a", "N1.A")
     assert not same_host("n1.a", "n1.b")
     assert not same_host("n1", "n10")
     assert not same_host("10.0.0.1", "10")

@@ -80,6 +80,15 @@ def test_sends_go_to_their_peer(tmp_path: Path) -> None:
     assert (traffic.source.tolist(), traffic.destination.tolist(), traffic.bytes.tolist()) == ([0], [1], [77])
 
 
+def test_spellings_of_a_host_are_one_host(tmp_path: Path) -> None:
+    paths = write(tmp_path, "AllReduce", hosts=2)
+    paths[1].write_text(paths[1].read_text().replace('"host01"', '"HOST01.example.org"'))
+    traffic = read_inspector(paths, "inspector")
+    assert traffic.profile
+    assert [host.name for host in traffic.profile.hosts] == ["host01", "host02"]
+    assert "HOST01.example.org is host01" in traffic.profile.ranks[0].notes[-1]
+
+
 def test_a_collective_counts_once_whoever_states_it(tmp_path: Path) -> None:
     """A rank whose ring of completed collectives was overwritten lacks some."""
     paths = write(tmp_path, "AllReduce")
