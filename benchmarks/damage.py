@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import multiprocessing
 import re
 import shutil
@@ -19,6 +20,9 @@ from pathlib import Path
 
 from ibprof_testing.samples.damage import SILENT
 from ibprof_testing.samples.damage_table import Outcome, list_subjects, tabulate
+
+PARTS = 20
+"""Number of parts of each subject's cases: a stopped run has tried about as much of each subject."""
 
 
 def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:
@@ -33,17 +37,18 @@ def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:
 
 
 def try_share(folder: Path, share: int, shares: int) -> None:
-    """Try each `shares`-th case that has no outcome yet."""
+    """Try each `shares`-th case that has no outcome yet, a part of every subject after the other."""
     done, scratch = read_outcomes(folder).keys(), folder / f"scratch-{share}"
+    shutil.rmtree(scratch, ignore_errors=True)
+    subjects = {name: make(scratch / f"{at}") for at, (name, make) in enumerate(list_subjects().items())}
     path = folder / f"outcomes-{share}-{time.time_ns()}.csv"
     with path.open("w", buffering=1) as file:
         out = csv.writer(file, lineterminator="\n")
-        for name, make in list_subjects().items():
-            shutil.rmtree(scratch, ignore_errors=True)
-            subject = make(scratch / "subject")
-            for number, case in enumerate(subject.cases):
-                if number % shares == share and (name, number) not in done:
-                    out.writerow((name, number, case.kind, subject.judge(number, scratch / "case")))
+        for part, (name, subject) in itertools.product(range(PARTS), subjects.items()):
+            for number in range(part, len(subject.cases), PARTS):
+                if number // PARTS % shares == share and (name, number) not in done:
+                    kind = subject.cases[number].kind
+                    out.writerow((name, number, kind, subject.judge(number, scratch / "case")))
     shutil.rmtree(scratch)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 from itertools import pairwise, product
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -154,3 +155,16 @@ def test_an_unknown_engine_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_source_of_routes_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", FAULTY, "pattern:shift:20:1000", "--routes", "modelled"]) == 2
     assert "--routes does not apply" in capsys.readouterr().err
+
+
+def test_islands_are_refused_since_opensm_routes_one(capsys: pytest.CaptureFixture[str]) -> None:
+    islands = str(DATA / "cases/two-islands.txt")
+    for command in (main, report.main):
+        line = ["compare"] * (command is main) + [islands, "pattern:all-to-all:1000"]
+        assert command(line if command is main else [*line, "--routes", "opensm:minhop"]) == 5
+        assert "2 parts that no cable joins (sw0, sw1, ... with 12 adapters; " in capsys.readouterr().err
+
+
+def test_written_tables_name_the_hosts_that_they_lack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["write", str(DATA / "cases/leaf-lid0.txt"), "-o", str(tmp_path / "tables")]) == 0
+    assert capsys.readouterr().out.startswith("6 of 24 hosts (25%) are left out: leaf2 has no LID")

@@ -20,12 +20,13 @@ from ibprof_converter.choices import MIN_HOP
 from ibprof_converter.fabric.fabric_graph import InterfaceChoice
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.hotspots.causes.table_rules import TableMaker
+from ibprof_converter.hotspots.coverage import describe_lost
 from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.lft_dump import write_lft_text
 from ibprof_converter.routing.modelled_tables import add_switch_routes, model_tables
 from ibprof_converter.routing.rail_files import find_rails
-from ibprof_converter.routing.route_choice import route_by_opensm
+from ibprof_converter.routing.route_choice import check_joined, route_by_opensm
 from ibprof_converter.routing.subnet import (
     MissingTablesError,
     Subnet,
@@ -151,11 +152,14 @@ def compare_engines(
 
     Raises:
         MissingToolError: OpenSM or ibsim is not installed.
+        InconsistentError: a fabric is in parts that no cable joins.
         IbprofError: as `load_traffic` does.
     """
     progress("reading the fabric")
     subnets, routed = _read_rails(fabric)
     fabrics = [subnet.fabric for subnet in subnets]
+    for each in fabrics:
+        check_joined(each)
     present = RoutedFabric(subnets, tuple(lay_out(fabrics, fabric.level_hosts)), find_hosts(fabrics, fabric.host_names))
     rows = [_judge(PRESENT, PRESENT, load_traffic(present, traffic), None)] if routed else []
     for engine in engines:
@@ -245,7 +249,7 @@ def _describe_deadlock(row: EngineLoads) -> str:
     return FREE
 
 
-def write_rule_tables(links: str, rule: str, output: Path) -> int:
+def write_rule_tables(links: str, rule: str, output: Path) -> tuple[int, list[str]]:
     """Compute forwarding tables of one rail by a rule, and write them in the form that OpenSM loads.
 
     Args:
@@ -253,7 +257,7 @@ def write_rule_tables(links: str, rule: str, output: Path) -> int:
         rule: one of `WRITTEN_RULES`.
 
     Returns:
-        The number of switches.
+        The number of switches; and sentences on hosts, lines and LIDs that the list of links leaves out.
 
     Raises:
         InputError: the links cannot be read, or belong to several rails.
@@ -277,4 +281,4 @@ def write_rule_tables(links: str, rule: str, output: Path) -> int:
     fabric = made.subnet.fabric
     with open_output(output) as file:
         file.writelines(write_lft_text(fabric, add_switch_routes(fabric, made.subnet.tables)))
-    return len(made.subnet.tables.switch_guid)
+    return len(made.subnet.tables.switch_guid), [*describe_lost([made.subnet], find_hosts([fabric]))]

@@ -57,7 +57,8 @@ def _build_write(arguments: argparse.Namespace) -> Callable[[], None]:
     links, rule, output = arguments.links, arguments.rule, arguments.output
 
     def run() -> None:
-        switches = write_rule_tables(links, rule, output)
+        switches, lost = write_rule_tables(links, rule, output)
+        print(*lost, sep="\n", end="\n" if lost else "")
         print(
             f"{output}: tables of {switches} switches by the rule {rule}; load them with `opensm -R file -U {output}`"
         )

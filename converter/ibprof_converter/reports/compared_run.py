@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ibprof.errors import InputError, UsageError, quote_found
+from ibprof.profile.missing_data import COLLECT, StageAccount, describe_losses
 from ibprof.profile.profile_rows import ALL_ROWS, RowChoice
 from ibprof_converter.analysis.pipeline_options import Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.pipeline_results import RoutedFabric
@@ -61,6 +62,7 @@ class ComparedRun:
         parts: bytes by dimension and name; for sizes, messages.
         messages: number of messages by dimension and name; no entry if unknown.
         notes: sentences on gaps and modelled data.
+        lost: sentences on large losses of ranks and recorded bytes.
         nic: source of each rank's adapter, as in a report; None if no rank had a choice.
         load_basis: loads used for links and times, `static` or `estimate`.
         verdict: verdict on the network, as in a report; None if unknown.
@@ -73,6 +75,7 @@ class ComparedRun:
     parts: Mapping[str, Mapping[str, int]]
     messages: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
     nic: str | None = None
     load_basis: str = STATIC
     verdict: Mapping[str, Any] | None = None
@@ -210,6 +213,7 @@ def _side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
         parts=parts,
         messages=messages,
         notes=tuple(_list_gaps(document)),
+        lost=tuple(_list_losses(document)),
         nic=document.get("nic"),
         load_basis=basis,
         verdict=verdict if isinstance(verdict := document.get("verdict"), Mapping) else None,
@@ -265,6 +269,12 @@ def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
     return frozenset(each["sha256"] for each in inputs if _DUMP.search(each["path"])) or None
 
 
+def _list_losses(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield sentences on large losses before bytes were routed; a verdict's text has the later ones."""
+    accounts = [StageAccount(**each) for each in (document.get("coverage") or {}).get("accounts", ())]
+    return describe_losses([each for each in accounts if each.stage in ("record", COLLECT)], complete=False)
+
+
 def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the gaps stated in a report: unseen, modelled or unrouted data, and notes."""
     coverage = document.get("coverage") or {}
@@ -296,7 +306,7 @@ def _read_report(path: Path) -> ComparedRun:
     try:
         side = _side_of_report(str(path), document)
         return replace(side, notes=(*side.notes, *_list_limits(document, len(side.parts.get(LINK, ())))))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         found = f"one without {error}" if isinstance(error, KeyError) else quote_found(str(error))
         raise InputError(path, None, "a report as ibprof-report --json writes it", found) from None
 

@@ -84,6 +84,7 @@ def _describe_jobs(comparison: RunComparison) -> Section:
         for side, verdict in zip("AB", comparison.job_verdicts, strict=True)
         if verdict is not None and verdict.get("text")
     ]
+    sentences += [(side, each) for side, lost in zip("AB", comparison.lost, strict=True) for each in lost]
     a, b = comparison.job_verdicts
     if a and b and (change := describe_time_change(a, b)):
         sentences.append(("B less A", change))

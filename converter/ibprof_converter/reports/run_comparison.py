@@ -198,6 +198,7 @@ class RunComparison(NotebookView):
         nic: source of each rank's adapter, for A and for B; None if no rank had a choice.
         change: the change and its reason, in one sentence.
         job_verdicts: verdicts on the network for A and for B, as in their reports; None if unknown.
+        lost: sentences on large losses of ranks and recorded bytes, for A and for B.
     """
 
     a: str
@@ -213,6 +214,7 @@ class RunComparison(NotebookView):
     change: RunChange
     nic: tuple[str | None, str | None] = (None, None)
     job_verdicts: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] = (None, None)
+    lost: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     def __repr__(self) -> str:
         changes = sum(len(part.changes) for part in self.parts)
@@ -230,6 +232,7 @@ class RunComparison(NotebookView):
         document = asdict(self)
         document["change"] = self.change.as_json()
         document["nic"] = dict(zip("ab", self.nic, strict=True))
+        document["lost"] = dict(zip("ab", self.lost, strict=True))
         document["verdict"] = dict(zip("ab", document.pop("job_verdicts"), strict=True))
         document["reproduce"] = document.pop("provenance") | {"versions": dict(self.provenance.versions)}
         return document | {"fails": self.fails}
@@ -344,6 +347,7 @@ def compare(
         change=_add_times(explain_change(a.facts, b.facts), a, b),
         nic=(a.nic, b.nic),
         job_verdicts=(a.verdict, b.verdict),
+        lost=(a.lost, b.lost),
     )
 
 

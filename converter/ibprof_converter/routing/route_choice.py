@@ -24,6 +24,7 @@ from pathlib import Path
 from ibprof.errors import InconsistentError, InputError, MissingToolError
 from ibprof_converter.choices import D_MOD_K, MIN_HOP, MODELLED, OPENSM, TABLES
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_parts import list_parts
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.rail_files import RailFiles, find_rails
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, join_subnet, read_rail, read_rail_fabric
@@ -116,6 +117,7 @@ _CONFIGURED = re.compile(r"([\w-]+) tables configured on all switches")
 _LANES = re.compile(r"Lanes needed: (\d+)")
 _BEGIN_S = 60.0
 _SWEEP_S = 900.0
+_SHOWN_PARTS = 3
 _SHOWN = 300
 """Number of characters from a log's end in an error."""
 
@@ -135,6 +137,18 @@ class RoutedByOpenSM:
     lanes: int | None = None
 
 
+def check_joined(fabric: Fabric) -> None:
+    """Raise an error if a fabric is in parts: OpenSM routes the part that it is cabled to.
+
+    Raises:
+        InconsistentError: no cable joins two parts that have adapters.
+    """
+    parts = [part.text for part in list_parts(fabric) if len(part.adapters)]
+    if len(parts) > 1:
+        what = f"{len(parts)} parts that no cable joins ({'; '.join(parts[:_SHOWN_PARTS])})"
+        raise InconsistentError(f"{fabric.name}: {what}, and OpenSM routes one part alone")
+
+
 def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
     """Let OpenSM route a fabric.
 
@@ -144,8 +158,9 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
 
     Raises:
         MissingToolError: OpenSM or ibsim is not installed.
-        InconsistentError: a program ends early or does not end, for instance because the fabric is in parts.
+        InconsistentError: a program ends early or does not end, or the fabric is in parts that no cable joins.
     """
+    check_joined(fabric)
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     programs = {program: _find_program(program, path) for program in _PACKAGES}
     simulator = _find_simulator()

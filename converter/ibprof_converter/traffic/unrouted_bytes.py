@@ -15,6 +15,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.spread import Reason, spread
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.lid_traffic import NO_COMMON_RAIL
 from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import PortCounters, Traffic
 
@@ -88,7 +89,7 @@ def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loa
     parts = [list_parts(subnet.fabric) for subnet in subnets]
     pairs = _find_pairs(placed, subnets, loads.reasons) if isinstance(placed, Traffic) else ()
     share = amount / total
-    why = "; ".join((*_describe_parts(parts), *_describe_reasons(lost, pairs, len(subnets) > 1)))
+    why = "; ".join((*_describe_parts(parts), *_describe_reasons(lost, pairs, parts)))
     percent = "Less than 1%" if share < 0.01 else f"{share:.0%}"
     return UnroutedBytes(
         bytes=amount,
@@ -110,13 +111,19 @@ def _describe_parts(parts: Sequence[Sequence[FabricPart]]) -> Iterator[str]:
             yield f"{of_rail}{len(each)} parts that no cable joins ({names})"
 
 
-def _describe_reasons(lost: dict[str, int], pairs: Sequence[UnroutedPair], has_rails: bool) -> Iterator[str]:
-    """Yield a phrase for each reason, with the pairs of leaf switches that lack a route."""
+def _describe_reasons(
+    lost: dict[str, int], pairs: Sequence[UnroutedPair], parts: Sequence[Sequence[FabricPart]]
+) -> Iterator[str]:
+    """Yield a phrase for each reason, with the rails, or with the pairs of leaf switches that lack a route."""
+    has_rails = len(parts) > 1
     for reason, amount in sorted(lost.items(), key=lambda item: -item[1]):
         named = [each for each in pairs if each.reason == reason]
         where = [f"{f'rail {each.rail}: ' if has_rails else ''}{each.source} to {each.destination}" for each in named]
         how_much = f" ({format_bytes(amount)})" if len(lost) > 1 else ""
         between = f" from {show_some(where, _NAMED)}" if where else ""
+        if reason == NO_COMMON_RAIL:
+            rails = [f"rail {rail}: {each[0].text}" for rail, each in enumerate(parts) if each]
+            between = f" ({'; '.join(rails[:_NAMED])}{'; ...' if len(rails) > _NAMED else ''})"
         yield f"{reason}{how_much}{between}"
 
 

@@ -15,6 +15,7 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter import RoutedFabric, read_fabric, report
 from ibprof_converter import diff as compare_runs
 from ibprof_converter.cli import diff
+from ibprof_testing.samples.damage import record_run, write_run
 from ibprof_testing.samples.fabrics import FABRICS
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
@@ -124,3 +125,13 @@ def test_what_one_run_lacks_is_said_of_it(tmp_path: Path, dual_rail: RoutedFabri
     assert set(on_fabric.notes) <= set(of_reports)
     assert [note for note in of_reports if note.startswith("A: the report names only its ")]
     assert not [note for note in on_fabric.notes if "names only" in note]
+
+
+def test_ranks_that_one_run_lacks_are_named_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = record_run(("host1", "host2", "host3", "host4"))
+    write_run(run, tmp_path / "a.ibprof")
+    write_run({host: each for host, each in run.items() if host != "host3"}, tmp_path / "b.ibprof")
+    assert diff.main([str(tmp_path / "a.ibprof"), str(tmp_path / "b.ibprof")]) == 0
+    first = capsys.readouterr().out.split("What changed")[0]
+    assert "B: Left out: 2 of 8 ranks (25.0%): not recorded." in first
+    assert "A: Left out" not in first

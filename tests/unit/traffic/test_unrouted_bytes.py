@@ -175,3 +175,14 @@ def test_ranks_that_fit_into_one_part_are_placed_there(tmp_path: Path, capsys: p
     assert found["lost_bytes"]["best"] == 0
     hosts = [int(line.split("gh")[1]) for line in (tmp_path / "p.csv").read_text().splitlines()[1:]]
     assert max(hosts) <= 12 or min(hosts) > 12
+
+
+def test_the_rails_that_nothing_joins_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two subnets with different hosts, as behind a router, have no common rail."""
+    text = re.sub("([SH]-000000000)0", r"\g<1>1", Path(ISLANDS).read_text())
+    other = re.sub(r"(guid=0x|\(|\"gh|\"sw)", r"\g<1>1", text)
+    (tmp_path / "other.txt").write_text(other)
+    assert report.main([ISLANDS, str(tmp_path / "other.txt"), ALL_TO_ALL]) == 5
+    first = " ".join(capsys.readouterr().out.split())[:700]
+    assert "no rail joins the two hosts" in first
+    assert "(rail 0: sw0, sw1, ... with 12 adapters; rail 1: sw10, sw11, ... with 12 adapters)" in first
