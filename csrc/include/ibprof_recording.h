@@ -689,7 +689,8 @@ struct ibp_collective_sample {
 struct ibp_message_sample {
     /* Name of the communicator; 0 in a free record. */
     uint64_t communicator;
-    /* Number of the message among the messages with this sender, receiver, communicator and tag. */
+    /* Number of the message among the messages with this sender, receiver, communicator and tag. For a source: how many
+     * records its graph has; 0 in recordings before 0.2.0. */
     uint64_t number;
     /* Origins of the call that posted the message and of the call that completed it. */
     uint32_t origin;

@@ -150,6 +150,7 @@ static void test_sources_stay(void)
 
         if (sample->communicator < GRAPH) continue;
         CHECK(sample->side == IBP_SIDE_SOURCE && sample->peer < SOURCES && !sample->exit_ns);
+        CHECK(sample->number == SOURCES);
         found++;
     }
     CHECK(found == IBP_SAMPLES_MAX / 4 / SOURCES * SOURCES);

@@ -128,6 +128,7 @@ def _complete_sources(rows: MessageSamples) -> MessageSamples:
     if not len(begins):
         return rows
     has_all = np.logical_or.reduceat(rows.peer == rows.rank, begins)
+    has_all &= (rows.number[begins] == 0) | (rows.number[begins] == counts)
     return take_rows(rows, np.repeat(has_all, counts))
 
 

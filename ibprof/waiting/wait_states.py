@@ -290,7 +290,7 @@ def _need_of_collectives(
     quickest = np.repeat(np.lexsort((stay, matched.instance))[begins], counts)
     late = np.where(better, rows.rank[quickest], rows.rank[needed])
     unknown = (shapes == Shape.UNKNOWN) | ((shapes == Shape.NEIGHBOURS) & ~has_sources)
-    barrier = are_named(operations, ("BARRIER", "WIN_FENCE"))[rows.operation]
+    barrier = are_named(operations, ("BARRIER", "WIN_FENCE", "WIN_FREE"))[rows.operation]
     state = np.select(
         [~waits, shapes == Shape.FROM_ROOT, shapes == Shape.TO_ROOT, barrier],
         [WaitState.NONE, WaitState.LATE_BROADCAST, WaitState.EARLY_REDUCE, WaitState.BARRIER],

@@ -273,8 +273,8 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
                                 .communicator = argument(making, making->wrapped->communicator),
                             });
     ibp_periodic_check();
-    if (needs) prepare(making, &call);
     ibp_collective_begin(&sampled, &called);
+    if (needs) prepare(making, &call);
     ibp_message_begin(&message, making->operation, of_operation, making->arguments);
     epoch_ns = ibp_epoch_begin(making->operation);
     ibp_timing_begin(&timing, of_operation, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));

@@ -30,13 +30,21 @@ static bool is_collective(unsigned operation)
     case IBP_CALL_WINDOW:
         return ibp_wrapped_calls[operation].communicator != IBP_NO_COMMUNICATOR;
     default:
-        return operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Win_fence;
+        return operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Win_fence ||
+               operation == IBP_OPERATION_Win_free;
     }
+}
+
+static ibp_handle read_handle(long address)
+{
+    if (!address) return 0;
+    return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
 }
 
 /* Return the communicator or window of a collective call. */
 static ibp_handle called_on(const struct ibp_called *called)
 {
+    if (called->operation == IBP_OPERATION_Win_free) return read_handle(called->arguments[0]);
     return called->operation == IBP_OPERATION_Win_fence ? IBP_HANDLE(called->arguments[1]) : called->communicator;
 }
 
@@ -78,7 +86,8 @@ bool ibp_is_blocking_collective(unsigned operation)
     const unsigned kind = ibp_wrapped_calls[operation].kind;
 
     return kind == IBP_CALL_COLLECTIVE || kind == IBP_CALL_MAKING || kind == IBP_CALL_WINDOW ||
-           operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Win_fence;
+           operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Win_fence ||
+           operation == IBP_OPERATION_Win_free;
 }
 
 static bool is_wanted(unsigned operation)
@@ -204,12 +213,6 @@ static void fill(struct ibp_collective_sample *sample, const struct ibp_instance
     sample->exit_ns = exit_ns;
     __atomic_store_n(&sample->communicator, known->name, __ATOMIC_RELEASE);
     ibp_samples_note_clock(exit_ns);
-}
-
-static ibp_handle read_handle(long address)
-{
-    if (!address) return 0;
-    return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
 }
 
 /* Keep the sample of a collective that a call completed. The lock must be held. */

@@ -13,13 +13,13 @@
 #include "recording/operations.h"
 
 #include <stdbool.h>
+#include <string.h>
 
-enum { WINDOWS = 16, PEERS_MAX = 64, TAG_OF_POSTS = 0, TAG_OF_COMPLETIONS = 1 };
+enum { WINDOWS = 64, PEERS_MAX = 256, POOL = 4096, TAG_OF_POSTS = 0, TAG_OF_COMPLETIONS = 1 };
 
-/* The processes of an epoch in progress, by their ranks in the window. */
+/* The processes of an epoch in progress, by their ranks in the window: some ranks in the pool. */
 struct epoch {
-    int count;
-    int peer[PEERS_MAX];
+    int count, begin;
 };
 
 static struct window {
@@ -28,8 +28,36 @@ static struct window {
     struct epoch access, exposure;
 } windows[WINDOWS];
 
+static int pool[POOL], pool_used;
+
 /* An epoch found no space, so the numbers of later epochs are unknown. */
 static bool is_lost;
+
+/* End an epoch: the ranks after its ranks move up. */
+static void end(struct epoch *epoch)
+{
+    const int count = epoch->count, after = epoch->begin + count;
+
+    if (!count) return;
+    memmove(pool + epoch->begin, pool + after, sizeof *pool * (size_t)(pool_used - after));
+    pool_used -= count;
+    for (unsigned i = 0; i < WINDOWS; i++) {
+        if (windows[i].access.begin >= after) windows[i].access.begin -= count;
+        if (windows[i].exposure.begin >= after) windows[i].exposure.begin -= count;
+    }
+    *epoch = (struct epoch){0};
+}
+
+/* Begin an epoch. Return false without space. */
+static bool begin(struct epoch *epoch, int count, const int *peers)
+{
+    end(epoch);
+    if (pool_used + count > POOL) return false;
+    *epoch = (struct epoch){.count = count, .begin = pool_used};
+    memcpy(pool + pool_used, peers, sizeof *pool * (size_t)count);
+    pool_used += count;
+    return true;
+}
 
 /* Return the entry of a window, created if needed; NULL where there is no space. */
 static struct window *find(ibp_handle handle)
@@ -46,34 +74,39 @@ static struct window *find(ibp_handle handle)
 
 void ibp_epochs_forget(ibp_handle window)
 {
-    for (unsigned i = 0; i < WINDOWS; i++)
-        if (windows[i].handle == window) windows[i].handle = 0;
+    for (unsigned i = 0; i < WINDOWS; i++) {
+        if (windows[i].handle != window) continue;
+        end(&windows[i].access);
+        end(&windows[i].exposure);
+        windows[i].handle = 0;
+    }
 }
 
-/* Read the ranks of a group's members in a window. The lock must be free. Return false where the ranks are unknown. */
-static bool read_group(ibp_handle group, ibp_handle window, struct epoch *into)
+/* Read the ranks of a group's members in a window. The lock must be free. Return their number, -1 if it is unknown. */
+static int read_group(ibp_handle group, ibp_handle window, int *peers)
 {
     ibp_handle all = 0;
-    int ranks[PEERS_MAX];
+    int ranks[PEERS_MAX], count = 0;
     bool is_read;
 
-    if (ibp_mpi.group_size(group, &into->count) || into->count > PEERS_MAX) return false;
-    if (ibp_mpi.win_get_group(window, &all)) return false;
-    for (int i = 0; i < into->count; i++) ranks[i] = i;
-    is_read = !ibp_mpi.group_translate_ranks(group, into->count, ranks, all, into->peer);
+    if (ibp_mpi.group_size(group, &count) || count > PEERS_MAX) return -1;
+    if (ibp_mpi.win_get_group(window, &all)) return -1;
+    for (int i = 0; i < count; i++) ranks[i] = i;
+    is_read = !ibp_mpi.group_translate_ranks(group, count, ranks, all, peers);
     ibp_mpi.group_free(&all);
-    return is_read;
+    return is_read ? count : -1;
 }
 
 /* Number the posts or completions of an epoch's processes, and keep samples of a call. */
 static void keep(ibp_handle window, const struct epoch *epoch, int tag, enum ibp_side side, bool is_last,
                  struct ibp_instance_known *known, uint64_t exit_ns)
 {
-    const enum ibp_side end = side == IBP_SIDE_NOTIFIER ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER;
+    const enum ibp_side of_end = side == IBP_SIDE_NOTIFIER ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER;
 
     for (int i = 0; i < epoch->count; i++) {
-        const struct ibp_numbered numbered = is_last ? ibp_envelope_number(window, epoch->peer[i], tag, end, 0)
-                                                     : ibp_envelope_peek(window, epoch->peer[i], tag, end);
+        const int peer = pool[epoch->begin + i];
+        const struct ibp_numbered numbered =
+            is_last ? ibp_envelope_number(window, peer, tag, of_end, 0) : ibp_envelope_peek(window, peer, tag, of_end);
 
         if (!numbered.is_sampled || !ibp_counting) continue;
         ibp_message_set_number(known, &numbered, tag);
@@ -100,37 +133,35 @@ void ibp_epoch_end(uint64_t enter_ns, const struct ibp_called *called)
     const ibp_handle handle = IBP_HANDLE(called->arguments[begins_epoch(operation) ? 2 : 0]);
     const uint64_t exit_ns = ibp_clock_monotonic_ns();
     struct ibp_instance_known known = {.bytes = IBP_BYTES_UNKNOWN, .start_ns = enter_ns};
-    struct epoch begun = {0};
     struct window *window;
-    bool is_read;
+    int peers[PEERS_MAX], count;
 
     if (!ibp_sampling || is_lost) return;
     if (operation == IBP_OPERATION_Win_test && !*(const int *)called->arguments[1]) return;
-    is_read = !begins_epoch(operation) || read_group(IBP_HANDLE(called->arguments[0]), handle, &begun);
+    count = begins_epoch(operation) ? read_group(IBP_HANDLE(called->arguments[0]), handle, peers) : 0;
     ibp_lock();
     ibp_window_find(handle);
-    window = is_read ? find(handle) : NULL;
-    if (!window) {
+    window = count >= 0 ? find(handle) : NULL;
+    if (!window || (begins_epoch(operation) &&
+                    !begin(operation == IBP_OPERATION_Win_post ? &window->exposure : &window->access, count, peers)))
         is_lost = true;
-    } else if (!is_lost) {
+    if (!is_lost) {
         known.origin = ibp_call_origin_record(called->call);
         switch (operation) {
         case IBP_OPERATION_Win_post:
-            window->exposure = begun;
-            keep(handle, &begun, TAG_OF_POSTS, IBP_SIDE_NOTIFIER, true, &known, exit_ns);
+            keep(handle, &window->exposure, TAG_OF_POSTS, IBP_SIDE_NOTIFIER, true, &known, exit_ns);
             break;
         case IBP_OPERATION_Win_start:
-            window->access = begun;
-            keep(handle, &begun, TAG_OF_POSTS, IBP_SIDE_WAITER, false, &known, exit_ns);
+            keep(handle, &window->access, TAG_OF_POSTS, IBP_SIDE_WAITER, false, &known, exit_ns);
             break;
         case IBP_OPERATION_Win_complete:
             keep(handle, &window->access, TAG_OF_POSTS, IBP_SIDE_WAITER, true, &known, exit_ns);
             keep(handle, &window->access, TAG_OF_COMPLETIONS, IBP_SIDE_NOTIFIER, true, &known, exit_ns);
-            window->access.count = 0;
+            end(&window->access);
             break;
         default:
             keep(handle, &window->exposure, TAG_OF_COMPLETIONS, IBP_SIDE_WAITER, true, &known, exit_ns);
-            window->exposure.count = 0;
+            end(&window->exposure);
         }
     }
     ibp_unlock();

@@ -200,13 +200,16 @@ void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned kee
 
 void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint32_t *sources, uint32_t count)
 {
-    if (!samples[IBP_INSTANCE_MESSAGE].slots || sources_held + count > SOURCES_MAX) return;
+    const bool has_space = samples[IBP_INSTANCE_MESSAGE].slots && sources_held + count <= SOURCES_MAX;
+
     for (uint32_t i = 0; i < count; i++) {
         struct ibp_message_sample *record;
 
-        if (samples[IBP_INSTANCE_MESSAGE].used == samples[IBP_INSTANCE_MESSAGE].made &&
-            !add_slot(IBP_INSTANCE_MESSAGE) && !make_space(IBP_INSTANCE_MESSAGE))
+        if (!has_space || (samples[IBP_INSTANCE_MESSAGE].used == samples[IBP_INSTANCE_MESSAGE].made &&
+                           !add_slot(IBP_INSTANCE_MESSAGE) && !make_space(IBP_INSTANCE_MESSAGE))) {
+            ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, IBP_UNSAMPLED_FULL);
             return;
+        }
         record = (void *)samples[IBP_INSTANCE_MESSAGE].slots[--samples[IBP_INSTANCE_MESSAGE].made].record;
         sources_held++;
         *record = (struct ibp_message_sample){
@@ -214,6 +217,7 @@ void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint3
             .end_origin = origin,
             .side = IBP_SIDE_SOURCE,
             .peer = sources[i],
+            .number = count,
             .bytes = IBP_BYTES_UNKNOWN,
         };
         __atomic_store_n(&record->communicator, communicator, __ATOMIC_RELEASE);

@@ -8,7 +8,7 @@
 
 #include "libmpi/library.h"
 
-#define IBP_GRAPH_SOURCES_MAX 128
+#define IBP_GRAPH_SOURCES_MAX 167
 
 /* Record the grid of a communicator that MPI_Cart_create has just created, if this process is on it. */
 IBP_INTERNAL void ibp_grid_note(ibp_handle communicator);
