@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks in containers are recorded: the launcher in the container, or a container for each rank.
+
+Charliecloud needs no service: its image is a folder with a program and its libraries. Debian has no Apptainer.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ibprof_testing import processes
+from ibprof_testing.machine import find_program
+from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.mpi.mpis import Build, environment, library
+from ibprof_testing.mpi.patterns import ring
+
+RANKS = 3
+SENT = 1500  # by a rank of `copied end` to the next one
+
+
+def make_image(folder: Path, programs: Sequence[str | Path], mounts: Sequence[Path]) -> Path:
+    """Make a folder with programs and the libraries that they need, and empty folders to mount others on."""
+    for program in programs:
+        needed = re.findall(r"(/\S+)", processes.run(["ldd", program], check=True).stdout)
+        for name in (str(program), *(each.rstrip(":") for each in needed)):
+            target = folder / name.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(Path(name).resolve(), target)
+    for mount in (*mounts, Path("/dev"), Path("/proc"), Path("/sys"), Path("/tmp"), Path("/etc")):
+        (folder / mount.relative_to("/")).mkdir(parents=True, exist_ok=True)
+    for name in ("passwd", "group", "hosts", "resolv.conf"):  # the container gets those of the machine
+        (folder / "etc" / name).touch()
+    return folder
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("launcher", ["inside", "outside"])
+def test_ranks_in_a_container_are_recorded(launcher: str, build: Build, tmp_path: Path) -> None:
+    run_in = find_program("ch-run", package="charliecloud")
+    mpi = mpis.find_mpich_like(mpis.MPICH_SYSTEM)
+    program = build(mpi, "copied.c")
+    tools = [find_program(name, package="mpich") for name in ("mpiexec.hydra", "hydra_pmi_proxy")]
+    shared = [library().parent, tmp_path / "job"]
+    shared[1].mkdir()
+    image = make_image(tmp_path / "image", [program, *tools, "/bin/sh"], shared)
+    binds = [word for path in shared for word in ("-b", f"{path}:{path}")]
+    contained = [run_in, "-w", *binds, "-c", str(shared[1]), str(image), "--"]
+    start, work = [tools[0], "-n", str(RANKS)], [program, "end"]
+    variables = environment(mpis.THROUGH_NETWORK) | {"USER": "root"}
+    if launcher == "inside":
+        variables |= {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": "profile.ibprof"}
+        line = [*contained, *start, *work]
+    else:
+        variables["UCX_TLS"] = "tcp,self"  # ranks in containers of their own share no memory
+        line = [sys.executable, "-m", "ibprof", "run", "--", *start, *contained, *work]
+    done = processes.run(line, env=variables, cwd=shared[1])
+    assert done.returncode == 0, done.stderr
+    profile = load_complete(shared[1] / "profile.ibprof", RANKS)
+    assert {pair: size for pair, (size, _) in recorded(profile, operation="SENDRECV").items()} == dict.fromkeys(
+        ring(RANKS), SENT
+    )
