@@ -95,10 +95,10 @@ def main() -> int:
                         table[fitted, repeats, side].append(held)
     print("| fitted ranks | runs each | held out | inside | upper / lower end, median | error, median |")
     print("|---|---|---|---|---|---|")
-    for (fitted, repeats, side), held in sorted(table.items()):
-        inside, widths, errors = zip(*held, strict=True)
+    for (used, repeats, side), rows in sorted(table.items()):
+        hits, widths, errors = zip(*rows, strict=True)
         print(
-            f"| {', '.join(map(str, fitted))} | {repeats} | {side} | {sum(inside)} of {len(inside)} "
+            f"| {', '.join(map(str, used))} | {repeats} | {side} | {sum(hits)} of {len(hits)} "
             f"| {statistics.median(widths):.2f} | {statistics.median(errors):.0%} |"
         )
     inside = [each[0] for rows in table.values() for each in rows]

@@ -108,7 +108,7 @@ def _evaluate(form: Iterable[Term], processes: Floats) -> Floats:
 def _fit(columns: Floats, target: Floats) -> Floats:
     """Return coefficients of at least 0 with least squares, [row, term], for one or two columns [term, run]."""
     products, norms = target @ columns.T, (columns**2).sum(axis=1)
-    alone = np.maximum(products / np.maximum(norms, 1e-300), 0)
+    alone: Floats = np.maximum(products / np.maximum(norms, 1e-300), 0)
     if len(columns) == 1:
         return alone
     mixed = float(columns[0] @ columns[1])

@@ -126,7 +126,7 @@ def _query_network(options: PredictOptions, formula: str, delays: Path) -> dict[
             else "it is left out, as its problem is not that of the curve"
         )
         notes.append(f"{run.name}: a run of one process communicates nothing: {is_base}")
-    document = {
+    document: dict[str, Any] = {
         "scaling": scaling,
         "base": {"processes": base[0], "seconds": base[1]},
         "network": _describe_network(network),

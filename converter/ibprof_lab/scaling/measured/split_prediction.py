@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,7 +119,7 @@ def read_parts(path: Path) -> RunParts:
         notes.append("no calls were sampled, so that waiting and transfer are one part")
     mine = np.isin(times.rank, [rank.rank for rank in ranks])
     sites = name_sites(run)
-    parts: Counter[tuple[CallPlace, str]] = Counter()
+    parts: defaultdict[tuple[CallPlace, str], float] = defaultdict(float)
     for row in np.flatnonzero(mine & (inside > 0)).tolist():
         site = sites[times.site[row]]
         place = CallPlace(run.operations[times.operation[row]], "" if site == UNKNOWN_SITE else site)
@@ -185,10 +185,8 @@ def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -
 
 def find_scaling(runs: Sequence[RunParts]) -> str:
     """Return `STRONG` if the computing time of a rank falls by more than the square root of p, else `WEAK`."""
-    p, seconds = (
-        np.log([each(run) for run in runs])
-        for each in (lambda run: run.processes, lambda run: max(run.parts[COMPUTES, COMPUTING], 1e-9))
-    )
+    p = np.log([run.processes for run in runs])
+    seconds = np.log([max(run.parts[COMPUTES, COMPUTING], 1e-9) for run in runs])
     return STRONG if float(np.polyfit(p, seconds, 1)[0]) < -0.5 else WEAK
 
 
@@ -226,8 +224,8 @@ def predict_split(
     rows = []
     for column, p in enumerate(curve):
         low, seconds, high = (float(each) for each in np.quantile(runs_at[:, column], _TAILS))
-        by_kind = Counter[str]()
-        by_place = Counter[str]()
+        by_kind: defaultdict[str, float] = defaultdict(float)
+        by_place: defaultdict[str, float] = defaultdict(float)
         for (place, kind), each in drawn.items():
             middle = float(np.median(each.seconds[:, _GRID + column]))
             by_kind[kind] += middle
@@ -281,15 +279,15 @@ def predict_split(
 
 def _merge_small(runs: Sequence[RunParts]) -> list[dict[tuple[CallPlace, str], float]]:
     """Return the parts of each run, with small places of all runs as one."""
-    most: Counter[CallPlace] = Counter()
+    most: defaultdict[CallPlace, float] = defaultdict(float)
     for run in runs:
-        of_run: Counter[CallPlace] = Counter()
+        of_run: defaultdict[CallPlace, float] = defaultdict(float)
         for (place, _), seconds in run.parts.items():
             of_run[place] += seconds / run.seconds
-        most |= of_run
+        most.update({place: max(most[place], share) for place, share in of_run.items()})
     merged = []
     for run in runs:
-        parts: Counter[tuple[CallPlace, str]] = Counter()
+        parts: defaultdict[tuple[CallPlace, str], float] = defaultdict(float)
         for (place, kind), seconds in run.parts.items():
             parts[OTHERS if place.operation and most[place] < _SMALL else place, kind] += seconds
         merged.append(dict(parts))
@@ -333,12 +331,12 @@ def _find_stops(
 ) -> list[dict[str, Any]]:
     """Return where each place halves the efficiency, the first one first."""
     by_place: dict[CallPlace, Floats] = {}
-    kinds: dict[CallPlace, Counter[str]] = {}
+    kinds: defaultdict[CallPlace, dict[str, float]] = defaultdict(dict)
     for (place, kind), each in drawn.items():
         seconds = each.seconds[:, :_GRID]
         excess = seconds - seconds[:, :1] * falls
         by_place[place] = by_place.get(place, 0) + excess
-        kinds.setdefault(place, Counter())[kind] += float(np.median(excess[:, -1]))
+        kinds[place][kind] = float(np.median(excess[:, -1]))
     stops = {
         place: np.where((excess >= ideal).any(axis=1), grid[(excess >= ideal).argmax(axis=1)], np.inf)
         for place, excess in by_place.items()
@@ -349,7 +347,7 @@ def _find_stops(
             "operation": place.operation or None,
             "site": place.site or None,
             "name": str(place),
-            "kind": kinds[place].most_common(1)[0][0],
+            "kind": max(kinds[place], key=lambda kind: kinds[place][kind]),
             "p_half": _describe_limit(stop),
             "first": float((np.isfinite(stop) & (stop == earliest)).mean()),
             "lost": float(np.median(by_place[place][:, -1] / ideal[-1])),

@@ -92,9 +92,7 @@ def test_laws_are_found(law: Law, scaling: str, capsys: pytest.CaptureFixture[st
 def test_the_call_that_stops_scaling_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     line = write_runs(tmp_path, strong, (1, 2, 4, 8))
     first = run_command(capsys, line)["first_to_stop"]
-    base, p = 2.0, np.arange(1, 33)
-    excess = np.array([strong(each)[2] for each in p])
-    exact = int(p[excess >= base / p][0])
+    exact = next(p for p in range(1, 33) if strong(p)[2] >= 2.0 / p)
     assert (first["operation"], first["site"], first["kind"]) == ("ALLTOALL", "solver.c:51", "unsplit")
     assert first["p_half"]["low"] <= exact <= (first["p_half"]["high"] or 33)
     assert first["p_half"]["value"] == pytest.approx(exact, rel=0.2)
@@ -199,7 +197,7 @@ def test_ranks_that_were_not_recorded_are_named(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(("fitted", "held_out"), [((1, 4), 16), ((1, 4, 16), 64), ((4, 16, 64), 256)])
 def test_published_times_of_linpack_lie_inside(fitted: tuple[int, ...], held_out: int) -> None:
     """An AlphaServer SC with one size for each process: netlib.org/benchmark/hpl/results.html."""
-    seconds = {}
+    seconds: dict[int, float] = {}
     with (ROOT / "benchmarks" / "data" / "hpl_shared.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             if row["system"].startswith("AlphaServer"):
