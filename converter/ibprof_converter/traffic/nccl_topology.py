@@ -18,6 +18,8 @@ A log (NCCL_DEBUG=INFO) has lines on network devices, and on each connection of 
     node01:123:456 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_3:1/IB [RO]; OOB eth0:10.0.0.1<0>
     node01:123:456 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0/GDRDMA
 
+Merged devices are written as `[0]={[0] mlx5_0:1/IB, [1] mlx5_1:1/IB}` or `Made virtual device [2] name=mlx5_0+mlx5_1`.
+
 Source: NCCL 2.30, src/graph/xml.cc, search.cc (ncclTopoGetXmlFromGraph), connect.cc (connectRings) and
 src/transport/net.cc.
 """
@@ -44,9 +46,11 @@ CROSS_ALTERNATELY = 2
 _LOG_LINE = re.compile(r"([^\s:]{1,255}):([0-9]{1,10}):[0-9]{1,10} \[([0-9]{1,3})\] NCCL INFO (.*)")
 _CONNECTION = re.compile(
     r"(?:Channel|Ring) ([0-9]{1,3})(?:/0)? : ([0-9]{1,8})(?:\[\w+\])? -> ([0-9]{1,8})(?:\[\w+\])? "
-    r"(?:\[(send|receive)\] )?via (?:NET/[^/\s]+/([0-9]{1,4}))?"
+    r"(?:\[(send|receive)\] )?via (?:NET/[^/]{1,64}/([0-9]{1,4}))?"
 )
-_USING = re.compile(r"\[([0-9]{1,4})\]([^\s:\[\]]+):[0-9]{1,3}/")
+_USING = re.compile(r"\[([0-9]{1,4})\](?:=\{\[[0-9]{1,4}\] ?)?([^\s:\[\]{}=]+):[0-9]{1,3}/")
+_PARTS, _PART = re.compile(r"=\{([^{}]*,[^{}]*)\}"), re.compile(r"\] ?([^\s:]+):")
+_MERGED = re.compile(r"NET/IB : Made virtual device \[([0-9]{1,4})\] name=([^\s+]+)\+(\S+)")
 _CONNECTED = re.compile(r"Connected (all rings)?")
 
 _DEEPEST = 64
@@ -288,6 +292,16 @@ def find_ring_nets(graphs: Sequence[NcclGraph], topology: NcclTopology | None) -
     )
 
 
+def _read_devices(text: str, labels: dict[int, str], merged: set[str]) -> None:
+    """Add the names of network devices in a line of a log, and the names of merged devices."""
+    if made := _MERGED.match(text):
+        labels.setdefault(int(made[1]), made[2])
+        merged.add(f"{made[2]}+{made[3]}")
+    for number, name in _USING.findall(text) if text.startswith("NET/IB : Using ") else ():
+        labels.setdefault(int(number), name)
+    merged.update("+".join(_PART.findall(part)) for part in _PARTS.findall(text))
+
+
 def read_nccl_log(paths: Sequence[Path]) -> RingNets:
     """Read the connections of rings from logs of NCCL (NCCL_DEBUG=INFO) on all hosts of a job.
 
@@ -304,6 +318,7 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
     ranks: dict[str, set[int]] = defaultdict(set)
     gpus: dict[str, set[tuple[str, str]]] = defaultdict(set)
     later = 0
+    merged: set[str] = set()
     spellings = HostSpellings()
 
     def count(process: tuple[str, str]) -> int:
@@ -323,8 +338,8 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
                 continue
             host, text = spellings.find(match[1]), match[4]
             process = host, match[2]
-            if text.startswith("NET/IB : Using "):
-                labels.setdefault(host, {int(number): name for number, name in _USING.findall(text)})
+            if text.startswith("NET/IB : "):
+                _read_devices(text, labels.setdefault(host, {}), merged)
             elif connected := _CONNECTED.match(text):
                 ended.add(process)
                 later += count(process) if connected[1] else 0
@@ -348,6 +363,7 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
                 raise InputError(where, None, expected, f"none on {quote_found(host)}")
     repeated = [f"{later} connections of further communicators or trees are left out"] if later else []
     repeated += spellings.describe()
+    repeated += [f"{name}: merged network devices are followed by the first one" for name in sorted(merged)[:4]]
     return RingNets(
         tuple(channels),
         {host: tuple((devices[host, c]["receive"], devices[host, c]["send"]) for c in channels) for host in hosts},

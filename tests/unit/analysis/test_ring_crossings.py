@@ -223,6 +223,25 @@ def test_a_log_of_each_host_is_as_good_as_one_of_all(tmp_path: Path) -> None:
         read_nccl_log([write(tmp_path, "cut", cut)])
 
 
+def test_merged_devices_are_followed_by_their_first_adapter(tmp_path: Path) -> None:
+    plain = log_of(["a", "b"])
+    braces = plain.replace(
+        "[0]mlx5_3:1/IB [1]mlx5_1:1/IB", "[0]={[0] mlx5_2:1/IB, [1] mlx5_3:1/IB} [1]={[2] mlx5_0:1/IB}"
+    )
+    found = read_nccl_log([write(tmp_path, "braces.out", braces)])
+    assert found.labels["a"] == {0: "mlx5_2", 1: "mlx5_0"}
+    assert found.notes[1:] == ("mlx5_2+mlx5_3: merged network devices are followed by the first one",)
+    made = "a:1:91 [0] NCCL INFO NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=800000 ndevs=2\n"
+    found = read_nccl_log([write(tmp_path, "made.out", made + plain)])
+    assert found.labels["a"] == {0: "mlx5_3", 1: "mlx5_1", 2: "mlx5_0"}
+    assert found.notes[-1].startswith("mlx5_0+mlx5_1: merged")
+
+
+def test_the_name_of_a_network_may_have_a_blank(tmp_path: Path) -> None:
+    log = log_of(["a", "b"]).replace("NET/IB/", "NET/AWS Libfabric/")
+    assert read_nccl_log([write(tmp_path, "job.out", log)]).of_host == {"a": ((0, 0), (1, 1)), "b": ((0, 0), (1, 1))}
+
+
 def test_spellings_of_a_host_are_one_host(tmp_path: Path) -> None:
     text = log_of(["gpu1", "gpu2"]).replace("gpu2:1", "GPU2:1").replace("gpu1:2", "gpu1.example.org:2")
     found = read_nccl_log([write(tmp_path, "job.out", text)])
