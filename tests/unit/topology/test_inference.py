@@ -10,6 +10,7 @@ import pytest
 from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.topology.infer.candidate import OUTLYING
+from ibprof_lab.topology.infer.direct_networks import describe_grid
 from ibprof_lab.topology.infer.inference import Inference, InferenceEffort, infer
 from ibprof_lab.topology.infer.model_choice import choose_model, find_unconfirmed
 from ibprof_lab.topology.infer.pair_delays import PairDelays, take_pair_delays
@@ -274,6 +275,48 @@ def test_meshes_and_hypercubes_are_named_with_their_sizes(
     topology = infer(make_values(disturb(made.delays(), 0.005, 1)), QUICK).topology
     assert is_recovered(topology, made)
     assert f"the links are those of {name}" in topology.notes
+
+
+@pytest.mark.parametrize(
+    ("lacks", "said"),
+    [
+        ("hosts", "a torus of 5 x 6 x 10 hosts, without 9 of its hosts"),
+        ("cables", "a torus of 5 x 6 x 10 hosts, without 18 of its links"),
+        ("pairs", "a torus of 5 x 6 x 10 hosts"),
+        ("speed", "a torus of 5 x 6 x 10 hosts"),
+    ],
+)
+def test_a_torus_that_lacks_something_is_recovered_with_its_sizes(lacks: str, said: str) -> None:
+    """Without 3% of its hosts, 2% of its cables or 3% of the measurements, or with a slow host."""
+    draw = np.random.default_rng(1)
+    graph = torus(5, 6, 10).graph.copy()
+    if lacks == "hosts":
+        graph.remove_nodes_from(draw.choice(300, 9, replace=False).tolist())
+    if lacks == "cables":
+        edges = list(graph.edges)
+        graph.remove_edges_from([edges[each] for each in draw.choice(len(edges), 18, replace=False)])
+    made = Made(len(graph), nx.convert_node_labels_to_integers(graph), 1.0)
+    delays = disturb(made.delays(), 0.003, 1)
+    if lacks == "pairs":
+        delays[tuple(np.argwhere(np.triu(draw.random(delays.shape) < 0.03, 1)).T)] = np.nan
+        delays = np.where(np.isnan(delays.T), np.nan, delays)
+    if lacks == "speed":
+        delays[7] *= 1.5
+        delays[:, 7] *= 1.5
+    found = infer(make_values(delays), QUICK)
+    assert is_recovered(found.topology, made)
+    assert found.refusal is None
+    assert f"the links are those of {said}" in found.topology.notes
+    assert any("(n7) have 1.5" in note for note in found.topology.notes) == (lacks == "speed")
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [nx.random_regular_graph(6, 60, 1), nx.petersen_graph(), nx.circulant_graph(64, [1, 8]), nx.balanced_tree(2, 4)],
+    ids=["random", "Petersen", "twisted", "tree"],
+)
+def test_other_networks_get_no_name_of_a_grid(graph: nx.Graph) -> None:
+    assert describe_grid(np.array(list(graph.edges)), len(graph)) is None
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.002, 0.005, 0.01])

@@ -9,23 +9,29 @@ then links the number of pairs that fits best.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from math import log
+from itertools import product
+from math import log, prod
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.csgraph import shortest_path
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components, shortest_path
 
 from ibprof.native.kernel_library import load_kernels
 from ibprof_lab.topology.infer.binary_trees import CAUTION, RootedTree
 from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats
 from ibprof_lab.topology.model.inferred_topology import weigh_edges
 
+Known = npt.NDArray[np.bool_]
+
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 
 _LINKED_BELOW = 0.75
 """Largest delay of a linked pair relative to the shortest detour, without the overhead."""
+
+_SLOW, _FEW_SLOW = 1.2, 0.05
+"""Factor of a slow host, and the largest share of the hosts that can be slow."""
 
 _TRIED = 24
 """Number of link counts to try, first overall and then around the best."""
@@ -37,6 +43,20 @@ _MOST_NEIGHBOURS = 14
 
 _FITTED = 192
 _BLOCK = 512
+
+
+def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
+    """Return the factor of each host's delays, float64 [host]: 1 but for a few slow hosts.
+
+    A neighbour is equally near to all hosts of a network but slow ones: a factor is the shortest delay over the usual
+    one.
+    """
+    nearest = np.where(known, delays, np.inf).min(axis=1).astype(np.float64)
+    factor = nearest / np.median(nearest)
+    slow = (factor > _SLOW) & np.isfinite(factor)
+    if np.count_nonzero(slow) > max(_FEW_SLOW * len(delays), 1):
+        return np.ones(len(delays))
+    return np.where(slow, factor, 1.0)
 
 
 def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
@@ -82,14 +102,14 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     edge = np.argwhere(np.triu(below | below.T, 1)).astype(np.int32)
     if not hosts - 1 <= len(edge) < hosts * (_MOST_NEIGHBOURS + 1) // 2:
         return None
-    hops = np.zeros((hosts, hosts), np.int16)
-    reached = 0
-    for within in _find_reach(edge, hosts):
-        bits = np.unpackbits(within.view(np.uint8), axis=1, count=hosts, bitorder="little")
-        reached = int(np.count_nonzero(bits))
-        hops += 1 - bits.view(np.int8)
-    if reached < hosts * hosts:
+    hops = _count_hops(edge, hosts)
+    if hops is None:
         return None
+    step = float(usual[degree + 1] - usual[degree])
+    if len(more := _find_unmeasured(delays, known, hops, 1, step)):
+        edge = np.concatenate([edge, more.astype(np.int32)])
+        hops = _count_hops(edge, hosts)
+        assert hops is not None
     chosen = np.linspace(0, hosts - 1, min(hosts, _FITTED)).astype(int)
     counts = known[chosen]
     slope, overhead = np.polyfit(hops[chosen][counts].astype(np.float64), delays[chosen][counts], 1)
@@ -103,64 +123,130 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     return Candidate("direct", 0, edge, np.full(len(edge), slope), overhead, explained, 2 + len(edge))
 
 
-def _find_reach(edge: npt.NDArray[np.integer], hosts: int) -> Iterator[npt.NDArray[np.uint64]]:
-    """Yield the hosts within 0, 1, 2, ... hops of each host as bits, uint64 [host, word], until the sets stop growing.
+def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uint8] | None:
+    """Return the hops between all hosts, uint8 [n, n]; None if links do not connect them, or only over 255 hops.
 
-    Links join only hosts. A step costs one word per link and 64 hosts.
+    Hosts within reach are bits, 64 in a word, and so are the counted steps: one array for each binary digit.
     """
-    ends = np.concatenate([edge, edge[:, ::-1], np.repeat(np.arange(hosts), 2).reshape(-1, 2)])
-    ends = ends[np.argsort(ends[:, 0], kind="stable")]
-    first = np.searchsorted(ends[:, 0], np.arange(hosts))
+    neighbour = _list_neighbours(edge, hosts)
     within = np.zeros((hosts, -(-hosts // 64)), np.uint64)
     own = np.arange(hosts)
     within[own, own // 64] = np.uint64(1) << (own % 64).astype(np.uint64)
-    while True:
-        yield within
-        farther = np.bitwise_or.reduceat(within[ends[:, 1]], first, axis=0)
+    every = np.bitwise_or.reduce(within, axis=0)
+    digits: list[npt.NDArray[np.uint64]] = []
+    for _ in range(255):
+        carry = ~within & every
+        if not carry.any():
+            break
+        for place, digit in enumerate(digits):
+            digits[place], carry = digit ^ carry, digit & carry
+        if carry.any():
+            digits.append(carry)
+        farther = within.copy()
+        for column in neighbour.T:
+            farther |= within[column]
         if np.array_equal(farther, within):
-            return
+            return None
         within = farther
+    else:
+        return None
+    hops = np.zeros((hosts, hosts), np.uint8)
+    for place, digit in enumerate(digits):
+        hops |= np.unpackbits(digit.view(np.uint8), axis=1, count=hosts, bitorder="little") << np.uint8(place)
+    return hops
+
+
+def _list_neighbours(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.int64]:
+    """Return the neighbours of each host, int64 [host, degree]; rows of fewer end with the host itself."""
+    ends = np.concatenate([edge, edge[:, ::-1]]).astype(np.int64)
+    ends = ends[np.lexsort((ends[:, 1], ends[:, 0]))]
+    degree = np.bincount(ends[:, 0], minlength=hosts)
+    neighbour = np.repeat(np.arange(hosts)[:, None], degree.max(), axis=1)
+    neighbour[ends[:, 0], np.arange(len(ends)) - np.repeat(np.cumsum(degree) - degree, degree)] = ends[:, 1]
+    return neighbour
+
+
+_PRESENT = 0.8
+"""Least share of a grid's hosts, and of the links between them, by which the grid is named."""
 
 
 def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
-    """Return the name and sizes of a torus, mesh or hypercube; None for another network.
+    """Return the name and sizes of a torus, mesh or hypercube, and what it lacks; None for another network.
 
-    A grid has the same number of host pairs at each distance as the convolution of its rings and lines.
+    Opposite links of a square are alike: they cross the same place of one dimension. Links that meet in a square are of
+    different dimensions. A dimension's links divide the hosts into layers, and a host's layers are its place.
     """
     if edge.max() >= hosts:
         return None
-    ones = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
-    within = np.array([int(ones[each.view(np.uint8)].sum()) for each in _find_reach(edge, hosts)])
-    pairs = np.diff(within, prepend=0)
-    if within[-1] != hosts * hosts:
+    place: list[npt.NDArray[np.integer]] = []
+    rings: list[bool] = []
+    sizes: list[int] = []
+    for links in _find_dimensions(edge, hosts):
+        rest = np.delete(edge, links, axis=0)
+        count, layer = connected_components(csr_matrix((np.ones(len(rest)), rest.T), (hosts, hosts)), directed=False)
+        steps = np.unique(np.sort(layer[edge[links]], axis=1), axis=0)
+        degree = np.bincount(steps.ravel(), minlength=count)
+        is_ring = count > 2 and len(steps) == count
+        if degree.max() > 2 or (not is_ring and len(steps) != count - 1):
+            return None
+        place.append(layer)
+        sizes.append(int(count))
+        rings.append(is_ring)
+    whole = prod(sizes)
+    if not sizes or hosts < _PRESENT * whole or len(np.unique(np.stack(place), axis=1).T) < hosts:
         return None
+    lacks = whole - hosts
+    every = sum(whole if ring else whole // size * (size - 1) for size, ring in zip(sizes, rings, strict=True))
+    missing = every - len(edge)
+    if missing > (1 - _PRESENT) * every:
+        return None
+    lacking = f", without {lacks} of its hosts" if lacks else f", without {missing} of its links" if missing else ""
+    twos = sizes.count(2)  # two rings of two hosts are a ring of four
+    if twos == len(sizes) > 2:
+        return f"a hypercube of {twos} dimensions{lacking}"
+    around = sorted([size for size, ring in zip(sizes, rings, strict=True) if ring] + [4] * (twos // 2))
+    lines = sorted([size for size, ring in zip(sizes, rings, strict=True) if not ring and size > 2] + [2] * (twos % 2))
+    kind = "torus" if around else "mesh"
+    flat = f", lines of {' x '.join(map(str, lines))}" if around and any(size > 2 for size in lines) else ""
+    named = around if flat else around + lines
+    return f"a {kind} of {' x '.join(map(str, sorted(named)))} hosts{flat}{lacking}"
 
-    def split(left: int, least: int, at_distance: npt.NDArray[np.integer]) -> tuple[tuple[int, bool], ...] | None:
-        if left == 1:
-            return () if np.array_equal(at_distance, pairs) else None
-        for size in (each for each in range(least, left + 1) if left % each == 0):
-            place = np.arange(size)
-            line = np.bincount(np.abs(np.subtract.outer(place, place)).ravel())
-            ring = size * np.bincount(np.minimum(place, size - place))
-            for is_ring, around in ((True, ring), (False, line))[: 1 + (size > 2)]:
-                if len(at_distance) + len(around) - 1 <= len(pairs):
-                    found = split(left // size, size, np.convolve(at_distance, around))
-                    if found is not None:
-                        return ((size, is_ring), *found)
-        return None
 
-    factors = split(hosts, 2, np.ones(1, np.int64))
-    if factors is None:
-        return None
-    twos = sum(size == 2 for size, _ in factors)  # two rings of two hosts are a ring of four
-    if twos == len(factors) > 2:
-        return f"a hypercube of {twos} dimensions"
-    rings = sorted([size for size, is_ring in factors if is_ring and size > 2] + [4] * (twos // 2))
-    lines = sorted([size for size, is_ring in factors if not is_ring] + [2] * (twos % 2))
-    kind = "torus" if rings else "mesh"
-    flat = f", lines of {' x '.join(map(str, lines))}" if rings and any(size > 2 for size in lines) else ""
-    sizes = rings + lines if not flat else rings
-    return f"a {kind} of {' x '.join(map(str, sorted(sizes)))} hosts{flat}"
+def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDArray[np.integer]]:
+    """Return the links of each dimension of a grid, as indices; none where links are of no grid."""
+    ends = np.sort(edge, axis=1).astype(np.int64)
+    order = np.argsort(ends[:, 0] * hosts + ends[:, 1])
+    keys = (ends[:, 0] * hosts + ends[:, 1])[order]
+    neighbour = _list_neighbours(edge, hosts)
+
+    def number(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        key = np.minimum(one, other) * hosts + np.maximum(one, other)
+        found = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        return np.where(keys[found] == key, order[found], -1)
+
+    opposite: list[npt.NDArray[np.integer]] = []
+    meeting: list[npt.NDArray[np.integer]] = []
+    for a, b in product(range(neighbour.shape[1]), repeat=2):  # squares of a link, a neighbour of each end
+        third, fourth = neighbour[ends[:, 0], a], neighbour[ends[:, 1], b]
+        across, beside = number(third, fourth), number(ends[:, 0], third)
+        square = (across >= 0) & (beside >= 0) & (third != ends[:, 1]) & (fourth != ends[:, 0]) & (third != fourth)
+        square &= fourth != ends[:, 1]
+        opposite.append(np.stack([np.flatnonzero(square), across[square]]))
+        meeting.append(np.stack([np.flatnonzero(square), beside[square]]))
+    pairs = np.concatenate(opposite, axis=1)
+    ones = np.ones(pairs.shape[1])
+    count, kind = connected_components(csr_matrix((ones, tuple(pairs)), (len(edge),) * 2), directed=False)
+    if count > _MOST_PLACES:
+        return []
+    meets = np.zeros((count, count), bool)
+    met = kind[np.concatenate(meeting, axis=1)]
+    meets[met[0], met[1]] = meets[met[1], met[0]] = True
+    dimensions, of_kind = connected_components(csr_matrix(~meets), directed=False)
+    return [np.flatnonzero(of_kind[kind] == each) for each in range(dimensions)]
+
+
+_MOST_PLACES = 4096
+"""Most places of all dimensions together."""
 
 
 def find_switched(
@@ -250,7 +336,9 @@ def _find_links(
     tried = np.zeros(1) if means else np.array([np.median(slack[above]), 0.0])
     judge = _Judge(delays, noisy, known, means)
     for overhead in tried:
-        judge.evaluate(_by_detours(delays, max(float(overhead), 0.0)), max(float(overhead), 0.0))
+        judge.evaluate(_by_detours(delays, known, max(float(overhead), 0.0)), max(float(overhead), 0.0))
+    measured = known[above]
+    above = above[0][measured], above[1][measured]
     order = np.argsort(_rank(delays)[above], kind="stable")
     ends = above[0][order], above[1][order]
     least, most = len(delays) - 1, len(order) - 1
@@ -264,13 +352,50 @@ def _find_links(
         width = (most / least) ** (1 / _TRIED) * 1.05
         least = max(int(judge.best_count / width), len(delays) - 1)
         most = min(int(judge.best_count * width) + 1, len(order) - 1)
+    if judge.best is not None and len(
+        more := _find_unmeasured(delays, known, judge.best[3], *[float(np.median(judge.best[1]))] * 2)
+    ):
+        edges, _, overhead, _ = judge.best
+        judge.evaluate((np.append(edges[0], more[:, 0]), np.append(edges[1], more[:, 1])), overhead, free=len(more))
     return judge.best
 
 
-def _by_detours(delays: Floats, overhead: float) -> Edges:
-    """Link each pair whose delay is shorter than every detour."""
+def _find_unmeasured(
+    delays: Floats, known: Known, distance: npt.NDArray[np.floating | np.integer], link: float, seconds: float
+) -> npt.NDArray[np.integer]:
+    """Return the pairs without a delay that are links, int [link, 2].
+
+    The distances of two neighbours to any other host differ by one link at most. Those of hosts that are farther apart
+    differ by more for many hosts.
+
+    Args:
+        distance: [n, n], over the known links.
+        link: usual length of a link in the unit of the distances.
+        seconds: the same in seconds.
+    """
+    pairs = np.argwhere(np.triu(~known & (distance > _BETWEEN * link), 1))
+    hosts = np.linspace(0, len(delays) - 1, min(len(delays), _FITTED)).astype(int)
+    among, counts = delays[:, hosts], known[:, hosts]
+    far = np.zeros(len(pairs))
+    for begin in range(0, len(pairs), _BLOCK * 8):
+        one, other = pairs[begin : begin + _BLOCK * 8].T
+        apart = np.abs(among[one] - among[other]) > _BETWEEN * seconds
+        far[begin : begin + len(one)] = np.mean(apart & counts[one] & counts[other], axis=1)
+    found: npt.NDArray[np.integer] = pairs[far < _DIFFERING]
+    return found
+
+
+_BETWEEN = 1.5
+"""Length between that of one link and that of two."""
+
+_DIFFERING = 0.04
+"""Share of the hosts by which the distances of two neighbours may differ by more than a link: outliers."""
+
+
+def _by_detours(delays: Floats, known: Known, overhead: float) -> Edges:
+    """Link each measured pair whose delay is shorter than every detour."""
     without = np.maximum(delays - overhead, 0.0)
-    linked = without < _LINKED_BELOW * find_detours(without)
+    linked = known & (without < _LINKED_BELOW * find_detours(without))
     return tuple(np.nonzero(np.triu(linked, 1)))  # type: ignore[return-value]
 
 
@@ -299,13 +424,14 @@ class _Judge:
         self.best: tuple[Edges, Floats, float, Floats] | None = None
         self.best_count = 0
 
-    def evaluate(self, edges: Edges, overhead: float, count: int = 0) -> None:
+    def evaluate(self, edges: Edges, overhead: float, count: int = 0, free: int = 0) -> None:
         """Fit latencies and overhead to a set of links; keep the set if it explains the delays best.
 
         Args:
             edges: [link, 2], vertices of each link.
             overhead: initial value of the overhead.
             count: number of links if the links begin an ordered list; else 0.
+            free: number of links that cost nothing, since something else than the fit is their evidence.
         """
         if count in self._seen or not len(self._delays) - 1 <= len(edges[0]) < len(self._above[0]):
             return
@@ -324,8 +450,8 @@ class _Judge:
         overhead, scale = self._fit_line(distance)
         explained = np.maximum(overhead + scale * distance, 1e-300)
         deviation = np.abs(self._delays - explained)[self._above] / self._noisy[self._above]
-        criterion = self._judge(deviation, len(length))
-        if criterion < self._least:
+        criterion = self._judge(deviation, len(length) - free)
+        if criterion <= self._least:
             self._least = criterion
             self.best = edges, latency * scale, overhead, distance * scale
             self.best_count = count

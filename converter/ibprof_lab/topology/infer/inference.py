@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,7 +13,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, Integers
-from ibprof_lab.topology.infer.direct_networks import describe_grid
+from ibprof_lab.topology.infer.direct_networks import describe_grid, find_slow_hosts
 from ibprof_lab.topology.infer.few_pairs import attach_hosts, find_complete_hosts
 from ibprof_lab.topology.infer.levels import is_network
 from ibprof_lab.topology.infer.model_choice import CLOSE, LARGEST, MODELS, ModelChoice, choose_model, find_unconfirmed
@@ -104,11 +105,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
             )
             answer = simple
     choice, topology = answer.choice, answer.topology
-    factors = choice.levels.factor
-    if choice.candidate.model == "levels" and factors.any():
-        notes.append(_describe_factors(factors, hosts))
-    if choice.candidate.model == "direct" and (grid := describe_grid(choice.candidate.edge, len(hosts))):
-        notes.append(f"the links are those of {grid}")
+    notes += _describe_hosts(choice, hosts)
     if answer.drawn < effort.replicates:
         notes.append(
             f"support is of {answer.drawn} resampled matrices: more would have taken over {effort.seconds:g} s"
@@ -198,13 +195,25 @@ def _prefer_two_rails(
     return (rails, other) if gain > _GAIN_OF_RAILS * np.count_nonzero(np.triu(known, 1)) else (None, choice)
 
 
-def _describe_factors(factors: Floats, hosts: tuple[str, ...]) -> str:
+def _describe_hosts(choice: ModelChoice, hosts: tuple[str, ...]) -> Iterator[str]:
+    """Yield notes on slow hosts, and on the grid that hosts form."""
+    candidate = choice.candidate
+    if candidate.model == "levels" and (factors := choice.levels.factor).any():
+        yield _describe_factors(factors, hosts, "on their switch")
+    if candidate.model == "direct":
+        if (factors := np.log(find_slow_hosts(choice.delays, choice.measured))).any():
+            yield _describe_factors(factors, hosts, "near them")
+        if grid := describe_grid(candidate.edge, len(hosts)):
+            yield f"the links are those of {grid}"
+
+
+def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str:
     which = np.flatnonzero(factors).tolist()
     ratio = np.exp(factors[which])
     by = f"{ratio.min():.2f}" if np.ptp(ratio) < _ALIKE else f"{ratio.min():.2f} to {ratio.max():.2f}"
     return (
-        f"{len(which)} hosts ({name_some(hosts, which)}) have {by} times the delays of others on their switch; the "
-        "topology is of the delays without that"
+        f"{len(which)} hosts ({name_some(hosts, which)}) have {by} times the delays of others {near}; "
+        "the topology is of the delays without that"
     )
 
 

@@ -6,15 +6,16 @@ Levels are preferred unless they leave a pattern in the delays of a network that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof_lab.topology.infer.additive_tree import find_additive
 from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, OUTLYING, Candidate, Floats, find_pattern, score
-from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular, find_switched
+from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular, find_slow_hosts, find_switched
 from ibprof_lab.topology.infer.levels import Levels, find_levels, is_far, is_network
 from ibprof_lab.topology.infer.pair_delays import fill_gaps
 
@@ -23,7 +24,7 @@ MODELS = ("levels", "additive", "direct")
 CLOSE = 10.0
 """Models whose scores differ by less explain delays about equally well: a factor of 150 in likelihood."""
 
-LARGEST = {"additive": 1024, "direct": 2048}
+LARGEST = {"additive": 1024, "direct": 16384}
 """Largest number of hosts for each model."""
 
 FEWER_HOSTS = 256
@@ -124,28 +125,43 @@ def _find_others(
     hosts = len(delays)
     if "levels" in models:
         is_seen = hosts <= _FEW_HOSTS or levels.factor.any() or find_pattern(nested.residuals(even), known).is_certain
+        is_seen = is_seen or bool((find_slow_hosts(delays, known) > 1).any())  # they may hide a pattern
         # A gradual increase between distant sites is no evidence of cables, but some pairs may be far from any level.
         is_left = is_far(delays[known]) and bool((np.abs(nested.residuals(even))[known] > _LEFT_OUT).any())
         if not is_seen or not (is_network(delays[known]) or is_left or levels.errors):
             return [], ()
-    exact = delays.astype(np.float64, copy=False)
-    if "direct" in models:
-        if (switched := find_switched(exact, known, levels.tree)) is not None:
-            found.append(switched)
-        # If all links are equal, their number follows directly.
-        find = find_direct if hosts <= FEWER_HOSTS else find_regular
-        if hosts <= LARGEST["direct"] and (direct := find(exact, known)) is not None:
-            found.append(direct)
-            # The links show how small the errors are. Small errors reveal switches where levels saw only a gradual
-            # increase.
-            errors = max(find_outliers(direct, exact, known)[1], FLOOR)
-            if hosts <= FEWER_HOSTS:
-                finer = find_switched(exact, known, find_levels(exact, known, errors).tree, errors)
-                found += [finer] if finer is not None else []
+    exact = cast("Floats", delays)  # above the limit of additive trees float32, to save memory
+    if "direct" in models and hosts <= LARGEST["direct"]:
+        found += _find_networks(exact, known, levels)
     if "additive" in models and hosts <= LARGEST["additive"] and not _is_explained(found, delays, known):
         found.insert(0, find_additive(exact, known))
     untried += [model for model, most in LARGEST.items() if model in models and hosts > most]
     return found, tuple(untried)
+
+
+def _find_networks(delays: Floats, known: npt.NDArray[np.bool_], levels: Levels) -> list[Candidate]:
+    """Return networks with cycles, of switches and of hosts. Slow hosts are as others while they are searched."""
+    hosts = len(delays)
+    factor: Floats = find_slow_hosts(delays, known).astype(delays.dtype)
+    is_even = not (factor > 1).any()
+    even = delays if is_even else delays / factor / factor[:, None]
+    tree = levels.tree if is_even else find_levels(even, known, levels.errors).tree
+    # If all links are equal, their number follows directly.
+    find = find_direct if hosts <= FEWER_HOSTS else find_regular
+    found = [find_switched(even, known, tree), find(even, known)]
+    if (direct := found[-1]) is not None and hosts <= FEWER_HOSTS:
+        # The links show how small the errors are. Small errors reveal switches where levels saw only a gradual
+        # increase.
+        errors = max(find_outliers(direct, even, known)[1], FLOOR)
+        found.append(find_switched(even, known, find_levels(even, known, errors).tree, errors))
+    slow = int(np.count_nonzero(factor > 1))
+    return [
+        each
+        if is_even
+        else replace(each, explained=each.explained * factor * factor[:, None], parameters=each.parameters + slow)
+        for each in found
+        if each is not None
+    ]
 
 
 def _is_explained(found: list[Candidate], delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> bool:

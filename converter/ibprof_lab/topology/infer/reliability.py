@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ibprof.text.quantities import format_seconds
 from ibprof_lab.topology.infer.additive_tree import find_additive
 from ibprof_lab.topology.infer.candidate import Candidate, Floats, find_attached_switches
-from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular, find_switched
+from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular, find_slow_hosts, find_switched
 from ibprof_lab.topology.infer.levels import NETWORK_STEP, find_levels, find_support, is_network
 from ibprof_lab.topology.infer.model_choice import FEWER_HOSTS, ModelChoice
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
@@ -125,6 +125,8 @@ def _resample_errors(
 def _infer_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
     if candidate.model == "additive":
         return find_additive(sample, known)
+    factor = find_slow_hosts(sample, known)
+    sample = sample / factor / factor[:, None]
     if candidate.switches:
         return find_switched(sample, known, find_levels(sample, known, candidate.errors).tree)
     return find_direct(sample, known) if len(sample) <= FEWER_HOSTS else find_regular(sample, known)
