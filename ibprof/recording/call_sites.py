@@ -13,8 +13,7 @@ from ibprof.errors import InputError
 from ibprof.native.headers import recording_layout
 from ibprof.profile.profile_data import OTHER_SITES, Site
 from ibprof.recording.host_file import Owners, RecordingFile, Records, decode_text, locate_records
-from ibprof.sites.code_location import CodeLocation, Frame, site_names
-from ibprof.sites.resolver import ObjectAddresses, resolve_objects
+from ibprof.sites.code_location import CodeLocation, Frame, ObjectAddresses, resolve_objects, site_names
 
 
 class CallSites:

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A place in a program by source line, function or address, and its short name: `file.c:LINE`, `function+0x1f`."""
+"""Places in a program by source line, function or address, with short names; found for addresses by another process.
+
+Short names are `file.c:LINE` and `function+0x1f`.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import posixpath
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 _WHOLE = re.compile(
     r"\(anonymous namespace\)|\boperator ?(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|[<>]=?|(?:new|delete)(?:\[\])?)(?: (?=<))?"
@@ -133,3 +143,132 @@ def _ends(parts: Sequence[str]) -> Iterable[tuple[str, ...]]:
 
 def _text(end: tuple[str, ...]) -> str:
     return "/".join(end) or "/"
+
+
+_CHILD = "import sys; sys.path[:] = {!r}; from ibprof.sites.debug_information import main; main()"
+_AFTER_KILL_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectAddresses:
+    """Addresses in a program or library.
+
+    Attributes:
+        object_path: path of the program or library.
+        build_id: required build ID, as hex digits; empty if unknown.
+        addresses: addresses in the file, as `nm` prints them. A call's address is its return address minus one: the
+            last byte of the call, still on the call's line.
+        unchanged_since_ns: latest Unix time at which a file without build ID may have changed; None for any.
+    """
+
+    object_path: str
+    build_id: str
+    addresses: tuple[int, ...]
+    unchanged_since_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedAddresses:
+    """Functions and lines at the addresses of an object.
+
+    Attributes:
+        frames: frames of each address, innermost first: a function, and the functions that it was inlined into. None
+            without debug information.
+        symbols: symbol of each address, from the symbol table; None if no symbol covers the address.
+        note: reason for missing lines; empty if all addresses have lines.
+    """
+
+    frames: tuple[tuple[Frame, ...], ...]
+    symbols: tuple[Symbol | None, ...]
+    note: str
+
+
+def _half_of_memory() -> int:
+    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2, 16 << 30)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of reading debug information.
+
+    Attributes:
+        seconds: time limit for an object, without its download.
+        total_seconds: time limit for all objects.
+        memory_bytes: memory limit of the reading process.
+    """
+
+    seconds: int = 60
+    total_seconds: int = 300
+    memory_bytes: int = field(default_factory=_half_of_memory)
+
+
+def resolve_objects(objects: Sequence[ObjectAddresses], limits: Limits | None = None) -> list[ResolvedAddresses]:
+    """Find the functions and lines at each object's addresses. Never raises: failures are in the notes.
+
+    Another process reads the files. If a file ends it, the next process continues with the next object.
+    """
+    limits = limits or Limits()
+    deadline = time.monotonic() + limits.total_seconds
+    done: list[ResolvedAddresses] = []
+    while len(done) < len(objects):
+        left = objects[len(done) :]
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            note = f"reading debug information took longer than {limits.total_seconds} s"
+            return done + [_combine(each, [{"note": note}]) for each in left]
+        answers, end = _run_child(left, limits, seconds)
+        whole = min(len(answers) // 2, len(left))
+        done += [_combine(each, answers[2 * i : 2 * i + 2]) for i, each in enumerate(left[:whole])]
+        if whole < len(left):
+            done.append(_combine(left[whole], [*answers[2 * whole :], {"note": end}]))
+    return done
+
+
+def _combine(of: ObjectAddresses, answers: Sequence[dict[str, Any]]) -> ResolvedAddresses:
+    answer = {key: value for each in answers for key, value in each.items()}
+    count = len(of.addresses)
+    return ResolvedAddresses(
+        tuple(tuple(Frame(*frame) for frame in frames) for frames in answer.get("frames", [()] * count)),
+        tuple(symbol and Symbol(*symbol) for symbol in answer.get("symbols", [None] * count)),
+        answer["note"],
+    )
+
+
+def _run_child(objects: Sequence[ObjectAddresses], limits: Limits, seconds: float) -> tuple[list[dict[str, Any]], str]:
+    """Return the answers of a process, and the reason of its end if answers are missing."""
+    asked = {
+        "memory_bytes": limits.memory_bytes,
+        "seconds": limits.seconds,
+        "objects": [(each.object_path, each.build_id, each.addresses, each.unchanged_since_ns) for each in objects],
+    }
+    try:
+        child = subprocess.Popen(
+            [sys.executable or "python3", "-c", _CHILD.format(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # the process is killed as a group, with its debuginfod-find
+        )
+    except (OSError, ValueError) as error:
+        return [], f"no process could be started to read it ({error})"
+    written, end = b"", ""
+    try:
+        written, _ = child.communicate(json.dumps(asked).encode(), timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        end = f"reading debug information took longer than {limits.total_seconds} s"
+        with suppress(subprocess.TimeoutExpired):
+            written, _ = child.communicate(timeout=_AFTER_KILL_SECONDS)
+    except BaseException:  # an interrupt
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        raise
+    answers = [json.loads(line) for line in written.splitlines(keepends=True) if line.endswith(b"\n")]
+    return answers, end or _describe_end(child.returncode, limits)
+
+
+def _describe_end(status: int, limits: Limits) -> str:
+    if status == -signal.SIGALRM:
+        return f"reading its debug information took longer than {limits.seconds} s"
+    how = f"signal {-status}" if status < 0 else f"status {status}"
+    return f"its debug information could not be read: it is damaged, or needs too much memory ({how})"

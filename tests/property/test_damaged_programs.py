@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ibprof.sites.code_location import Limits, ObjectAddresses, resolve_objects
 from ibprof.sites.elf_file import ElfFile
-from ibprof.sites.resolver import Limits, ObjectAddresses, resolve_objects
 
 ADDRESSES = (0, 0x1130, 0x1140, 1 << 63)
 COPIES = 32

@@ -351,8 +351,7 @@ def _expire(store: Path, older_than: int) -> None:
 
 
 def _share(store: Path, folder: Path) -> None:
-    from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415  (as above)
-    from ibprof_converter.site.user_stores import share_jobs  # noqa: PLC0415
+    from ibprof_converter.site.job_store import JobStore, share_jobs  # noqa: PLC0415  (as above)
 
     jobs = share_jobs(JobStore(store), folder)
     print(f"{sum(jobs.values())} jobs of {len(jobs)} users")

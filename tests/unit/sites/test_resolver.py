@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ibprof.sites.code_location import Limits, ObjectAddresses, resolve_objects
 from ibprof.sites.elf_file import ElfFile
-from ibprof.sites.resolver import Limits, ObjectAddresses, resolve_objects
 from ibprof_testing.samples.compiled import (
     SOURCES,
     Build,

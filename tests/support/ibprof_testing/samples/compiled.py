@@ -8,8 +8,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ibprof.sites.code_location import Frame
-from ibprof.sites.resolver import ObjectAddresses, ResolvedAddresses, resolve_objects
+from ibprof.sites.code_location import Frame, ObjectAddresses, ResolvedAddresses, resolve_objects
 
 Build = Callable[..., Path]
 
