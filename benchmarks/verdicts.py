@@ -133,9 +133,7 @@ def draw_real(generator: np.random.Generator, folder: Path) -> Iterator[Drawn]:
     available = installed()
     turn = int(generator.integers(len(available)))
     for real in (each for each in REAL for _ in range(REPEATED)):
-        # UCX finds no route over a loopback device, so MPICH's builds on it would speak through memory.
-        able = [mpi for mpi in available if not real.mbit or not mpi.is_mpich_like or mpi.name == mpis.INTEL]
-        mpi = able[turn % len(able)]
+        mpi = available[turn % len(available)]
         turn += 1
         ranks, milliseconds, size, rounds = (
             int(generator.integers(least, most + 1))

@@ -22,12 +22,18 @@ MTU = 1500
 """MTU of the slow device: the bucket of `tc tbf` is smaller than a packet of 64 KiB and would drop it."""
 
 # In a network namespace with only a loopback device, ranks communicate by TCP.
+ROUTED = "routed0"
+"""A device whose address UCX accepts, unlike that of a loopback device; packets to it pass the loopback device."""
+
 OVER_TCP = {
+    "UCX_TLS": "tcp",
+    "UCX_NET_DEVICES": ROUTED,
+    "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "tcp,self",
     "OMPI_MCA_btl_tcp_if_include": "lo",
     "OMPI_MCA_oob_tcp_if_include": "lo",
     "OMPI_MCA_btl_tcp_flags": "1",
-    "PRTE_MCA_prte_if_include": "lo",
+    "PRTE_MCA_prte_if_include": ROUTED,
     "PMIX_MCA_ptl_tcp_if_include": "lo",
     "FI_PROVIDER": "tcp",
     "FI_TCP_IFACE": "lo",
@@ -114,7 +120,9 @@ PLANTS = (
 
 @contextmanager
 def slow_loopback(mbit: int) -> Iterator[list[str]]:
-    """Make a network namespace whose only device passes `mbit` Mb/s; yield the words that run a command in it.
+    """Make a network namespace whose loopback device passes `mbit` Mb/s; yield the words that run a command in it.
+
+    Packets between processes in it all pass that device.
 
     Raises:
         MissingError: this machine cannot have one.
@@ -124,6 +132,10 @@ def slow_loopback(mbit: int) -> Iterator[list[str]]:
     run_ip("netns", "add", namespace)
     try:
         run_ip("-n", namespace, "link", "set", "lo", "mtu", str(MTU), "up")
+        run_ip("-n", namespace, "link", "add", ROUTED, "type", "veth", "peer", "name", "unused0")
+        run_ip("-n", namespace, "address", "add", "198.18.0.1/24", "dev", ROUTED)
+        for device in (ROUTED, "unused0"):
+            run_ip("-n", namespace, "link", "set", device, "up")
         limit = ["rate", f"{mbit}mbit", "burst", "64k", "latency", "400ms"]
         subprocess.run(["tc", "-n", namespace, "qdisc", "add", "dev", "lo", "root", "tbf", *limit], check=True)
         yield ["ip", "netns", "exec", namespace]
