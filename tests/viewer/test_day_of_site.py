@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from playwright.sync_api import Browser
 
 import ibprof_converter
 from ibprof_converter.cli.site import main
-from ibprof_converter.site.day_network import _join_pairs
+from ibprof_converter.site.day_network import _join_pairs, _list_times
 
 FABRIC = "xgft:2:4,4:1,4"
 HOSTILE = "<img src=x onerror=alert(1)>'\"/../\n"
@@ -71,6 +72,13 @@ def test_the_page_of_a_day_has_the_loads_of_its_jobs(
     assert "<img src=x onerror=alert(1)>" in text
     assert "03-01 05:00 to 03-01 06:00" in text
     assert wide == 390
+
+
+def test_intervals_of_a_job_do_not_exceed_its_run() -> None:
+    began = datetime(2026, 3, 1)
+    row = {"began": began, "ended": began + timedelta(hours=2), "bytes": 4, "bin_s": 1e15, "bin_bytes": [1, 3]}
+    sent = _list_times([row]).sent
+    assert (int(sent.end_ns.max()) - int(sent.begin_ns.min())) == 2 * HOUR_S * 10**9
 
 
 @pytest.mark.parametrize(("column", "value"), [("pair_source", -1), ("pair_destination", 1 << 30), ("pair_rail", 1)])

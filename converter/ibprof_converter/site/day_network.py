@@ -93,7 +93,9 @@ def _list_times(rows: Sequence[Row]) -> RunTimes:
         if not sum(sent):
             intervals.append((number, began_ns, ended_ns, row["bytes"]))
             continue
-        edges = began_ns + np.rint(np.arange(len(sent) + 1) * row["bin_s"] * 1e9).astype(np.int64)
+        # Summaries of other users are not trusted: no interval is after the end of its job.
+        since_ns = np.minimum(np.arange(len(sent) + 1) * row["bin_s"] * 1e9, ended_ns - began_ns)
+        edges = began_ns + np.rint(since_ns).astype(np.int64)
         intervals += [(number, *span, amount) for span, amount in zip(pairwise(edges.tolist()), sent, strict=True)]
     job, begin, end, amount = (np.array(column) for column in zip(*intervals, strict=True))
     ends = (job.astype(np.uint32), job.astype(np.uint32))
