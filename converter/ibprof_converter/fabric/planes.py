@@ -57,7 +57,7 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     switch_end = np.where(is_switch[rows, 0], 0, 1)
     of_row = part[nodes.of_end[rows, switch_end]]
     parts, plane = np.unique(of_row, return_inverse=True)
-    if not 1 < len(parts) <= _MOST_PLANES or len(rows) < len(listing.line):
+    if len(parts) < 2 or len(rows) < len(listing.line):
         return None
     aggregates = np.array([is_aggregation_node(name) for name in listing.names])
     ends = ~between & ~aggregates[listing.name].any(axis=1)
@@ -71,11 +71,37 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     for key in (guid, name):
         has = [set(key[ends & (plane == number)].tolist()) for number in range(len(parts))]
         every = set().union(*has)
-        if len(every) > 1 and min(map(len, has)) >= least * len(every):
-            break
-    else:
-        return None
-    return np.where(inside, -1, plane) if is_xdr or shares_lids else None
+        # Planes have adapters in common; a piece of a plane has none of its other, larger piece.
+        ranked = sorted(range(len(has)), key=lambda number: -len(has[number]))
+        whole = sorted(
+            number
+            for at, number in enumerate(ranked)
+            if not any(has[number].isdisjoint(has[larger]) for larger in ranked[:at])
+        )
+        is_shared = len(every) > 1 and min(len(has[number]) for number in whole) >= least * len(every)
+        if is_shared and 1 < len(whole) <= _MOST_PLANES and (of_part := _join_pieces(has, whole)) is not None:
+            return np.where(inside, -1, of_part[plane]) if is_xdr or shares_lids else None
+    return None
+
+
+def _join_pieces(has: list[set[int]], whole: list[int]) -> npt.NDArray[np.int64] | None:
+    """Return the plane of each part; a leaf that lost its uplinks belongs to the one plane that lacks its adapters.
+
+    Args:
+        has: adapters of each part.
+        whole: the parts that are planes.
+
+    Returns:
+        int64 [part], in the order of `whole`; None if the plane of a part is not known.
+    """
+    of_part = np.full(len(has), -1, np.int64)
+    of_part[whole] = np.arange(len(whole))
+    for piece in np.flatnonzero(of_part < 0).tolist():
+        lacking = [plane for plane in whole if has[piece].isdisjoint(has[plane])]
+        if len(lacking) != 1:
+            return None
+        of_part[piece] = of_part[lacking[0]]
+    return of_part
 
 
 def _join_chassis(listing: Listing) -> npt.NDArray[np.bool_]:

@@ -122,6 +122,19 @@ def test_traffic_is_spread_over_the_planes(tmp_path: Path, capsys: pytest.Captur
     assert set(by_adapter) <= {31_000_000 // PLANES}
 
 
+def test_a_leaf_without_uplinks_stays_on_its_plane(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines, kept, near = (DATA / "cases/xdr-one-lid.txt").read_text().splitlines(), [], ""
+    leaf = next(line.split('"')[1] for line in lines if line.startswith("Switch") and "LF-01" in line and "/U3" in line)
+    for line in lines:
+        near = line.split('"')[1] if line.startswith(("Switch", "Ca")) else near
+        is_trunk = line.startswith("[") and near.startswith("S-") and '"S-' in line
+        if not (is_trunk and leaf in (near, line.split('"')[1])):
+            kept.append(line)
+    (tmp_path / "cut.txt").write_text("\n".join(kept))
+    assert report.main([str(tmp_path / "cut.txt"), "pattern:all-to-all:1000"]) == 5
+    assert "rail 2 has 2 parts that no cable joins" in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_check_reads_all_planes(capsys: pytest.CaptureFixture[str]) -> None:
     layout.main(["--check", str(ONE_LID), "--json"])
     found = json.loads(capsys.readouterr().out)

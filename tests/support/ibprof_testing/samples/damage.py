@@ -219,6 +219,7 @@ def damage_fabric(right: ListedFabric) -> Iterator[DamagedFabric]:
         _damage_tables,
         _damage_names,
         _damage_whole,
+        _cut_off_leaves,
     ):
         yield from damage(right)
 
@@ -508,6 +509,14 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
             split = _with(right, lambda link: None if crosses(link) else link)
             yield DamagedFabric("fabric split", everywhere, split)
             yield DamagedFabric("fabric split, with the same LIDs in both parts", everywhere, _reuse_lids(split))
+
+
+def _cut_off_leaves(right: ListedFabric) -> Iterator[DamagedFabric]:
+    leaves = {far.node for _, end, far in _list_ends(right) if not right.is_switch(end.node)}
+    for leaf in sorted(leaves):
+        gone = [link for link in right.links if leaf in nodes_of(link) and is_trunk(right, link)]
+        alone = _exchange(right, dict.fromkeys(map(id, gone)))
+        yield DamagedFabric("leaf without links to switches", (right.name(leaf),), alone)
 
 
 def _reuse_lids(split: ListedFabric) -> ListedFabric:
