@@ -140,7 +140,8 @@ def test_several_ingests_at_once_store_each_job_once(tmp_path: Path) -> None:
         write(path, *(job(number) for number in range(first, first + 20)))
     store = tmp_path / "store"
     command = [sys.executable, "-c", AT_ONCE, str(store), *map(str, parts)]
-    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}  # otherwise a line and its end are written one by one
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=buffered).stdout.splitlines()
     assert len(printed) == 4
     assert keys(store) == [f"{number:016x}" for number in range(23)]
     assert sum(int(line.split()[0]) for line in printed) == 23
