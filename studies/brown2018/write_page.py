@@ -13,6 +13,8 @@ import thesis_chapter5
 import thesis_chapter6
 from thesis_facts import FACTS, list_lacks, write_steady
 from thesis_results import ALL_SEEDS, BORDERLINE, KB, PAGE, STUDIES, Row, find, show
+from unstated import CLAIMS as CLAIMS_OF_INPUTS
+from unstated import INPUTS, read_table
 
 CLAIMS = {"chapter-5": thesis_chapter5.CLAIMS, "chapter-6": thesis_chapter6.CLAIMS}
 
@@ -72,13 +74,26 @@ def write_progress() -> str:
     return "\n".join(lines)
 
 
+def write_unstated() -> str:
+    """Return what each reading of the thesis gives, the readings that were searched in their order."""
+    lines = ["| figure | inputs | short runs | |", "|---|---|---|---|"]
+    order = list(CLAIMS_OF_INPUTS)
+    for row in sorted(read_table(), key=lambda row: (order.index(row["claim"]), list(INPUTS).index(row["inputs"]))):
+        verdict = "pass" if int(row["passes"]) else "**mismatch**"
+        lines.append(f"| {row['claim']} | {row['inputs']} | {row['figures']} | {verdict} |")
+    return "\n".join(lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     **{name: partial(write_claims, name) for name in CLAIMS},
     "parameters": write_parameters,
     "progress": write_progress,
     "lacks": list_lacks,
     "steady": write_steady,
+    "unstated": write_unstated,
 }
+
+
 _MARK = re.compile(r"(<!-- (table|fact): ([\w-]+) -->\n?).*?(<!-- end -->)", re.DOTALL)
 
 

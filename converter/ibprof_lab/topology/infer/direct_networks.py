@@ -228,11 +228,11 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
     meeting: list[npt.NDArray[np.integer]] = []
     for a, b in product(range(neighbour.shape[1]), repeat=2):  # squares of a link, a neighbour of each end
         third, fourth = neighbour[ends[:, 0], a], neighbour[ends[:, 1], b]
-        across, beside = number(third, fourth), number(ends[:, 0], third)
-        square = (across >= 0) & (beside >= 0) & (third != ends[:, 1]) & (fourth != ends[:, 0]) & (third != fourth)
+        across, along = number(third, fourth), number(ends[:, 0], third)
+        square = (across >= 0) & (along >= 0) & (third != ends[:, 1]) & (fourth != ends[:, 0]) & (third != fourth)
         square &= fourth != ends[:, 1]
         opposite.append(np.stack([np.flatnonzero(square), across[square]]))
-        meeting.append(np.stack([np.flatnonzero(square), beside[square]]))
+        meeting.append(np.stack([np.flatnonzero(square), along[square]]))
     pairs = np.concatenate(opposite, axis=1)
     ones = np.ones(pairs.shape[1])
     count, kind = connected_components(csr_matrix((ones, tuple(pairs)), (len(edge),) * 2), directed=False)

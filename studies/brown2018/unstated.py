@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search what the thesis does not state for inputs under which its figures come out, and write `unstated.csv`.
+
+python studies/brown2018/unstated.py [--minutes M] [--only CLAIM ...] [--inputs NAME ...] [--seed S]
+
+Each of `INPUTS` is one plausible reading of the thesis, for all figures of both chapters. Each of `CLAIMS` is measured
+under each reading, with fewer messages than the studies take, until the minutes are over; results that are there are
+kept. The first reading is the usual one: what it says next to the studies' figures shows what short runs lose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from thesis_patterns import KIB, MIB, MS, THESIS_FABRIC, US, io, mpi
+from thesis_results import adds_as, is_close, is_none, is_some
+
+from ibprof_lab.lab_choices import ServerPlacement
+from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Stop
+from ibprof_lab.simulation.engine.simulated_network import Hardware
+from ibprof_lab.simulation.study.cell import Cell, Setting, find_assignment
+from ibprof_lab.simulation.workload.host_assignment import HostAssignment
+from ibprof_lab.simulation.workload.job_clients import make_clients
+from ibprof_lab.simulation.workload.workloads import IO, MPI, Workload
+
+TABLE = Path(__file__).resolve().parent / "unstated.csv"
+COLUMNS = ("inputs", "claim", "seed", "passes", "figures")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Values that the thesis does not state.
+
+    Attributes:
+        drawn: True if each MPI process draws its partner among all, so that a process may get messages of several;
+            False if partners send to each other.
+        together: True if all clients start within 1 µs; False if their starts spread over an interval.
+        lane_bytes, packet_bytes, switch_ns: as in `Hardware`.
+        throttled: share of the compute hosts that the throttled I/O of figure 6.7 has.
+    """
+
+    drawn: bool = False
+    together: bool = False
+    lane_bytes: int = 64 * KIB
+    packet_bytes: int = 4 * KIB
+    switch_ns: float = 90.0
+    throttled: float = 0.5
+
+
+INPUTS = {
+    "usual": Inputs(),
+    "partners drawn": Inputs(drawn=True),
+    "starts together": Inputs(together=True),
+    "both": Inputs(drawn=True, together=True),
+    "drawn, 48 KiB": Inputs(drawn=True, lane_bytes=48 * KIB),
+    "drawn, 48 KiB, 200 ns": Inputs(drawn=True, lane_bytes=48 * KIB, switch_ns=200.0),
+    "drawn, 32 KiB": Inputs(drawn=True, lane_bytes=32 * KIB),
+    "drawn, 8 KiB packets": Inputs(drawn=True, packet_bytes=8 * KIB),
+    "usual, 6.7 with 25%": Inputs(throttled=0.25),
+    "usual, 6.7 with 20%": Inputs(throttled=0.2),
+    "drawn, 48 KiB, 200 ns, 6.7 with 20%": Inputs(drawn=True, lane_bytes=48 * KIB, switch_ns=200.0, throttled=0.2),
+    "both, 6.7 with 25%": Inputs(drawn=True, together=True, throttled=0.25),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """Latencies of a job's messages in µs, and the mean time of a client for a message and its pause."""
+
+    latency: npt.NDArray[np.float64]
+    cycle_us: float
+
+    @property
+    def mean(self) -> float:
+        """Mean latency, µs."""
+        return float(self.latency.mean())
+
+    def percentile(self, percent: float) -> float:
+        """Return a percentile of the latencies, µs."""
+        return float(np.percentile(self.latency, percent))
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """Simulations under one reading.
+
+    Attributes:
+        inputs: the reading.
+        seed: of hosts, partners and starts.
+    """
+
+    inputs: Inputs
+    seed: int
+
+    def run(
+        self,
+        jobs: Sequence[Workload],
+        measured: str,
+        alone: bool = False,
+        counts: tuple[int, int] = (20, 30),
+        adaptive: bool = False,
+        servers: ServerPlacement = ServerPlacement.ISOLATED,
+        hops: float = 2e8,
+    ) -> Run:
+        """Return the latencies of a job.
+
+        Args:
+            counts: messages of each client that are left out, and that are measured.
+            hops: packet hops after which the run ends, however many messages there are.
+        """
+        hardware = Hardware(self.inputs.packet_bytes, self.inputs.lane_bytes, self.inputs.switch_ns)
+        setting = Setting(THESIS_FABRIC, hardware, adaptive, 72, server_placement=servers)
+        running = (measured,) if alone else (IO, MPI)
+        assigned = find_assignment(Cell(setting, tuple(jobs), running, measured, self.seed))
+        chosen = [number for number, job in enumerate(jobs) if job.name in running]
+        kept = HostAssignment(assigned.servers, tuple(assigned.jobs[number] for number in chosen))
+        network = setting.load()
+        made, clients = make_clients(network, [jobs[number] for number in chosen], kept, (measured,), self.seed)
+        simulation = Simulation(
+            network, made, self._read(made, clients, network.ticks(US)), self.seed, adaptive, None, True
+        )
+        wanted = np.array([made[client.job].name == measured for client in clients])
+        done, begun, latencies = np.zeros(len(clients), int), {}, []
+        while (done[wanted] < sum(counts)).mean() > 0.02 and simulation.state.packet_hops < hops:
+            for client, start, ticks in simulation.run(simulation.state.now + network.ticks(MS))[
+                ["client", "start", "ticks"]
+            ].tolist():
+                begun.setdefault(client, []).append(start)
+                if counts[0] <= done[client] < sum(counts):
+                    latencies.append(ticks)
+                done[client] += 1
+            if simulation.state.stop in {Stop.DONE, Stop.DEADLOCK}:
+                break
+        cycles = [(starts[-1] - starts[0]) / (len(starts) - 1) for starts in begun.values() if len(starts) > 1]
+        return Run(np.array(latencies) * network.tick_ns / 1e3, float(np.mean(cycles)) * network.tick_ns / 1e3)
+
+    def _read(self, jobs: Sequence[Job], clients: list[Client], within: int) -> list[Client]:
+        """Return the clients with other starts and partners, as the reading has them."""
+        random = np.random.default_rng([self.seed, 1])
+        if self.inputs.together:
+            clients = [replace(client, start=int(random.integers(within))) for client in clients]
+        pairs = [number for number, client in enumerate(clients) if jobs[client.job].name == MPI]
+        hosts = [clients[number].host for number in pairs]
+        for number in pairs if self.inputs.drawn else ():
+            to = clients[number].host
+            while to == clients[number].host:
+                to = hosts[int(random.integers(len(hosts)))]
+            clients[number] = replace(clients[number], steps=[replace(clients[number].steps[0], host=to)])
+        return clients
+
+    def slow(self, jobs: Sequence[Workload], measured: str, counts: tuple[int, int] = (20, 30), **how: object) -> float:
+        """Return how many times a job's mean is with the other job what it is alone."""
+        alone = self.run(jobs, measured, alone=True, counts=counts, **how)  # type: ignore[arg-type]
+        return self.run(jobs, measured, counts=counts, **how).mean / alone.mean  # type: ignore[arg-type]
+
+
+Found = tuple[bool, str]
+
+
+def find_percentiles(lab: Laboratory) -> Found:
+    first, second = (lab.run([io(), mpi(4 * MIB, at * MS)], MPI, alone=True).percentile(75) for at in (5, 1))
+    return is_close(first, 351) and is_close(second, 630), f"{first:.0f} and {second:.0f} µs"
+
+
+def find_small_alone(lab: Laboratory) -> Found:
+    mean = lab.run([io(4 * KIB, US), mpi()], IO, alone=True).mean
+    return is_close(mean, 3.07), f"{mean:.2f} µs"
+
+
+def find_small_io(lab: Laboratory) -> Found:
+    slow = lab.slow([io(4 * KIB, US), mpi(4 * MIB, 100 * US)], IO, (300, 900), hops=5e7)
+    return adds_as(slow, 1.9), f"{slow:.2f}"
+
+
+def find_largest(lab: Laboratory) -> Found:
+    large, middle = (
+        lab.slow([io(size, at * US), mpi()], MPI, hops=8e7) for size, at in ((4 * MIB, 100), (512 * KIB, 10))
+    )
+    return adds_as(large, 7.6) and large > middle, f"C {large:.2f}, B {middle:.2f}"
+
+
+def find_elevated(lab: Laboratory) -> Found:
+    """Charts D and G, at their shortest intervals."""
+    slow = [lab.slow([io(4 * KIB, US), mpi(size, 500 * US)], MPI, (5, 20), hops=6e7) for size in (512 * KIB, 4 * MIB)]
+    return all(map(is_some, slow)), "D {:.2f}, G {:.2f}".format(*slow)
+
+
+def find_shares(lab: Laboratory) -> Found:
+    means = [
+        lab.run([io(4 * MIB, 2 * MS, share), mpi(share=1 - share)], IO, alone=True).mean for share in (0.25, 0.5, 0.75)
+    ]
+    ratios = [mean / means[0] for mean in means]
+    return is_close(ratios[1], 1.8) and is_close(ratios[2], 3), " : ".join(f"{ratio:.1f}" for ratio in ratios)
+
+
+def find_rare(lab: Laboratory, share: float, printed: float) -> Found:
+    jobs = [io(4 * MIB, 128 * MS, share), mpi(4 * MIB, 500 * US, 1 - share)]
+    alone, other = lab.run(jobs, IO, alone=True, counts=(1, 3), hops=1e9), lab.run(jobs, IO, counts=(0, 2), hops=1e9)
+    slow = other.mean / alone.mean
+    parts = " to ".join(f"{run.latency.std() / run.mean:.0%}" for run in (alone, other))
+    return adds_as(slow, printed), f"{slow:.2f} (deviation {parts})"
+
+
+def find_checkpointed(lab: Laboratory, share: float) -> tuple[float, float]:
+    small, large = (
+        lab.slow([io(share=1 - share), mpi(size, 500 * US, share)], MPI, hops=1e8) for size in (4 * KIB, MIB)
+    )
+    return small, large
+
+
+def find_three_quarters(lab: Laboratory) -> Found:
+    small, large = find_checkpointed(lab, 0.75)
+    return adds_as(small, 3.2) and adds_as(large, 1.6), f"{large:.2f} to {small:.2f}"
+
+
+def find_servers(lab: Laboratory) -> Found:
+    one, two = (
+        lab.slow([io(), mpi()], MPI, servers=where, hops=8e7)
+        for where in (ServerPlacement.ISOLATED, ServerPlacement.RANDOM)
+    )
+    return adds_as(two, one), f"isolated {one:.2f}, random {two:.2f}"
+
+
+def find_throttled(lab: Laboratory) -> Found:
+    """MPI at most half at 2 ms; the clients' time grows by 11.2 or 18%; requests of 2 ms and more are shorter."""
+    share, said, passes = lab.inputs.throttled, [], True
+    for window in (0.0, 2.0, 2.5, 4.0):
+        jobs = [replace(io(share=share), window_ns=window * MS), mpi(share=1 - share)]
+        writes, sends = lab.run(jobs, IO, counts=(15, 30)), lab.run(jobs, MPI, counts=(20, 60), hops=8e7)
+        if not window:
+            usual, cycle = sends.mean, writes.cycle_us
+        passes = passes and writes.mean < 1e3 * (window or 1e9)
+        passes = passes and (window != 2.0 or (usual / sends.mean >= 2 and 1.09 <= writes.cycle_us / cycle <= 1.22))
+        quicker, longer = usual / sends.mean, writes.cycle_us / cycle - 1
+        figures = f"MPI {quicker:.2f} times as quick, I/O {longer:+.0%}, request {writes.mean / 1e3:.2f} ms"
+        said.append(f"{window:g} ms: {figures}")
+    return passes, "; ".join(said)
+
+
+def find_adaptive(lab: Laboratory, measured: str) -> Found:
+    ratios = []
+    for at in (5 * MS, 500 * US, 10 * US):
+        jobs = [io(512 * KIB, at), mpi(512 * KIB, at)]
+        static, adaptive = (lab.run(jobs, measured, alone=True, adaptive=way, hops=5e7).mean for way in (False, True))
+        ratios.append(adaptive / static)
+    return min(ratios) > 1, ", ".join(f"{ratio:.2f}" for ratio in ratios)
+
+
+def find_adaptive_interference(lab: Laboratory) -> Found:
+    """I/O and MPI of 512 KB every 500 µs."""
+    jobs = [io(512 * KIB, 500 * US), mpi(512 * KIB, 500 * US)]
+    slow = [lab.slow(jobs, measured, adaptive=True, hops=8e7) for measured in (IO, MPI)]
+    return all(map(is_none, slow)), "I/O {:.2f}, MPI {:.2f}".format(*slow)
+
+
+CLAIMS: dict[str, Callable[[Laboratory], Found]] = {
+    "5.5 I percentiles 351 and 630 µs": find_percentiles,
+    "5.5 largest slow-down of MPI 7.6, in chart C": find_largest,
+    "5.3 C 4 KB I/O alone 3.07 µs": find_small_alone,
+    "5.3 C 4 KB I/O 1.9 times": find_small_io,
+    "5.11 75% 1.6 to 3.2 times": find_three_quarters,
+    "6.5 MPI, random servers like isolated": find_servers,
+    "5.10 shares 1 : 1.8 : 3": find_shares,
+    "5.10 25% at 128 ms 1.18 times": lambda lab: find_rare(lab, 0.25, 1.18),
+    "6.2 50% at 128 ms 1.12 times": lambda lab: find_rare(lab, 0.5, 1.118),
+    "6.7 throttle": find_throttled,
+    "5.5 D, G elevated": find_elevated,
+    "5.9 MPI alone, adaptive higher": lambda lab: find_adaptive(lab, MPI),
+    "5.8 I/O alone, adaptive higher": lambda lab: find_adaptive(lab, IO),
+    "5.8, 5.9 no slow-down before the threshold, adaptive": find_adaptive_interference,
+}
+
+
+def read_table() -> list[dict[str, str]]:
+    """Return the rows that are there."""
+    if not TABLE.exists():
+        return []
+    with TABLE.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--only", nargs="*", default=[], metavar="CLAIM", help="beginnings of claims")
+    parser.add_argument("--inputs", nargs="*", default=list(INPUTS), choices=INPUTS, metavar="NAME")
+    parser.add_argument("--seed", type=int, default=1)
+    wanted = parser.parse_args()
+    until = time.monotonic() + 60 * wanted.minutes
+    there = {(row["inputs"], row["claim"], row["seed"]) for row in read_table()}
+    if not TABLE.exists():
+        TABLE.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
+    for claim, find in CLAIMS.items():
+        for name in wanted.inputs:
+            is_wanted = not wanted.only or claim.startswith(tuple(wanted.only))
+            if not is_wanted or (name, claim, str(wanted.seed)) in there or time.monotonic() > until:
+                continue
+            passes, figures = find(Laboratory(INPUTS[name], wanted.seed))
+            with TABLE.open("a", newline="", encoding="utf-8") as file:
+                csv.writer(file, lineterminator="\n").writerow([name, claim, wanted.seed, int(passes), figures])
+            print(f"{claim} | {name} | {'pass' if passes else 'mismatch'} | {figures}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
