@@ -83,8 +83,8 @@ def main() -> None:
     ratios: dict[str, list[tuple[float, bool, float]]] = {name: [] for name in FREE}
     for name in FABRICS:
         if arguments.only.lower() in name.lower():
-            for free, *found in compare_on(name, arguments.time):
-                ratios[free].append((found[0], found[1], found[2]))
+            for free, ratio, is_open, floor in compare_on(name, arguments.time):
+                ratios[free].append((ratio, is_open, floor))
     for free, each in ratios.items():
         every, others = [ratio for ratio, _, _ in each], [ratio for ratio, is_open, _ in each if is_open]
         least = [floor for _, _, floor in each]
@@ -95,7 +95,7 @@ def main() -> None:
             end="",
         )
         print(f"mean {np.mean(others):.3f} of {len(others)} cases in which links of hosts do not decide; ", end="")
-        print(f"at hosts' own links in {reached} of {len(each)} cases, mean {np.mean(least):.3f} if in all")
+        print(f"at hosts' own links in {reached} of {len(each)} cases, mean {np.mean(least):.3f} if everywhere")
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ def same_host(one: str, other: str) -> bool:
 
 
 class HostSpellings:
-    """One name for each host that files spell in several ways: `GPU1`, `gpu1`, `gpu1.example.org`."""
+    """One name for each host that files spell differently: `GPU1`, `gpu1`, `gpu1.example.org`."""
 
     def __init__(self) -> None:
         self._known: dict[str, list[str]] = {}

@@ -101,7 +101,15 @@ def test_steps_of_nccl_are_the_bytes_of_tcp_and_of_links(tmp_path: Path) -> None
     (tmp_path / "hosts").mkdir()
     (tmp_path / "run").mkdir()
     with routed_network.up([make_rail(SMALL)], tmp_path / "hosts") as network:
-        words = [harness, find_nccl_profiler(), "7", "channels=2", "chunk=50000", "compute_us=200000", "compute_rank=2"]
+        words: list[str | Path] = [
+            harness,
+            find_nccl_profiler(),
+            "7",
+            "channels=2",
+            "chunk=50000",
+            "compute_us=200000",
+            "compute_rank=2",
+        ]
         own = {
             "WORLD_SIZE": str(len(HOSTS)),
             "MASTER_ADDR": "127.0.0.1",
