@@ -53,7 +53,9 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
     placed = found.filter(pc.greater(pc.fill_null(pc.list_value_length(found["pair_bytes"]), 0), 0))
     rows = placed.sort_by([("bytes", "descending"), ("key", "ascending")])[:jobs].to_pylist()
     if not rows:
-        raise UsageError(f"no job of {day} has pairs of ports: summaries were made without --store")
+        raise UsageError(
+            f"no job of {day} has pairs of ports: summaries were made without --store, or hosts are not in the fabric"
+        )
     traffic = _join_pairs(rows, len(fabric.routed.fabrics), f"jobs of {day}, the {len(rows)} with most bytes")
     loads = load_demands(fabric.routed, [traffic], TrafficOptions((traffic.origin,)))
     return render_view(NamedLoads(loads, times=_list_times(rows)))
