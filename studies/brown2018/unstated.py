@@ -127,7 +127,8 @@ class Laboratory:
             network, made, self._read(made, clients, network.ticks(US)), self.seed, adaptive, None, True
         )
         wanted = np.array([made[client.job].name == measured for client in clients])
-        done, begun, latencies = np.zeros(len(clients), int), {}, []
+        done, latencies = np.zeros(len(clients), int), []
+        begun: dict[int, list[int]] = {}
         while (done[wanted] < sum(counts)).mean() > 0.02 and simulation.state.packet_hops < hops:
             for client, start, ticks in simulation.run(simulation.state.now + network.ticks(MS))[
                 ["client", "start", "ticks"]

@@ -81,7 +81,7 @@ def test_answers_are_those_of_clickhouse(tmp_path: Path) -> None:
     job = str((FIRST + timedelta(days=1)).toordinal() * 10**5)
     loads = {row["sender"]: row["total_per_s"] for row in site.load_at(MOMENT, None, TOP)}
     hosts = sorted(site.find_slow_hosts(top=10**6), key=lambda row: row["host"])
-    expected = {
+    expected: dict[str, list[tuple[Any, ...]]] = {
         "average": [(row["sender"], row["bytes_a_day"]) for row in site.average_day(top=TOP)],
         "load": list(loads.items()),
         "shared": [(row["key"], row["links"], row["bytes"]) for row in site.shared_with(job, TOP)],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -28,7 +29,7 @@ def test_the_page_of_a_day_has_the_loads_of_its_jobs(
     assert main(["fabric", FABRIC, "--from", "2026-03-01", "--store", str(store)]) == 0
     job = {"ranks": 4, "nodes": 4, "bytes": 7 * 10**6, "user": HOSTILE, "name": HOSTILE, "pair_rail": [0] * 3}
     job |= dict(zip(("pair_source", "pair_destination", "pair_bytes"), PAIRS, strict=True))
-    spans = (
+    spans: tuple[dict[str, object], ...] = (
         {"job": HOSTILE, "began": "2026-03-01T01:00:00", "ended": "2026-03-01T02:00:00"},
         {"job": "4711", "began": "2026-03-01T05:00:00", "ended": "2026-03-01T07:00:00"}
         | {"bin_s": HOUR_S, "bin_bytes": [1, 3], "bin_mpi_s": [0.0, 0.0]},
@@ -41,7 +42,7 @@ def test_the_page_of_a_day_has_the_loads_of_its_jobs(
     table = tmp_path / "pairs.csv"
     rows = "".join(f"{source},{destination},{amount}\n" for source, destination, amount in zip(*PAIRS, strict=True))
     table.write_text(f"src_lid,dst_lid,bytes\n{rows}")
-    of_one = [
+    of_one: list[tuple[Any, Any]] = [
         (row["a_bytes"], row["b_bytes"])
         for row in ibprof_converter.load_links(ibprof_converter.read_fabric(FABRIC), table).rows()
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_testing.lab.db_csv import write_db_csv
 from ibprof_testing.lab.net_dump import label_as_cage, write_net_dump
 from ibprof_testing.samples.fabrics import (
@@ -59,7 +60,10 @@ class Dumps:
 def dump_sample(sample: str, links: str, tables: str | None) -> Dumps:
     """Return a captured fabric's links in one form, and its forwarding tables in another, unless None."""
     fabric = load_sample(sample, OPENSM).fabric
-    written = {DB_CSV: write_db_csv, NET_DUMP: partial(write_net_dump, label=label_as_cage)}
+    written: dict[str, Callable[[Fabric], str]] = {
+        DB_CSV: write_db_csv,
+        NET_DUMP: partial(write_net_dump, label=label_as_cage),
+    }
     text = written[links](fabric).encode() if links in written else read_sample_bytes(sample, links)
     files = {links: text} | ({tables: read_sample_bytes(sample, tables)} if tables else {})
     return Dumps(files, fabric.node_name)
