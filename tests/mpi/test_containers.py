@@ -52,7 +52,8 @@ def test_ranks_in_a_container_are_recorded(launcher: str, build: Build, tmp_path
     image = make_image(tmp_path / "image", [program, *tools, "/bin/sh"], shared)
     binds = [word for path in shared for word in ("-b", f"{path}:{path}")]
     contained: list[str | Path] = [run_in, "-w", *binds, "-c", str(shared[1]), str(image), "--"]
-    start, work = [tools[0], "-n", str(RANKS)], [program, "end"]
+    start: list[str | Path] = [tools[0], "-n", str(RANKS)]
+    work: list[str | Path] = [program, "end"]
     line: list[str | Path]
     variables = environment(mpis.THROUGH_NETWORK) | {"USER": "root"}
     if launcher == "inside":
