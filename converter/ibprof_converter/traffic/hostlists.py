@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +37,7 @@ _NAME = re.compile(r"[^\s,:=\[\]#]{1,255}")
 _TORCHRUN = re.compile(r"([\w.-]+)\|\1\.\*\) node_rank=([0-9]{1,6}) ;;", re.ASCII)
 _PER_NODE = re.compile(r"\s--nproc-per-node=([0-9]{1,6})\s")
 _TOPOLOGY = re.compile(r"(?:-\s*)?topology\s*:.*|(?:SwitchName|BlockName)=.*", re.IGNORECASE)
+_ID = re.compile(r'"id"\s*:')
 _INSTANCES = re.compile(r'\s*\{\s*"instances"\s*:')
 _COLUMNS = ("NODELIST", "NODELIST(REASON)")
 _JOB, _NODE_LIST = "JobId=", re.compile(r"(?<!\S)NodeList=(\S+)")
@@ -206,21 +207,39 @@ def _read_instances(path: Path, text: str) -> list[tuple[int, str]]:
 
     Source: docs.nvidia.com/topograph, engines/graph: `network_layers` begins with the switch of the instance.
     """
+    expected = 'JSON with "instances", each with an "id"'
     try:
         instances = json.loads(text)["instances"]
-        found = [(each["id"], [str(layer) for layer in each.get("network_layers") or ()]) for each in instances]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-        raise InputError(path, line, 'JSON with "instances", each with an "id"', quote_found(str(error))) from None
-    if wrong := next((name for name, _ in found if not isinstance(name, str) or not _NAME.fullmatch(name)), None):
-        raise InputError(path, None, "the name of a host", quote_found(str(wrong)))
+        raise InputError(path, line, expected, quote_found(str(error))) from None
+    if not isinstance(instances, list):
+        raise InputError(path, None, expected, quote_found(json.dumps(instances)))
+    lines = _number_ids(text, len(instances))
     # A switch has the place of its first instance.
-    place: dict[tuple[str, ...], int] = {}
-    for _, layers in found:
-        for depth in range(len(layers)):
-            place.setdefault(tuple(layers[depth:]), len(place))
-    found.sort(key=lambda each: [place[tuple(each[1][depth:])] for depth in reversed(range(len(each[1])))])
-    return [(text.count("\n", 0, max(text.find(json.dumps(name)), 0)) + 1, f"{name},") for name, _ in found]
+    place: dict[tuple[int, str], int] = {}
+    found: list[tuple[list[int], int, str]] = []
+    for line, each in zip(lines, instances, strict=True):
+        if not isinstance(each, dict) or "id" not in each:
+            raise InputError(path, line, expected, quote_found(json.dumps(each)))
+        name, layers = each["id"], each.get("network_layers") or []
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or not name.isprintable():
+            raise InputError(path, line, "the name of a host", quote_found(json.dumps(name)))
+        if not isinstance(layers, list) or not all(isinstance(layer, str) for layer in layers):
+            raise InputError(path, line, 'names of switches in "network_layers"', quote_found(json.dumps(layers)))
+        above, places = -1, []
+        for layer in reversed(layers):
+            above = place.setdefault((above, layer), len(place))
+            places.append(above)
+        found.append((places, line or 1, name))
+    found.sort(key=lambda each: each[0])
+    return [(line, f"{name},") for _, line, name in found]
+
+
+def _number_ids(text: str, count: int) -> Sequence[int | None]:
+    """Return the line of each "id"; None each if the text has other ones as well."""
+    lines = [number for number, line in enumerate(text.split("\n"), 1) for _ in _ID.finditer(line)]
+    return lines if len(lines) == count else [None] * count
 
 
 def _read_torchrun(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
