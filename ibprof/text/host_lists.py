@@ -161,22 +161,20 @@ class HostSpellings:
 
     def __init__(self) -> None:
         self._known: dict[str, list[str]] = {}
-        self._joined: dict[str, str] = {}
+        self._first: dict[str, str] = {}
 
     def find(self, name: str) -> str:
         """Return the first spelling of a host."""
-        alike = self._known.setdefault(name.lower().split(".")[0], [])
-        first = next((each for each in alike if same_host(each, name)), None)
-        if first is None:
-            alike.append(name)
-        elif first != name:
-            self._joined[name] = first
-        return first or name
+        if name not in self._first:
+            alike = self._known.setdefault(name.lower().split(".")[0], [])
+            self._first[name] = next((each for each in alike if same_host(each, name)), name)
+            if self._first[name] == name:
+                alike.append(name)
+        return self._first[name]
 
     def describe(self) -> Iterator[str]:
         """Yield a sentence on hosts with several spellings, if any."""
-        if self._joined:
-            some = [f"{name} is {first}" for name, first in sorted(self._joined.items())]
+        if some := [f"{name} is {first}" for name, first in sorted(self._first.items()) if name != first]:
             more = f" and {len(some) - 4} more" if len(some) > 4 else ""
             yield f"hosts with several spellings: {', '.join(some[:4])}{more}"
 

@@ -36,6 +36,7 @@ from xml.parsers import expat
 from ibprof.errors import InconsistentError, InputError, quote_found
 from ibprof.text.host_lists import HostSpellings
 from ibprof_converter.fabric.dump_files import read_dump
+from ibprof_converter.fabric.node_names import show_some
 
 RING = 4
 """Number of the pattern of rings (NCCL_TOPO_PATTERN_RING)."""
@@ -49,7 +50,7 @@ _CONNECTION = re.compile(
     r"(?:\[(send|receive)\] )?via (?:NET/[^/]{1,64}/([0-9]{1,4}))?"
 )
 _USING = re.compile(r"\[([0-9]{1,4})\](?:=\{\[[0-9]{1,4}\] ?)?([^\s:\[\]{}=]+):[0-9]{1,3}/")
-_PARTS, _PART = re.compile(r"=\{([^{}]*,[^{}]*)\}"), re.compile(r"\] ?([^\s:]+):")
+_PARTS, _PART = re.compile(r"=\{([^{}]*)\}"), re.compile(r"\] ?([^\s:\]]+):")
 _MERGED = re.compile(r"NET/IB : Made virtual device \[([0-9]{1,4})\] name=([^\s+]+)\+(\S+)")
 _CONNECTED = re.compile(r"Connected (all rings)?")
 
@@ -299,7 +300,7 @@ def _read_devices(text: str, labels: dict[int, str], merged: set[str]) -> None:
         merged.add(f"{made[2]}+{made[3]}")
     for number, name in _USING.findall(text) if text.startswith("NET/IB : Using ") else ():
         labels.setdefault(int(number), name)
-    merged.update("+".join(_PART.findall(part)) for part in _PARTS.findall(text))
+    merged.update("+".join(_PART.findall(part)) for part in _PARTS.findall(text) if "," in part)
 
 
 def read_nccl_log(paths: Sequence[Path]) -> RingNets:
@@ -363,7 +364,8 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
                 raise InputError(where, None, expected, f"none on {quote_found(host)}")
     repeated = [f"{later} connections of further communicators or trees are left out"] if later else []
     repeated += spellings.describe()
-    repeated += [f"{name}: merged network devices are followed by the first one" for name in sorted(merged)[:4]]
+    names = show_some(sorted(merged), 4)
+    repeated += [f"{names}: merged network devices are followed by the first one"] if merged else []
     return RingNets(
         tuple(channels),
         {host: tuple((devices[host, c]["receive"], devices[host, c]["send"]) for c in channels) for host in hosts},

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,26 @@ def test_merged_devices_are_followed_by_their_first_adapter(tmp_path: Path) -> N
     found = read_nccl_log([write(tmp_path, "made.out", made + plain)])
     assert found.labels["a"] == {0: "mlx5_3", 1: "mlx5_1", 2: "mlx5_0"}
     assert found.notes[-1].startswith("mlx5_0+mlx5_1: merged")
+
+
+def test_a_broken_line_of_devices_takes_time_by_its_length(tmp_path: Path) -> None:
+    """All ends of 100,000 parts tried from each part would take a minute."""
+    broken = (
+        f"a:1:91 [0] NCCL INFO NET/IB : Using [0]={{{100_000 * ','}\na:1:91 [0] NCCL INFO NET/IB : ={{{100_000 * ']'}\n"
+    )
+    begin = time.process_time()
+    found = read_nccl_log([write(tmp_path, "job.out", broken + log_of(["a", "b"]))])
+    assert time.process_time() - begin < 5
+    assert found.hosts == ("a", "b")
+
+
+def test_more_merged_devices_than_a_note_names_are_mentioned(tmp_path: Path) -> None:
+    made = "".join(
+        f"a:1:91 [0] NCCL INFO NET/IB : Made virtual device [{9 + each}] name=m{each}+n{each} speed=1\n"
+        for each in range(5)
+    )
+    found = read_nccl_log([write(tmp_path, "made.out", made + log_of(["a", "b"]))])
+    assert found.notes[-1] == "m0+n0, m1+n1, m2+n2, m3+n3, ...: merged network devices are followed by the first one"
 
 
 def test_the_name_of_a_network_may_have_a_blank(tmp_path: Path) -> None:

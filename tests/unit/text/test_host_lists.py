@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from ibprof.errors import UsageError
 from ibprof.profile.missing_data import describe_gaps
 from ibprof.recording.recording_reader import read_recording
-from ibprof.text.host_lists import expand_hosts, find_job_hosts, join_hosts, read_command, same_host
+from ibprof.text import host_lists
+from ibprof.text.host_lists import HostSpellings, expand_hosts, find_job_hosts, join_hosts, read_command, same_host
 from ibprof_testing.samples.profiles import make_host, make_profile, make_rank
 from ibprof_testing.samples.recordings import Process, make_recording
 
@@ -149,3 +150,15 @@ def test_hosts_are_joined_in_their_order(names: list[str], text: str) -> None:
 @given(st.lists(st.from_regex(r"[a-z]{1,2}[0-9]{0,3}", fullmatch=True), min_size=1, max_size=30))
 def test_joined_hosts_expand_to_what_they_were(names: list[str]) -> None:
     assert expand_hosts(join_hosts(names)) == names
+
+
+def test_spellings_of_known_hosts_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Addresses have their first number in common: 1,000 hosts compared for each line of a log would take hours."""
+    compared = []
+    monkeypatch.setattr(host_lists, "same_host", lambda *names: bool(compared.append(names)) or same_host(*names))
+    spellings = HostSpellings()
+    addresses = [f"10.0.0.{number}" for number in range(1, 101)]
+    for _ in range(10):
+        assert [spellings.find(name) for name in (*addresses, "gpu1", "GPU1.a")] == [*addresses, "gpu1", "gpu1"]
+    assert len(compared) <= 100 * 99 / 2 + 1
+    assert [*spellings.describe()] == ["hosts with several spellings: GPU1.a is gpu1"]
