@@ -80,7 +80,7 @@ class JobStore:
         settings = folder / SETTINGS
         if make and not settings.exists():
             (folder / JOBS).mkdir(parents=True, exist_ok=True)
-            with self._locked():
+            with self.locked():
                 if not settings.exists():
                     if hash_users:
                         self._make_salt()
@@ -109,7 +109,7 @@ class JobStore:
         return bool(read.get("hash_users"))
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Hold the store's lock; the kernel releases it when a writer is killed."""
         descriptor = os.open(self.folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o660)
         try:
@@ -142,7 +142,7 @@ class JobStore:
         days = pc.cast(jobs["began"], pa.date32())
         done = Ingested()
         for day in sorted(day for day in pc.unique(days).to_pylist() if day >= oldest):
-            with self._locked():
+            with self.locked():
                 done += self._merge(day, jobs.filter(pc.equal(days, pa.scalar(day))))
         return done
 
@@ -206,7 +206,7 @@ class JobStore:
             OSError: a file cannot be deleted.
         """
         gone = [day for day in self.days() if day < before]
-        with self._locked():
+        with self.locked():
             for day in gone:
                 self.path_of(day).unlink(missing_ok=True)
                 for sums in (self.folder / "sums").glob(f"{day.isoformat()}.*"):

@@ -123,6 +123,7 @@ PARALLEL = (
 
 REQUIRED = ("key", "began", "ended", "ranks", "nodes", "bytes")
 _NOT_NEGATIVE = ("ranks", "nodes", "bytes", "calls", "run_s", "mpi_s", "wait_s", "bin_s")
+_AMOUNTS = ("links", "link_bytes", "pair_bytes", "bin_bytes")
 
 Row = dict[str, Any]
 
@@ -370,13 +371,17 @@ def _checks(table: pa.Table) -> Iterator[tuple[Any, str, str]]:
         for name in names[1:]:
             lengths = (pc.fill_null(pc.list_value_length(table[each]), 0) for each in (names[0], name))
             yield pc.not_equal(*lengths), f'"{name}" as long as "{names[0]}"', name
-    for name in ("links", "link_bytes", "pair_bytes", "bin_bytes"):
+    for name in (name for names in PARALLEL for name in names):
         column = table[name].combine_chunks()
         flat = column.flatten()
-        bad = pc.indices_nonzero(pc.fill_null(pc.less(flat, 0), fill_value=True))
+        # A page of a day counts pairs of ports that cannot exist.
+        invalid = pc.less(flat, 0) if name in _AMOUNTS else pc.is_null(flat)
+        bad = pc.indices_nonzero(pc.fill_null(invalid, fill_value=True))
         wrong = np.zeros(len(column), np.bool_)
         wrong[pc.list_parent_indices(column).take(bad).to_numpy(zero_copy_only=False)] = True
-        yield pa.array(wrong), f'numbers from 0 in "{name}"', name
+        yield pa.array(wrong), f'numbers{" from 0" if name in _AMOUNTS else ""} in "{name}"', name
+    has_bins = pc.greater(pc.list_value_length(table["bin_bytes"]), 0)
+    yield pc.and_(pc.is_null(table["bin_s"]), has_bins), '"bin_s" with "bin_bytes"', "bin_s"
     yield (
         pc.and_(pc.is_null(table["fabric"]), pc.greater(pc.list_value_length(table["links"]), 0)),
         '"fabric"',

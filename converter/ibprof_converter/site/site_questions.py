@@ -287,8 +287,9 @@ class SiteQuestions:
 
     def keep_sums(self) -> None:
         """Compute and store the missing sums of all days, so that later questions are fast."""
-        for what in ("links", "hosts"):
-            self._sum_days(what, None, None)
+        with self.store.locked():  # another ingest would replace the sums between their computation and their use
+            for what in ("links", "hosts"):
+                self._sum_days(what, None, None)
 
     def _sum_days(self, what: str, first: Day, last: Day) -> int:
         """Define the view `day_links` or `day_hosts` over the sums of days; return the number of days.

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import duckdb
@@ -21,6 +22,7 @@ import pytest
 from ibprof.errors import InputError
 from ibprof_converter.cli.site import main
 from ibprof_converter.site.job_store import JobStore
+from ibprof_converter.site.job_summary import PARALLEL
 from ibprof_converter.site.site_questions import SiteQuestions
 
 DAY = date(2026, 1, 5)
@@ -147,6 +149,19 @@ def test_several_ingests_at_once_store_each_job_once(tmp_path: Path) -> None:
     assert sum(int(line.split()[0]) for line in printed) == 23
 
 
+def test_the_sums_of_an_ingest_wait_for_another_one(tmp_path: Path) -> None:
+    """Otherwise one ingest removes the sums that the other one is about to read."""
+    assert ingest(tmp_path / "store", write(tmp_path / "a.jsonl", job(0))) == 0
+    store = JobStore(tmp_path / "store")
+    waiting = Thread(target=SiteQuestions(store).keep_sums)
+    with store.locked():
+        waiting.start()
+        waiting.join(2)
+        is_waiting = waiting.is_alive()
+    waiting.join()
+    assert is_waiting
+
+
 @pytest.mark.parametrize("failures", [1, 100])
 def test_a_day_that_changes_while_it_is_read_is_read_again(tmp_path: Path, failures: int) -> None:
     """DuckDB opens a file twice, and an ingest replaces it in between: no test can meet this moment by itself."""
@@ -206,6 +221,8 @@ INVALID = [
     ({name: value for name, value in job(1).items() if name != "bytes"}, '"bytes"'),
     (job(1) | {"links": [1, 2], "link_bytes": [1], "fabric": "f"}, '"link_bytes" as long as "links"'),
     (job(1) | {"links": [1], "link_bytes": [-1], "fabric": "f"}, 'numbers from 0 in "link_bytes"'),
+    (job(1) | {name: [None] for name in PARALLEL[1]} | {"pair_bytes": [1]}, 'numbers in "pair_source"'),
+    (job(1) | {"bin_s": None, "bin_bytes": [1], "bin_mpi_s": [0.0]}, '"bin_s" with "bin_bytes"'),
     (job(1) | {"links": [1], "link_bytes": [1]}, '"fabric"'),
     (job(1) | {"ranks": -1}, '"ranks" from 0'),
     (job(1) | {"run_s": float("nan")}, '"run_s" from 0'),
