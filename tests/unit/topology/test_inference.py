@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -317,6 +319,15 @@ def test_a_torus_that_lacks_something_is_recovered_with_its_sizes(lacks: str, sa
 )
 def test_other_networks_get_no_name_of_a_grid(graph: nx.Graph) -> None:
     assert describe_grid(np.array(list(graph.edges)), len(graph)) is None
+
+
+def test_networks_with_more_neighbours_than_any_grid_cost_no_memory() -> None:
+    """Squares of a full mesh of 100 hosts would take 3.5 GB."""
+    edges = np.array(list(nx.complete_graph(64).edges))
+    tracemalloc.start()
+    assert describe_grid(edges, 64) is None
+    assert tracemalloc.get_traced_memory()[1] < 10e6
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.002, 0.005, 0.01])

@@ -218,6 +218,9 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
     order = np.argsort(ends[:, 0] * hosts + ends[:, 1])
     keys = (ends[:, 0] * hosts + ends[:, 1])[order]
     neighbour = _list_neighbours(edge, hosts)
+    # Each dimension at least doubles the hosts, and gives a host two neighbours at most.
+    if neighbour.shape[1] > 2 * log(hosts / _PRESENT, 2):
+        return []
 
     def number(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         key = np.minimum(one, other) * hosts + np.maximum(one, other)
