@@ -145,7 +145,7 @@ def _add_predict(commands: Subcommands) -> None:
     add("--operations", metavar="FORMULA", help="with --delays: #op as a formula of n, up to a factor")
     add_unit(parser)
     add("--fabric", metavar="LST", type=Path, help="whose tables say how messages share links (default: they do not)")
-    add("--placement", metavar="RULE", default="packed", help="packed, spread or random:SEED (default: packed)")
+    add("--placement", metavar="RULE", help="packed, spread or random:SEED (default: packed)")
     add("--slots", metavar="K", type=count_in(1), help="ranks on a host (default: as few as fit)")
     add("--scaling", choices=(STRONG, WEAK), help="the same problem on all processes, or as much work for each process "
         "as in the smallest run (default: as the runs; strong with --delays)")  # fmt: skip

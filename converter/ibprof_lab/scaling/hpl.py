@@ -197,6 +197,8 @@ def query_hpl(options: HplOptions) -> dict[str, Any]:
         raise UsageError("give one of --bandwidth and --delays")
     if options.memory is not None and options.share is None:
         raise UsageError("--memory needs --share, the number of processes that use it")
+    if options.share is not None and options.share > options.grid[0] * options.grid[1]:
+        raise UsageError(f"--share {options.share}: the grid has {options.grid[0] * options.grid[1]} processes")
     if options.delays is not None:
         long = read_loggp(options.delays, UNITS[options.unit]).segments[-1]
         if not long.per_byte.low > 0:

@@ -43,7 +43,7 @@ class PredictOptions:
         delays: file of measured delays; None to predict from the times of the profiles alone.
         unit: unit of the delays if the file does not state it, from `UNITS`.
         fabric: fabric whose forwarding tables determine link sharing; None for no sharing.
-        placement: rank placement on the fabric's hosts: `packed`, `spread` or `random:SEED`.
+        placement: rank placement on the fabric's hosts: `packed`, `spread` or `random:SEED`; None for `packed`.
         slots: number of ranks per host; None for as few as possible.
         scaling: `STRONG` or `WEAK`; None for `STRONG` with a network, else for that of the runs.
         n: problem size of strong scaling; None for the size of the largest recorded run.
@@ -56,7 +56,7 @@ class PredictOptions:
     delays: Path | None
     unit: str
     fabric: Path | None
-    placement: str
+    placement: str | None
     slots: int | None
     scaling: str | None
     n: float | None
@@ -81,7 +81,7 @@ def query_prediction(options: PredictOptions) -> dict[str, Any]:
 
 def _query_split(options: PredictOptions) -> dict[str, Any]:
     """Return predictions from the measured split of calls."""
-    for name in ("operations", "fabric", "slots", "n"):
+    for name in ("operations", "fabric", "placement", "slots", "n"):
         if getattr(options, name) is not None:
             raise UsageError(f"--{name} needs --delays; without it, times are predicted from the profiles alone")
     runs, scaling = read_runs(options.runs, options.scaling)
@@ -149,11 +149,12 @@ def _find_sharing(options: PredictOptions) -> tuple[LinkSharing | None, list[str
     rails = find_rails([options.fabric])
     if len(rails) > 1:
         raise UsageError(f"--fabric {options.fabric}: expected one rail, found {len(rails)}")
-    if options.placement not in _RULES and not options.placement.startswith("random:"):
-        raise UsageError(f"--placement {options.placement}: expected packed, spread or random:SEED")
+    placement = options.placement or _RULES[0]
+    if placement not in _RULES and not placement.startswith("random:"):
+        raise UsageError(f"--placement {placement}: expected packed, spread or random:SEED")
     subnet: Subnet = read_routed_rail(rails[0])
     notes = [note for note in [describe_routes([subnet])] if note]
-    return LinkSharing(subnet, options.placement, options.slots), notes
+    return LinkSharing(subnet, placement, options.slots), notes
 
 
 def _predict(model: TimeModel, scaling: str, size: float, processes: int) -> PredictedTime:

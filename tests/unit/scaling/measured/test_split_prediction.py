@@ -146,6 +146,7 @@ def test_problem_sizes_show_the_scaling(capsys: pytest.CaptureFixture[str], tmp_
     assert main([*grown, "--scaling", "strong"]) == 2
     assert main(["predict", f"1:{paths[0]}", *paths[1:]]) == 2
     assert main(["predict", *paths, "--operations", "n"]) == 2
+    assert main(["predict", *paths, "--placement", "spread"]) == 2
 
 
 @pytest.mark.parametrize(
