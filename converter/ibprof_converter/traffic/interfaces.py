@@ -125,6 +125,10 @@ def choose_interfaces(
         named = {each for each in adapters if is_adapter_named(each.slot[1], names)}
         if not named and not given.startswith("="):
             named = {each for each in adapters if each.slot[1].casefold().startswith(tuple(names))}
+        else:
+            slots = {each.slot[1] for each in adapters}
+            absent = sorted(names - {name for name in names for slot in slots if is_adapter_named(slot, {name})})
+            by += f" (no adapter is named {show_some(absent)})" if absent else ""
         left_out = [each for each in adapters if (each in named) == is_left_out]
         if not named or len(left_out) == len(adapters):
             why = "no adapter remains" if named else "no adapter has such a name"

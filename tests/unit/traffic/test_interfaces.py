@@ -16,7 +16,7 @@ from ibprof.profile.profile_data import AdapterChoice
 from ibprof_converter.cli import layout, place, report, view
 from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.interfaces import choose_interfaces
+from ibprof_converter.traffic.interfaces import choose_interfaces, describe_interfaces
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
 from ibprof_testing.samples.many_adapters import (
     COMPUTE_ADAPTERS,
@@ -170,6 +170,13 @@ def test_names_choose_adapters() -> None:
 def test_names_are_taken_as_in_nccl_ib_hca(text: str, count: int) -> None:
     hosts = find_hosts(choose_interfaces([make_gpu_fabric()[0]], text))
     assert hosts.adapters[hosts.name.index("gpu1"), 0] == count
+
+
+@pytest.mark.parametrize("text", ["mlx5_0,ib0,roce", "=mlx5_0:1,roce:1,ib0", "^mlx5_0,ib0,roce"])
+def test_names_that_no_adapter_has_are_said(text: str) -> None:
+    assert "by name (no adapter is named ib0, roce); without" in " ".join(
+        describe_interfaces(choose_interfaces([make_gpu_fabric()[0]], text))
+    )
 
 
 @pytest.mark.parametrize("text", ["=mlx5", "^mlx5", "^ib0", "^", "="])
