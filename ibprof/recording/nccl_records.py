@@ -40,10 +40,10 @@ class NcclRecords:
         communicator: index of each task's communicator.
         task: index of each flow's task.
         tasks_owner, flows_owner: process of each task and of each flow.
-    samples: `ibp_nccl_sample` that ended, of processes without recorded MPI.
-    sample_task: index of each sample's task.
-    is_ring: bool [task].
-    busy_ticks: float64 [task], from the GPU's first data on where that is known: in rings.
+        samples: `ibp_nccl_sample` that ended, of processes without recorded MPI.
+        sample_task: index of each sample's task.
+        is_ring: bool [task].
+        busy_ticks: float64 [task], from the GPU's first data on where that is known: in rings.
         tick_ns: length of a tick in ns, by process; 0 if unknown.
         is_alone: bool [process], true for a process without recorded MPI.
     """
