@@ -154,8 +154,13 @@ def test_joined_hosts_expand_to_what_they_were(names: list[str]) -> None:
 
 def test_spellings_of_known_hosts_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Addresses have their first number in common: 1,000 hosts compared for each line of a log would take hours."""
-    compared = []
-    monkeypatch.setattr(host_lists, "same_host", lambda *names: bool(compared.append(names)) or same_host(*names))
+    compared: list[tuple[str, str]] = []
+
+    def compare(one: str, other: str) -> bool:
+        compared.append((one, other))
+        return same_host(one, other)
+
+    monkeypatch.setattr(host_lists, "same_host", compare)
     spellings = HostSpellings()
     addresses = [f"10.0.0.{number}" for number in range(1, 101)]
     for _ in range(10):
