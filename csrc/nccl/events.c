@@ -71,6 +71,7 @@ struct task {
     struct ibp_nccl_context *context;
     struct ibp_nccl_task *record;
     struct activity activity;
+    /* All ranks of a ring send and receive. */
     bool is_ring;
 };
 
@@ -348,6 +349,15 @@ static bool is_same(const char *kept, size_t bytes, const char *text)
     return !strncmp(kept, text ? text : "", bytes - 1);
 }
 
+/* Return whether all ranks of a task's ring send and receive, so that each counts the same operations. In the rings of
+ * other functions the root receives nothing, or sends nothing. */
+static bool is_whole_ring(const struct ibp_nccl_task *record)
+{
+    return !strcasecmp(record->algorithm, "ring") &&
+           (!strcmp(record->function, "AllReduce") || !strcmp(record->function, "AllGather") ||
+            !strcmp(record->function, "ReduceScatter"));
+}
+
 static struct task *make_task(struct ibp_nccl_context *context, const struct ibp_nccl_task_facts *facts, uint64_t key,
                               uint32_t region)
 {
@@ -365,7 +375,7 @@ static struct task *make_task(struct ibp_nccl_context *context, const struct ibp
     copy_text(task->record->function, sizeof task->record->function, facts->function);
     copy_text(task->record->algorithm, sizeof task->record->algorithm, facts->algorithm);
     copy_text(task->record->protocol, sizeof task->record->protocol, facts->protocol);
-    task->is_ring = !strcasecmp(task->record->algorithm, "ring");
+    task->is_ring = is_whole_ring(task->record);
     task->index = state.recorder->publish(IBP_SEGMENT_NCCL_TASKS);
     state.tasks++;
     return task;

@@ -20,6 +20,9 @@ from ibprof.recording.host_file import RecordingFile, Records, decode_text, loca
 UNKNOWN_OPERATION = "nccl(unknown)"
 """Operation of proxies for another process's GPU, or for an unseen call."""
 
+_WHOLE_RINGS = ("AllReduce", "AllGather", "ReduceScatter")
+"""Functions in whose rings all ranks send and receive. csrc/nccl/events.c numbers their operations together."""
+
 LOST = "NCCL: {} operations of proxies found no memory; their bytes are not in the recording"
 
 Members = dict[tuple[int, int], int]
@@ -42,7 +45,7 @@ class NcclRecords:
         tasks_owner, flows_owner: process of each task and of each flow.
         samples: `ibp_nccl_sample` that ended, of processes without recorded MPI.
         sample_task: index of each sample's task.
-        is_ring: bool [task].
+        is_ring: bool [task], true for a ring in which all ranks send and receive.
         busy_ticks: float64 [task], from the GPU's first data on where that is known: in rings.
         tick_ns: length of a tick in ns, by process; 0 if unknown.
         is_alone: bool [process], true for a process without recorded MPI.
@@ -105,7 +108,7 @@ def read_nccl(file: RecordingFile) -> NcclRecords:
     ended &= is_alone[samples_owner]
     samples, samples_owner = samples[ended], samples_owner[ended]
     task = locate_records(file, "a task", flows["task"], flows_owner, tasks_owner)
-    is_ring = np.char.upper(tasks["algorithm"].view("S16").ravel()) == b"RING" if len(tasks) else np.zeros(0, np.bool_)
+    is_ring = _find_rings(tasks)
     return NcclRecords(
         communicators,
         tasks,
@@ -122,6 +125,12 @@ def read_nccl(file: RecordingFile) -> NcclRecords:
         _find_tick_ns(communicators, communicators_owner, len(file.processes)),
         is_alone,
     )
+
+
+def _find_rings(tasks: Records) -> npt.NDArray[np.bool_]:
+    """Return a mask of the tasks whose ranks all send and receive in a ring."""
+    texts = [(decode_text(task["algorithm"]).upper(), decode_text(task["function"])) for task in tasks]
+    return np.array([algorithm == "RING" and name in _WHOLE_RINGS for algorithm, name in texts], np.bool_)
 
 
 def _find_busy_ticks(

@@ -23,6 +23,7 @@ from ibprof.load import load_profile
 from ibprof.native.installed_files import find_nccl_profiler
 from ibprof.profile.communication_matrix import Selection, build_matrix
 from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Profile, Source
+from ibprof.profile.row_arrays import take_rows
 from ibprof.verdict.verdict_data import VerdictKind
 from ibprof.verdict.verdict_rules import judge_run
 from ibprof.waiting.wait_split import measure_waiting
@@ -130,6 +131,16 @@ def test_balanced_gpus_make_no_rank_late(harness: Path, ports: Ports, tmp_path: 
     assert said.kind is not VerdictKind.WAITING
     assert said.transfer_s == pytest.approx(0.4, rel=0.5)
     assert all(each.wait_s < 0.25 * 3 * 0.4 for each in said.late)
+
+
+def test_broadcasts_do_not_shift_the_numbers_of_later_collectives(harness: Path, ports: Ports, tmp_path: Path) -> None:
+    """In a broadcast's ring the root receives nothing, and the last rank sends nothing."""
+    run_ranks(harness, ports, tmp_path, 4, 7, "broadcasts=2", "collectives=22")
+    run = load_profile(tmp_path)
+    samples = run.collective_samples
+    reduced = take_rows(samples, samples.operation == run.operations.index("ncclAllReduce"))
+    numbers = {rank: set(reduced.number[reduced.rank == rank].tolist()) for rank in range(4)}
+    assert numbers == {rank: set(range(1, 21)) for rank in range(4)}
 
 
 def test_time_of_trees_is_not_split(harness: Path, ports: Ports, tmp_path: Path) -> None:

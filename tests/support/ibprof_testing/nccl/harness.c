@@ -39,7 +39,7 @@
 static const struct ibp_nccl_profiler *plugin;
 static int version, rank, ranks, mask;
 static int channels = 2, steps = 4, chunk = 1000, collectives = 3, communicators = 1, before, is_null, late_us,
-           late_rank = -1, compute_us, compute_rank = -1, wire_us;
+           late_rank = -1, compute_us, compute_rank = -1, wire_us, broadcasts;
 static const char *algorithm = "RING", *ending = "finalize", *order = "usual";
 static char addresses[RANKS_MAX][64];
 
@@ -176,6 +176,12 @@ static const char *text(const char *given)
     return is_null ? NULL : given;
 }
 
+/* The first collectives are broadcasts from rank 0, if the program is told to make some. */
+static int is_broadcast(long number)
+{
+    return number < broadcasts;
+}
+
 static void *start_collective(struct communicator *c, long number, size_t count)
 {
     union event event;
@@ -191,7 +197,7 @@ static void *start_collective(struct communicator *c, long number, size_t count)
     event.v.coll.root = 0;                                                                                             \
     event.v.coll.channels = (uint8_t)channels
 #define TEXTS(v)                                                                                                       \
-    event.v.coll.function = text("AllReduce");                                                                         \
+    event.v.coll.function = text(is_broadcast(number) ? "Broadcast" : "AllReduce");                                    \
     event.v.coll.datatype = text("ncclFloat32");                                                                       \
     event.v.coll.algorithm = text(algorithm);                                                                          \
     event.v.coll.protocol = text("SIMPLE")
@@ -199,7 +205,7 @@ static void *start_collective(struct communicator *c, long number, size_t count)
     case 1:
         WITH_COMMUNICATOR(v1);
         COMMON(v1);
-        event.v1.coll.function = is_null ? 255 : 4;
+        event.v1.coll.function = is_null ? 255 : is_broadcast(number) ? 0 : 4;
         event.v1.coll.datatype = 7;
         event.v1.coll.algorithm = !strcmp(algorithm, algorithms[1]);
         event.v1.coll.protocol = 2;
@@ -300,16 +306,15 @@ static void receive_step(struct communicator *c, struct operation *o, int number
     stop(step);
 }
 
-/* Fill the operations of a ring, or of a binary tree, up and then down. */
-static int plan(struct operation *o)
+/* Fill the operations of a ring, or of a binary tree, up and then down. In a broadcast nothing returns to the root. */
+static int plan(struct operation *o, long number)
 {
     int count = 0;
 
     for (int channel = 0; channel < channels; channel++) {
         if (!strcmp(algorithm, "RING")) { /* each channel sends its own data first, whatever others receive */
-            o[channel] = (struct operation){.channel = channel, .peer = (rank + 1) % ranks, .is_send = 1};
-            o[channels + channel] = (struct operation){.channel = channel, .peer = (rank + ranks - 1) % ranks};
-            count += 2;
+            if (!is_broadcast(number) || rank < ranks - 1)
+                o[count++] = (struct operation){.channel = channel, .peer = (rank + 1) % ranks, .is_send = 1};
             continue;
         }
         for (int child = 2 * rank + 1; child <= 2 * rank + 2 && child < ranks; child++)
@@ -319,6 +324,9 @@ static int plan(struct operation *o)
         for (int child = 2 * rank + 1; child <= 2 * rank + 2 && child < ranks; child++)
             o[count++] = (struct operation){.channel = channel, .peer = child, .is_send = 1};
     }
+    for (int channel = 0; channel < channels && !strcmp(algorithm, "RING"); channel++)
+        if (!is_broadcast(number) || rank)
+            o[count++] = (struct operation){.channel = channel, .peer = (rank + ranks - 1) % ranks};
     return count;
 }
 
@@ -329,7 +337,7 @@ static void *proxy(void *given)
 
     for (long number = 0; number < collectives; number++) {
         void *task = mask & IBP_NCCL_COLL ? start_collective(c, number, 1000) : NULL;
-        const int count = ranks > 1 ? plan(o) : 0;
+        const int count = ranks > 1 ? plan(o, number) : 0;
 
         stop(task); /* the host's part ends before the proxies begin */
         for (int i = 0; i < count; i++) start_operation(c, &o[i], task);
@@ -440,6 +448,7 @@ static void read_option(const char *option)
                  {"compute_us", &compute_us, NULL},
                  {"compute_rank", &compute_rank, NULL},
                  {"wire_us", &wire_us, NULL},
+                 {"broadcasts", &broadcasts, NULL},
                  {"algorithm", NULL, &algorithm},
                  {"ending", NULL, &ending},
                  {"order", NULL, &order}};
