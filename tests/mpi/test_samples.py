@@ -94,10 +94,20 @@ def test_members_sample_the_same_collectives(name: str, build: Build, tmp_path: 
     assert (samples.root[of["BCAST"]] == 1).all()
     assert (samples.bytes[of["ALLTOALL"]] == 16 * 8).all()
     assert (samples.root[of["ALLTOALL"]] == -1).all()
+    assert not samples.bytes[samples.operation == run.operations.index("BARRIER")].any()
     assert {run.operations[end] for end in samples.end_operation[of["IREDUCE"]]} == {"WAIT"}
     assert all(not any(rank.unsampled_collectives) for rank in run.ranks)
     assert (samples.start_ns <= samples.enter_ns).all()
     assert (samples.enter_ns < samples.exit_ns).all()
+
+
+def test_a_group_of_an_unnamed_communicator_is_not_sampled(build: Build, tmp_path: Path) -> None:
+    run = record(MPIS[0], "unnamed_parents.c", 1, [], build, tmp_path / "recording")
+    samples = run.collective_samples
+    assert {run.operations[each] for each in samples.operation} == {"BARRIER", "COMM_DUP"}
+    assert sum(run.ranks[0].unsampled_collectives) == 10
+    assert not samples.bytes.any()
+    assert (samples.start_ns < samples.exit_ns).all()
 
 
 def test_memory_is_bounded(build: Build, tmp_path: Path) -> None:

@@ -122,7 +122,6 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
     known->number = called->operation == IBP_OPERATION_Comm_create_group ? on->calls : on->calls++;
     known->size_or_peer = on->size;
     known->member = on->member;
-    known->root_or_tag = (int32_t)IBP_NO_ROOT;
     if (is_rooted(called->demanding) && !on->has_two_groups) known->root_or_tag = (int32_t)called->demanding->root;
     if (ibp_wrapped_calls[called->operation].kind != IBP_CALL_PERSISTENT &&
         called->operation != IBP_OPERATION_Comm_create_group && is_wanted(called->operation))
@@ -189,13 +188,16 @@ void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct i
     sampled->known.name = 0;
     sampled->is_sampled = sampled->is_timed = false;
     if (!ibp_sampling || !is_collective(called->operation)) return;
+    sampled->known = (struct ibp_instance_known){.root_or_tag = (int32_t)IBP_NO_ROOT};
     class = size_class(called->demanding);
     ibp_lock();
     number_collective(sampled, called, class);
     ibp_unlock();
     if (IBP_UNLIKELY(is_of_neighbours(called->operation)) && sampled->known.name) see_sources(&sampled->known, called);
-    sampled->known.start_ns = called->entered_ns;
-    if (sampled->is_sampled && !called->entered_ns) sampled->known.start_ns = ibp_clock_monotonic_ns();
+    if (called->entered_ns)
+        sampled->known.start_ns = called->entered_ns;
+    else if (sampled->is_sampled || sampled->is_timed)
+        sampled->known.start_ns = ibp_clock_monotonic_ns();
 }
 
 static void fill(struct ibp_collective_sample *sample, const struct ibp_instance_known *known, uint32_t end_origin,
@@ -290,7 +292,7 @@ static void name_made(struct ibp_sampled_collective *sampled, const struct ibp_c
     if (has_tag) making.tag = ibp_sample_hash(making.parent, (uint64_t)(int)called->arguments[2]);
     if (called->operation == IBP_OPERATION_Intercomm_create) making.tag = (uint64_t)(int)called->arguments[4];
     ibp_name_made(read_handle(called->arguments[place]), &making);
-    if (has_tag) number_group(sampled, called, read_handle(called->arguments[place]));
+    if (has_tag && making.parent) number_group(sampled, called, read_handle(called->arguments[place]));
 }
 
 /* Return the request that a call created, its last argument; 0 where the request is complete. */
