@@ -101,12 +101,13 @@ def test_members_sample_the_same_collectives(name: str, build: Build, tmp_path: 
     assert (samples.enter_ns < samples.exit_ns).all()
 
 
-def test_a_group_of_an_unnamed_communicator_is_not_sampled(build: Build, tmp_path: Path) -> None:
-    run = record(MPIS[0], "unnamed_parents.c", 1, [], build, tmp_path / "recording")
+def test_what_finds_no_space_is_counted(build: Build, tmp_path: Path) -> None:
+    """Ten groups of a communicator without a name, and the sources of a graph."""
+    run = record(MPIS[0], "beyond_capacity.c", 1, [], build, tmp_path / "recording")
     samples = run.collective_samples
-    assert {run.operations[each] for each in samples.operation} == {"BARRIER", "COMM_DUP"}
-    assert sum(run.ranks[0].unsampled_collectives) == 10
-    assert not samples.bytes.any()
+    assert "COMM_CREATE_GROUP" not in {run.operations[each] for each in samples.operation}
+    assert sum(run.ranks[0].unsampled_collectives) == 10 + 1
+    assert not samples.bytes[samples.operation == run.operations.index("BARRIER")].any()
     assert (samples.start_ns < samples.exit_ns).all()
 
 

@@ -143,24 +143,27 @@ static uint64_t name_of_persistent(const struct ibp_instance_known *known)
     return ibp_sample_hash(known->name, known->number + 1);
 }
 
-/* Record the sources of neighbourhood collectives of a name; this process is the last one. */
+/* Record the sources of neighbourhood collectives of a name; this process is the last one. More sources than
+ * IBP_GRAPH_SOURCES_MAX are counted as a collective that found no space. */
 static void note_sources(const struct ibp_called *called, uint64_t name)
 {
     const ibp_handle communicator = called->communicator;
     int sources[IBP_GRAPH_SOURCES_MAX];
     const int count = ibp_graph_sources(communicator, IBP_GRAPH_SOURCES_MAX, sources);
     uint32_t peers[IBP_GRAPH_SOURCES_MAX + 1];
-    bool is_known = count >= 0 && count <= IBP_GRAPH_SOURCES_MAX;
+    bool is_known = count >= 0;
 
-    if (!is_known) return;
     ibp_communicator_learn(communicator);
     ibp_lock();
+    if (!is_known) ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, IBP_UNSAMPLED_FULL);
     for (int i = 0; i < count; i++) {
         peers[i] = ibp_communicator_peer(ibp_communicator_known(communicator), sources[i]);
         is_known = is_known && peers[i] != IBP_PEER_UNKNOWN;
     }
-    peers[count] = (uint32_t)ibp_mpi.rank;
-    if (is_known) ibp_samples_add_sources(name, ibp_call_origin_record(called->call), peers, (uint32_t)count + 1);
+    if (is_known) {
+        peers[count] = (uint32_t)ibp_mpi.rank;
+        ibp_samples_add_sources(name, ibp_call_origin_record(called->call), peers, (uint32_t)count + 1);
+    }
     ibp_unlock();
 }
 
