@@ -186,10 +186,12 @@ static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, en
     struct ibp_numbered numbered = {.peer = IBP_PEER_UNKNOWN};
     struct ibp_envelope *envelope;
     uint64_t stream = 0, choice = 0;
+    unsigned level;
 
     if (peer >= 0) {
         numbered.peer = ibp_communicator_peer(ibp_communicator_known(communicator), peer);
-        stream = find_stream(named, numbered.peer, tag, side);
+        envelope = probe(key);
+        stream = named && envelope->key ? envelope->stream : find_stream(named, numbered.peer, tag, side);
         if (!stream || is_without_order(named, side)) {
             if (!is_counted) return numbered;
             ibp_sample_count(IBP_INSTANCE_MESSAGE, 1);
@@ -219,8 +221,9 @@ static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, en
     numbered.communicator = named->name;
     numbered.stratum = (uint8_t)stratum_of(choice, class);
     numbered.keeps = (uint8_t)ibp_sample_keeps(choice, numbered.number);
-    numbered.stream_keeps = (uint8_t)stream_keeps(stream);
-    numbered.is_sampled = numbered.keeps >= ibp_sample_level(IBP_INSTANCE_MESSAGE, numbered.stratum);
+    level = ibp_sample_level(IBP_INSTANCE_MESSAGE, numbered.stratum);
+    numbered.is_sampled = numbered.keeps >= level;
+    if (numbered.is_sampled) numbered.stream_keeps = (uint8_t)stream_keeps(stream);
     if (!is_counted) return numbered;
     if (envelope->messages.left) {
         envelope->messages.left--;
