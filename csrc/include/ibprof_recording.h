@@ -788,8 +788,8 @@ struct ibp_nccl_sample {
     /* One of 2^level operations is sampled. */
     uint8_t level;
     uint16_t reserved;
-    /* Number of the operation, from 1, among those of rings on this communicator and channel in one direction. In
-     * other algorithms among all sends on the channel. 0 in a free record. */
+    /* Number of the operation, from 1, among those of rings in which all ranks send and receive, on this communicator
+     * and channel in one direction. For other tasks among their sends on the channel. 0 in a free record. */
     uint64_t number;
     /* When the GPU provided the first data to send; 0 without a send. */
     uint64_t arrival_ns;
