@@ -37,7 +37,7 @@ def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:
 
 
 def try_share(folder: Path, share: int, shares: int) -> None:
-    """Try each `shares`-th case that has no outcome yet, a part of every subject after the other."""
+    """Try one in `shares` of the cases without an outcome. Each of `PARTS` passes takes some cases of every subject."""
     done, scratch = read_outcomes(folder).keys(), folder / f"scratch-{share}"
     shutil.rmtree(scratch, ignore_errors=True)
     subjects = {name: make(scratch / f"{at}") for at, (name, make) in enumerate(list_subjects().items())}

@@ -11,9 +11,9 @@ published is assumed: a grid as square as possible, blocks of 192, 2 us, and 80%
 A second table has results of processes that share a node, with and without the terms for sharing. `data/hpl_shared.csv`
 has the grids, sizes and performance that HPL's authors published (netlib.org/benchmark/hpl/results.html, in both of its
 versions), and nominal rates: two Ethernets, the PCI bus of Myrinet's adapter, QsNet by MPI
-(netlib.org/utk/papers/advanced-computers/qsnet.html), the memory buses. The rate of matrix
-products is that of one result of a process a node. Memory reaches half of its bus, which was chosen with these results
-in view. Latencies are assumed.
+(netlib.org/utk/papers/advanced-computers/qsnet.html), the memory buses. The rate of matrix products comes from one
+result with a process per node. Memory is assumed to reach half of the bus rate; this half was chosen after seeing these
+results. Latencies are assumed.
 """
 
 from __future__ import annotations

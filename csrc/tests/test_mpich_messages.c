@@ -56,8 +56,8 @@ static void blocking_calls_are_what_they_say(void)
 
 static void rounds_belong_to_what_started_them(void)
 {
-    /* Two nonblocking calls on two communicators. All messages leave in a later call. Messages of the second call have
-     * a tag of the same number. */
+    /* Two nonblocking calls on two communicators. All messages leave in a later call. The messages of both calls have
+     * the same tag number. */
     enter_call(IBP_OPERATION_Ibcast, IBP_CALL_NONBLOCKING, WORLD);
     ibp_mpich_before_tag();
     send_message(COLLECTIVE, 287, 1);

@@ -89,7 +89,10 @@ def name_call(operation: str) -> str:
 
 
 def name_mpi(text: str) -> str:
-    """Return `Open MPI 4.1.4`; the whole text on one line if it contains no known name."""
+    """Return name and version from the text of an MPI library, such as `Open MPI 4.1.4`.
+
+    A text without a known name is returned whole, on one line.
+    """
     if found := _KNOWN.search(text):
         return f"{found[1].replace('(R) MPI Library', ' MPI')} {found[2].rstrip('.')}"
     return " ".join(text.split())

@@ -175,10 +175,11 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
     The longest calls of a rank, and large messages among small ones, are all sampled, and are summed. In the rest of
     the row's time, waiting has the same share as in the other samples' time (a ratio estimate). The variance assumes
-    that calls were chosen independently with probability 1 / weight. In addition, samples can miss a share of one part
-    in n + 2, where n is the number of calls of equal length that would vary as much. A call of more than
-    `LONG_OF_A_ROW` means that would stand for more than `MOST_OF_A_ROW` stands only for itself. Where samples stand for
-    much less time than the row has, they missed its long calls: the rest of its time is unsplit.
+    that calls were chosen independently with probability 1 / weight. In addition, samples can miss a share of
+    1 / (n + 2), where n is the number of calls of equal length that would vary as much. A call is a rare long one if it
+    lasts more than `LONG_OF_A_ROW` times the mean and would stand for more than `MOST_OF_A_ROW` of the row's time. It
+    stands only for itself. Where samples stand for much less time than the row has, they missed its long calls: the
+    rest of its time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times

@@ -168,7 +168,8 @@ def split_calls(
     )
     usual = np.zeros(len(begins), np.int64)
     np.maximum.at(usual, place[1].ravel(), counts)
-    # Large messages are thinned less than small ones: such a call with large ones alone is no sample of all.
+    # Large messages are thinned less than small ones, so a call with sampled large messages only does not represent all
+    # calls.
     level_of = np.maximum.reduceat(levels[order], begins).astype(np.int64)
     thinned = np.zeros(len(begins), np.int64)
     np.maximum.at(thinned, place[1].ravel(), level_of)

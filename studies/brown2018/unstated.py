@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search what the thesis does not state for inputs under which its figures come out, and write `unstated.csv`.
+"""Search values that the thesis does not state for those that reproduce its figures, and write `unstated.csv`.
 
 python studies/brown2018/unstated.py [--minutes M] [--only CLAIM ...] [--inputs NAME ...] [--seed S]
 
 Each of `INPUTS` is one plausible reading of the thesis, for all figures of both chapters. Each of `CLAIMS` is measured
-under each reading, with fewer messages than the studies take, until the minutes are over; results that are there are
-kept. The first reading is the usual one: what it says next to the studies' figures shows what short runs lose.
+under each reading, with fewer messages than the studies take, until the minutes are over; existing results are kept.
+The first reading is that of the studies: its difference from their figures shows the effect of short runs.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Laboratory:
         return Run(np.array(latencies) * network.tick_ns / 1e3, float(np.mean(cycles)) * network.tick_ns / 1e3)
 
     def _read(self, jobs: Sequence[Job], clients: list[Client], within: int) -> list[Client]:
-        """Return the clients with other starts and partners, as the reading has them."""
+        """Return the clients with the start times and partners of the reading."""
         random = np.random.default_rng([self.seed, 1])
         if self.inputs.together:
             clients = [replace(client, start=int(random.integers(within))) for client in clients]
@@ -157,7 +157,7 @@ class Laboratory:
         return clients
 
     def slow(self, jobs: Sequence[Workload], measured: str, counts: tuple[int, int] = (20, 30), **how: object) -> float:
-        """Return how many times a job's mean is with the other job what it is alone."""
+        """Return the slow-down of a job: its mean next to the other job, divided by its mean alone."""
         alone = self.run(jobs, measured, alone=True, counts=counts, **how)  # type: ignore[arg-type]
         return self.run(jobs, measured, counts=counts, **how).mean / alone.mean  # type: ignore[arg-type]
 

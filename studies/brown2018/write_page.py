@@ -75,7 +75,7 @@ def write_progress() -> str:
 
 
 def write_unstated() -> str:
-    """Return what each reading of the thesis gives, the readings that were searched in their order."""
+    """Return the table of results by figure and reading of the thesis, in the order of the search."""
     lines = ["| figure | inputs | short runs | |", "|---|---|---|---|"]
     order = list(CLAIMS_OF_INPUTS)
     for row in sorted(read_table(), key=lambda row: (order.index(row["claim"]), list(INPUTS).index(row["inputs"]))):

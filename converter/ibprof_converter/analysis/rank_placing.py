@@ -69,14 +69,14 @@ class PlaceOptions:
     """Options of a search for a placement.
 
     Attributes:
-        placement: rule for the ranks' present hosts; None: as recorded.
+        placement: rule that sets the ranks' present hosts; None: the recorded hosts.
         rails: policy for bytes on several rails; None: the default policy.
         nic: policy for a host's adapter in one subnet; None: the default policy for ranks on other hosts.
         adaptive: true to judge by the loads of adaptive routing even if no dump mentions it.
         hosts: file with hosts to choose from, or `OWN` for the ranks' present hosts; None: all.
-        slots: ranks per host; None: 1, those of a training pattern, or with `OWN` the host's present number.
+        slots: ranks per host; None: the host's present number with `OWN`, else that of a training pattern, else 1.
         seed: seed of the random choices.
-        seconds: seconds that determine the work of the search; None: by the number of ranks.
+        seconds: time in seconds that sets how much is searched; None: chosen by the number of ranks.
     """
 
     placement: str | None = None

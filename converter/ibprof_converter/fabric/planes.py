@@ -71,7 +71,8 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     for key in (guid, name):
         has = [set(key[ends & (plane == number)].tolist()) for number in range(len(parts))]
         every = set().union(*has)
-        # Planes have adapters in common; a piece of a plane has none of its other, larger piece.
+        # Two whole planes share adapters. A piece that broke off a plane shares no adapter with the plane's larger
+        # piece.
         ranked = sorted(range(len(has)), key=lambda number: -len(has[number]))
         whole = sorted(
             number

@@ -112,7 +112,7 @@ def _route(
     sources: npt.NDArray[np.float64],
     load: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.int64]:
-    """Choose each switch's link direction to one destination, and add all hosts' traffic to it to `load`.
+    """Choose the link direction of each switch towards a leaf; add all hosts' traffic to the leaf to `load`.
 
     Returns:
         Indices of link directions, one for each switch that reaches the leaf.

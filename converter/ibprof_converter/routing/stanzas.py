@@ -298,7 +298,7 @@ def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:
 
 
 def _read_stanzas(path: str | PathLike[str], entries: Entries) -> Stanzas:
-    """Return the stanzas that begin at lines other than entries."""
+    """Return the stanzas: each begins at a header, which is one of the lines without an entry."""
     stanzas = Stanzas(DamageLog(path))
     for line in entries.other_lines():
         if head := _HEAD.fullmatch(line.text):

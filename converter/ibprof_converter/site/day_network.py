@@ -62,7 +62,8 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
 
 
 def _join_pairs(rows: Sequence[Row], rails: int, origin: str) -> Traffic:
-    """Return the pairs of ports of jobs as traffic. Pairs that no port or sum can have are left out and counted."""
+    """Return the pairs of ports of jobs as traffic. Invalid pairs, with impossible ports or bytes, are left out and
+    counted."""
     columns = (np.concatenate([row[name] for row in rows]).astype(np.int64) for name in _COLUMNS)
     source, destination, amount, rail = columns
     job = np.repeat(np.arange(len(rows), dtype=np.int32), [len(row["pair_bytes"]) for row in rows])
@@ -95,7 +96,7 @@ def _list_times(rows: Sequence[Row]) -> RunTimes:
         if not sum(sent):
             intervals.append((number, began_ns, ended_ns, row["bytes"]))
             continue
-        # Summaries of other users are not trusted: no interval is after the end of its job.
+        # Summaries of other users are not trusted: intervals are cut at the end of their job.
         since_ns = np.minimum(np.arange(len(sent) + 1) * row["bin_s"] * 1e9, ended_ns - began_ns)
         edges = began_ns + np.rint(since_ns).astype(np.int64)
         intervals += [(number, *span, amount) for span, amount in zip(pairwise(edges.tolist()), sent, strict=True)]

@@ -10,8 +10,8 @@
 A writer holds a lock, reads the day's file, adds missing jobs, and renames the new file over the old one. A killed
 writer leaves the old file or the new one. A second ingest of a job adds nothing.
 
-Each user may have a store with the own jobs: the user owns the files, the writer of the stores the folders. A user
-cannot replace anything in these folders, so a privileged writer never follows a user's links.
+Each user may have a store of the user's own jobs. The user owns its files, and the writer of the stores owns its
+folders. A user cannot replace anything in these folders, so a privileged writer never follows a user's links.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[
 
 
 def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
-    """Return the known host of each name on a further rail; two names of one rail are never one host."""
+    """Match the names of a further rail with known hosts. Two names of one rail never match the same host."""
     index = HostIndex(known)
     found = {name: host for name in names if (host := index.find(name)) is not None}
     claims = Counter(found.values())

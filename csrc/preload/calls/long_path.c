@@ -93,8 +93,8 @@ static void *find_next(unsigned operation, unsigned form)
     return ibp_mpi_next(name);
 }
 
-/* Find the next function of a wrapper, and set its pointer to it; return NULL when there is none. Until a function is
- * chosen, the wrapper also calls this one. */
+/* Find the next function of a wrapper, and set its pointer to it; return NULL when there is none. A wrapper with
+ * choices (IBP_HAS_CHOICES) calls this function too, until another one is chosen. */
 static __attribute__((noinline)) void *set_next(unsigned wrapper, void **next)
 {
     void *before = __atomic_load_n(&next[0], __ATOMIC_RELAXED);

@@ -261,7 +261,8 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
 
-/* Number a call on a group of members, which the new communicator's name alone identifies for all of them. */
+/* Number a call that only the members of a group make. The name of the new communicator identifies the call on all of
+ * them. */
 static void number_group(struct ibp_sampled_collective *sampled, const struct ibp_called *called, ibp_handle made)
 {
     const struct ibp_named_communicator *of;

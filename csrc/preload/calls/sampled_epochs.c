@@ -17,7 +17,7 @@
 
 enum { WINDOWS = 64, PEERS_MAX = 256, POOL = 4096, TAG_OF_POSTS = 0, TAG_OF_COMPLETIONS = 1 };
 
-/* The processes of an epoch in progress, by their ranks in the window: some ranks in the pool. */
+/* The processes of an epoch in progress: a range of the pool, which holds their ranks in the window. */
 struct epoch {
     int count, begin;
 };

@@ -34,7 +34,7 @@ struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
 struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
 bool ibp_sites_recorded, ibp_labels_sends;
 
-/* Calls with a site; they are never moved or removed. */
+/* Entries of calls that have a call site. They are never moved or removed. */
 static struct {
     struct ibp_call *parts[CALLS_MAX / CALLS_OF_PART];
     /* Numbers of calls, from 1, by hash of the site and the operation; 0 in a free place. */

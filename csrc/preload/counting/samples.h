@@ -72,7 +72,8 @@ extern IBP_INTERNAL uint64_t ibp_long_ns;
 void *ibp_sample_take_long(uint64_t score_ns);
 
 /* Record the sources of this process in a graph, with itself last. They use a part of the space of message samples. A
- * graph that finds no space, or not enough, is counted as unsampled: each record has the number of all. */
+ * graph is counted as unsampled if not all of it fits. Readers notice that, because each record has the number of all
+ * sources. */
 void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint32_t *sources, uint32_t count);
 
 /* Drop samples of streams that a level of streams does not keep. */

@@ -94,7 +94,7 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
         fabric, level = subnet.fabric, situation.levels[rail]
         here = situation.flows.rail == rail
         ends = fabric.lid_node[np.stack([situation.flows.source_lid[here], situation.flows.destination_lid[here]])]
-        # More links across a cut carry no bytes between parts that no cable joins.
+        # Bytes between parts that no cable joins are left out: more links across a cut would not carry them.
         whole = find_parts(fabric.nodes, fabric.link_node)
         joined = whole[ends[0]] == whole[ends[1]]
         flows = ends[0, joined], ends[1, joined], situation.flows.bytes[here][joined].astype(np.float64)

@@ -64,11 +64,12 @@ def draw_part(
 
     Args:
         processes, seconds: of each run.
-        floor: smallest seconds of each run that matter: errors are relative to the larger of both.
+        floor: smallest seconds that matter, for each run. An error is relative to `seconds` or `floor`, whichever is
+            larger.
         noise: relative scatter between equal runs.
         at: numbers of processes to evaluate; the last one orders the forms.
-        ranks: float64 [draw], 0 to 1: which form a draw takes, from the least to the most growing one. Parts with equal
-            ranks grow together: nothing shows that their errors would cancel.
+        ranks: float64 [draw], 0 to 1: position of each draw's form in the order of growth, 1 for the fastest growing
+            form. Parts with equal ranks grow together, since nothing shows that their errors would cancel.
     """
     sizes = np.unique(processes)
     usable = [form for form in FORMS if len(form) <= len(sizes)]

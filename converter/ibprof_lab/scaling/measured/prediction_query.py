@@ -35,7 +35,7 @@ _BLUE, _ORANGE = "#0b4f8a", "#d97706"
 
 @dataclass(frozen=True, slots=True)
 class PredictOptions:
-    """Recorded runs, and a network to predict on or none.
+    """Options of a prediction: the recorded runs, and optionally the network to predict for.
 
     Attributes:
         runs: problem size n and profile of each run; n is None if not given.

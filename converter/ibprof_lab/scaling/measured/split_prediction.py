@@ -5,8 +5,8 @@ A run takes the mean time of its ranks outside MPI, the mean time in the calls o
 rank ends. Calls are split into waiting, transfer and an unsplit rest, as `ibprof.waiting` measured them. Each part is
 fitted by itself (`part_scaling`).
 
-A place stops scaling where it alone halves the efficiency: where it takes as much time more than its ideal as the whole
-run ideally takes. This is p_1/2 of Kredel et al. with measured time in the place of communication.
+A place stops scaling where it alone halves the efficiency. There its time exceeds its ideal time by the ideal time of
+the whole run. This is p_1/2 of Kredel et al. with measured time instead of communication.
 """
 
 from __future__ import annotations

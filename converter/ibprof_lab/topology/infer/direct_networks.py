@@ -46,10 +46,10 @@ _BLOCK = 512
 
 
 def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
-    """Return the factor of each host's delays, float64 [host]: 1 but for a few slow hosts.
+    """Return the factor of each host's delays, float64 [host]: above 1 for a few slow hosts, 1 for all others.
 
-    A neighbour is equally near to all hosts of a network but slow ones: a factor is the shortest delay over the usual
-    one.
+    All hosts of a direct network are equally far from their nearest neighbour. The factor is the host's shortest delay
+    over the median of the hosts' shortest delays.
     """
     nearest = np.where(known, delays, np.inf).min(axis=1).astype(np.float64)
     factor = nearest / np.median(nearest)
@@ -126,7 +126,8 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
 def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uint8] | None:
     """Return the hops between all hosts, uint8 [n, n]; None if links do not connect them, or only over 255 hops.
 
-    Hosts within reach are bits, 64 in a word, and so are the counted steps: one array for each binary digit.
+    The sets of reached hosts are bit masks, 64 hosts in a word. The numbers of hops are bit masks too, one for each
+    binary digit.
     """
     neighbour = _list_neighbours(edge, hosts)
     within = np.zeros((hosts, -(-hosts // 64)), np.uint64)
@@ -433,8 +434,8 @@ class _Judge:
         Args:
             edges: [link, 2], vertices of each link.
             overhead: initial value of the overhead.
-            count: number of links if the links begin an ordered list; else 0.
-            free: number of links that cost nothing, since something else than the fit is their evidence.
+            count: number of links if they are the first ones of the ordered list; else 0.
+            free: number of links that the criterion does not count, since other evidence than the fit supports them.
         """
         if count in self._seen or not len(self._delays) - 1 <= len(edges[0]) < len(self._above[0]):
             return

@@ -140,7 +140,7 @@ def _find_others(
 
 
 def _find_networks(delays: Floats, known: npt.NDArray[np.bool_], levels: Levels) -> list[Candidate]:
-    """Return networks with cycles, of switches and of hosts. Slow hosts are as others while they are searched."""
+    """Return networks with cycles, of switches and of hosts. The search removes the factors of slow hosts."""
     hosts = len(delays)
     factor: Floats = find_slow_hosts(delays, known).astype(delays.dtype)
     is_even = not (factor > 1).any()

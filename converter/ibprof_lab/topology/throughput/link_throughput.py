@@ -300,7 +300,7 @@ def split_evenly(sizes: list[int]) -> list[int]:
 def _pair_up(
     routes: InferredRoutes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
 ) -> PairJob | None:
-    """Pair each host of one side with the first certainly fitting host of the other side, in order."""
+    """Pair each host of `near` with the first host of `far` whose pair fits and has a certain route."""
     limit = min(len(near), len(far)) if most is None else most
     free = dict.fromkeys(far)
     pairs: list[Pair] = []
