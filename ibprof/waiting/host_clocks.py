@@ -197,7 +197,7 @@ def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats
     else:
         parts = np.empty(len(at), np.int64)
         parts[np.argsort(at, kind="stable")] = np.arange(len(at)) * max(min(_PARTS, len(at) // _ENOUGH), 1) // len(at)
-    # Take the last bound of each part, in the order of looseness or tightness.
+    # Sort the bounds of each part, then take the last one.
     order = np.lexsort((-side * level if every else side * level, parts))
     last = np.flatnonzero(np.diff(parts[order], append=-1))
     return at[order[last]], level[order[last]]
