@@ -38,7 +38,7 @@ struct sample {
     struct ibp_nccl_sample *record;
     /* The number of this use of the record; 0 in a free record. */
     uint64_t use;
-    /* The largest level at which the hash chooses the sample. */
+    /* The largest level that has this sample. */
     unsigned keeps;
 };
 
@@ -468,7 +468,7 @@ static void end_activity(struct operation *operation)
 
 /* -- samples ------------------------------------------------------------------------------------------------------- */
 
-/* Return the largest level at which an operation is sampled; equal on all ranks of a ring. */
+/* Return the largest level that samples an operation; all ranks of a ring find the same. */
 static unsigned find_keeps(const struct ibp_nccl_context *context, unsigned channel, uint32_t number)
 {
     uint64_t hash = (context->record->hash ^ (uint64_t)channel << 32 ^ number) * UINT64_C(0x9e3779b97f4a7c15);

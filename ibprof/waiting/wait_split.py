@@ -50,7 +50,7 @@ SPREADS = 3
 """Number of standard errors by which samples may stand for less time than there is, before the rest is unsplit."""
 
 MOST_OF_A_ROW = 0.25
-"""Largest share of a row's time for which one sampled call may stand, apart from its own time."""
+"""Largest share of a row's time that one sampled call may represent, without its own time."""
 
 LONG_OF_A_ROW = 8
 """Number of mean calls above which a sampled call is a rare long one."""

@@ -136,6 +136,11 @@ def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
         raise InputError(
             path, None, "a section LINKS", "none; .lst, .ibnetdiscover or .net_dump of the same run have links"
         )
+    linked = {(row.a.node_guid, row.a.port) for row in rows}
+    for key, record in ports.items():
+        with _losing(log, record):
+            if key[1] and key not in linked and _is_active(record):
+                log.miss("an active port has no link in LINKS", key[0], [record.line])
     return list_rows(rows, log)
 
 
@@ -169,6 +174,10 @@ def _read_link(
     active = all(state == PORT_ACTIVE for state in known)
     a_rate, b_rate = _read_rate(a_port), _read_rate(b_port)
     return LinkRow(record.line, a, b, active, *a_rate), LinkRow(record.line, b, a, active, *b_rate)
+
+
+def _is_active(port: Record) -> bool:
+    return port.has("PortState") and port.number("PortState", 8) == PORT_ACTIVE
 
 
 def _read_rate(port: Record) -> tuple[int, float]:

@@ -31,6 +31,8 @@ _HEAD = re.compile(rb'[ \t]{0,9}"(.{0,256})", [^,\n]{0,99}, 0x([0-9A-Fa-f]{1,16}
 _COLUMNS = re.compile(rb"[ \t]{0,99}#[ \t]{0,99}:[ \t]{0,99}IB#[ \t]{0,99}:.*:[ \t]{0,99}Neighbor Description\s*")
 _SIGN = re.compile(_COLUMNS.pattern, re.MULTILINE)
 _PORT = re.compile(rb"[ \t]{0,99}[^:\n]{1,40}:[ \t]{0,99}[0-9]{1,3}[ \t]{0,99}:.*")
+# The beginning of a port's line, of a stanza, or a whole port's line without its closing quote.
+_CUT = re.compile(rb'[ \t]{1,99}|[ \t]{0,99}(?:[0-9][0-9/ \t]{0,99}(?::.*[^"\r])?:?|".*)')
 _IGNORED = re.compile(rb"\s*(?:#.*)?")
 _GUID = re.compile(r"0x([0-9A-Fa-f]{1,16})")
 _LID = re.compile(r"[0-9]{0,5}")
@@ -96,7 +98,10 @@ def parse_net_dump(path: str | PathLike[str], data: bytes) -> Listing:
     switches: dict[int, _Switch] = {}
     switch: _Switch | None = None
     columns: list[str] = []
-    for number, line in enumerate(data.split(b"\n"), 1):
+    lines = data.split(b"\n")
+    if _CUT.fullmatch(lines[-1]):
+        log.end_within(len(lines), lines.pop())
+    for number, line in enumerate(lines, 1):
         if head := _HEAD.fullmatch(line):
             # A second stanza of a switch adds to the first, as in two dumps in one file.
             switch = switches.setdefault(

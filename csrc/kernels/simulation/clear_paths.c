@@ -140,7 +140,7 @@ static bool is_continuation(const struct ibp_sim *sim, const struct ibp_sim_path
     return use->before == path->queue[at - 1] && use->packet != MANY;
 }
 
-/* Find the first queue from which a path is clear, and the ticks from this and each further queue to the host. */
+/* Find where the clear end of a path begins, and the ticks from this and each further queue to the host. */
 static void find_clear_part(const struct ibp_sim *sim, uint64_t bytes, struct ibp_sim_path *path)
 {
     const uint32_t packet = path->packet = first_packet(sim, bytes);

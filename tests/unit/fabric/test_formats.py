@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InputError
-from ibprof_converter.fabric.damage import DamageKind
+from ibprof_converter.fabric.damage import Damage, DamageKind
 from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_formats import find_link_format, read_fabric
@@ -86,6 +86,16 @@ def test_db_csv_is_read_by_the_names_of_columns(tmp_path: Path) -> None:
 def test_a_link_that_is_not_active_in_db_csv_is_one_of_a_plan_where_none_is(tmp_path: Path) -> None:
     fabric = fabric_of(tmp_path, DB.replace("0x20,0x21,1,8,2,1024,1,4", "0x20,0x21,1,8,2,1024,1,2"))
     assert "no link is active: all are taken to become so" in fabric.warnings
+
+
+def test_an_active_port_in_db_csv_without_a_link_is_lost(tmp_path: Path) -> None:
+    """Port 6 is active and port 7 is not; LINKS has neither."""
+    more = "0x10,0x10,6,0,2,1024,0,4,N/A\n0x10,0x10,7,0,2,1024,0,1,N/A\nEND_PORTS\n"
+    (damage,) = fabric_of(tmp_path, DB.replace("END_PORTS\n", more)).damage
+    assert damage == Damage(DamageKind.LOST, "an active port has no link in LINKS", (11,), 0x10)
+    assert fabric_of(tmp_path, DB).damage == ()
+    (damage,) = fabric_of(tmp_path, DB.replace("END_PORTS\n", more.replace("0,4,N/A", "0,9,N/A"))).damage
+    assert "expected PortState, a number below 8" in damage.what
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,20 @@ def test_damaged_lines_are_left_out(tmp_path: Path, old: str, new: str, lines: t
     assert any(what in damage.what for damage in lost)
 
 
+@pytest.mark.parametrize("last", ["  ", "  1/3 ", LEAF.splitlines()[-1][:60], LEAF.splitlines()[-1][:-1], '"MF0;to'])
+def test_a_file_that_ends_within_a_line_is_cut(tmp_path: Path, last: str) -> None:
+    fabric = fabric_of(tmp_path, LEAF + TOP + last)
+    (damage,) = fabric.damage
+    assert damage.kind is DamageKind.LOST
+    assert damage.lines == (8,)
+    assert "the dump ends within a line" in damage.what
+
+
+@pytest.mark.parametrize("text", [LEAF + TOP, (LEAF + TOP)[:-1], LEAF + TOP + "# end"])
+def test_a_file_whose_last_line_is_whole_is_not_cut(tmp_path: Path, text: str) -> None:
+    assert fabric_of(tmp_path, text).damage == ()
+
+
 def test_a_file_without_needed_columns_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a:2: expected a column 'nlid', found"):
         fabric_of(tmp_path, LEAF.replace("NLID", "N LID"))

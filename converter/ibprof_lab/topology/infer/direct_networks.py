@@ -168,7 +168,7 @@ def _list_neighbours(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[n
 
 
 _PRESENT = 0.8
-"""Least share of a grid's hosts, and of the links between them, by which the grid is named."""
+"""A grid gets a name where at least this share of its hosts, and of the links between these, is present."""
 
 
 def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
@@ -393,7 +393,7 @@ _BETWEEN = 1.5
 """Length between that of one link and that of two."""
 
 _DIFFERING = 0.04
-"""Share of the hosts by which the distances of two neighbours may differ by more than a link: outliers."""
+"""Largest share of outliers: hosts whose distances to two neighbours differ by more than a link."""
 
 
 def _by_detours(delays: Floats, known: Known, overhead: float) -> Edges:

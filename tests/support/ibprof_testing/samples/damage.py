@@ -36,7 +36,14 @@ from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 from ibprof_lab.topology.outputs.topology_outputs import write_fdbs
 from ibprof_testing.samples.recordings import OPERATIONS, Process, counter, make_recording
-from ibprof_testing.samples.spoilt_dumps import LISTED_ONCE, MANY_PLACES, WHOLE_LINES, Dumps, spoil_text
+from ibprof_testing.samples.spoilt_dumps import (
+    LISTED_ONCE,
+    MANY_PLACES,
+    WHOLE_LINES,
+    Dumps,
+    lacks_whole_links,
+    spoil_text,
+)
 
 _CONSTANTS = recording_header().constants
 
@@ -205,8 +212,10 @@ def damage_dumps(right: Dumps) -> Iterator[DamagedFabric]:
     for number, file in enumerate(right.files):
         text = "forwarding tables" if number else "list of links"
         for kind, spoil in spoil_text(MANY_PLACES):
-            if len(right.files) > 1 or file not in LISTED_ONCE or kind not in (*WHOLE_LINES, "with a hole"):
-                yield DamagedFabric(f"captured {text} {kind}", names, right.spoil(file, spoil))
+            spoilt = right.spoil(file, spoil)
+            is_once = len(right.files) == 1 and file in LISTED_ONCE and kind in (*WHOLE_LINES, "with a hole")
+            if not is_once and not (kind in WHOLE_LINES and lacks_whole_links(right, spoilt)):
+                yield DamagedFabric(f"captured {text} {kind}", names, spoilt)
 
 
 def damage_fabric(right: ListedFabric) -> Iterator[DamagedFabric]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,7 +33,7 @@ LISTED_ONCE = (IBDIAGNET, NET_DUMP)
 """Lists with one line for a host's link: without tables, a missing line leaves no trace."""
 
 WHOLE_LINES = ("cut after a line", "without three lines")
-"""Damages after which every line is valid."""
+"""Damages that leave only valid lines."""
 
 MANY_PLACES = tuple((place + 0.5) / 12 for place in range(12))
 
@@ -67,6 +69,18 @@ def dump_sample(sample: str, links: str, tables: str | None) -> Dumps:
     text = written[links](fabric).encode() if links in written else read_sample_bytes(sample, links)
     files = {links: text} | ({tables: read_sample_bytes(sample, tables)} if tables else {})
     return Dumps(files, fabric.node_name)
+
+
+def lacks_whole_links(dumps: Dumps, spoilt: Dumps) -> bool:
+    """Return whether an `ibnetdiscover -p` without tables has lost both lines of each link that it lost.
+
+    Such links, and hosts without another one, leave no trace.
+    """
+    if tuple(dumps.files) != (PORT_LIST,):
+        return False
+    lost = Counter(dumps.files[PORT_LIST].splitlines()) - Counter(spoilt.files[PORT_LIST].splitlines())
+    links = Counter(frozenset(re.findall(rb"([0-9]+) (0x[0-9a-f]{16})", line)) for line in lost.elements())
+    return bool(links) and all(len(ends) == 2 and lines == 2 for ends, lines in links.items())
 
 
 def _at_line(part: float, text: bytes) -> int:
