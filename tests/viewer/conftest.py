@@ -16,8 +16,9 @@ from ibprof_testing.browser import open_browser
 from ibprof_testing.views import Open, Opened
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Close the browser with its module: an idle one keeps a tenth of a processor busy until the last test of all."""
     with open_browser() as opened:
         yield opened
 
