@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ibprof_converter.cli import layout
-from ibprof_testing.lab.cabling import Cabling
-from ibprof_testing.lab.opensm_subnet import TIMEOUT_S, route
+from ibprof_testing.lab.cabling import HOST_GUID, Cabling
+from ibprof_testing.lab.opensm_subnet import TIMEOUT_S, route, simulate
 from ibprof_testing.reference.adapters import Dump, Port, flows_by_rank, read_dump, read_sent
 from ibprof_testing.samples.fabrics import parse_ibtracert
 
@@ -73,3 +73,38 @@ def test_ranks_take_the_adapters_in_turn(tmp_path: Path, engine: str) -> None:
     asked = [str(links), str(tmp_path / "matrix.csv"), "--placement", str(tmp_path / "ranks.csv")]
     assert layout.main([*asked, "-o", str(tmp_path / "links.csv")]) == 0
     assert read_sent(tmp_path / "links.csv") == of_ibtracert(said, dump, [amount for *_, amount in flows])
+
+
+def test_partitions_of_opensm_divide_the_adapters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cabling = Cabling("4xEDR")
+    leaf = cabling.add_switch("leaf")
+    adapters = {(host, device): cabling.add_host(f"gpu{host} mlx5_{device}") for host in range(3) for device in DEVICES}
+    for adapter in adapters.values():
+        cabling.link(adapter, leaf)
+    lines = {device: ", ".join(f"{adapters[host, device] + 1:#x}" for host in range(3)) for device in DEVICES}
+    one = ", ".join(lines[device] for device in DEVICES[1:])
+    text = f"one=0x8001, defmember=full : {one};\n0x2=0x8002 : {lines[DEVICES[0]]};\n"
+    (tmp_path / "partitions.conf").write_text(text)
+    folders = [tmp_path / name for name in ("file", "tables", "none")]
+    with simulate(cabling.text(), cabling.first_host, tmp_path, "-R minhop -P partitions.conf") as simulated:
+        shown = ""
+        for line in (tmp_path / "guid2lid").read_text().split("\n"):
+            if line:
+                guid, lid, _ = line.split()
+                command = ["smpquery", "pkeys", str(int(lid, 16)), *(["0"] if int(guid, 16) < HOST_GUID else [])]
+                done = subprocess.run(
+                    command, env=simulated, capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+                )
+                shown += f"lid {int(lid, 16)}\n{done.stdout}"
+    for folder in folders:
+        folder.mkdir()
+        for name in ("opensm-subnet.lst", "opensm.fdbs", "guid2lid"):
+            (folder / name).write_bytes((tmp_path / name).read_bytes())
+    (folders[0] / "partitions.conf").write_text(text)
+    (folders[1] / "ports.txt").write_text(shown)
+    told = []
+    for folder in folders:
+        assert layout.main([str(folder), "--check"]) == 0
+        told.append([line for line in capsys.readouterr().out.split("\n") if line.startswith("interfaces: ")])
+    assert told[0] == told[1] == ["interfaces: compute, the default: 9 of 12 adapters, by partition; without mlx5_10"]
+    assert told[2] == []

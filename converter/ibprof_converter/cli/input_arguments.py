@@ -139,8 +139,9 @@ def add_interfaces_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--interfaces",
         metavar="WHICH",
-        help=f"adapters that jobs use: {COMPUTE}, {STORAGE}, {ALL_INTERFACES}, or names as mlx5_[0-3],mlx5_9 (default: "
-        f"{COMPUTE}, where adapters of hosts differ by name, speed or wiring)",
+        help=f"adapters that jobs use: {COMPUTE}, {STORAGE}, {ALL_INTERFACES}, names as mlx5_[0-3],mlx5_9, or those of "
+        f"a partition as pkey:0x8001 (default: {COMPUTE}, where adapters of hosts differ by name, partition, speed or "
+        "wiring)",
     )
 
 

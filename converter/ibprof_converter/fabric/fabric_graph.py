@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum, auto
 
@@ -45,7 +46,7 @@ class InterfaceChoice:
     Attributes:
         choice: `compute`, `storage`, or the names as typed.
         is_default: true if the user did not choose.
-        by: the evidence: `name`, `speed`, `wiring`, or several joined by `and`.
+        by: the evidence: `name`, `partition`, `speed`, `wiring`, or several joined by `and`.
         adapters, left_out: number of chosen adapters, and of others.
         left_out_names: the adapters that are left out: their names without their hosts' names, and the number of
             hosts that lose all of them.
@@ -64,6 +65,19 @@ class InterfaceChoice:
         chosen = f"{self.choice}, the default" if self.is_default else self.choice
         total = self.adapters + self.left_out
         return f"{chosen}: {self.adapters} of {total} adapters, by {self.by}; without {self.left_out_names}"
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """Partitions of a subnet.
+
+    Attributes:
+        names: names of partitions by P_Key, without the bit of full members; negative for unknown P_Keys.
+        of_node: node -> P_Keys of its ports, true where one is a full member.
+    """
+
+    names: Mapping[int, str]
+    of_node: Mapping[int, Mapping[int, bool]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +114,7 @@ class Fabric:
         lmc_known: true if the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
         is_left_out: bool [node], adapters that jobs do not use by the choice of interfaces.
         interfaces: the choice of interfaces; None if all adapters are used.
+        partitions: partitions of the ports; None if unknown.
         lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for an unused LID. Made from the ports.
         lid_port: int32 [LIDS], index into the ports, -1 for an unused LID.
     """
@@ -133,6 +148,7 @@ class Fabric:
     node_ports: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     is_left_out: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     interfaces: InterfaceChoice | None = None
+    partitions: Partitions | None = None
     lid_node: npt.NDArray[np.int32] = field(init=False, repr=False)
     lid_port: npt.NDArray[np.int32] = field(init=False, repr=False)
 

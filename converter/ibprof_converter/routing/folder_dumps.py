@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -31,6 +31,7 @@ from ibprof_converter.fabric.node_names import (
     natural_key,
     show_some,
 )
+from ibprof_converter.fabric.partitions import looks_like_partitions
 from ibprof_converter.routing.far import is_far_of, looks_like_far
 from ibprof_converter.routing.table_formats import find_table_format
 
@@ -58,6 +59,7 @@ class Content(Enum):
     LID_RANGES = "LIDs of ports"
     ADAPTIVE = "adaptive routing"
     NAMES = "names of nodes"
+    PARTITIONS = "partitions"
 
 
 @dataclass(slots=True)
@@ -66,7 +68,7 @@ class FolderDumps:
 
     Attributes:
         links: lists of links, each with the rank of its format; rank 0 is the best.
-        tables, lid_ranges, adaptive, names: files of each kind.
+        tables, lid_ranges, adaptive, names, partitions: files of each kind.
         notes: sentences on files with a known name that cannot be used.
         archives: files that must be unpacked by other programs first.
     """
@@ -76,6 +78,7 @@ class FolderDumps:
     lid_ranges: list[Path] = field(default_factory=list)
     adaptive: list[Path] = field(default_factory=list)
     names: list[Path] = field(default_factory=list)
+    partitions: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     archives: list[Path] = field(default_factory=list)
 
@@ -86,6 +89,7 @@ class FolderDumps:
             Content.LID_RANGES: self.lid_ranges,
             Content.ADAPTIVE: self.adaptive,
             Content.NAMES: self.names,
+            Content.PARTITIONS: self.partitions,
         }[content]
 
 
@@ -103,15 +107,17 @@ def is_adaptive(path: Path) -> bool:
 def _identify(head: bytes) -> Content | None:
     if b"\0" in head:  # a folder of data can hold large binary files
         return None
-    if find_link_format(head):
-        return Content.LINKS
-    if looks_like_far(head):
-        return Content.ADAPTIVE
-    if find_table_format(head):
-        return Content.TABLES
-    if looks_like_lid_ranges(head):
-        return Content.LID_RANGES
-    return Content.NAMES if looks_like_name_map(head) else None
+    return next((content for content, looks_like in _LOOKS if looks_like(head)), None)
+
+
+_LOOKS: tuple[tuple[Content, Callable[[bytes], object]], ...] = (
+    (Content.LINKS, find_link_format),
+    (Content.ADAPTIVE, looks_like_far),
+    (Content.TABLES, find_table_format),
+    (Content.LID_RANGES, looks_like_lid_ranges),
+    (Content.PARTITIONS, looks_like_partitions),
+    (Content.NAMES, looks_like_name_map),
+)
 
 
 def describe_unused(found: FolderDumps) -> str:

@@ -9,9 +9,10 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from ibprof.errors import InconsistentError, InputError, UsageError
-from ibprof_converter.fabric.dump_files import list_folders, peek_dump
+from ibprof_converter.fabric.dump_files import find_sibling, list_folders, peek_dump, strip_compression
 from ibprof_converter.fabric.link_formats import LINK_FORMATS, LLDP, count_planes, find_link_format, read_fabric
 from ibprof_converter.fabric.node_names import find_name_map, natural_key, show_some
+from ibprof_converter.fabric.partitions import PARTITIONS_CONF, looks_like_partitions
 from ibprof_converter.routing.folder_dumps import (
     Content,
     FolderDumps,
@@ -39,6 +40,7 @@ class RailFiles:
         lid_ranges: OpenSM's `guid2lid`; None: the `guid2lid` next to the list of links, if any.
         adaptive: ibdiagnet 2's `.far`, if any; `candidates` can hold it too.
         names: file of node names for OFED's tools, if any.
+        partitions: files of the subnet's partitions.
         synthetic: the name of a synthetic fabric, which has no files.
         notes: sentences on files that are not used.
         plane: number of the plane in the list, or of the subnet in the synthetic fabric; None if there is only one.
@@ -51,6 +53,7 @@ class RailFiles:
     lid_ranges: Path | None = None
     adaptive: Path | None = None
     names: Path | None = None
+    partitions: tuple[Path, ...] = ()
     synthetic: str | None = None
     notes: tuple[str, ...] = ()
     plane: int | None = None
@@ -67,6 +70,7 @@ class RailFiles:
             self.lid_ranges,
             self.adaptive,
             self.names,
+            *self.partitions,
         ):
             if path is not None:
                 yield path
@@ -119,10 +123,10 @@ def find_rails(
         else:
             named.of(content).append(path)
     _refuse_tables_alone(rails, named)
-    given = [*named.tables, *named.adaptive, *named.lid_ranges]
+    given = [*named.tables, *named.adaptive, *named.lid_ranges, *named.partitions]
     made = next((rail.synthetic for rail in rails if rail.synthetic), None)
     if given and made:
-        raise UsageError(f"{made} is a synthetic fabric with tables of its own, which {given[0]} cannot replace")
+        raise UsageError(f"{made} is a synthetic fabric, whose tables and LIDs {given[0]} cannot replace")
     for what, files in (("guid2lid", named.lid_ranges), ("adaptive routing", named.adaptive)):
         if files and len(files) != len(rails):
             raise UsageError(f"expected one file for each of {len(rails)} LST ({what}), found {len(files)}")
@@ -141,7 +145,7 @@ def _split_planes(rail: RailFiles) -> list[RailFiles]:
 
 def _refuse_tables_alone(rails: Sequence[RailFiles], named: FolderDumps) -> None:
     """Raise an error if the named files include no list of links."""
-    for content in (Content.TABLES, Content.ADAPTIVE, Content.LID_RANGES, Content.NAMES):
+    for content in (Content.TABLES, Content.ADAPTIVE, Content.LID_RANGES, Content.NAMES, Content.PARTITIONS):
         if not rails and (left := named.of(content)):
             raise InputError(left[0], None, "a list of links", f"{content.value} alone")
 
@@ -179,14 +183,25 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
     adaptive = named.adaptive[number] if named.adaptive else rail.adaptive
     if adaptive is None:
         adaptive = _find_adaptive(rail.links, tables, candidates)
+    partitions = rail.partitions or _find_partitions(rail.links)
+    if named.partitions:
+        partitions = (named.partitions[number],) if len(named.partitions) == rails else tuple(named.partitions)
     return replace(
         rail,
         tables=tables,
         candidates=candidates if tables or adaptive is None else (*_without(candidates, adaptive), adaptive),
         lid_ranges=named.lid_ranges[number] if named.lid_ranges else rail.lid_ranges,
         adaptive=adaptive,
+        partitions=partitions,
         notes=notes,
     )
+
+
+def _find_partitions(links: Path) -> tuple[Path, ...]:
+    """Return ibdiagnet's `.pkey` of a list of links, else OpenSM's file next to it."""
+    stem = strip_compression(links).rpartition(".")[0] or strip_compression(links)
+    found = (find_sibling(links, name) for name in (f"{stem}.pkey", PARTITIONS_CONF))
+    return tuple(path for path in found if path and looks_like_partitions(peek_dump(path)))[:1]
 
 
 def _find_adaptive(links: Path, tables: Path | None, candidates: Sequence[Path]) -> Path | None:
@@ -269,6 +284,7 @@ def _rails_of(folder: Path, found: FolderDumps) -> list[RailFiles]:
             lid_ranges=next(iter(found.lid_ranges), None) if is_alone else None,
             adaptive=adaptive[number],
             names=next(iter(found.names), None),
+            partitions=tuple(found.partitions) if is_alone else (),
             notes=(*found.notes, *notes) if number == 0 else (),
         )
         for number, links in enumerate(lists)

@@ -19,6 +19,7 @@ from ibprof_converter.fabric.damage import describe_damages
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, switch_guids
 from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.fabric.node_names import show_some
+from ibprof_converter.fabric.partitions import apply_partitions
 from ibprof_converter.routing.far import read_far
 from ibprof_converter.routing.rail_files import RailFiles
 from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork, SubnetRoutes, find_rows
@@ -122,7 +123,8 @@ def read_rail_fabric(files: RailFiles, number: int = 0) -> Fabric:
 
 def _read_links(files: RailFiles) -> Fabric:
     fabric = read_fabric(files.links, files.lid_ranges, files.names, files.parts, files.plane)
-    return replace(fabric, warnings=(*fabric.warnings, *files.notes))
+    fabric = replace(fabric, warnings=(*fabric.warnings, *files.notes))
+    return apply_partitions(fabric, files.partitions) if files.partitions else fabric
 
 
 def read_without_tables(files: RailFiles, unused: Sequence[str] = ()) -> Subnet:

@@ -12,14 +12,17 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import eq
+from typing import Any
 
 import numpy as np
 
 from ibprof.errors import UsageError, quote_found
 from ibprof.text.quantities import count_of
 from ibprof_converter.choices import ALL_INTERFACES, COMPUTE, STORAGE
-from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice, NodeKind, Partitions
 from ibprof_converter.fabric.node_names import adapter_name, is_adapter_named, natural_key, show_some
+from ibprof_converter.fabric.partitions import DEFAULT_PKEY, PARTITIONS_CONF
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts, find_hosts
 
 _FEWEST_SLOTS = 3
@@ -34,10 +37,14 @@ _MANY_TIMES = 3
 _STORAGE_WORD = re.compile(r"(?<![a-z])(?:storage|stor|stg|lustre|gpfs|nfs|weka|vast)(?![a-z])", re.IGNORECASE)
 _COMPUTE_WORD = re.compile(r"(?<![a-z])(?:compute|gpu|nccl)(?![a-z])", re.IGNORECASE)
 
+_NUMBER = re.compile(r"0x[0-9a-f]{1,4}|[0-9]{1,5}")
+
 _SERVER_NAME = re.compile(
     r"(?<![a-z])(?:storage|stor|stg|nas|nfs|oss|ost|mds|mdt|nsd|lustre|gpfs|weka|vast|ceph|beegfs|ddn)(?![a-z])",
     re.IGNORECASE,
 )
+
+_PARTITION = "pkey:"
 
 _PORT = re.compile(r":[0-9]{1,3}$")
 _EXPANDED = re.compile(r"([^\[\]]*)\[([0-9]{1,4})-([0-9]{1,4})\]([^\[\]]*)")
@@ -56,6 +63,10 @@ class _Adapter:
         slot: its network, and its name without the host's name.
         gbps: data rate of its fastest link, nan if unknown.
         leaves: switches that it is cabled to, as (rail, node).
+        pkeys: partitions of its ports besides the default one, as (network, P_Key).
+        is_limited: true if its ports are limited members of all their partitions, so that two such adapters cannot
+            send to each other.
+        partition_names: names of its partitions.
     """
 
     rail: int
@@ -64,6 +75,9 @@ class _Adapter:
     slot: Slot
     gbps: float
     leaves: frozenset[tuple[int, int]]
+    pkeys: frozenset[tuple[int, int]]
+    is_limited: bool
+    partition_names: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +87,14 @@ class _Machines:
     Attributes:
         slots: adapters by slot, in natural order.
         servers: switches with adapters of storage servers, as (rail, node).
+        pkeys_of_servers: partitions of storage servers.
         networks_of_servers: first rails of networks with storage servers.
         switch_name: returns the description of a switch.
     """
 
     slots: Mapping[Slot, list[_Adapter]]
     servers: frozenset[tuple[int, int]]
+    pkeys_of_servers: frozenset[tuple[int, int]]
     networks_of_servers: frozenset[int]
     switch_name: Callable[[tuple[int, int]], str]
 
@@ -90,8 +106,8 @@ def choose_interfaces(
 
     Args:
         fabrics: the rails.
-        choice: `COMPUTE`, `STORAGE`, `ALL_INTERFACES`, or names of adapters separated by commas, also as in
-            NCCL_IB_HCA; None: `COMPUTE` where adapters differ, else all.
+        choice: `COMPUTE`, `STORAGE`, `ALL_INTERFACES`, `pkey:` with a P_Key or the name of a partition, or names of
+            adapters separated by commas, also as in NCCL_IB_HCA; None: `COMPUTE` where adapters differ, else all.
         rule: pattern for hosts' names, as in `find_hosts`.
 
     Returns:
@@ -111,12 +127,14 @@ def choose_interfaces(
         if not role:
             if choice == STORAGE:
                 raise UsageError(
-                    f"--interfaces {STORAGE}: adapters of this fabric differ neither by name nor by speed or wiring; "
-                    f"name the adapters: {_name_slots(adapters)}"
+                    f"--interfaces {STORAGE}: adapters of this fabric differ neither by name, partition, speed nor "
+                    f"wiring; name the adapters: {_name_slots(adapters)}"
                 )
             return tuple(fabrics)
         unwanted = COMPUTE if choice == STORAGE else STORAGE
         left_out = [each for each in adapters if role.get((each.rail, each.node)) == unwanted]
+    elif choice.casefold().startswith(_PARTITION):
+        by, left_out = "partition", _leave_out_of_partition(fabrics, adapters, choice)
     else:
         # As in NCCL_IB_HCA, ^ leaves the named adapters out, and = asks for whole names.
         is_left_out, by = choice.startswith("^"), "name"
@@ -161,6 +179,38 @@ def describe_interfaces(fabrics: Sequence[Fabric]) -> Iterator[str]:
         yield f"interfaces: {made.text} (--interfaces {ALL_INTERFACES} uses all)"
 
 
+def _leave_out_of_partition(fabrics: Sequence[Fabric], adapters: Sequence[_Adapter], choice: str) -> list[_Adapter]:
+    """Return the adapters that are not in a partition, chosen by its name or P_Key.
+
+    Raises:
+        UsageError: partitions are unknown, or no adapter is in this one.
+    """
+    wanted = choice[len(_PARTITION) :].strip().casefold()
+    known = [fabric.partitions for fabric in fabrics if fabric.partitions]
+    if not known:
+        raise UsageError(
+            f"--interfaces {choice}: no file of partitions was read; name OpenSM's {PARTITIONS_CONF} or "
+            "ibdiagnet's .pkey among the dumps"
+        )
+    number = int(wanted, 0) & DEFAULT_PKEY if _NUMBER.fullmatch(wanted) else None
+    keys = {key for each in known for key, name in each.names.items() if name.casefold() == wanted}
+    keys |= set() if number is None else {number}
+    members = {(rail, node) for rail, each in enumerate(fabrics) for node in _list_members(each.partitions, keys)}
+    left_out = [each for each in adapters if (each.rail, each.node) not in members]
+    if len(left_out) == len(adapters):
+        names = {key: name for each in known for key, name in each.names.items()}
+        found = sorted({key for each in known for own in each.of_node.values() for key in own})
+        told = show_some(
+            [" ".join(filter(None, (names.get(key), f"{key:#06x}" if key > 0 else ""))) for key in found], 12
+        )
+        raise UsageError(f"--interfaces {choice}: no adapter is in such a partition; expected one of {told}")
+    return left_out
+
+
+def _list_members(partitions: Partitions | None, keys: set[int]) -> set[int]:
+    return {node for node, own in partitions.of_node.items() if keys & own.keys()} if partitions else set()
+
+
 def _has_machines(hosts: Hosts) -> bool:
     """Return true if two hosts have enough adapters."""
     host_of = np.concatenate(hosts.of_node)
@@ -183,7 +233,18 @@ def _list_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[_Adapter
             if host != NO_HOST:
                 name = adapter_name(fabric.node_name[node], hosts.name[host])
                 slot = (network, name or f"{fabric.node_guid[node]:#018x}")
-                yield _Adapter(rail, node, host, slot, float(gbps[node]), frozenset(leaves[node]))
+                keys = made.of_node.get(node, {}) if (made := fabric.partitions) else {}
+                yield _Adapter(
+                    rail,
+                    node,
+                    host,
+                    slot,
+                    float(gbps[node]),
+                    frozenset(leaves[node]),
+                    frozenset((network, key) for key in keys if key != DEFAULT_PKEY),
+                    bool(keys) and not any(keys.values()),
+                    frozenset(made.names[key] for key in keys if key in made.names) if made else frozenset(),
+                )
 
 
 def _name_slots(adapters: Sequence[_Adapter]) -> str:
@@ -233,10 +294,11 @@ def _find_roles(
         machines = _Machines(
             by_slot,
             frozenset(leaf for each in servers for leaf in each.leaves),
+            frozenset(key for each in servers for key in each.pkeys),
             frozenset(each.slot[0] for each in servers),
             lambda place: fabrics[place[0]].node_name[place[1]],
         )
-        for by, divide in (("name", _divide_by_name), ("speed", _divide_by_speed), ("wiring", _divide_by_wiring)):
+        for by, divide in _EVIDENCE:
             storage = divide(machines)
             if 0 < len(storage) < len(by_slot):
                 evidence[by] = None
@@ -269,15 +331,40 @@ def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset
 
 def _divide_by_name(machines: _Machines) -> set[Slot]:
     """Return the slots whose names, or whose switches' names, contain a word for storage; or lack one for computing."""
-    texts = {
-        slot: [" ".join((each.slot[1], *map(machines.switch_name, each.leaves))) for each in members]
-        for slot, members in machines.slots.items()
-    }
+    return _divide_by_words(machines, lambda each: " ".join((each.slot[1], *map(machines.switch_name, each.leaves))))
+
+
+def _divide_by_words(machines: _Machines, describe: Callable[[_Adapter], str]) -> set[Slot]:
+    texts = {slot: list(map(describe, members)) for slot, members in machines.slots.items()}
     storage, compute = (
         {slot for slot, some in texts.items() if 2 * sum(bool(word.search(text)) for text in some) > len(some)}
         for word in (_STORAGE_WORD, _COMPUTE_WORD)
     )
     return storage - compute if storage else set(machines.slots) - compute if compute else set()
+
+
+def _divide_by_partition(machines: _Machines) -> set[Slot]:
+    """Return the slots in partitions for storage.
+
+    These have a storage word in their names. Else most machines have only limited members of partitions at these slots,
+    which cannot send to each other. Else the partitions are those of storage servers, or of the smaller group of slots.
+    """
+    slots = set(machines.slots)
+    if (named := _divide_by_words(machines, lambda each: " ".join(each.partition_names))) and named < slots:
+        return named
+
+    def most(is_so: Callable[[_Adapter], bool]) -> set[Slot]:
+        return {slot for slot, some in machines.slots.items() if 2 * sum(map(is_so, some)) > len(some)}
+
+    for found in (most(lambda each: each.is_limited), most(lambda each: bool(each.pkeys & machines.pkeys_of_servers))):
+        if found and found < slots:
+            return found
+    keys = {slot: {each.host: each.pkeys for each in members} for slot, members in machines.slots.items()}
+    if most(lambda each: bool(each.pkeys)) != slots:  # a further partition, as of IPoIB, is not one for storage
+        return set()
+    groups = _group_slots(keys, lambda one, other: not one.isdisjoint(other))
+    outside = slots - max(groups, key=len)
+    return outside if _is_minority(outside, slots) else _find_sharing(groups, slots)
 
 
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
@@ -326,15 +413,29 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
         return near
     # No two compute slots share a leaf switch in a rail-optimised network.
     leaves = {slot: {each.host: each.leaves for each in members} for slot, members in machines.slots.items()}
+    return _find_sharing(_group_slots(leaves, eq), slots)
 
-    def share(one: Slot, other: Slot) -> bool:
-        both = leaves[one].keys() & leaves[other].keys()
-        return 2 * sum(leaves[one][host] == leaves[other][host] for host in both) > len(both)
 
-    joined = {slot for slot in slots if any(share(slot, other) for other in slots - {slot})}
-    first = min(joined, default=None)
-    is_one_group = first is not None and all(share(first, slot) for slot in joined)
-    return joined if is_one_group and _is_minority(joined, slots) else set()
+def _group_slots(
+    values: Mapping[Slot, Mapping[int, frozenset[tuple[int, int]]]], is_shared: Callable[[Any, Any], bool]
+) -> list[set[Slot]]:
+    """Return groups of slots whose values, by host, are shared with the first slot of the group on most machines."""
+    groups: list[tuple[Slot, set[Slot]]] = []
+    for slot, own in sorted(values.items()):
+        for first, group in groups:
+            both = own.keys() & values[first].keys()
+            if 2 * sum(is_shared(own[host], values[first][host]) for host in both) > len(both):
+                group.add(slot)
+                break
+        else:
+            groups.append((slot, {slot}))
+    return [group for _, group in groups]
+
+
+def _find_sharing(groups: Sequence[set[Slot]], slots: set[Slot]) -> set[Slot]:
+    """Return the only group of several slots, if it is a minority."""
+    joined = [group for group in groups if len(group) > 1]
+    return joined[0] if len(joined) == 1 and _is_minority(joined[0], slots) else set()
 
 
 def _is_minority(some: set[Slot], slots: set[Slot]) -> bool:
@@ -362,3 +463,11 @@ def _find_storage_servers(
     for own_adapters in by_host.values():
         if all(each.slot[0] in only_storage or (each.leaves and each.leaves <= of_storage) for each in own_adapters):
             yield from ((each.rail, each.node) for each in own_adapters)
+
+
+_EVIDENCE = (
+    ("name", _divide_by_name),
+    ("partition", _divide_by_partition),
+    ("speed", _divide_by_speed),
+    ("wiring", _divide_by_wiring),
+)

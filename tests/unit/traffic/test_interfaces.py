@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from ibprof.errors import UsageError
 from ibprof.profile.profile_data import AdapterChoice
 from ibprof_converter.cli import layout, place, report, view
-from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice
+from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice, Partitions
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.interfaces import choose_interfaces, describe_interfaces
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
@@ -153,6 +154,66 @@ def test_storage_in_a_subnet_of_its_own_is_recognised_by_its_servers() -> None:
     assert left_out(chosen[1]) == {name for name in names if name.startswith(("gpu", "nas"))}
     assert chosen[1].interfaces is not None
     assert chosen[1].interfaces.by == "wiring"
+
+
+def partition(fabric: Fabric, keys: Callable[[str], dict[int, bool]], names: dict[int, str] | None = None) -> Fabric:
+    """Put the adapters of hosts into the partitions that `keys` returns for their names."""
+    of_node = {node: keys(name) for node, name in enumerate(fabric.node_name) if name.startswith(("gpu", "nas"))}
+    return replace(fabric, partitions=Partitions(names or {}, of_node))
+
+
+def is_storage(name: str) -> bool:
+    return name.startswith("nas") or name[-1] in "89"
+
+
+PARTITIONS: dict[str, tuple[Callable[[str], dict[int, bool]], dict[int, str]]] = {
+    "names": (lambda name: {0x7FFF: True, 2 if is_storage(name) else 1: True}, {2: "Storage"}),
+    "name of computing": (lambda name: {0x7FFF: True} if is_storage(name) else {0x7FFF: True, 1: True}, {1: "gpu_net"}),
+    "limited": (lambda name: {0x7FFF: False} if is_storage(name) else {0x7FFF: False, 1: True}, {}),
+    "smaller group": (lambda name: {2: True} if is_storage(name) else {1: True, 3: True}, {}),
+    "a partition of each rail": (lambda name: {2: True} if is_storage(name) else {10 + int(name[-1]): True}, {}),
+    "tenants": (lambda name: {9: True} if is_storage(name) else {1 if name < "gpu3" else 2: True}, {}),
+}
+
+
+@pytest.mark.parametrize("case", list(PARTITIONS))
+def test_partitions_find_the_adapters_for_storage(case: str) -> None:
+    fabric, _ = make_gpu_fabric()
+    names, choice = choose(partition(fabric, *PARTITIONS[case]))
+    assert names == {f"gpu{host} {device}" for host in range(1, 6) for device in STORAGE_ADAPTERS}
+    assert choice is not None
+    assert choice.by == "partition"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        lambda _: {0x7FFF: True},
+        lambda _: {0x7FFF: False},
+        lambda name: {0x7FFF: True, 3: True} if name.endswith("_0") else {0x7FFF: True},  # IPoIB on one adapter
+        lambda name: {1 if name < "gpu3" else 2: True},  # tenants
+        lambda name: {10 + int(name[-1]): True},
+    ],
+)
+def test_other_partitions_are_no_evidence(keys: Callable[[str], dict[int, bool]]) -> None:
+    assert choose(partition(make_gpu_fabric()[0], keys)) == (set(), None)
+
+
+def test_a_partition_of_storage_servers_is_for_storage() -> None:
+    fabric, _ = make_gpu_fabric(servers=True)
+    _, choice = choose(partition(fabric, lambda name: {0x7FFF: True, 2: True} if is_storage(name) else {0x7FFF: True}))
+    assert choice is not None
+    assert (choice.by, choice.left_out) == ("partition", 10)
+
+
+def test_a_partition_is_chosen_by_name_or_number() -> None:
+    fabric = partition(make_gpu_fabric()[0], *PARTITIONS["names"])
+    for text in ("pkey:storage", "pkey:0x8002", "pkey:2"):
+        assert {name[-1] for name in choose(fabric, text)[0]} == set("01234567")
+    with pytest.raises(UsageError, match="expected one of 0x0001, Storage 0x0002, 0x7fff"):
+        choose(fabric, "pkey:7")
+    with pytest.raises(UsageError, match="no file of partitions was read"):
+        choose(make_gpu_fabric()[0], "pkey:7")
 
 
 def test_names_choose_adapters() -> None:

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the partitions of a subnet: OpenSM's `partitions.conf`, ibdiagnet's `.pkey`, tables that smpquery prints.
+
+A port is a full or a limited member of a partition. Two limited members cannot send to each other.
+
+Source: InfiniBand Architecture Specification, volume 1, section 10.9.1; the manual page opensm(8), "PARTITION
+CONFIGURATION".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.dump_files import read_dump
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Partitions
+
+PARTITIONS_CONF = "partitions.conf"
+
+DEFAULT_PKEY = 0x7FFF
+"""The partition of all ports, without the bit of full members."""
+
+_GROUP = re.compile(rb"GROUP PKey:[ ]?0x([0-9A-Fa-f]{1,4})\b")
+_GROUP_MEMBER = re.compile(rb"\s+(Full|Part(?:ial)?|Limited|Both)\b.*\bguid=0x([0-9A-Fa-f]{1,16})\b")
+_PORT = re.compile(rb"(guid|lid)[ :=]+(0x[0-9A-Fa-f]{1,16}|[0-9]{1,5})\s*", re.IGNORECASE)
+_TABLE = re.compile(rb"\s*[0-9]{1,5}:((?: 0x[0-9A-Fa-f]{4})+)\s*")
+_AROUND_TABLE = re.compile(rb"\s*|-+\s*|[0-9]+ pkeys capacity .*|ibwarn: .*")
+
+_COMMENT = re.compile(rb"#[^\n]*")
+_DEFINITION = re.compile(
+    rb"\s*(?:([^=,:;\n]*?)\s*(?:=\s*(0x[0-9A-Fa-f]{1,4}|[0-9]{1,5})\s*)?)(?:,([^:;]*))?:((?:[^;\"{}])*)"
+)
+_MULTICAST = re.compile(rb"\bmgid\s*=[^\n;]*")
+_MEMBER = re.compile(rb"(0x[0-9A-Fa-f]{1,16}|[0-9]{1,20}|ALL(?:_[A-Z]+)?|SELF)(?:\s*=\s*(\w*))?")
+_DEFAULT_MEMBER = re.compile(rb"defmember\s*=\s*(\w+)")
+_FLAG = re.compile(rb"(?:rate|mtu|sl|scope|Q_Key|TClass|FlowLabel)\s*=\s*\w+|ipoib|indx0", re.IGNORECASE)
+_KINDS = {b"ALL": None, b"ALL_CAS": NodeKind.CA, b"ALL_SWITCHES": NodeKind.SWITCH, b"ALL_ROUTERS": NodeKind.ROUTER}
+_FULL = (b"full", b"both")
+
+
+@dataclass(slots=True)
+class _Members:
+    """Members of partitions, as a file lists them: true for full members.
+
+    Attributes:
+        names: names of partitions.
+        guids, lids: partitions of the ports with a GUID or LID.
+        kinds: partitions of all nodes of a kind; None: of any kind.
+    """
+
+    names: dict[int, str] = field(default_factory=dict)
+    guids: dict[int, dict[int, bool]] = field(default_factory=dict)
+    lids: dict[int, dict[int, bool]] = field(default_factory=dict)
+    kinds: dict[NodeKind | None, dict[int, bool]] = field(default_factory=dict)
+
+
+def looks_like_partitions(head: bytes) -> bool:
+    """Return whether the beginning of a file is like a list of partitions."""
+    if _GROUP.match(head.lstrip()):
+        return True
+    lines = [line for line in head.split(b"\n")[:20] if not _AROUND_TABLE.fullmatch(line)]
+    if len(lines) > 1 and _PORT.fullmatch(lines[0]) and _TABLE.fullmatch(lines[1]):
+        return True
+    text = _COMMENT.sub(b"", head).lstrip()
+    match = _DEFINITION.match(text)
+    if match is None or (match[2] is None and match[1].lower() != b"default" and match[3] is None):
+        return False
+    is_member = _MULTICAST.search(match[4]) or any(map(_MEMBER.fullmatch, map(bytes.strip, match[4].split(b",")[:-1])))
+    return bool(is_member or _MEMBER.fullmatch(match[4].strip()))
+
+
+def apply_partitions(fabric: Fabric, paths: Sequence[Path]) -> Fabric:
+    """Return the fabric with the partitions of its ports; a file that names none of its ports causes a warning.
+
+    Raises:
+        InputError: a line is invalid.
+    """
+    names: dict[int, str] = {}
+    of_node: dict[int, dict[int, bool]] = {}
+    warnings = []
+    for path in paths:
+        read = _read_members(path)
+        found = list(_members_in(fabric, read))
+        for node, keys in found:
+            _join(of_node.setdefault(node, {}), keys)
+        names = {**read.names, **names}
+        named = read.guids.keys() & set(fabric.port_guid.tolist()) or read.lids.keys() & set(fabric.port_lid.tolist())
+        if not named and (read.guids or read.lids):
+            warnings.append(f"{path}: not used for {fabric.name}, it names no port of this fabric")
+    made = Partitions(names, of_node) if of_node else None
+    return replace(fabric, partitions=made, warnings=(*fabric.warnings, *warnings))
+
+
+def _members_in(fabric: Fabric, read: _Members) -> Iterator[tuple[int, Mapping[int, bool]]]:
+    """Yield the partitions of each port, with its node."""
+    ports = zip(fabric.port_node.tolist(), fabric.port_guid.tolist(), fabric.port_lid.tolist(), strict=True)
+    for node, guid, lid in ports:
+        kind = NodeKind(fabric.node_kind[node])
+        for keys in (read.guids.get(guid), read.lids.get(lid), read.kinds.get(None), read.kinds.get(kind)):
+            if keys:
+                yield node, keys
+
+
+def _join(keys: dict[int, bool], others: Mapping[int, bool]) -> None:
+    for key, is_full in others.items():
+        keys[key] = keys.get(key, False) or is_full
+
+
+def _read_members(path: str | PathLike[str]) -> _Members:
+    data = read_dump(path)
+    text = data.lstrip()
+    if _GROUP.match(text):
+        return _read_groups(path, data)
+    if _PORT.match(text):
+        return _read_port_tables(path, data)
+    return _read_definitions(path, data)
+
+
+def _read_groups(path: str | PathLike[str], data: bytes) -> _Members:
+    """Read ibdiagnet's `.pkey`: a group of ports for each partition."""
+    read = _Members()
+    key = 0
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if group := _GROUP.match(line):
+            key = int(group[1], 16) & DEFAULT_PKEY
+        elif member := _GROUP_MEMBER.match(line):
+            _join(read.guids.setdefault(int(member[2], 16), {}), {key: member[1] in (b"Full", b"Both")})
+        elif not _AROUND_TABLE.fullmatch(line):
+            raise InputError(
+                path, number, "GROUP PKey:0x..., or Full or Part and a port with guid=0x...", quote_found(line)
+            )
+    return read
+
+
+def _read_port_tables(path: str | PathLike[str], data: bytes) -> _Members:
+    """Read tables of `smpquery pkeys`, each after a line `lid N` or `guid 0x...` of its port."""
+    read = _Members()
+    keys: dict[int, bool] = {}
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if port := _PORT.fullmatch(line):
+            of_ports = read.guids if port[1].lower() == b"guid" else read.lids
+            keys = of_ports.setdefault(int(port[2], 0), {})
+        elif table := _TABLE.fullmatch(line):
+            for key in (int(word, 16) for word in table[1].split()):
+                if key & DEFAULT_PKEY:
+                    _join(keys, {key & DEFAULT_PKEY: key > DEFAULT_PKEY})
+        elif not _AROUND_TABLE.fullmatch(line):
+            raise InputError(path, number, "lid N, guid 0x..., or a row of smpquery's P_Key table", quote_found(line))
+    return read
+
+
+def _read_definitions(path: str | PathLike[str], data: bytes) -> _Members:
+    """Read OpenSM's `partitions.conf`. Partitions without a number, which OpenSM chooses, get negative ones."""
+    read = _Members()
+    text = _COMMENT.sub(b"", data)
+    begin = 0
+    while text[begin:].strip():
+        start = begin + len(text[begin:]) - len(text[begin:].lstrip())
+        number = text.count(b"\n", 0, start) + 1
+        found = quote_found(text[start:].split(b"\n", 1)[0])
+        match = _DEFINITION.match(text, begin)
+        if match is None or text[match.end() : match.end() + 1] != b";":
+            raise InputError(path, number, "NAME=0xKEY[,FLAGS] : MEMBER[=full|limited], ... ;", found)
+        begin = match.end() + 1
+        name = match[1].strip().decode("utf-8", "replace")
+        if match[2] is not None:
+            key = int(match[2], 0) & DEFAULT_PKEY
+        else:
+            key = DEFAULT_PKEY if name.lower() == "default" else -1 - len(read.names)
+        if name:
+            read.names.setdefault(key, name)
+        default = _DEFAULT_MEMBER.search(match[3] or b"")
+        is_full = default is not None and default[1].lower() in _FULL
+        for word in re.split(rb"[,:\n]", _MULTICAST.sub(b"", match[4])):
+            member = _MEMBER.fullmatch(word.strip())
+            if member and member[1] in _KINDS:
+                _join(read.kinds.setdefault(_KINDS[member[1]], {}), {key: _is_full(member[2], is_full)})
+            elif member and member[1].isalnum() and member[1] != b"SELF":
+                _join(read.guids.setdefault(int(member[1], 0), {}), {key: _is_full(member[2], is_full)})
+            elif default := _DEFAULT_MEMBER.fullmatch(word.strip()):
+                is_full = default[1].lower() in _FULL
+            elif word.strip() and not member and not _FLAG.fullmatch(word.strip()):
+                raise InputError(
+                    path, number, "a port's GUID, ALL, ALL_CAS, ALL_SWITCHES or SELF", quote_found(word.strip())
+                )
+    if not any(DEFAULT_PKEY in keys for keys in read.kinds.values()):
+        _join(read.kinds.setdefault(None, {}), {DEFAULT_PKEY: False})
+    return read
+
+
+def _is_full(word: bytes | None, default: bool) -> bool:
+    return default if word is None else word.lower() in _FULL
