@@ -696,7 +696,9 @@ struct ibp_message_sample {
     uint32_t origin;
     uint32_t end_origin;
     uint32_t level;
-    uint32_t side; /* enum ibp_side */
+    uint16_t side; /* enum ibp_side */
+    /* How many messages the completing call completed, sampled or not, at most; 0 where unknown. */
+    uint16_t completed;
     /* Rank of the other process in MPI_COMM_WORLD. */
     uint32_t peer;
     int32_t tag;

@@ -551,12 +551,14 @@ class MessageSamples(CallSamples):
         peer: uint32, rank of the other end.
         tag: int32.
         side: uint8, `Side` of `rank`.
+        completed: uint16, largest number of messages that the completing call may have completed; 0 where unknown.
         post_ns: int64, entry of the posting call.
     """
 
     peer: npt.NDArray[np.uint32]
     tag: npt.NDArray[np.int32]
     side: npt.NDArray[np.uint8]
+    completed: npt.NDArray[np.uint16]
     post_ns: npt.NDArray[np.int64]
 
 

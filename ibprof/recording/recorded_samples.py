@@ -130,9 +130,13 @@ def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.boo
     if not thinning:
         return np.ones(len(records), np.bool_)
     hashed = np.zeros(len(records), np.uint64)
-    for name, shift in (("communicator", 0), ("number", 0), ("tag", 4)):
+    for name in ("communicator", "number", "tag"):
         if name in (records.dtype.names or ()):
-            hashed = (hashed ^ (records[name].astype(np.int64) >> shift).astype(np.uint64)) + _STEP
+            parts = records[name].astype(np.int64)
+            if name == "tag":
+                # The recorder chooses messages by their tags only if they are the first of their envelopes.
+                parts = np.where(records["number"] == 0, parts >> 4, -1)
+            hashed = (hashed ^ parts.astype(np.uint64)) + _STEP
             hashed = (hashed ^ hashed >> np.uint64(30)) * _FACTOR
             hashed ^= hashed >> np.uint64(31)
     kept: npt.NDArray[np.bool_] = hashed >> np.uint64(64 - thinning) == 0

@@ -162,19 +162,20 @@ def split_calls(
     wait = np.maximum.reduceat(need("wait")[order], begins)
     least = np.maximum.reduceat(need("least")[order], begins)
     most = np.maximum.reduceat(need("most")[order], begins)
-    # Similar calls with all records completed more messages: any message without a record may have come later.
     place = np.unique(
         np.stack([column(name)[first] for name in ("end_operation", "end_site")]), axis=1, return_inverse=True
     )
-    usual = np.zeros(len(begins), np.int64)
-    np.maximum.at(usual, place[1].ravel(), counts)
     # Large messages are thinned less than small ones, so a call with sampled large messages only does not represent all
     # calls.
     level_of = np.maximum.reduceat(levels[order], begins).astype(np.int64)
     thinned = np.zeros(len(begins), np.int64)
     np.maximum.at(thinned, place[1].ravel(), level_of)
-    is_short = counts < usual[place[1].ravel()]
-    most = np.where(is_short & (level_of > 0), stay, most)
+    completed = _count_completed(parts, order, begins, counts, place[1].ravel())
+    is_short = counts < completed
+    # Any message without a record may have come later.
+    is_open = is_short & (level_of > 0)
+    most = np.where(is_open, stay, most)
+    wait = np.where(is_open, (least + most) // 2, wait)
     is_whole = ~is_short | (level_of == thinned[place[1].ravel()])
     # Of a call's events, the one with the longest wait decides.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))
@@ -194,10 +195,26 @@ def split_calls(
         state=np.where(is_waiting, need("state")[last], 0).astype(np.uint8),
         late=np.where(is_waiting, need("late")[last], -1).astype(np.int32),
         late_ns=need("late_ns")[last],
-        weight=np.maximum.reduceat(weights[order], begins),
+        # A call is sampled if one of its messages is: each message stands for its part of the call.
+        weight=np.maximum.reduceat(weights[order], begins) * np.minimum(counts / completed, 1),
         is_long=is_long[last],
     )
     return take_rows(split, is_whole)
+
+
+def _count_completed(
+    parts: Sequence[CollectiveSamples | MessageSamples],
+    order: Integers,
+    begins: Integers,
+    counts: Integers,
+    place: Integers,
+) -> Integers:
+    """Return how many messages and collectives each call completed: as recorded, or else at most in similar calls."""
+    recorded = np.concatenate([getattr(part, "completed", np.zeros(len(part.rank), np.uint16)) for part in parts])
+    known = np.maximum.reduceat(recorded[order].astype(np.int64), begins)
+    usual = np.zeros(len(begins), np.int64)
+    np.maximum.at(usual, place, counts)
+    return np.where(known > 0, known, usual[place])
 
 
 def _are_long(matched: MatchedSamples, count: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
@@ -205,7 +222,6 @@ def _are_long(matched: MatchedSamples, count: int) -> tuple[npt.NDArray[np.bool_
 
     Each member has a record of a longest instance, with or without the hash: it stands for itself. Other instances are
     a sample if the hash chose them.
-    if a hash chose them.
     """
     is_long, is_useless = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     rows, lonely = matched.collectives, matched.lonely_collectives

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ibprof.load import load_profile
-from ibprof.waiting.wait_split import measure_waiting
+from ibprof.waiting.wait_split import MeasuredWaiting, measure_waiting
 from ibprof_testing.mpi import mpis
 from ibprof_testing.waits.traced_runs import WaitPlant, run_traced
 from ibprof_testing.waits.traces import RECEIVED, SENT, Trace, find_waits, match_messages, split_by_operation
@@ -90,6 +90,8 @@ def test_calls_without_waiting_have_none(system_mpi: mpis.Mpi, build: mpis.Build
         WaitPlant("grid", 5, 1024, 30),
         WaitPlant("graph", 5, 1024, 30),
         WaitPlant("epochs", 5, 1024, 30),
+        WaitPlant("gather-all", 2, 8, 60),
+        WaitPlant("gather-some", 2, 8, 60),
         WaitPlant("halo", 20, 300_000, 10, host_mbit=(400, 100)),
     ],
     ids=lambda plant: plant.title,
@@ -112,16 +114,31 @@ def test_other_libraries_have_the_same_waiting(name: str, plant: str, build: mpi
     check_waiting(find(name), WaitPlant(plant, 5, 1024, 30, ranks=3), build, tmp_path)
 
 
+def test_rounds_are_sampled_where_their_tags_number_them(
+    system_mpi: mpis.Mpi, build: mpis.Build, tmp_path: Path
+) -> None:
+    measured, truth = measure(system_mpi, WaitPlant("steps", 1, 8, 300), build, tmp_path)
+    total, waited = measured.total(), sum(wait for _, wait in truth.values())
+    assert waited / 2 < total.wait_s < waited + 3 * total.error_s + 0.05 * total.time_s
+    assert waited < total.wait_s + total.unsplit_s + 3 * total.error_s
+
+
 def check_waiting(mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, tmp_path: Path) -> None:
-    programs = build(mpi, "waits.c", "-g").parent
-    traces = run_traced(mpi, plant, tmp_path, programs, tmp_path / "recording", {"IBPROF_TIME": "1"})
-    run = load_profile(tmp_path / "recording")
-    measured = measure_waiting(run)
-    assert measured
-    of_row = np.array(run.operations)[measured.shares.operation]
-    truth = split_by_operation(traces)
+    measured, truth = measure(mpi, plant, build, tmp_path)
+    of_row = np.array(load_profile(tmp_path / "recording").operations)[measured.shares.operation]
     whole = sum(time for time, _ in truth.values())
     for operation, (_, wait) in truth.items():
         assert measured.total(of_row == operation.upper()).wait_s == pytest.approx(wait, abs=0.05 * whole), operation
     # Windows are made and freed, which no sample shows.
     assert measured.total().unsplit_s < 0.1 * whole
+
+
+def measure(
+    mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, folder: Path
+) -> tuple[MeasuredWaiting, dict[str, tuple[float, float]]]:
+    """Return the waiting that ibprof measures in a plant, and the tracer's time and waiting by operation."""
+    programs = build(mpi, "waits.c", "-g").parent
+    traces = run_traced(mpi, plant, folder, programs, folder / "recording", {"IBPROF_TIME": "1"})
+    measured = measure_waiting(load_profile(folder / "recording"))
+    assert measured
+    return measured, split_by_operation(traces)

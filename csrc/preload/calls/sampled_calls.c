@@ -381,12 +381,6 @@ struct places {
     int8_t count, requests, completed, indices, flag, statuses;
 };
 
-/* The time and the call at which requests were completed. */
-struct completed {
-    uint32_t origin;
-    uint64_t enter_ns, exit_ns;
-};
-
 static const struct places *places_of(unsigned operation)
 {
     static const struct places wait = {-1, 0, -1, -1, -1, 1}, wait_all = {0, 1, -1, -1, -1, 2},
@@ -438,18 +432,19 @@ void ibp_completion_begin(struct ibp_sampled_completion *completion, unsigned op
     int count;
 
     completion->enter_ns = 0;
-    completion->found = 0;
+    completion->found = completion->requests = 0;
     completion->statuses = NULL;
     if (!ibp_sampling || !places) return;
     requests = (void **)arguments[places->requests];
     count = places->count < 0 ? 1 : (int)arguments[places->count];
     if (!requests) return;
     ibp_lock();
-    for (int i = 0; i < count && completion->found < IBP_OPEN_REQUESTS_MAX; i++) {
-        const uintptr_t request = (uintptr_t)ibp_mpi_request(requests, (size_t)i);
+    for (int i = 0; i < count; i++) {
+        const uintptr_t request = ibp_own_request((uintptr_t)ibp_mpi_request(requests, (size_t)i));
         struct ibp_open_request *const entry = ibp_open_request_find(request);
 
-        if (!entry || !entry->is_started) continue;
+        if (request) completion->requests++;
+        if (!entry || !entry->is_started || completion->found == IBP_OPEN_REQUESTS_MAX) continue;
         has_wildcards = has_wildcards || entry->order;
         entry->is_completing = true;
         completion->request[completion->found].serial = entry->serial;
@@ -475,17 +470,24 @@ static int status_of(const struct places *places, const long *arguments, uint32_
     return -1;
 }
 
+/* Return how many requests a call completed. */
+static uint32_t count_completed(const struct ibp_sampled_completion *completion, const struct places *places,
+                                const long *arguments)
+{
+    if (places->completed >= 0) return *(const uint32_t *)arguments[places->completed];
+    return places->indices >= 0 ? 1 : completion->requests;
+}
+
 /* Keep the sample of a completed request, and forget the request unless it can be started again. The lock must be
  * held. */
-static void complete(struct ibp_open_request *entry, const struct completed *completed)
+static void complete(struct ibp_open_request *entry, const struct ibp_completing *completing)
 {
     if (entry->order)
         ;
     else if (entry->role == IBP_OPEN_COLLECTIVE)
-        keep_collective(&entry->known, completed->origin, completed->enter_ns, completed->exit_ns, 0);
+        keep_collective(&entry->known, completing->origin, completing->enter_ns, completing->exit_ns, 0);
     else
-        ibp_message_keep(&entry->known, entry->role == IBP_OPEN_SEND ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER,
-                         completed->origin, completed->enter_ns, completed->exit_ns);
+        ibp_message_keep(&entry->known, entry->role == IBP_OPEN_SEND ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER, completing);
     entry->order = 0;
     if (entry->is_persistent)
         ibp_open_request_start(entry, false);
@@ -495,7 +497,7 @@ static void complete(struct ibp_open_request *entry, const struct completed *com
 
 /* Complete a receive that waits for its number, if it has not got the number meanwhile. A cancelled receive took no
  * message. */
-static void complete_waiting(unsigned order, const void *statuses, int status, const struct completed *completed)
+static void complete_waiting(unsigned order, const void *statuses, int status, const struct ibp_completing *completing)
 {
     int source, tag;
 
@@ -504,19 +506,20 @@ static void complete_waiting(unsigned order, const void *statuses, int status, c
         return;
     }
     ibp_status_read(statuses, (uint32_t)status, &source, &tag);
-    ibp_receive_complete(order, source, tag, completed->origin, completed->enter_ns, completed->exit_ns);
+    ibp_receive_complete(order, source, tag, completing);
 }
 
 void ibp_completion_end(struct ibp_sampled_completion *completion, unsigned operation, struct ibp_call *call,
                         const long *arguments, int result)
 {
-    struct completed completed = {.enter_ns = completion->enter_ns,
-                                  .exit_ns = completion->enter_ns ? ibp_clock_monotonic_ns() : 0};
+    struct ibp_completing completing = {.enter_ns = completion->enter_ns,
+                                        .exit_ns = completion->enter_ns ? ibp_clock_monotonic_ns() : 0};
     const struct places *const places = places_of(operation);
 
     if (completion->enter_ns && ibp_sampling) {
         ibp_lock();
-        completed.origin = ibp_call_origin_record(call);
+        completing.origin = ibp_call_origin_record(call);
+        if (!result) completing.messages = count_completed(completion, places, arguments);
         for (uint32_t i = 0; i < completion->found; i++) {
             struct ibp_open_request *const found = ibp_open_request_find(completion->request[i].request);
             struct ibp_open_request *const entry =
@@ -526,10 +529,10 @@ void ibp_completion_end(struct ibp_sampled_completion *completion, unsigned oper
             if (entry) entry->is_completing = false;
             if (result && entry) ibp_sampled_request_lost(entry->request);
             if (status < 0) continue;
-            if (entry) complete(entry, &completed);
+            if (entry) complete(entry, &completing);
             if (completion->request[i].order)
                 complete_waiting(completion->request[i].order, (const void *)arguments[places->statuses], status,
-                                 &completed);
+                                 &completing);
         }
         ibp_unlock();
     }

@@ -56,8 +56,8 @@ void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call)
 struct ibp_sampled_completion {
     /* When the call was entered; 0 where it concerns no sampled request. */
     uint64_t enter_ns;
-    /* The sampled requests of the call. */
-    uint32_t found;
+    /* How many requests the call has, and those of sampled messages. */
+    uint32_t requests, found;
     struct {
         uint32_t index, serial;
         unsigned order;

@@ -110,7 +110,7 @@ static void keep(ibp_handle window, const struct epoch *epoch, int tag, enum ibp
 
         if (!numbered.is_sampled || !ibp_counting) continue;
         ibp_message_set_number(known, &numbered, tag);
-        ibp_message_keep(known, side, known->origin, known->start_ns, exit_ns);
+        ibp_message_keep(known, side, &(struct ibp_completing){known->origin, 0, known->start_ns, exit_ns});
     }
 }
 

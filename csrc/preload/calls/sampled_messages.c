@@ -121,12 +121,13 @@ void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag
 
 uintptr_t ibp_own_request(uintptr_t request)
 {
-    static uintptr_t empty;
+    static uintptr_t empty, null;
 
-    if (ibp_mpi.abi == IBP_ABI_MPICH) return (uint32_t)request >> 30 == 1 ? 0 : request;
-    if (ibp_mpi.abi != IBP_ABI_OPENMPI) return request;
+    if (ibp_mpi.abi == IBP_ABI_MPICH) return (uint32_t)request >> 31 ? request : 0;
+    if (ibp_mpi.abi != IBP_ABI_OPENMPI) return request < 4096 ? 0 : request; /* handles of constants */
     if (!empty) empty = (uintptr_t)ibp_mpi_symbol("ompi_request_empty");
-    return request == empty ? 0 : request;
+    if (!null) null = (uintptr_t)ibp_mpi_symbol("ompi_request_null");
+    return request == empty || request == null ? 0 : request;
 }
 
 uint32_t ibp_call_origin_record(struct ibp_call *call)
@@ -141,21 +142,29 @@ static bool is_wanted(unsigned operation)
     return ibp_counting && ibp_operation_wanted[operation];
 }
 
-/* Return the class of a message's items in powers of 16; 0 for a message that is not timed as large (times.h). */
-static unsigned size_class(const struct ibp_message_places *places, const long *arguments)
+/* Return the class of a message's items in powers of 16; 0 for a message that is not timed as large (times.h). The
+ * datatype follows the count. */
+static unsigned size_class(int place_of_count, const long *arguments)
 {
-    const ibp_handle type = places->type < 0 ? 0 : IBP_HANDLE(arguments[places->type]);
-    const unsigned items = places->type < 0 ? 0 : (unsigned)arguments[places->count];
+    const ibp_handle type = place_of_count < 0 ? 0 : IBP_HANDLE(arguments[place_of_count + 1]);
+    const unsigned items = place_of_count < 0 ? 0 : (unsigned)arguments[place_of_count];
     const bool is_small =
         items < IBP_TIMES_LARGE && (ibp_datatype_is_elementary(type) || ibp_is_small_of_derived(items, type));
 
-    if (places->type < 0 || ibp_mpi.is_behind_layer || is_small) return 0;
+    if (place_of_count < 0 || ibp_mpi.is_behind_layer || is_small) return 0;
     return 1 + ibp_size_bin(items) / 4;
 }
 
-static void number_send(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments, unsigned class)
+/* Return the position of the count of received items. */
+static int place_of_received(const struct ibp_message_places *places)
+{
+    return places == &exchange || places == &start_exchange ? 6 : places->count;
+}
+
+static void number_send(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments)
 {
     const struct ibp_message_places *const places = sampled->places;
+    const unsigned class = size_class(places->count, arguments);
     const int tag = (int)arguments[places->to_tag];
     const struct ibp_numbered numbered = ibp_envelope_number(IBP_HANDLE(arguments[places->communicator]),
                                                              (int)arguments[places->to], tag, IBP_SIDE_SENDER, class);
@@ -166,9 +175,9 @@ static void number_send(struct ibp_sampled_message *sampled, unsigned operation,
 }
 
 /* Number a receive, or let it wait for its number. */
-static void number_receive(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments,
-                           unsigned class)
+static void number_receive(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments)
 {
+    const unsigned class = size_class(place_of_received(sampled->places), arguments);
     const struct ibp_posted_receive posted = receive_of(sampled->places, arguments);
     struct ibp_numbered numbered;
 
@@ -203,7 +212,6 @@ void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, 
 {
     const struct ibp_message_places *const places = places_of[operation];
     const ibp_handle communicator = places && ibp_sampling ? IBP_HANDLE(arguments[places->communicator]) : 0;
-    unsigned class;
 
     sampled->places = NULL;
     if (!places || !ibp_sampling || ibp_mpi_is_null(communicator)) return;
@@ -214,13 +222,12 @@ void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, 
     sampled->enter_ns = 0;
     ibp_communicator_learn(communicator);
     if (places->is_persistent) return;
-    class = size_class(places, arguments);
     ibp_lock();
-    if (places->to >= 0) number_send(sampled, operation, arguments, class);
+    if (places->to >= 0) number_send(sampled, operation, arguments);
     if (is_probe(places))
         need_status(sampled, arguments);
     else if (places->from >= 0)
-        number_receive(sampled, operation, arguments, class);
+        number_receive(sampled, operation, arguments);
     if (sampled->order) need_status(sampled, arguments);
     if (sampled->is_send_sampled || sampled->is_receive_sampled || sampled->order || is_probe(places)) {
         const uint32_t origin = ibp_call_origin_record(call);
@@ -270,7 +277,8 @@ static void end_nonblocking_send(struct ibp_sampled_message *sampled, unsigned o
     struct ibp_open_request *entry;
 
     if (!ibp_own_request(request)) {
-        ibp_message_keep(&sampled->sent, IBP_SIDE_SENDER, sampled->sent.origin, sampled->enter_ns, now_ns);
+        ibp_message_keep(&sampled->sent, IBP_SIDE_SENDER,
+                         &(struct ibp_completing){sampled->sent.origin, 1, sampled->enter_ns, now_ns});
         return;
     }
     entry = open_request(request, IBP_OPEN_SEND, operation, &sampled->sent);
@@ -330,7 +338,7 @@ static void end_init(unsigned operation, const struct ibp_message_places *places
                                               (int)arguments[places->to_tag]}
                 : receive_of(places, arguments);
 
-    keep_init(operation, is_send, posted, request_of(places, arguments), bytes, size_class(places, arguments));
+    keep_init(operation, is_send, posted, request_of(places, arguments), bytes, size_class(places->count, arguments));
 }
 
 void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *posted, uintptr_t request,
@@ -386,21 +394,22 @@ static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, c
     if (!numbered.is_sampled || !is_wanted(operation)) return;
     ibp_message_set_number(&sampled->received, &numbered, tag);
     sampled->received.bytes = IBP_BYTES_UNKNOWN;
-    ibp_message_keep(&sampled->received, is_left ? IBP_SIDE_WAITER : IBP_SIDE_RECEIVER, sampled->received.origin,
-                     sampled->enter_ns, now_ns);
+    ibp_message_keep(&sampled->received, is_left ? IBP_SIDE_WAITER : IBP_SIDE_RECEIVER,
+                     &(struct ibp_completing){sampled->received.origin, 1, sampled->enter_ns, now_ns});
 }
 
 /* Note the end of a blocking receive. */
-static void end_receive(const struct ibp_sampled_message *sampled, const long *arguments, uint64_t now_ns)
+static void end_receive(const struct ibp_sampled_message *sampled, const long *arguments,
+                        const struct ibp_completing *completing)
 {
     const struct ibp_message_places *const places = sampled->places;
     int source, tag;
 
     if (sampled->order) {
         ibp_status_read((const void *)arguments[places->status], 0, &source, &tag);
-        ibp_receive_complete(sampled->order, source, tag, sampled->received.origin, sampled->enter_ns, now_ns);
+        ibp_receive_complete(sampled->order, source, tag, completing);
     } else if (sampled->is_receive_sampled) {
-        ibp_message_keep(&sampled->received, IBP_SIDE_RECEIVER, sampled->received.origin, sampled->enter_ns, now_ns);
+        ibp_message_keep(&sampled->received, IBP_SIDE_RECEIVER, completing);
     }
 }
 
@@ -409,15 +418,23 @@ static void end_messages(struct ibp_sampled_message *sampled, unsigned operation
 {
     const struct ibp_message_places *const places = sampled->places;
     const uintptr_t request = places->request < 0 ? 0 : request_of(places, arguments);
+    const bool is_sending = places->to >= 0 && (int)arguments[places->to] >= 0;
+    const bool is_receiving = places->from >= 0 && receive_of(places, arguments).source >= IBP_ANY;
+    const struct ibp_completing completing = {
+        .origin = sampled->sent.origin,
+        .messages = (uint32_t)is_sending + is_receiving,
+        .enter_ns = sampled->enter_ns,
+        .exit_ns = now_ns,
+    };
 
     /* The single request of a combined send and receive completes with the receive. */
     if (sampled->is_send_sampled && places->request >= 0 && places->from < 0)
         end_nonblocking_send(sampled, operation, request, now_ns);
     else if (sampled->is_send_sampled)
-        ibp_message_keep(&sampled->sent, IBP_SIDE_SENDER, sampled->sent.origin, sampled->enter_ns, now_ns);
+        ibp_message_keep(&sampled->sent, IBP_SIDE_SENDER, &completing);
     if (places->from < 0) return;
     if (places->request < 0)
-        end_receive(sampled, arguments, now_ns);
+        end_receive(sampled, arguments, &completing);
     else if (sampled->order || sampled->is_receive_sampled)
         end_nonblocking_receive(sampled, operation, request, IBP_HANDLE(arguments[places->communicator]));
 }

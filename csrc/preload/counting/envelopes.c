@@ -42,11 +42,6 @@ static struct ibp_envelope *probe(uint64_t key)
     return &ibp_envelopes[place];
 }
 
-static unsigned stream_keeps(uint64_t stream)
-{
-    return (unsigned)__builtin_clzll(ibp_sample_hash(stream, 1) | 1);
-}
-
 /* Return the number of an envelope's messages so far. */
 static uint64_t count_messages(struct ibp_envelope *envelope)
 {
@@ -87,7 +82,7 @@ static void take_out(uint32_t gap)
 static bool is_kept(const struct ibp_envelope *envelope, unsigned level, ibp_handle but)
 {
     if (!envelope->key) return true;
-    return envelope->communicator != but && (!envelope->stream || stream_keeps(envelope->stream) >= level);
+    return envelope->communicator != but && envelope->stream_keeps >= level;
 }
 
 /* Keep only the envelopes of a level of streams, and drop the envelopes of a communicator. */
@@ -121,33 +116,50 @@ static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t
     return ibp_sample_hash(hash, (uint32_t)tag) | 1;
 }
 
-/* Return the hash input that chooses messages. All messages of one round of an exchange are chosen together, whoever
- * sends them. Otherwise the time of a call that completes several messages could not be split among them. */
-static uint64_t choice_of(const struct ibp_named_communicator *named, int tag)
+/* Return the hash input that chooses messages of a number. All messages of one round of an exchange are chosen together,
+ * whoever sends them. Otherwise the time of a call that completes several messages could not be split among them. Where
+ * tags number the rounds, all messages are the first of their envelopes: 16 tags are then chosen together. */
+static uint64_t choice_of(const struct ibp_named_communicator *named, int tag, uint64_t number)
 {
-    return ibp_sample_hash(named->name, (uint32_t)tag >> 4);
+    return ibp_sample_hash(named->name, number ? UINT64_MAX : (uint32_t)tag >> 4);
 }
 
-static unsigned stratum_of(uint64_t choice, unsigned class)
+static unsigned stratum_of(const struct ibp_named_communicator *named, int tag, unsigned class)
 {
-    return (unsigned)(ibp_sample_hash(choice, 2 + class) % IBP_SAMPLE_STRATA);
+    return (unsigned)(ibp_sample_hash(choice_of(named, tag, 0), 2 + class) % IBP_SAMPLE_STRATA);
 }
 
 /* Return the number of the next small message that is sampled. */
-static uint64_t next_of(uint64_t choice, uint64_t number)
+static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uint64_t number)
 {
-    return ibp_sample_next(choice, number, ibp_sample_level(IBP_INSTANCE_MESSAGE, stratum_of(choice, 0)));
+    const unsigned level = ibp_sample_level(IBP_INSTANCE_MESSAGE, stratum_of(named, tag, 0));
+
+    if (!number && ibp_sample_keeps(choice_of(named, tag, 0), 0) >= level) return 0;
+    return ibp_sample_next(choice_of(named, tag, 1), number ? number : 1, level);
+}
+
+/* Return the level up to which a stream is kept, from two hashes: one keeps whole rounds where tags number them, the
+ * other some of many peers. Either one suffices, so both need one level more for the same number of streams. */
+static unsigned stream_keeps(uint64_t stream, uint64_t round)
+{
+    const unsigned alone = (unsigned)__builtin_clzll(ibp_sample_hash(stream, 1) | 1);
+    const unsigned together = (unsigned)__builtin_clzll(ibp_sample_hash(round, 1) | 1);
+    const unsigned keeps = alone > together ? alone : together;
+
+    return keeps ? keeps - 1 : 0;
 }
 
 /* Return the envelope of a key, created if needed; NULL where it is not kept. */
-static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_t stream, uint64_t choice,
-                                  enum ibp_side side)
+static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_t stream,
+                                  const struct ibp_named_communicator *named, int tag, enum ibp_side side)
 {
     struct ibp_envelope *envelope = probe(key);
+    unsigned keeps;
 
     if (envelope->key) return envelope;
     if (used == USED_MAX) make_space();
-    if (used == USED_MAX || (stream && stream_keeps(stream) < stream_level)) return NULL;
+    keeps = stream ? stream_keeps(stream, choice_of(named, tag, 0)) : 0;
+    if (used == USED_MAX || keeps < stream_level) return NULL;
     envelope = probe(key);
     used++;
     *envelope = (struct ibp_envelope){
@@ -155,8 +167,9 @@ static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_
         .stream = stream,
         .communicator = communicator,
         .side = (uint8_t)side,
+        .stream_keeps = (uint8_t)keeps,
     };
-    set_next(envelope, stream ? next_of(choice, 0) : IBP_NEVER);
+    set_next(envelope, stream ? next_of(named, tag, 0) : IBP_NEVER);
     return envelope;
 }
 
@@ -185,7 +198,7 @@ static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, en
     struct ibp_named_communicator *const named = ibp_name_find(communicator);
     struct ibp_numbered numbered = {.peer = IBP_PEER_UNKNOWN};
     struct ibp_envelope *envelope;
-    uint64_t stream = 0, choice = 0;
+    uint64_t stream = 0;
     unsigned level;
 
     if (peer >= 0) {
@@ -201,8 +214,7 @@ static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, en
             return numbered;
         }
     }
-    if (stream) choice = choice_of(named, tag);
-    envelope = enter(key, communicator, stream, choice, side);
+    envelope = enter(key, communicator, stream, named, tag, side);
     if (!envelope) {
         if (stream && is_counted) ibp_sample_count(IBP_INSTANCE_MESSAGE, 1);
         return numbered;
@@ -219,17 +231,17 @@ static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, en
     numbered.number = count_messages(envelope);
     numbered.stream = stream;
     numbered.communicator = named->name;
-    numbered.stratum = (uint8_t)stratum_of(choice, class);
-    numbered.keeps = (uint8_t)ibp_sample_keeps(choice, numbered.number);
+    numbered.stratum = (uint8_t)stratum_of(named, tag, class);
+    numbered.keeps = (uint8_t)ibp_sample_keeps(choice_of(named, tag, numbered.number), numbered.number);
     level = ibp_sample_level(IBP_INSTANCE_MESSAGE, numbered.stratum);
     numbered.is_sampled = numbered.keeps >= level;
-    if (numbered.is_sampled) numbered.stream_keeps = (uint8_t)stream_keeps(stream);
+    if (numbered.is_sampled) numbered.stream_keeps = envelope->stream_keeps;
     if (!is_counted) return numbered;
     if (envelope->messages.left) {
         envelope->messages.left--;
         return numbered;
     }
-    envelope->next = next_of(choice, numbered.number + 1);
+    envelope->next = next_of(named, tag, numbered.number + 1);
     envelope->messages.left = (int64_t)(envelope->next - numbered.number - 1);
     return numbered;
 }

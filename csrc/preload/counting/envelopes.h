@@ -5,7 +5,7 @@
  * both sides give them the same numbers and sample the same messages.
  *
  * The table has a fixed size. When it is full, the level of streams rises (counting/samples.h): both sides keep the
- * same half of the envelopes, chosen by a hash.
+ * same half of the envelopes, chosen by hashes.
  */
 #ifndef IBPROF_COUNTING_ENVELOPES_H
 #define IBPROF_COUNTING_ENVELOPES_H
@@ -33,6 +33,8 @@ struct ibp_envelope {
     /* With several threads in MPI: the thread that uses the envelope. */
     uint32_t thread;
     uint8_t side; /* enum ibp_side */
+    /* The level of streams up to which it is kept. */
+    uint8_t stream_keeps;
 } __attribute__((aligned(64)));
 
 #define IBP_ENVELOPE_PLACES 1024

@@ -16,8 +16,7 @@ struct waiting {
     /* Its number in the list; the other numbers stay the same when it leaves. */
     unsigned number;
     bool is_complete, is_gone, is_cancelling;
-    uint32_t end_origin;
-    uint64_t enter_ns, exit_ns;
+    struct ibp_completing completing;
 };
 
 /* Waiting receives in the order in which they were posted. */
@@ -91,8 +90,8 @@ void ibp_message_set_number(struct ibp_instance_known *known, const struct ibp_n
     known->stream_keeps = numbered->stream_keeps;
 }
 
-void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side, uint32_t end_origin,
-                      uint64_t enter_ns, uint64_t exit_ns)
+void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side,
+                      const struct ibp_completing *completing)
 {
     struct ibp_message_sample *const sample =
         ibp_sample_take(IBP_INSTANCE_MESSAGE, known->stratum, known->keeps, known->stream_keeps);
@@ -100,16 +99,17 @@ void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side
     if (!sample) return;
     sample->number = known->number;
     sample->origin = known->origin;
-    sample->end_origin = end_origin;
-    sample->side = side;
+    sample->end_origin = completing->origin;
+    sample->side = (uint16_t)side;
+    sample->completed = (uint16_t)(completing->messages < UINT16_MAX ? completing->messages : UINT16_MAX);
     sample->peer = known->size_or_peer;
     sample->tag = known->root_or_tag;
     sample->bytes = known->bytes;
     sample->post_ns = known->start_ns;
-    sample->enter_ns = enter_ns;
-    sample->exit_ns = exit_ns;
+    sample->enter_ns = completing->enter_ns;
+    sample->exit_ns = completing->exit_ns;
     __atomic_store_n(&sample->communicator, known->name, __ATOMIC_RELEASE);
-    ibp_samples_note_clock(exit_ns);
+    ibp_samples_note_clock(completing->exit_ns);
 }
 
 /* Number a receive with a known envelope. If it is sampled, keep the sample, or let the completion of its request keep
@@ -124,9 +124,7 @@ static void number(struct waiting *waiting)
     waiting->is_gone = true;
     if (numbered.is_sampled) ibp_message_set_number(&waiting->known, &numbered, receive->tag);
     if (waiting->is_complete) {
-        if (numbered.is_sampled)
-            ibp_message_keep(&waiting->known, IBP_SIDE_RECEIVER, waiting->end_origin, waiting->enter_ns,
-                             waiting->exit_ns);
+        if (numbered.is_sampled) ibp_message_keep(&waiting->known, IBP_SIDE_RECEIVER, &waiting->completing);
         return;
     }
     if (!entry || entry->order != waiting->number) return;
@@ -160,7 +158,7 @@ static void resolve(void)
     ibp_repeats_set_watched(IBP_WATCHED_RECEIVES, ibp_waiting_receives);
 }
 
-void ibp_receive_complete(unsigned of, int source, int tag, uint32_t end_origin, uint64_t enter_ns, uint64_t exit_ns)
+void ibp_receive_complete(unsigned of, int source, int tag, const struct ibp_completing *completing)
 {
     struct waiting *const waiting = find(of);
 
@@ -169,9 +167,7 @@ void ibp_receive_complete(unsigned of, int source, int tag, uint32_t end_origin,
     waiting->receive.tag = tag;
     waiting->is_complete = true;
     waiting->request = 0;
-    waiting->end_origin = end_origin;
-    waiting->enter_ns = enter_ns;
-    waiting->exit_ns = exit_ns;
+    waiting->completing = *completing;
     resolve();
 }
 

@@ -41,9 +41,15 @@ unsigned ibp_receive_enter(const struct ibp_posted_receive *receive, uintptr_t r
 void ibp_receive_set_known(unsigned number, const struct ibp_instance_known *known);
 void ibp_receive_set_request(unsigned number, uintptr_t request);
 
+/* The call that completes a message: the record of its origin, its times, and how many messages it completes; 0 where
+ * unknown. */
+struct ibp_completing {
+    uint32_t origin, messages;
+    uint64_t enter_ns, exit_ns;
+};
+
 /* Note that a receive completed, with the values of its status; or that it will not complete. */
-void ibp_receive_complete(unsigned number, int source, int tag, uint32_t end_origin, uint64_t enter_ns,
-                          uint64_t exit_ns);
+void ibp_receive_complete(unsigned number, int source, int tag, const struct ibp_completing *completing);
 void ibp_receive_cancel(unsigned number);
 
 /* Note that the program cancels a receive. Its completion shows whether it took a message. */
@@ -54,8 +60,8 @@ bool ibp_receive_is_cancelling(unsigned number);
 void ibp_receives_disorder(ibp_handle communicator);
 
 /* Keep the sample of a message. */
-void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side, uint32_t end_origin,
-                      uint64_t enter_ns, uint64_t exit_ns);
+void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side,
+                      const struct ibp_completing *completing);
 
 /* Set the data that a message's number determines. */
 void ibp_message_set_number(struct ibp_instance_known *known, const struct ibp_numbered *numbered, int tag);

@@ -287,6 +287,60 @@ static void server(void)
     }
 }
 
+// Rank 0 receives many messages of each other rank, by calls that complete all of them or some.
+enum { GATHERED_TAGS = 24, GATHERED_MOST = 256 };
+
+static int post_gathered(MPI_Request *all)
+{
+    int count = 0;
+    for (int from = 1; from < ranks; ++from)
+        for (int tag = 0; tag < GATHERED_TAGS && count < GATHERED_MOST; ++tag)
+            MPI_Irecv(in + 8 * count, 8, MPI_CHAR, from, tag, MPI_COMM_WORLD, &all[count]), ++count;
+    return count;
+}
+
+static void send_gathered(void)
+{
+    for (int tag = 0; tag < GATHERED_TAGS; ++tag) {
+        if (tag % 8 == 0) rest(pause_s);
+        MPI_Send(out, 8, MPI_CHAR, 0, tag, MPI_COMM_WORLD);
+    }
+}
+
+static void gather_all(void)
+{
+    MPI_Request all[GATHERED_MOST];
+    if (rank)
+        send_gathered();
+    else
+        MPI_Waitall(post_gathered(all), all, MPI_STATUSES_IGNORE);
+}
+
+static void gather_some(void)
+{
+    MPI_Request all[GATHERED_MOST];
+    int indices[GATHERED_MOST], count, got;
+    if (rank)
+        send_gathered();
+    else
+        for (int left = count = post_gathered(all); left; left -= got)
+            MPI_Waitsome(count, all, &got, indices, MPI_STATUSES_IGNORE);
+}
+
+// Neighbours of a chain exchange messages whose tags number the rounds.
+static void steps(void)
+{
+    static int round;
+    MPI_Request all[4];
+    const int left = rank ? rank - 1 : MPI_PROC_NULL, right = rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL;
+    if (++round % ranks == rank) rest(pause_s);
+    MPI_Irecv(in, bytes, MPI_CHAR, left, round, MPI_COMM_WORLD, &all[0]);
+    MPI_Irecv(in + bytes, bytes, MPI_CHAR, right, round, MPI_COMM_WORLD, &all[1]);
+    MPI_Isend(out, bytes, MPI_CHAR, right, round, MPI_COMM_WORLD, &all[2]);
+    MPI_Isend(out + bytes, bytes, MPI_CHAR, left, round, MPI_COMM_WORLD, &all[3]);
+    MPI_Waitall(4, all, MPI_STATUSES_IGNORE);
+}
+
 // One long delay among many short calls.
 static void rare(void)
 {
@@ -341,6 +395,9 @@ static const struct {
     {"receiver", late_receiver},
     {"nonblocking", nonblocking},
     {"server", server},
+    {"gather-all", gather_all},
+    {"gather-some", gather_some},
+    {"steps", steps},
     {"rare", rare},
     {"tail", tail},
 };

@@ -185,6 +185,7 @@ def _messages(
                 "number": number,
                 "tag": envelope[3],
                 "side": side,
+                "completed": int((trace.messages["call"] == row["call"]).sum()),
                 "bytes": int(row["bytes"]) if side == SENT else UNKNOWN_BYTES,
                 "operation": number_of[row["name"].decode().upper()],
                 "post_ns": post,
