@@ -26,6 +26,7 @@ from ibprof.verdict.verdict_data import (
     VerdictKind,
     share_by_region,
 )
+from ibprof.waiting.wait_split import explain_unsplit
 
 if TYPE_CHECKING:
     from ibprof.waiting.wait_split import LateRank, MeasuredWaiting
@@ -263,7 +264,8 @@ class _Judge:
             (times.wait_s >= MUCH_WAITING * self._known_s() > 0, VerdictKind.WAITING),
             (times.files_s >= MUCH_OF_FILES * self._mpi_s > 0, VerdictKind.UNKNOWN),
             (not on_host and self._is_unsplit(), VerdictKind.UNKNOWN),
-            (self._are_messages_small(), VerdictKind.SMALL_MESSAGES),
+            (on_host and self._is_unsplit(), VerdictKind.ON_HOST),
+            (self._are_messages_small() and not self._may_wait(), VerdictKind.SMALL_MESSAGES),
             (times.parts is not None and times.parts.is_slow, VerdictKind.SLOW_TRANSFER),
             (on_host, VerdictKind.ON_HOST),
         )
@@ -273,6 +275,12 @@ class _Judge:
         """Return whether more than half of the time in MPI is neither waiting nor transfer by the samples."""
         parts = self._times.parts if self._times else None
         return parts is not None and parts.unsplit_s > MUCH_WAITING * (self._mpi_s or 0.0)
+
+    def _may_wait(self) -> bool:
+        """Return whether most time in MPI may be waiting, with the unsplit time and the error."""
+        parts, whole = self._times.parts if self._times else None, self._mpi_s or 0.0
+        unknown = parts.unsplit_s + parts.error_s if parts else 0.0
+        return parts is not None and unknown >= max(LITTLE_MPI * whole, MUCH_WAITING * whole - parts.wait_s)
 
     def _known_s(self) -> float:
         """Return the time in MPI; if most of it was measured, return only waiting and transfer."""
@@ -365,13 +373,14 @@ class _Judge:
         if kind is VerdictKind.ON_HOST and times:
             seen = f"All {format_bytes(times.bytes_sent)} stay within hosts: no link of a network carries them."
             is_hidden = times.hidden_on_host and not self._is_of_nccl
-            return [self._no_problem, HIDDEN_ON_HOST if is_hidden else seen, self._say_parts()]
+            return [self._no_problem, HIDDEN_ON_HOST if is_hidden else seen, self._say_parts(), self._say_unsplit()]
         if kind is VerdictKind.UNKNOWN:
             links = self._links
             remedy = self._say_remedy() if links and links.line_rate_s else NO_LOAD if links and not times else ""
             # Traffic without a run is no job, so it cannot be slow.
             begin = "" if times is None and self._links else CANNOT_TELL
-            return [begin, self._say_parts(), self._say_files(), self._say_links(), remedy]
+            parts = [self._say_parts(), self._say_unsplit(), self._say_files()]
+            return [begin, *parts, self._say_links(), remedy]
         return [self._say_links(), self._say_remedy(), OTHER_JOBS]
 
     @property
@@ -387,11 +396,13 @@ class _Judge:
                 yield self._no_problem
             yield self._say_transfer(parts)
             yield f"Waiting for other ranks is {share:.0%} of {self._time}."
+            yield self._say_unsplit()
             return
         wait = format_with_error(times.wait_s, parts.error_s)
         at_end = f", most of it in MPI_Finalize, for rank {times.latest}"
         late = at_end if self._waits_at_end(times) else self._say_late(parts.late)
         yield f"Waiting for other ranks is {share:.0%} of {self._time} ({wait}){late}."
+        yield self._say_unsplit()
         # Waiting ranks do not rule out a slow network.
         much = parts.is_slow and parts.transfer_s >= LITTLE_MPI * (self._mpi_s or 0.0)
         yield self._say_transfer(parts) if much else self._no_problem
@@ -411,9 +422,28 @@ class _Judge:
         parts = self._times.parts if self._times else None
         if parts is None or not self._mpi_s:
             return ""
-        shares = ((parts.wait_s, "waiting"), (parts.transfer_s, "transfer"), (parts.unsplit_s, "not split"))
-        said = ", ".join(f"{part / self._mpi_s:.0%} is {name}" for part, name in shares)
+        shares = [(parts.wait_s, "waiting"), (parts.transfer_s, "transfer")]
+        if not self._say_unsplit():
+            shares.append((parts.unsplit_s, "not split"))
+        error = parts.error_s / self._mpi_s
+        said = ", ".join(
+            f"{part / self._mpi_s:.0%}{f' +- {error:.0%}' if error >= LITTLE_MPI else ''} is {name}"
+            for part, name in shares
+        )
         return f"Of {self._time} {said}{self._say_place_of_transfer()}."
+
+    def _say_unsplit(self) -> str:
+        """Return a sentence on much unsplit time: its share, where most of it is, and why; empty for little of it."""
+        times, measured = self._times, self._times.measured if self._times else None
+        if times is None or times.parts is None or measured is None or not self._mpi_s:
+            return ""
+        share = times.parts.unsplit_s / self._mpi_s
+        if share < LITTLE_MPI or times.files_s >= times.parts.unsplit_s / 2:
+            return ""
+        place, reason = explain_unsplit(measured, self._names.operations)
+        operation, site = self._names.operations[place[0]], self._names.sites[place[1]]
+        at = f" at {site}" if self._has_sites and site else ""
+        return f"{share:.0%} of {self._time} is not split, most of it in {name_call(operation)}{at}: {reason}."
 
     def _say_place_of_transfer(self) -> str:
         """Return the call and line with most transfer, and its time; empty if a rank has little transfer."""

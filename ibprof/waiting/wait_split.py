@@ -239,6 +239,27 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     )
 
 
+def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tuple[tuple[int, int], str]:
+    """Return the operation and site with most unsplit time, and why their time is unsplit."""
+    shares, calls = measured.shares, measured.calls
+    places, place = np.unique(np.stack((shares.operation, shares.site)), axis=1, return_inverse=True)
+    most = int(np.argmax(np.bincount(place.ravel(), weights=shares.unsplit_s)))
+    operation, site = (int(number) for number in places[:, most])
+    rows = (shares.operation == operation) & (shares.site == site)
+    chosen = (calls.operation == operation) & (calls.site == site)
+    stay = float(calls.stay_ns[chosen].sum())
+    _, unsplit, _ = split_each(calls)
+    if operations[operation] in _UNTIMED:
+        reason = "calls that poll return even if nothing has come"
+    elif not stay:
+        reason = "no sample of it has the records of all its ranks"
+    elif float(unsplit[chosen].sum()) / stay < shares.unsplit_s[rows].sum() / shares.time_s[rows].sum() / 2:
+        reason = "its long calls are rare, and the samples lack them"
+    else:
+        reason = "clocks of hosts, or messages without a sample, leave it open"
+    return (operation, site), reason
+
+
 def _find_rows(times: RowArrays, calls: SplitCalls) -> npt.NDArray[np.int64]:
     """Return the row of times for each call; -1 without one."""
     names = ("rank", "region", "operation", "site")

@@ -59,3 +59,23 @@ def test_the_parts_sum_to_the_time_in_mpi() -> None:
     found = verdict.as_json()
     assert found["wait_s"] + found["transfer_s"] + found["unsplit_s"] == pytest.approx(found["mpi_s"], rel=0.01)
     assert found["wait_error_s"] > 0
+
+
+@pytest.mark.parametrize("is_on_host", [False, True])
+def test_rare_waiting_that_no_sample_has_is_not_called_latency(is_on_host: bool) -> None:
+    run = SyntheticRun(4, seed=3)
+    for number in range(600):
+        run.compute({1: 50 * MS} if number % 200 == 77 else {})
+        run.exchange(8, 5000)
+    derived = derive_profile(run.traces(), level=6)
+    sent = [Count(rank, (rank + 1) % 4, 9600, messages=1200) for rank in range(4)]
+    hosts = [0] * 4 if is_on_host else list(range(4))
+    names = tuple(make_host(f"n{number}") for number in sorted(set(hosts)))
+    counters = make_profile(sent, [make_rank(rank, hosts[rank]) for rank in range(4)], names).counters
+    ranks = tuple(replace(rank, host=host) for rank, host in zip(derived.ranks, hosts, strict=True))
+    verdict = judge_run(replace(derived, counters=counters, ranks=ranks, hosts=names))
+    assert (verdict.unsplit_s or 0) > 0.5 * (verdict.mpi_s or 0)
+    assert verdict.kind is (VerdictKind.ON_HOST if is_on_host else VerdictKind.UNKNOWN)
+    reason = "its long calls are rare" if is_on_host else "clocks of hosts"
+    assert f"of MPI time is not split, most of it in MPI_Waitall: {reason}" in verdict.text
+    assert (NO_PROBLEM in verdict.text) == is_on_host
