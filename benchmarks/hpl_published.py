@@ -28,10 +28,9 @@ from pathlib import Path
 from scipy.optimize import brentq
 
 from ibprof_lab.lab_choices import BLOCK
-from ibprof_lab.scaling.analytic_kernels import linpack
 from ibprof_lab.scaling.exchange_fit import ConfidenceInterval
 from ibprof_lab.scaling.hpl import HplRun, NodeSharing, predict_hpl, time_hpl
-from ibprof_lab.scaling.scaling_model import Cluster, performance
+from ibprof_lab.scaling.scaling_model import Cluster, linpack, performance
 
 PUBLISHED = Path(__file__).parent / "data" / "hpl_published.csv"
 SHARED = Path(__file__).parent / "data" / "hpl_shared.csv"

@@ -30,8 +30,7 @@ from ibprof.native import kernel_library
 from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.engine.simulated_network import index_network
-from ibprof_lab.simulation.workload.host_assignment import assign_hosts
-from ibprof_lab.simulation.workload.job_clients import make_clients
+from ibprof_lab.simulation.workload.host_assignment import assign_hosts, make_clients
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 from ibprof_testing.reference.codes import HARDWARE, SETTINGS, make_jobs
 from ibprof_testing.samples.fabrics import read_subnet

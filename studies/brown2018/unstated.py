@@ -26,8 +26,7 @@ from ibprof_lab.lab_choices import ServerPlacement
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.study.cell import Cell, Setting, find_assignment
-from ibprof_lab.simulation.workload.host_assignment import HostAssignment
-from ibprof_lab.simulation.workload.job_clients import make_clients
+from ibprof_lab.simulation.workload.host_assignment import HostAssignment, make_clients
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Workload
 
 TABLE = Path(__file__).resolve().parent / "unstated.csv"

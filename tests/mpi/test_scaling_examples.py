@@ -13,9 +13,8 @@ import pytest
 
 from ibprof.profile.profile_data import Profile
 from ibprof_lab.lab_choices import RANKS
-from ibprof_lab.scaling.analytic_kernels import linpack, matrix_product, scalar_product
 from ibprof_lab.scaling.exchange_fit import WHOLE, RecordedExchange, sum_exchange
-from ibprof_lab.scaling.scaling_model import Cluster
+from ibprof_lab.scaling.scaling_model import Cluster, linpack, matrix_product, scalar_product
 from ibprof_testing.mpi.matrices import load_complete
 from ibprof_testing.mpi.mpis import Mpi, find_mpi, run_mpi
 from ibprof_testing.paths import ROOT

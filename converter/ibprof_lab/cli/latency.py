@@ -17,12 +17,11 @@ from ibprof_converter.cli.arguments import (
     add_subcommand,
     add_subcommands,
     count_in,
-    fill_options,
     number_in,
     parse_share,
     type_of,
 )
-from ibprof_lab.cli.lab_commands import add_unit, run_on_ranks
+from ibprof_lab.cli.lab_commands import add_unit, call_with, run_on_ranks
 from ibprof_lab.lab_choices import BY, LEAST_CHANGE, MODES, NO_CLUSTER, SCHEDULES, STATISTICS
 from ibprof_lab.latency.model.typed_quantities import parse_budget, parse_duration, parse_length, parse_lengths
 
@@ -149,7 +148,7 @@ def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
     from ibprof_lab.latency.measure.timed_loops import Sampling  # noqa: PLC0415
 
     noise = arguments.noise_processes, arguments.noise_messages, arguments.noise_length
-    plan = fill_options(
+    plan = call_with(
         measurement_plan.MeasurementPlan,
         arguments,
         sampling=Sampling(arguments.repetitions, arguments.batch_time),
@@ -159,14 +158,15 @@ def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
         again=arguments.again[0],
         again_s=arguments.again[1],
     )
-    options = fill_options(delay_measurement.MeasureOptions, arguments, plan=plan)
 
     def start_search(hosts: int) -> delay_measurement.PairChooser:
         from ibprof_lab.topology.infer.few_pairs import PairSearch  # noqa: PLC0415  (each rank would load scipy)
 
         return PairSearch(hosts, plan.seed)
 
-    return lambda: work_together(lambda module: delay_measurement.measure_delays(module, options, start_search))
+    others = {"plan": plan, "search": start_search}
+    measure = delay_measurement.measure_delays
+    return lambda: work_together(lambda module: call_with(measure, arguments, module=module, **others))
 
 
 def _add_show(commands: Subcommands) -> None:
@@ -185,8 +185,8 @@ def _add_show(commands: Subcommands) -> None:
 def _build_show(arguments: argparse.Namespace) -> Callable[[], None]:
     from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
 
-    options = fill_options(delay_queries.ShowDelaysOptions, arguments)
-    return lambda: _print(delay_queries.query_delays(options), delay_tables.show_delays, options.json)
+    query, show = delay_queries.query_delays, delay_tables.show_delays
+    return lambda: _print(call_with(query, arguments), show, arguments.json)
 
 
 def _add_features(commands: Subcommands) -> None:
@@ -208,8 +208,8 @@ def _add_features(commands: Subcommands) -> None:
 def _build_features(arguments: argparse.Namespace) -> Callable[[], None]:
     from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
 
-    options, as_json = fill_options(delay_queries.FeaturesOptions, arguments), arguments.json
-    return lambda: _print(delay_queries.query_features(options), delay_tables.show_features, as_json)
+    query, show = delay_queries.query_features, delay_tables.show_features
+    return lambda: _print(call_with(query, arguments), show, arguments.json)
 
 
 def _add_diff(commands: Subcommands) -> None:
@@ -227,12 +227,10 @@ def _add_diff(commands: Subcommands) -> None:
 def _build_diff(arguments: argparse.Namespace) -> Callable[[], int]:
     from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
 
-    options, as_json, fails = fill_options(delay_queries.DiffDelaysOptions, arguments), arguments.json, arguments.fail
-
     def run() -> int:
-        change = delay_queries.query_changes(options)
-        _print(delay_tables.describe_change(change), delay_tables.show_change, as_json)
-        return THRESHOLD_CROSSED if fails and change.count else 0
+        change = call_with(delay_queries.query_changes, arguments)
+        _print(delay_tables.describe_change(change), delay_tables.show_change, arguments.json)
+        return THRESHOLD_CROSSED if arguments.fail and change.count else 0
 
     return run
 
@@ -249,7 +247,7 @@ def _add_convert(commands: Subcommands) -> None:
 def _build_convert(arguments: argparse.Namespace) -> Callable[[], None]:
     from ibprof_lab.latency.outputs import delay_queries  # noqa: PLC0415  (as above)
 
-    return partial(delay_queries.convert_delays, fill_options(delay_queries.ConvertDelaysOptions, arguments))
+    return partial(call_with, delay_queries.convert_delays, arguments)
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:

@@ -19,14 +19,13 @@ from ibprof_converter.cli.arguments import (
     add_subcommand,
     add_subcommands,
     count_in,
-    fill_options,
     number_in,
     parse_positive,
     parse_subcommand,
 )
-from ibprof_lab.cli.lab_commands import add_unit
+from ibprof_lab.cli.lab_commands import add_unit, call_with
 from ibprof_lab.lab_choices import BLOCK, HOSTS, RANKS, STRONG, WEAK
-from ibprof_lab.scaling.analytic_kernels import WORD
+from ibprof_lab.scaling.scaling_model import WORD
 from ibprof_lab.scaling.top500 import UNITS
 
 NAME = "ibprof-scaling"
@@ -61,26 +60,25 @@ def _build(arguments: argparse.Namespace) -> Callable[[], None]:
     from ibprof_lab.scaling import hpl, scaling_document, scaling_queries  # noqa: PLC0415
     from ibprof_lab.scaling.measured import prediction_query  # noqa: PLC0415
 
-    kernel = scaling_queries.KernelOptions, scaling_queries.query_kernel, scaling_document.print_kernel
-    queries: dict[str, tuple[Any, Any, Any]] = {
+    kernel = scaling_queries.query_kernel, scaling_document.print_kernel
+    queries: dict[str, tuple[Any, Any]] = {
         "scalar": kernel,
         "matrix": kernel,
         "linpack": kernel,
-        "fit": (scaling_queries.FitOptions, scaling_queries.query_recordings, scaling_document.print_study),
-        "predict": (
-            prediction_query.PredictOptions,
-            prediction_query.query_prediction,
-            prediction_query.print_prediction,
-        ),
-        "hpl": (hpl.HplOptions, hpl.query_hpl, hpl.print_hpl),
-        "shares": (scaling_queries.SharesOptions, scaling_queries.query_shares, scaling_document.print_shares),
-        "top500": (scaling_queries.ListOptions, scaling_queries.query_list, scaling_document.print_systems),
+        "fit": (scaling_queries.query_recordings, scaling_document.print_study),
+        "predict": (prediction_query.query_prediction, prediction_query.print_prediction),
+        "hpl": (hpl.query_hpl, hpl.print_hpl),
+        "shares": (scaling_queries.query_shares, scaling_document.print_shares),
+        "top500": (scaling_document.describe_list, scaling_document.print_systems),
     }
-    options, query, show = queries[arguments.command]
-    if "l_peak" in arguments:
-        arguments.hardware = fill_options(scaling_queries.ClusterOptions, arguments)
-    given, as_json = fill_options(options, arguments), arguments.json
-    return lambda: print_document(query(given), show, as_json)
+    query, show = queries[arguments.command]
+
+    def run() -> None:
+        if "l_peak" in arguments:
+            arguments.cluster = call_with(scaling_queries.find_cluster, arguments)
+        print_document(call_with(query, arguments), show, arguments.json)
+
+    return run
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -184,7 +182,7 @@ def _add_shares(commands: Subcommands) -> None:
 def _add_top500(commands: Subcommands) -> None:
     summary = "effective bandwidth of systems in Linpack (slide 22)"
     parser = _add(commands, "top500", summary)
-    parser.add_argument("list", metavar="LIST.csv", type=Path, help="with columns Rmax, Nmax, and Rank, Name, Cores")
+    parser.add_argument("path", metavar="LIST.csv", type=Path, help="with columns Rmax, Nmax, and Rank, Name, Cores")
     parser.add_argument("--unit", choices=UNITS, type=str.lower, help="of Rmax (default: as the header says)")
     _add_word(parser)
 

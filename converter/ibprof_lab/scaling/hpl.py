@@ -28,9 +28,9 @@ from rich.text import Text
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_lab.lab_choices import UNITS
-from ibprof_lab.scaling.analytic_kernels import WORD
 from ibprof_lab.scaling.exchange_fit import ConfidenceInterval
 from ibprof_lab.scaling.measured.loggp import read_loggp
+from ibprof_lab.scaling.scaling_model import WORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +157,21 @@ _COPIED = 4
 """Bytes that memory moves for each byte of a message: it is copied out and in, each time read and written."""
 
 
-@dataclass(frozen=True, slots=True)
-class HplOptions:
-    """A run of HPL and its machine.
+def query_hpl(
+    n: float,
+    nb: float,
+    grid: tuple[int, int],
+    rate: tuple[float, float],
+    bandwidth: float | None,
+    latency: float,
+    share: int | None,
+    memory: float | None,
+    delays: Path | None,
+    unit: str,
+) -> dict[str, Any]:
+    """Return the performance of a run with its interval, and the shares of its time.
 
-    Attributes:
+    Args:
         n, nb: order of the matrix, and block size.
         grid: P and Q.
         rate: smallest and largest rate of a process in matrix products, in Flop/s.
@@ -171,64 +181,46 @@ class HplOptions:
         memory: rate of a node's memory, in Byte/s; None if it is no limit.
         delays: file of measured delays that replaces bandwidth and latency; None without.
         unit: unit of the delays if the file does not state it, from `UNITS`.
-    """
-
-    n: float
-    nb: float
-    grid: tuple[int, int]
-    rate: tuple[float, float]
-    bandwidth: float | None
-    latency: float
-    delays: Path | None
-    unit: str
-    share: int | None = None
-    memory: float | None = None
-
-
-def query_hpl(options: HplOptions) -> dict[str, Any]:
-    """Return the performance of a run with its interval, and the shares of its time.
 
     Raises:
         UsageError: the bandwidth has no source, or several.
         InputError: the delays cannot be read.
         InconsistentError: the delays show no bandwidth, or the model is not applicable.
     """
-    if (options.bandwidth is None) == (options.delays is None):
+    if (bandwidth is None) == (delays is None):
         raise UsageError("give one of --bandwidth and --delays")
-    if options.memory is not None and options.share is None:
+    if memory is not None and share is None:
         raise UsageError("--memory needs --share, the number of processes that use it")
-    if options.share is not None and options.share > options.grid[0] * options.grid[1]:
-        raise UsageError(f"--share {options.share}: the grid has {options.grid[0] * options.grid[1]} processes")
-    if options.delays is not None:
-        long = read_loggp(options.delays, UNITS[options.unit]).segments[-1]
+    if share is not None and share > grid[0] * grid[1]:
+        raise UsageError(f"--share {share}: the grid has {grid[0] * grid[1]} processes")
+    if delays is not None:
+        long = read_loggp(delays, UNITS[unit]).segments[-1]
         if not long.per_byte.low > 0:
-            raise InconsistentError(f"{options.delays}: long messages take no longer than short ones: no bandwidth")
-        per_byte = long.per_byte
-        bandwidth = ConfidenceInterval(1 / per_byte.value, 1 / per_byte.high, 1 / per_byte.low)
-        latency = long.start
+            raise InconsistentError(f"{delays}: long messages take no longer than short ones: no bandwidth")
+        per_byte, start = long.per_byte, long.start
+        rate_of_bytes = ConfidenceInterval(1 / per_byte.value, 1 / per_byte.high, 1 / per_byte.low)
     else:
-        assert options.bandwidth is not None
-        bandwidth = ConfidenceInterval(*[options.bandwidth] * 3)
-        latency = ConfidenceInterval(*[options.latency] * 3)
-    low, high = options.rate
-    rate = ConfidenceInterval((low + high) / 2, low, high)
-    run = HplRun(options.n, options.nb, *options.grid)
-    sharing = NodeSharing(options.share, options.memory or math.inf) if options.share else None
+        assert bandwidth is not None
+        rate_of_bytes, start = ConfidenceInterval(*[bandwidth] * 3), ConfidenceInterval(*[latency] * 3)
+    low, high = rate
+    rate_of_flops = ConfidenceInterval((low + high) / 2, low, high)
+    run = HplRun(n, nb, *grid)
+    sharing = NodeSharing(share, memory or math.inf) if share else None
     try:
-        performance = predict_hpl(run, rate, latency, bandwidth, sharing)
+        performance = predict_hpl(run, rate_of_flops, start, rate_of_bytes, sharing)
     except ValueError as error:
         raise InconsistentError(f"no prediction: {error}") from error
     return {
         "n": run.n,
         "nb": run.block,
-        "grid": list(options.grid),
+        "grid": list(grid),
         "performance": asdict(performance),
-        "share_of_rate": performance.value / (run.processes * rate.value),
-        "seconds": asdict(time_hpl(run, rate.value, latency.value, bandwidth.value, sharing)),
-        "bandwidth": asdict(bandwidth),
-        "latency_s": asdict(latency),
-        "share": options.share,
-        "memory": options.memory,
+        "share_of_rate": performance.value / (run.processes * rate_of_flops.value),
+        "seconds": asdict(time_hpl(run, rate_of_flops.value, start.value, rate_of_bytes.value, sharing)),
+        "bandwidth": asdict(rate_of_bytes),
+        "latency_s": asdict(start),
+        "share": share,
+        "memory": memory,
         "notes": [*_VALIDITY, _SHARED if sharing else _ALONE],
     }
 

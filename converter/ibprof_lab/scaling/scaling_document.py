@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -15,11 +16,19 @@ from rich.text import Text
 
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_lab.latency.outputs.delay_tables import new_table
-from ibprof_lab.scaling.analytic_kernels import AnalyticKernel
 from ibprof_lab.scaling.exchange_fit import ExchangeFit
-from ibprof_lab.scaling.scaling_model import Cluster, Optimum, WorkShares, balance, find_optimum, performance, speed_up
+from ibprof_lab.scaling.scaling_model import (
+    AnalyticKernel,
+    Cluster,
+    Optimum,
+    WorkShares,
+    balance,
+    find_optimum,
+    performance,
+    speed_up,
+)
 from ibprof_lab.scaling.scaling_study import RegionStudy, ScalingStudy
-from ibprof_lab.scaling.top500 import ListedSystem, correlate_with_rank
+from ibprof_lab.scaling.top500 import correlate_with_rank, read_systems
 
 Document = dict[str, Any]
 
@@ -73,8 +82,9 @@ def describe_shares(shares: WorkShares) -> Document:
     return _finite(asdict(shares))
 
 
-def describe_systems(systems: list[ListedSystem]) -> Document:
-    """Return the document of a TOP500-like list."""
+def describe_list(path: Path, unit: str | None, word: float) -> Document:
+    """Return the document of a TOP500-like list; arguments and errors as for `read_systems`."""
+    systems = read_systems(path, unit, word)
     return _finite(
         {
             "systems": [{**asdict(each), "per_core": each.per_core} for each in systems],

@@ -12,8 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ibprof.text.quantities import printable
-from ibprof_lab.scaling.analytic_kernels import AnalyticKernel
-from ibprof_lab.scaling.scaling_model import Cluster, Optimum, Work, find_optimum, performance
+from ibprof_lab.scaling.scaling_model import AnalyticKernel, Cluster, Optimum, Work, find_optimum, performance
 from ibprof_lab.scaling.scaling_study import RegionStudy, ScalingStudy
 
 _EXACT, _SLIDE, _PEAK = "#0b4f8a", "#d97706", "#9aa3ad"

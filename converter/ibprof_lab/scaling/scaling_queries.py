@@ -1,213 +1,140 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries of the model: options in, JSON documents out; pictures on request."""
+"""Queries of the model: arguments in, JSON documents out; pictures on request; formulas as users type them."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.errors import InconsistentError, UsageError
+from ibprof.errors import InconsistentError, UsageError, quote_found
 from ibprof.load import load_profile
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import read_rail_fabric
 from ibprof_lab.lab_choices import UNITS
 from ibprof_lab.latency.files.delay_files import read_delays
-from ibprof_lab.scaling.analytic_kernels import KERNELS
 from ibprof_lab.scaling.exchange_fit import choose_ends, sum_exchange
-from ibprof_lab.scaling.formula import parse_formula, read_operations
-from ibprof_lab.scaling.scaling_document import (
-    Document,
-    describe_kernel,
-    describe_shares,
-    describe_study,
-    describe_systems,
-)
-from ibprof_lab.scaling.scaling_model import Cluster, find_optimum, share_work
+from ibprof_lab.scaling.scaling_document import Document, describe_kernel, describe_shares, describe_study
+from ibprof_lab.scaling.scaling_model import KERNELS, Cluster, find_optimum, share_work
 from ibprof_lab.scaling.scaling_study import study_runs
-from ibprof_lab.scaling.top500 import read_systems
 
 _MOST_PREDICTED = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
-    """Hardware, with one of three sources of the bandwidth.
+def find_cluster(
+    l_peak: float, bandwidth: float | None, fabric: Path | None, delays: Path | None, unit: str = "us"
+) -> Cluster:
+    """Return the hardware parameters, with one of three sources of the bandwidth.
 
-    Attributes:
+    Args:
         l_peak: peak of a process, in Flop/s.
         bandwidth: bandwidth of the network, in Byte/s.
         fabric: fabric whose slowest host link gives the bandwidth.
         delays: file of delays whose slowest process gives the bandwidth.
         unit: unit of the delays if the file does not state it, from `UNITS`.
+
+    Raises:
+        UsageError: the bandwidth has no source, or several.
+        InconsistentError: the source does not show the bandwidth.
     """
-
-    l_peak: float
-    bandwidth: float | None
-    fabric: Path | None
-    delays: Path | None
-    unit: str = "us"
-
-    def find_cluster(self) -> Cluster:
-        """Return the hardware parameters.
-
-        Raises:
-            UsageError: the bandwidth has no source, or several.
-            InconsistentError: the source does not show the bandwidth.
-        """
-        given = [each for each in (self.bandwidth, self.fabric, self.delays) if each is not None]
-        if len(given) != 1:
-            raise UsageError("give one of --bandwidth, --fabric and --delays")
-        bandwidth = self.bandwidth
-        if self.fabric is not None:
-            bandwidth = slowest_host_link(self.fabric)
-        elif self.delays is not None:
-            bandwidth = slowest_process(self.delays, UNITS[self.unit])
-        assert bandwidth is not None
-        return Cluster(self.l_peak, bandwidth)
+    if len([each for each in (bandwidth, fabric, delays) if each is not None]) != 1:
+        raise UsageError("give one of --bandwidth, --fabric and --delays")
+    if fabric is not None:
+        bandwidth = slowest_host_link(fabric)
+    elif delays is not None:
+        bandwidth = slowest_process(delays, UNITS[unit])
+    assert bandwidth is not None
+    return Cluster(l_peak, bandwidth)
 
 
-@dataclass(frozen=True, slots=True)
-class KernelOptions:
-    """A kernel to evaluate.
+def query_kernel(
+    command: str, n: float, cluster: Cluster, word: float, processes: list[int] | None, figure: Path | None
+) -> Document:
+    """Return a kernel's optimum, formulas and curve.
 
-    Attributes:
+    Args:
         command: name of the kernel, from `KERNELS`.
         n: problem size.
         word: bytes of a number.
         processes: numbers of processes to predict for; None for powers of two.
         figure: picture file of the curve; None for no picture.
     """
-
-    command: str
-    n: float
-    hardware: ClusterOptions
-    word: float
-    processes: list[int] | None
-    figure: Path | None
-
-
-def query_kernel(options: KernelOptions) -> Document:
-    """Return a kernel's optimum, formulas and curve.
-
-    Raises:
-        UsageError: the bandwidth has no source, or several.
-    """
-    cluster = options.hardware.find_cluster()
-    kernel = KERNELS[options.command](options.n, cluster, options.word)
+    kernel = KERNELS[command](n, cluster, word)
     largest = find_optimum(kernel.exact, cluster).p_max
-    processes = options.processes or _powers_of_two(2 * largest if math.isfinite(largest) else 4096)
-    if options.figure:
+    processes = processes or _powers_of_two(2 * largest if math.isfinite(largest) else 4096)
+    if figure:
         from ibprof_lab.scaling.scaling_picture import draw_kernel  # noqa: PLC0415  (slow to import)
 
-        draw_kernel(options.figure, kernel, cluster)
+        draw_kernel(figure, kernel, cluster)
     return describe_kernel(kernel, cluster, processes)
 
 
-@dataclass(frozen=True, slots=True)
-class FitOptions:
-    """Recordings to fit the model to.
+def query_recordings(
+    runs: list[tuple[float, Path]],
+    operations: list[str],
+    data: str,
+    cluster: Cluster,
+    n: float | None,
+    between: str | None,
+    processes: list[int] | None,
+    figure: Path | None,
+) -> Document:
+    """Return the exchange of recordings, and the expected speed-up by region.
 
-    Attributes:
+    Args:
         runs: problem size and profile or recording of each run.
         operations: formulas of n for #op: of the whole program, or of a region as `REGION:FORMULA`.
         data: formula of n for #b.
         n: problem size to predict for; None for the largest measured size.
         between: `HOSTS` or `RANKS`; None for hosts if there are several.
-        processes, figure: as in `KernelOptions`.
-    """
-
-    runs: list[tuple[float, Path]]
-    operations: list[str]
-    data: str
-    hardware: ClusterOptions
-    n: float | None
-    between: str | None
-    processes: list[int] | None
-    figure: Path | None
-
-
-def query_recordings(options: FitOptions) -> Document:
-    """Return the exchange of recordings, and the expected speed-up by region.
+        processes, figure: as for `query_kernel`.
 
     Raises:
-        UsageError: a formula is invalid, or the bandwidth has no source or several.
+        UsageError: a formula is invalid.
         InconsistentError: the runs do not show the dependence of the exchange on the number of processes.
         InputError: a profile cannot be read.
     """
-    cluster = options.hardware.find_cluster()
-    operations, regions = read_operations(options.operations)
-    data = parse_formula("--data", options.data)
-    profiles = [(size, load_profile(path)) for size, path in options.runs]
-    between = options.between or choose_ends([profile for _, profile in profiles])
-    runs = [sum_exchange(profile, size, between) for size, profile in profiles]
-    size = options.n or max(size for size, _ in profiles)
-    processes = options.processes or _powers_of_two(4 * max(run.processes for run in runs))
+    of_program, of_regions = read_operations(operations)
+    of_data = parse_formula("--data", data)
+    profiles = [(size, load_profile(path)) for size, path in runs]
+    between = between or choose_ends([profile for _, profile in profiles])
+    exchanges = [sum_exchange(profile, size, between) for size, profile in profiles]
+    size = n or max(size for size, _ in profiles)
+    processes = processes or _powers_of_two(4 * max(run.processes for run in exchanges))
     try:
-        study = study_runs(runs, cluster, operations, data, size, regions, processes)
+        study = study_runs(exchanges, cluster, of_program, of_data, size, of_regions, processes)
     except ValueError as error:
-        raise InconsistentError(f"{', '.join(run.name for run in runs)}: {error}") from error
-    if options.figure:
+        raise InconsistentError(f"{', '.join(run.name for run in exchanges)}: {error}") from error
+    if figure:
         from ibprof_lab.scaling.scaling_picture import draw_study  # noqa: PLC0415  (slow to import)
 
-        draw_study(options.figure, study)
+        draw_study(figure, study)
     return describe_study(study, between)
 
 
-@dataclass(frozen=True, slots=True)
-class SharesOptions:
-    """Different processing units with shares of the work; the arguments of `share_work`."""
-
-    operations: float
-    data: float
-    exchanged: float
-    bandwidth: float
-    peaks: list[float]
-    operation_shares: list[float] | None
-    data_shares: list[float] | None
-
-
-def query_shares(options: SharesOptions) -> Document:
-    """Return the model for different processing units.
+def query_shares(
+    operations: float,
+    data: float,
+    exchanged: float,
+    bandwidth: float,
+    peaks: list[float],
+    operation_shares: list[float] | None,
+    data_shares: list[float] | None,
+) -> Document:
+    """Return the model for different processing units; the arguments are those of `share_work`.
 
     Raises:
         UsageError: the numbers of units differ, or shares do not add up to 1.
     """
     try:
-        shares = share_work(
-            options.operations,
-            options.data,
-            options.exchanged,
-            options.bandwidth,
-            options.peaks,
-            options.operation_shares,
-            options.data_shares,
-        )
+        shares = share_work(operations, data, exchanged, bandwidth, peaks, operation_shares, data_shares)
     except ValueError as error:
         raise UsageError(str(error)) from error
     return describe_shares(shares)
-
-
-@dataclass(frozen=True, slots=True)
-class ListOptions:
-    """A TOP500-like list, the unit of its R_max, bytes of a number."""
-
-    list: Path
-    unit: str | None
-    word: float
-
-
-def query_list(options: ListOptions) -> Document:
-    """Return the systems of a list.
-
-    Raises:
-        InputError: a column is missing, or a value is not a number.
-    """
-    return describe_systems(read_systems(options.list, options.unit, options.word))
 
 
 def _powers_of_two(end: float) -> list[int]:
@@ -281,3 +208,47 @@ def _rates(median: npt.NDArray[np.float32], lengths: npt.NDArray[np.int64], mode
             # Noise can make the long message faster than the short one; the whole delay then counts.
             rate = np.where(beyond > 0, (size - float(lengths[0])) / beyond, rate)
     return np.where(np.isfinite(rate), rate, np.nan)
+
+
+def parse_formula(option: str, text: str) -> Callable[[float], float]:
+    """Return a function of n from an expression with + - * / **, sqrt, log, log2 and other numpy functions.
+
+    Args:
+        option: name of the option, for messages.
+        text: the expression; its variable is n.
+
+    Raises:
+        UsageError: the expression is invalid, or not positive at n = 2.
+    """
+    import numexpr  # noqa: PLC0415  (slow to import)
+
+    def evaluate(n: float) -> float:
+        try:
+            return float(numexpr.evaluate(text.replace("^", "**"), {"n": np.float64(n)}, {}))
+        except Exception as error:  # numexpr raises errors of Python's parser and of numpy
+            raise UsageError(f"{option}: expected a formula of n such as 2*n**3, found {quote_found(text)}") from error
+
+    value = evaluate(2.0)
+    if not (math.isfinite(value) and value > 0):
+        raise UsageError(f"{option}: expected a positive number for n = 2, found {value:g} from {quote_found(text)}")
+    return evaluate
+
+
+def read_operations(given: Sequence[str]) -> tuple[Callable[[float], float], dict[str, Callable[[float], float]]]:
+    """Return the formula of the whole program, and formulas by region; without a whole, it is the sum of the regions.
+
+    Args:
+        given: formulas; a formula of a region has the form `REGION:FORMULA`.
+
+    Raises:
+        UsageError: a formula is invalid, or several formulas are for the whole program.
+    """
+    regions = {
+        name: parse_formula("--operations", formula)
+        for name, colon, formula in (each.rpartition(":") for each in given)
+        if colon
+    }
+    whole = [parse_formula("--operations", each) for each in given if ":" not in each]
+    if len(whole) > 1:
+        raise UsageError("--operations: expected one formula for the whole, and others as REGION:FORMULA")
+    return whole[0] if whole else lambda n: sum(of_size(n) for of_size in regions.values()), regions

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.errors import InputError, quote_found
-from ibprof_lab.scaling.analytic_kernels import WORD
+from ibprof_lab.scaling.scaling_model import WORD
 
 UNITS = {"flop/s": 1.0, "gflop/s": 1e9, "tflop/s": 1e12, "pflop/s": 1e15}
 """Units of R_max in a header."""

@@ -17,22 +17,20 @@ from ibprof_lab.cli.scaling import main
 from ibprof_lab.lab_choices import HOSTS, RANKS
 from ibprof_lab.latency.files.delay_files import write_delays
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.scaling.analytic_kernels import (
-    PRINTED_TOO_SMALL,
-    AnalyticKernel,
-    linpack,
-    matrix_product,
-    scalar_product,
-)
 from ibprof_lab.scaling.exchange_fit import WHOLE, choose_ends, fit_exchange, sum_exchange
 from ibprof_lab.scaling.scaling_model import (
+    PRINTED_TOO_SMALL,
+    AnalyticKernel,
     Cluster,
     Work,
     balance,
     balance_at_one,
     find_optimum,
+    linpack,
+    matrix_product,
     performance,
     run_time,
+    scalar_product,
     share_work,
     speed_up,
 )

@@ -12,8 +12,7 @@ import pytest
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_lab.simulation.measure.run_observer import Operations
-from ibprof_lab.simulation.workload.host_assignment import HostAssignment
-from ibprof_lab.simulation.workload.job_clients import make_clients
+from ibprof_lab.simulation.workload.host_assignment import HostAssignment, make_clients
 from ibprof_lab.simulation.workload.workloads import (
     SCHEDULES,
     CollectivePart,

@@ -12,8 +12,7 @@ from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 from ibprof_lab.simulation.measure.latency_measurement import measure
 from ibprof_lab.simulation.measure.message_latency import Effort
-from ibprof_lab.simulation.workload.host_assignment import HostAssignment, assign_hosts, order_leaves
-from ibprof_lab.simulation.workload.job_clients import make_clients
+from ibprof_lab.simulation.workload.host_assignment import HostAssignment, assign_hosts, make_clients, order_leaves
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 from ibprof_testing.samples.fabrics import read_subnet
 

@@ -19,8 +19,7 @@ from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNe
 from ibprof_lab.simulation.study.cell import Cell, Setting, run_cell
 from ibprof_lab.simulation.study.result_tables import list_results, list_whole_times
 from ibprof_lab.simulation.workload import recorded_messages
-from ibprof_lab.simulation.workload.host_assignment import assign_hosts
-from ibprof_lab.simulation.workload.job_clients import make_clients
+from ibprof_lab.simulation.workload.host_assignment import assign_hosts, make_clients
 from ibprof_lab.simulation.workload.recorded_messages import lay_out_messages
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 from ibprof_testing.samples.fabrics import read_subnet

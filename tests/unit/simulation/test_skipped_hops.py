@@ -16,8 +16,7 @@ from ibprof_lab.simulation.engine.deadlock import assign_lanes
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, State, Step
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 from ibprof_lab.simulation.study.cell import Cell, set_up
-from ibprof_lab.simulation.workload.host_assignment import assign_hosts
-from ibprof_lab.simulation.workload.job_clients import make_clients
+from ibprof_lab.simulation.workload.host_assignment import assign_hosts, make_clients
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Workload
 from ibprof_testing.samples.fabrics import read_subnet
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, US, io, mpi

@@ -11,8 +11,7 @@ import pytest
 
 from ibprof_lab.topology.infer.inference import InferenceEffort, infer
 from ibprof_lab.topology.infer.pair_delays import PairDelays
-from ibprof_lab.topology.model.inferred_routes import attach_hosts
-from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.inferred_topology import InferredTopology, attach_hosts
 from ibprof_lab.topology.throughput.direct_links import BlockedRates, DirectLinkTest, Finding, add_direct_links
 from ibprof_lab.topology.throughput.link_throughput import ThroughputMeasurement
 from ibprof_testing.samples.fair_network import FairNetwork, rounds_on, with_rates

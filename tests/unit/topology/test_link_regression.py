@@ -17,7 +17,7 @@ from ibprof_lab.lab_choices import MINIMUM, NONE, STORE_AND_FORWARD
 from ibprof_lab.latency.files.delay_files import write_delays
 from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.topology.reference.link_regression import correct_for_size, regress
-from ibprof_lab.topology.reference.reference_paths import ReferencePaths
+from ibprof_lab.topology.reference.reference_topology import ReferencePaths
 from ibprof_testing.samples.topologies import Made, disturb, mixed_speeds, three_levels, torus
 
 

@@ -12,8 +12,7 @@ import pytest
 from ibprof.errors import InconsistentError
 from ibprof_lab.topology.infer.inference import InferenceEffort, infer
 from ibprof_lab.topology.infer.pair_delays import PairDelays
-from ibprof_lab.topology.model.inferred_routes import InferredRoutes
-from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkThroughput
+from ibprof_lab.topology.model.inferred_topology import InferredRoutes, InferredTopology, LinkThroughput
 from ibprof_lab.topology.throughput.link_throughput import (
     ThroughputMeasurement,
     pair_neighbours,

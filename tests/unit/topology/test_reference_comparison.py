@@ -24,8 +24,12 @@ from ibprof_lab.topology.model.dot_graph import read_dot
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.reference.differences import REGULAR, average_processes
 from ibprof_lab.topology.reference.reference_comparison import compare_with_reference
-from ibprof_lab.topology.reference.reference_paths import ReferencePaths, find_reference_paths, spread_delays
-from ibprof_lab.topology.reference.reference_topology import read_reference
+from ibprof_lab.topology.reference.reference_topology import (
+    ReferencePaths,
+    find_reference_paths,
+    read_reference,
+    spread_delays,
+)
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.topologies import SHAPES, Made, disturb, line, three_levels, torus, tree, two_levels
 from ibprof_testing.samples.topology_plans import as_delays, compare_made, name, name_slow, switch_of, write_plan

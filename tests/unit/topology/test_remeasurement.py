@@ -10,7 +10,7 @@ import pytest
 
 from ibprof_lab.topology.infer.inference import InferenceEffort, infer
 from ibprof_lab.topology.infer.pair_delays import PairDelays
-from ibprof_lab.topology.model.inferred_routes import InferredRoutes
+from ibprof_lab.topology.model.inferred_topology import InferredRoutes
 from ibprof_lab.topology.throughput.remeasurement import choose_representatives, find_unexplained_pairs, schedule_pairs
 from ibprof_testing.samples.topologies import Made, disturb, line, star, three_levels, torus
 

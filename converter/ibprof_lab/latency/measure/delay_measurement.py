@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -341,24 +341,26 @@ class MeasurementSession:
         return np.interp(lengths, lengths[chosen], slowest)
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureOptions:
-    """Arguments of `ibprof-latency measure`; the plan has the arguments of the measurement itself."""
-
-    output: Path
-    plan: MeasurementPlan
-    resume: bool
-    pairs: Path | None
-    few_pairs: bool
-    dry_run: bool
-
-
-def measure_delays(module: Any, options: MeasureOptions, search: ChooserFactory) -> int:
+def measure_delays(
+    module: Any,
+    output: Path,
+    plan: MeasurementPlan,
+    resume: bool,
+    pairs: Path | None,
+    few_pairs: bool,
+    dry_run: bool,
+    search: ChooserFactory,
+) -> int:
     """Measure delays and write the file; called on every process.
 
     Args:
         module: `mpi4py.MPI`.
-        options: the same on all processes.
+        output: file of the delays; like the following arguments, the same on all processes.
+        plan: lengths, schedule and limits.
+        resume: True to keep results in the file.
+        pairs: file of pairs to measure again and nothing else; None for all pairs.
+        few_pairs: True to choose pairs by `search`.
+        dry_run: True to only print an estimate.
         search: factory of the chooser of few pairs.
 
     Returns:
@@ -368,16 +370,16 @@ def measure_delays(module: Any, options: MeasureOptions, search: ChooserFactory)
         UsageError: the plan does not fit the number of processes.
         IbprofError: a file cannot be read or written, or belongs to another measurement.
     """
-    if options.few_pairs and (options.pairs or options.plan.schedule not in ("rounds", "sequential")):
+    if few_pairs and (pairs or plan.schedule not in ("rounds", "sequential")):
         raise UsageError("--few-pairs: expected --schedule rounds or sequential, and no --pairs")
-    session = MeasurementSession(module, options.plan, options.output)
-    options.plan.check(session.size)
+    session = MeasurementSession(module, plan, output)
+    plan.check(session.size)
     session.estimate()
-    if options.dry_run:
+    if dry_run:
         return 0
 
     def choose(delays: Delays) -> Sequence[Round]:
-        assert options.pairs is not None
-        return color_pairs(read_pairs(options.pairs, delays.labels), options.plan.schedule == "sequential")
+        assert pairs is not None
+        return color_pairs(read_pairs(pairs, delays.labels), plan.schedule == "sequential")
 
-    return session.measure(options.resume, choose if options.pairs else None, search if options.few_pairs else None)
+    return session.measure(resume, choose if pairs else None, search if few_pairs else None)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries on measured delays: options in, documents out; pictures and files on request."""
+"""Queries on measured delays: arguments in, documents out; pictures and files on request."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -32,145 +31,107 @@ _MOST_IN_JSON = 512
 _QUARTILES = ("lower_quartile", "upper_quartile")
 
 
-@dataclass(frozen=True, slots=True)
-class ShowDelaysOptions:
-    """The arguments of `ibprof-latency show`."""
-
-    delays: Path
-    unit: str
-    length: int | None
-    statistic: str
-    bandwidth: bool
-    png: Path | None
-    json: bool
-
-
-def query_delays(options: ShowDelaysOptions) -> Document:
+def query_delays(
+    delays: Path, unit: str, length: int | None, statistic: str, bandwidth: bool, png: Path | None, json: bool
+) -> Document:
     """Return a summary of the measurement, with the matrix of one length if small enough or requested.
+
+    The arguments are those of `ibprof-latency show`.
 
     Raises:
         UsageError: the file lacks the statistic or the length.
         InputError: the file cannot be read.
     """
-    delays = read_delays(options.delays, unit=UNITS[options.unit])
-    if options.statistic not in delays.present:
-        raise UsageError(f"--statistic: expected one of {', '.join(delays.present)}, found {options.statistic}")
-    index = _find_length(delays, options.length)
-    if options.png:
+    read = read_delays(delays, unit=UNITS[unit])
+    if statistic not in read.present:
+        raise UsageError(f"--statistic: expected one of {', '.join(read.present)}, found {statistic}")
+    index = _find_length(read, length)
+    if png:
         from ibprof_lab.latency.outputs.delay_pictures import draw_matrix  # noqa: PLC0415  (slow to import)
 
-        draw_matrix(options.png, delays, index, options.statistic)
-    document = describe_delays(delays, options.statistic)
+        draw_matrix(png, read, index, statistic)
+    document = describe_delays(read, statistic)
     # The matrix of thousands of processes is gigabytes of text: only on request.
-    is_small = delays.processes <= (_MOST_IN_JSON if options.json else MOST_SHOWN)
-    if len(delays.lengths) and (is_small or options.length is not None or options.bandwidth):
-        document["matrix"] = describe_matrix(delays, index, options.statistic, options.bandwidth)
+    is_small = read.processes <= (_MOST_IN_JSON if json else MOST_SHOWN)
+    if len(read.lengths) and (is_small or length is not None or bandwidth):
+        document["matrix"] = describe_matrix(read, index, statistic, bandwidth)
     return document
 
 
-@dataclass(frozen=True, slots=True)
-class FeaturesOptions:
-    """The arguments of `ibprof-latency features`."""
-
-    delays: Path
-    unit: str
-    output: Path | None
-    threshold: float | None
-    peak_threshold: float | None
-    step_threshold: float | None
-    clusters: int | None
-    by: str
-    seed: int
-
-
-def query_features(options: FeaturesOptions) -> Document:
+def query_features(
+    delays: Path,
+    unit: str,
+    output: Path | None,
+    threshold: float | None,
+    peak_threshold: float | None,
+    step_threshold: float | None,
+    clusters: int | None,
+    by: str,
+    seed: int,
+) -> Document:
     """Return peaks, steps, clusters and outlying processes, and write the files of the output folder.
+
+    The arguments are those of `ibprof-latency features`.
 
     Raises:
         InputError: the file cannot be read.
         OSError: the folder cannot be written.
     """
-    delays = read_delays(options.delays, _QUARTILES, UNITS[options.unit])
-    features = clusters = compressed = None
-    if len(delays.lengths) >= FEWEST_LENGTHS:
-        features = find_features(
-            delays,
-            options.threshold if options.peak_threshold is None else options.peak_threshold,
-            options.threshold if options.step_threshold is None else options.step_threshold,
-        )
+    read = read_delays(delays, _QUARTILES, UNITS[unit])
+    features = found = compressed = None
+    if len(read.lengths) >= FEWEST_LENGTHS:
+        limits = (threshold if each is None else each for each in (peak_threshold, step_threshold))
+        features = find_features(read, *limits)
     if features is not None and len(features.pairs):
-        clusters = cluster_pairs(features, options.clusters, options.by, options.seed)
-        if options.output:
+        found = cluster_pairs(features, clusters, by, seed)
+        if output:
             from ibprof_lab.latency.outputs import delay_pictures  # noqa: PLC0415  (slow to import)
             from ibprof_lab.latency.outputs.space_page import write_steps_page  # noqa: PLC0415  (the same)
 
-            options.output.mkdir(parents=True, exist_ok=True)
-            compressed = write_compressed(options.output / "clusters.npz", delays, features, clusters)
-            delay_pictures.draw_curves(options.output / "curves.png", delays, features, clusters)
-            delay_pictures.draw_histograms(options.output / "histograms.png", delays, features)
-            delay_pictures.draw_clusters(options.output / "clusters.png", delays, features, clusters)
-            delay_pictures.draw_steps(options.output / "steps.png", delays, features, clusters)
-            write_steps_page(options.output / "steps.html", delays, features, clusters)
-    document = describe_features(delays, features, clusters, compressed, find_outlying_processes(delays))
-    if options.output and clusters is not None:
-        (options.output / "features.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+            output.mkdir(parents=True, exist_ok=True)
+            compressed = write_compressed(output / "clusters.npz", read, features, found)
+            delay_pictures.draw_curves(output / "curves.png", read, features, found)
+            delay_pictures.draw_histograms(output / "histograms.png", read, features)
+            delay_pictures.draw_clusters(output / "clusters.png", read, features, found)
+            delay_pictures.draw_steps(output / "steps.png", read, features, found)
+            write_steps_page(output / "steps.html", read, features, found)
+    document = describe_features(read, features, found, compressed, find_outlying_processes(read))
+    if output and found is not None:
+        (output / "features.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return document
 
 
-@dataclass(frozen=True, slots=True)
-class DiffDelaysOptions:
-    """The arguments of `ibprof-latency diff`."""
-
-    before: Path
-    after: Path
-    unit: str
-    least: float
-    output: Path | None
-
-
-def query_changes(options: DiffDelaysOptions) -> DelayChange:
+def query_changes(before: Path, after: Path, unit: str, least: float, output: Path | None) -> DelayChange:
     """Return the pairs that changed between two measurements, and write them on request.
+
+    The arguments are those of `ibprof-latency diff`.
 
     Raises:
         InconsistentError: the measurements have no process or no length in common.
         InputError: a file cannot be read.
     """
-    before, after = (read_delays(path, _QUARTILES, UNITS[options.unit]) for path in (options.before, options.after))
+    one, other = (read_delays(path, _QUARTILES, UNITS[unit]) for path in (before, after))
     try:
-        change = compare_delays(before, after, options.least)
+        change = compare_delays(one, other, least)
     except InconsistentError as error:
-        raise InconsistentError(f"{options.before}, {options.after}: {error}") from error
-    if options.output:
-        write_pairs(options.output, change.labels, change.pairs, change.ratios)
+        raise InconsistentError(f"{before}, {after}: {error}") from error
+    if output:
+        write_pairs(output, change.labels, change.pairs, change.ratios)
     return change
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertDelaysOptions:
-    """The arguments of `ibprof-latency convert`."""
-
-    delays: Path
-    unit: str
-    output: Path
-    length: int | None
-    clustbench: bool
-
-
-def convert_delays(options: ConvertDelaysOptions) -> None:
-    """Write delays in another format.
+def convert_delays(delays: Path, unit: str, output: Path, length: int | None, clustbench: bool) -> None:
+    """Write delays in another format; the arguments are those of `ibprof-latency convert`.
 
     Raises:
         UsageError: the length was not measured.
         InputError: the file cannot be read, or the format cannot hold several lengths.
         OSError: the file cannot be written.
     """
-    delays = read_delays(options.delays, unit=UNITS[options.unit])
-    if options.length is not None:
-        delays = delays.select(lengths=[_find_length(delays, options.length)])
-    if options.clustbench:
-        write_classic(options.output, delays)
-    else:
-        write_delays(options.output, delays)
+    read = read_delays(delays, unit=UNITS[unit])
+    if length is not None:
+        read = read.select(lengths=[_find_length(read, length)])
+    (write_classic if clustbench else write_delays)(output, read)
 
 
 def _find_length(delays: Delays, length: int | None) -> int:

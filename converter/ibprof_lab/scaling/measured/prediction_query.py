@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Query of predicted run times: options in; JSON document, tables and picture out."""
+"""Query of predicted run times: arguments in; JSON document, tables and picture out."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +21,34 @@ from ibprof_converter.routing.route_choice import describe_routes, read_routed_r
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_lab.lab_choices import STRONG, UNITS, WEAK
 from ibprof_lab.latency.outputs.delay_tables import new_table
-from ibprof_lab.scaling.formula import parse_formula
-from ibprof_lab.scaling.measured.call_costs import LinkSharing, read_calls
+from ibprof_lab.scaling.measured.call_costs import LinkSharing, TimedRun, read_calls
 from ibprof_lab.scaling.measured.loggp import LogGP, read_loggp
 from ibprof_lab.scaling.measured.split_prediction import find_scaling, predict_split, print_split, read_runs
 from ibprof_lab.scaling.measured.time_prediction import OutOfRangeError, PredictedTime, TimeModel
 from ibprof_lab.scaling.scaling_document import show_notes, show_table
+from ibprof_lab.scaling.scaling_queries import parse_formula
 
 _RULES = ("packed", "spread")
 
 _BLUE, _ORANGE = "#0b4f8a", "#d97706"
 
 
-@dataclass(frozen=True, slots=True)
-class PredictOptions:
-    """Options of a prediction: the recorded runs, and optionally the network to predict for.
+def query_prediction(
+    runs: list[tuple[float | None, Path]],
+    operations: str | None,
+    delays: Path | None,
+    unit: str,
+    fabric: Path | None,
+    placement: str | None,
+    slots: int | None,
+    scaling: str | None,
+    n: float | None,
+    processes: list[int] | None,
+    figure: Path | None,
+) -> dict[str, Any]:
+    """Return predicted run times by number of processes, with intervals.
 
-    Attributes:
+    Args:
         runs: problem size n and profile of each run; n is None if not given.
         operations: formula of n for #op; None without a network.
         delays: file of measured delays; None to predict from the times of the profiles alone.
@@ -49,54 +60,44 @@ class PredictOptions:
         n: problem size of strong scaling; None for the size of the largest recorded run.
         processes: numbers of processes to predict for; None for powers of two within the valid range.
         figure: picture file of the curve; None for no picture.
-    """
-
-    runs: list[tuple[float | None, Path]]
-    operations: str | None
-    delays: Path | None
-    unit: str
-    fabric: Path | None
-    placement: str | None
-    slots: int | None
-    scaling: str | None
-    n: float | None
-    processes: list[int] | None
-    figure: Path | None
-
-
-def query_prediction(options: PredictOptions) -> dict[str, Any]:
-    """Return predicted run times by number of processes, with intervals.
 
     Raises:
         UsageError: a formula, or the placement, is invalid, or an option lacks another one.
         InputError: a file cannot be read.
         InconsistentError: the runs do not determine an answer, or the query is outside the valid range.
     """
-    if options.delays is None:
-        return _query_split(options)
-    if options.operations is None or any(size is None for size, _ in options.runs):
-        raise UsageError("--delays needs --operations, and the problem size of each run as N:PROFILE")
-    return _query_network(options, options.operations, options.delays)
-
-
-def _query_split(options: PredictOptions) -> dict[str, Any]:
-    """Return predictions from the measured split of calls."""
-    for name in ("operations", "fabric", "placement", "slots", "n"):
-        if getattr(options, name) is not None:
-            raise UsageError(f"--{name} needs --delays; without it, times are predicted from the profiles alone")
-    runs, scaling = read_runs(options.runs, options.scaling)
-    document = predict_split(runs, scaling or find_scaling(runs), scaling is None, options.processes)
-    if options.figure:
-        _draw_prediction(options.figure, document, [(run.processes, run.seconds) for run in runs])
+    if delays is None:
+        needing = {"operations": operations, "fabric": fabric, "placement": placement, "slots": slots, "n": n}
+        if lacking := next((name for name, given in needing.items() if given is not None), None):
+            raise UsageError(f"--{lacking} needs --delays; without it, times are predicted from the profiles alone")
+        parts, known = read_runs(runs, scaling)
+        document = predict_split(parts, known or find_scaling(parts), known is None, processes)
+        measured = [(run.processes, run.seconds) for run in parts]
+    else:
+        if operations is None or any(size is None for size, _ in runs):
+            raise UsageError("--delays needs --operations, and the problem size of each run as N:PROFILE")
+        of_size, network = parse_formula("--operations", operations), read_loggp(delays, UNITS[unit])
+        sharing, notes = _find_sharing(fabric, placement, slots)
+        recorded = [read_calls(load_profile(path), size or 0) for size, path in runs]
+        document, measured = _predict_on_network(
+            recorded, of_size, network, sharing, scaling or STRONG, n, processes, notes
+        )
+    if figure:
+        _draw_prediction(figure, document, measured)
     return document
 
 
-def _query_network(options: PredictOptions, formula: str, delays: Path) -> dict[str, Any]:
-    """Return predictions from a model of the network."""
-    operations, scaling = parse_formula("--operations", formula), options.scaling or STRONG
-    network = read_loggp(delays, UNITS[options.unit])
-    sharing, notes = _find_sharing(options)
-    recorded = [read_calls(load_profile(path), size or 0) for size, path in options.runs]
+def _predict_on_network(
+    recorded: list[TimedRun],
+    operations: Callable[[float], float],
+    network: LogGP,
+    sharing: LinkSharing | None,
+    scaling: str,
+    n: float | None,
+    processes: list[int] | None,
+    notes: list[str],
+) -> tuple[dict[str, Any], list[tuple[int, float]]]:
+    """Return the document, and p and seconds of the runs on its curve."""
     runs = [run for run in recorded if run.processes > 1] or recorded
     try:
         model = TimeModel(
@@ -109,12 +110,12 @@ def _query_network(options: PredictOptions, formula: str, delays: Path) -> dict[
         )
     except ValueError as error:
         raise InconsistentError(str(error)) from error
-    size = options.n or max(runs, key=lambda run: (run.processes, run.size)).size
-    if options.processes is None:
+    size = n or max(runs, key=lambda run: (run.processes, run.size)).size
+    if processes is None:
         curve, stop = _follow(model, scaling, size)
     else:
-        curve, stop = [_predict(model, scaling, size, p) for p in options.processes], None
-    notes += [f"{run.name}: {note}" for run in runs for note in run.notes]
+        curve, stop = [_predict(model, scaling, size, p) for p in processes], None
+    notes = notes + [f"{run.name}: {note}" for run in runs for note in run.notes]
     # A run with one process has no communication and says nothing about calls, but is the base of the speed-up.
     alone = [run for run in recorded if run not in runs]
     bases = [run for run in alone if scaling == STRONG and run.size == size]
@@ -136,25 +137,25 @@ def _query_network(options: PredictOptions, formula: str, delays: Path) -> dict[
         "stop": stop,
         "notes": notes,
     }
-    if options.figure:
-        sizes = {row["processes"]: row["n"] for row in document["curve"]}
-        shown = [run for run in runs if abs(sizes.get(run.processes, run.size) / run.size - 1) < 1e-6]
-        _draw_prediction(options.figure, document, [(run.processes, run.seconds) for run in shown])
-    return document
+    sizes = {row["processes"]: row["n"] for row in document["curve"]}
+    shown = [run for run in runs if abs(sizes.get(run.processes, run.size) / run.size - 1) < 1e-6]
+    return document, [(run.processes, run.seconds) for run in shown]
 
 
-def _find_sharing(options: PredictOptions) -> tuple[LinkSharing | None, list[str]]:
-    if options.fabric is None:
+def _find_sharing(
+    fabric: Path | None, placement: str | None, slots: int | None
+) -> tuple[LinkSharing | None, list[str]]:
+    if fabric is None:
         return None, ["without --fabric messages are taken to share no links: a lower bound of communication"]
-    rails = find_rails([options.fabric])
+    rails = find_rails([fabric])
     if len(rails) > 1:
-        raise UsageError(f"--fabric {options.fabric}: expected one rail, found {len(rails)}")
-    placement = options.placement or _RULES[0]
+        raise UsageError(f"--fabric {fabric}: expected one rail, found {len(rails)}")
+    placement = placement or _RULES[0]
     if placement not in _RULES and not placement.startswith("random:"):
         raise UsageError(f"--placement {placement}: expected packed, spread or random:SEED")
     subnet: Subnet = read_routed_rail(rails[0])
     notes = [note for note in [describe_routes([subnet])] if note]
-    return LinkSharing(subnet, placement, options.slots), notes
+    return LinkSharing(subnet, placement, slots), notes
 
 
 def _predict(model: TimeModel, scaling: str, size: float, processes: int) -> PredictedTime:

@@ -26,8 +26,7 @@ from ibprof_lab.simulation.study.loaded_fabric import (
     load_network,
     refuse_adaptive_routing,
 )
-from ibprof_lab.simulation.workload.host_assignment import HostAssignment, assign_hosts
-from ibprof_lab.simulation.workload.job_clients import make_clients
+from ibprof_lab.simulation.workload.host_assignment import HostAssignment, assign_hosts, make_clients
 from ibprof_lab.simulation.workload.workloads import Role, Workload, digest_messages
 
 RESULT_SCHEMA = 4

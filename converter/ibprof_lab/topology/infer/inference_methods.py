@@ -99,33 +99,24 @@ def read_or_infer(name: str, unit: str = "auto") -> InferredTopology:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class JoinOptions:
-    """The arguments of `ibprof-topology join`."""
-
-    outer: str
-    inner: str
-    external: str
-    core: str | None
-    method: str
-    epsilon: float
-    unit: str = "auto"
-
-
-def infer_joined(options: JoinOptions) -> InferredTopology:
+def infer_joined(
+    outer: str, inner: str, external: str, core: str | None, method: str, epsilon: float, unit: str
+) -> InferredTopology:
     """Infer a topology of hosts and a topology inside a host; replace each host by the latter.
+
+    The arguments are those of `ibprof-topology join`.
 
     Raises:
         InputError: a file holds no delays.
         UsageError: no core has the given name.
     """
-    method = InferenceMethod(options.method, options.epsilon, bootstrap=0)
-    delays = (read_host_delays(name, options.unit) for name in (options.outer, options.inner))
-    outer, inner = (apply_method(method, each)[0].topology for each in delays)
-    for name in (options.external, options.core):
-        if name is not None and name not in inner.hosts:
-            raise UsageError(f"{options.inner} has no core {name!r}, but {', '.join(inner.hosts[:10])}")
-    return join_models(outer, inner, options.external, options.core)
+    chosen = InferenceMethod(method, epsilon, bootstrap=0)
+    delays = (read_host_delays(name, unit) for name in (outer, inner))
+    hosts, inside = (apply_method(chosen, each)[0].topology for each in delays)
+    for name in (external, core):
+        if name is not None and name not in inside.hosts:
+            raise UsageError(f"{inner} has no core {name!r}, but {', '.join(inside.hosts[:10])}")
+    return join_models(hosts, inside, external, core)
 
 
 def join_models(

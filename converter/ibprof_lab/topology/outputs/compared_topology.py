@@ -19,7 +19,7 @@ from ibprof_converter.outputs.graph_files import quote_dot, quote_line
 from ibprof_converter.outputs.slurm_topology import compress
 from ibprof_lab.topology.reference.differences import REGULAR, Names, TopologyDifferences
 from ibprof_lab.topology.reference.reference_comparison import ReferenceComparison
-from ibprof_lab.topology.reference.reference_paths import NOT_PASSED
+from ibprof_lab.topology.reference.reference_topology import NOT_PASSED
 from ibprof_lab.topology.reference.switch_groups import find_leaves
 
 COMPARISON_ENDINGS = (".dot", ".svg", ".json")

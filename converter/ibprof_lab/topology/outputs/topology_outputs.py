@@ -34,11 +34,14 @@ from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import ALL
 from ibprof_lab.topology.infer.pair_delays import PairDelays
 from ibprof_lab.topology.infer.reliability import WEAK
-from ibprof_lab.topology.model.inferred_routes import HostAttachment, attach_hosts
-from ibprof_lab.topology.model.inferred_topology import InferredTopology, weigh_edges
+from ibprof_lab.topology.model.inferred_topology import HostAttachment, InferredTopology, attach_hosts, weigh_edges
 from ibprof_lab.topology.model.topology_files import describe_topology, write_dot, write_tgf
-from ibprof_lab.topology.outputs.inferred_page import write_positions, write_topology_page
-from ibprof_lab.topology.outputs.vertex_positions import VertexPositions, position_vertices
+from ibprof_lab.topology.outputs.vertex_positions import (
+    VertexPositions,
+    position_vertices,
+    write_positions,
+    write_topology_page,
+)
 
 _GRAPHS: dict[str, Callable[[TextIO, InferredTopology], None]] = {
     ".tgf": write_tgf,

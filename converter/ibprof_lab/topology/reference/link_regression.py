@@ -25,8 +25,14 @@ from ibprof_lab.topology.infer.pair_delays import take_pair_delays
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.model.topology_files import READERS, describe_topology, read_graph
 from ibprof_lab.topology.reference.differences import average_processes, choose_pairs, match_hosts
-from ibprof_lab.topology.reference.reference_paths import ReferencePaths, find_reference_paths, keep_unique
-from ibprof_lab.topology.reference.reference_topology import Reference, read_reference, take_topology
+from ibprof_lab.topology.reference.reference_topology import (
+    Reference,
+    ReferencePaths,
+    find_reference_paths,
+    keep_unique,
+    read_reference,
+    take_topology,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -107,23 +113,9 @@ def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = 
     return LinkRegression(latency, r_squared, len(target), corrected)
 
 
-@dataclass(frozen=True, slots=True)
-class RegressOptions:
-    """The arguments of `ibprof-topology regress`."""
-
-    topology: str
-    delays: str
-    correct: str | None
-    gbps: float | None
-    paths: str
-    epsilon: float
-    length: int | None
-    unit: str = "auto"
-
-    @property
-    def is_fabric(self) -> bool:
-        """True if the suffix of the topology's name is a fabric's."""
-        return Path(self.topology).suffix not in READERS
+def is_fabric(topology: str) -> bool:
+    """Return True if the suffix of a topology's name is a fabric's."""
+    return Path(topology).suffix not in READERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,41 +134,42 @@ class RegressedLinks:
     topology: InferredTopology | None
 
 
-def regress_files(options: RegressOptions) -> RegressedLinks:
-    """Read a topology and delays, and regress.
+def regress_files(
+    topology: str,
+    delays: str,
+    correct: str | None,
+    gbps: float | None,
+    paths: str,
+    epsilon: float,
+    length: int | None,
+    unit: str,
+) -> RegressedLinks:
+    """Read a topology and delays, and regress; the arguments are those of `ibprof-topology regress`.
 
     Raises:
         InputError: a file is damaged.
         UsageError: the topology is directed, no throughput is known for the correction, or the graph is too large.
         InconsistentError: topology and delays have no host in common.
     """
-    topology = None if options.is_fabric else read_graph(options.topology)
-    if topology is not None and topology.directed:
-        raise UsageError(f"{options.topology}: arcs of one direction have no common latency")
-    reference = read_reference(options.topology) if topology is None else take_topology(options.topology, topology)
-    known = reference.gbps > 0
-    gbps = reference.gbps if options.gbps is None else np.where(known, reference.gbps, options.gbps)
-    found = _regress(options, reference, gbps, topology.overhead_seconds if topology else 0.0)
-    if topology is not None:
-        topology = _set_latencies(topology, reference, found)
-    return RegressedLinks(reference, gbps, found, topology)
-
-
-def _regress(
-    options: RegressOptions, reference: Reference, gbps: npt.NDArray[np.float64], overhead: float
-) -> LinkRegression:
-    values = take_pair_delays(read_host_delays(options.delays, options.unit), options.length, "median")
+    graph = None if is_fabric(topology) else read_graph(topology)
+    if graph is not None and graph.directed:
+        raise UsageError(f"{topology}: arcs of one direction have no common latency")
+    reference = read_reference(topology) if graph is None else take_topology(topology, graph)
+    rates = reference.gbps if gbps is None else np.where(reference.gbps > 0, reference.gbps, gbps)
+    values = take_pair_delays(read_host_delays(delays, unit), length, "median")
     matched = match_hosts(values.hosts, reference)
     matrix = average_processes(values.seconds, matched.of_inferred)
     pair = choose_pairs(matrix)
     pair = pair[pair[:, 0] < pair[:, 1]]
     source, destination = matched.vertex[pair].T
-    paths = find_reference_paths(reference, source, destination)
-    if options.paths == UNIQUE:
-        paths = keep_unique(reference, paths, source, options.epsilon)
-    correction = options.correct or (MINIMUM if (gbps > 0).any() else NONE)
-    seconds = correct_for_size(paths, matrix[tuple(pair.T)] - overhead, gbps, values.length, correction)
-    return regress(paths, seconds, len(reference.link), correction)
+    between = find_reference_paths(reference, source, destination)
+    if paths == UNIQUE:
+        between = keep_unique(reference, between, source, epsilon)
+    correction = correct or (MINIMUM if (rates > 0).any() else NONE)
+    seconds = matrix[tuple(pair.T)] - (graph.overhead_seconds if graph else 0.0)
+    seconds = correct_for_size(between, seconds, rates, values.length, correction)
+    found = regress(between, seconds, len(reference.link), correction)
+    return RegressedLinks(reference, rates, found, graph and _set_latencies(graph, reference, found))
 
 
 def _set_latencies(topology: InferredTopology, reference: Reference, found: LinkRegression) -> InferredTopology:

@@ -26,14 +26,15 @@ from ibprof_lab.topology.reference.differences import (
     choose_pairs,
     match_hosts,
 )
-from ibprof_lab.topology.reference.reference_paths import (
+from ibprof_lab.topology.reference.reference_topology import (
     LARGEST_WITH_CYCLES,
     LinkTimes,
+    Reference,
     find_reference_paths,
     keep_unique,
+    read_reference,
     spread_delays,
 )
-from ibprof_lab.topology.reference.reference_topology import Reference, read_reference
 from ibprof_lab.topology.reference.slow_link_detection import SlowLink, find_slow_by_speed, find_slow_links
 from ibprof_lab.topology.reference.switch_groups import find_leaves, find_nearer, number_groups
 
@@ -225,53 +226,33 @@ def make_observable_topology(reference: Reference) -> InferredTopology:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CompareOptions:
-    """The arguments of `ibprof-topology compare`; `method` infers a topology from delays."""
-
-    inferred: str
-    reference: str
-    rail: int
-    least: float
-    least_speed: float
-    method: InferenceMethod
-
-
-def compare_files(options: CompareOptions) -> ReferenceComparison:
+def compare_files(
+    inferred: str, reference: str, rail: int, least: float, least_speed: float, method: InferenceMethod
+) -> ReferenceComparison:
     """Read the inputs, infer a topology if needed, and compare.
+
+    The arguments are those of `ibprof-topology compare`; `method` infers a topology from delays.
 
     Raises:
         InputError: a file is damaged.
         UsageError: the message length was not measured.
         InconsistentError: topology and reference have no host in common.
     """
-    reference, name = read_reference(options.reference, options.rail), options.inferred
-    shares = (options.least, options.least_speed)
-    if Path(name).suffix in READERS:
-        found = read_graph(name)
+    expected = read_reference(reference, rail)
+    if Path(inferred).suffix in READERS:
+        found = read_graph(inferred)
         timed = not np.isnan(found.latency_seconds).any()
         if not timed:
             found = replace(found, latency_seconds=np.full(len(found.edge), _ONE_HOP_S))
-        return compare_with_reference(found, reference, None, options.method.length or 0, *shares, timed)
-    if is_synthetic(name) or Path(name).is_dir() or has_links(Path(name)):
-        return compare_with_reference(make_observable_topology(read_reference(name)), reference, None, timed=False)
-    return _compare_delays(options, reference)
-
-
-def _compare_delays(options: CompareOptions, reference: Reference) -> ReferenceComparison:
-    delays, length = read_host_delays(options.inferred, options.method.unit), options.method.length
+        return compare_with_reference(found, expected, None, method.length or 0, least, least_speed, timed)
+    if is_synthetic(inferred) or Path(inferred).is_dir() or has_links(Path(inferred)):
+        return compare_with_reference(make_observable_topology(read_reference(inferred)), expected, None, timed=False)
+    delays, length = read_host_delays(inferred, method.unit), method.length
     if length is None:
         length = int(delays.lengths[0])
     elif length not in delays.lengths:
         raise UsageError(f"--length: {length} bytes were not measured")
     # The shortest messages show the topology best, independent of the length of the timed messages.
-    inferred, values = apply_method(replace(options.method, bootstrap=0, length=None), delays)
-    return compare_with_reference(
-        inferred.topology,
-        reference,
-        delays,
-        length,
-        options.least,
-        options.least_speed,
-        statistic=values.statistic if values else "median",
-    )
+    answer, values = apply_method(replace(method, bootstrap=0, length=None), delays)
+    statistic = values.statistic if values else "median"
+    return compare_with_reference(answer.topology, expected, delays, length, least, least_speed, statistic=statistic)

@@ -19,8 +19,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from ibprof_lab.lab_choices import LEAST_DELAY, LEAST_SPEED
 from ibprof_lab.topology.infer.candidate import NORMAL
-from ibprof_lab.topology.reference.reference_paths import ReferencePaths
-from ibprof_lab.topology.reference.reference_topology import Reference
+from ibprof_lab.topology.reference.reference_topology import Reference, ReferencePaths
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

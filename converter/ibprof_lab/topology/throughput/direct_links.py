@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from ibprof.text.quantities import count_of
-from ibprof_lab.topology.model.inferred_routes import NO_EDGE, InferredRoutes, attach_hosts
-from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.inferred_topology import NO_EDGE, InferredRoutes, InferredTopology, attach_hosts
 from ibprof_lab.topology.throughput.link_throughput import SAME, pair_across_link
 from ibprof_lab.topology.throughput.pair_jobs import (
     Pair,

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 
 from ibprof_lab.latency.measure.measurement_plan import round_robin
-from ibprof_lab.topology.model.inferred_routes import NO_EDGE, InferredRoutes
-from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkThroughput
+from ibprof_lab.topology.model.inferred_topology import NO_EDGE, InferredRoutes, InferredTopology, LinkThroughput
 from ibprof_lab.topology.throughput.pair_jobs import (
     Pair,
     PairJob,

@@ -17,8 +17,7 @@ from ibprof.text.quantities import printable
 from ibprof_lab.latency.measure.concurrent_loops import ConcurrentStreams, StreamSettings
 from ibprof_lab.latency.measure.mpi_job import ProgressMeter, RoundBarrier, on_first, show_seconds
 from ibprof_lab.latency.model.delays import name_processes
-from ibprof_lab.topology.model.inferred_routes import InferredRoutes
-from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.inferred_topology import InferredRoutes, InferredTopology
 from ibprof_lab.topology.model.topology_files import read_topology
 
 Pair = tuple[int, int]
@@ -95,16 +94,6 @@ class PairJobResult:
         return float(self.gbps.sum())
 
 
-@dataclass(frozen=True, slots=True)
-class ConcurrentOptions:
-    """Arguments of commands that measure pairs of a topology's hosts; `streams` has the sending parameters."""
-
-    topology: Path
-    streams: StreamSettings
-    repetitions: int
-    dry_run: bool
-
-
 class RoundsPlan(Protocol[Found_co]):
     """All rounds of a measurement, planned on the first process."""
 
@@ -154,7 +143,10 @@ class RoundMeasurement:
 
 def measure_on_all(
     module: Any,
-    options: ConcurrentOptions,
+    topology: Path,
+    streams: StreamSettings,
+    repetitions: int,
+    dry_run: bool,
     make_plan: Callable[[InferredTopology], RoundsPlan[Found_co]],
     finish: Callable[[InferredTopology, Found_co], None],
 ) -> int:
@@ -162,7 +154,10 @@ def measure_on_all(
 
     Args:
         module: `mpi4py.MPI`.
-        options: the same on all processes.
+        topology: file of the topology; like the following arguments, the same on all processes.
+        streams: sending parameters.
+        repetitions: number of measurements of each round.
+        dry_run: True to only print the number of rounds.
         make_plan: function that returns the plan of a topology, called on the first process.
         finish: function that takes the topology and the result, called on the first process; its error ends all
             processes.
@@ -179,33 +174,32 @@ def measure_on_all(
     processors = comm.allgather(module.Get_processor_name())
 
     def prepare() -> tuple[InferredTopology, list[int], RoundsPlan[Found_co]]:
-        topology = read_topology(options.topology)
-        if topology.directed:
-            raise UsageError(f"{options.topology}: arcs of one direction define no route; infer by another method")
-        ranks = find_ranks(topology.hosts, processors, str(options.topology))
-        return topology, ranks, make_plan(topology)
+        graph = read_topology(topology)
+        if graph.directed:
+            raise UsageError(f"{topology}: arcs of one direction define no route; infer by another method")
+        return graph, find_ranks(graph.hosts, processors, str(topology)), make_plan(graph)
 
     prepared = on_first(comm, prepare)
     barrier = RoundBarrier(comm)
     meter = ProgressMeter(lambda line: print(f"ibprof-topology: {line}", file=sys.stderr, flush=True))
     if prepared:
         rounds = prepared[2].rounds
-        seconds = rounds * 2 * options.repetitions * _ROUND_OVERHEAD * options.streams.seconds
+        seconds = rounds * 2 * repetitions * _ROUND_OVERHEAD * streams.seconds
         meter.say(f"{len(prepared[1])} hosts, {rounds} rounds of measurements; about {show_seconds(seconds)}")
-    if options.dry_run:
+    if dry_run:
         return 0
-    streams = ConcurrentStreams(comm, barrier, options.streams)
+    sender = ConcurrentStreams(comm, barrier, streams)
     found: list[tuple[InferredTopology, Found_co]] = []
     with barrier:
         if prepared:
-            topology, ranks, plan = prepared
-            measurement = RoundMeasurement(streams, ranks, options.repetitions)
+            graph, ranks, plan = prepared
+            measurement = RoundMeasurement(sender, ranks, repetitions)
             meter.start("measuring", plan.rounds)
-            found.append((topology, plan.run(measurement, lambda: meter.advance(1))))
+            found.append((graph, plan.run(measurement, lambda: meter.advance(1))))
             measurement.end()
             meter.stop()
         else:
-            follow_measurement(streams)
+            follow_measurement(sender)
     on_first(comm, lambda: finish(*found[0]))
     return int(comm.allreduce(barrier.signal, module.MAX))
 

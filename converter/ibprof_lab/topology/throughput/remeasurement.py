@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,30 +20,25 @@ from ibprof_lab.latency.measure.mpi_job import on_first
 from ibprof_lab.latency.measure.timed_loops import Sampling
 from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.topology.infer.candidate import NORMAL, OUTLYING
-from ibprof_lab.topology.model.inferred_routes import NO_EDGE, InferredRoutes
-from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.inferred_topology import NO_EDGE, InferredRoutes, InferredTopology
 from ibprof_lab.topology.model.topology_files import read_topology
 from ibprof_lab.topology.throughput.pair_jobs import Pair, PairJob, make_job, put_into_rounds
 
 _NOISE = ("num_noise_proc", "num_noise_mes", "noise_mes_length")
 
 
-@dataclass(frozen=True, slots=True)
-class RemeasureOptions:
-    """The arguments of `ibprof-topology remeasure`."""
-
-    topology: Path
-    delays: Path
-    each: int
-    budget: tuple[float, float | None]
-    repetitions: int
-    sequential: bool
-
-
-def remeasure(module: Any, options: RemeasureOptions) -> int:
+def remeasure(
+    module: Any,
+    topology: Path,
+    delays: Path,
+    each: int,
+    budget: tuple[float, float | None],
+    repetitions: int,
+    sequential: bool,
+) -> int:
     """Measure unexplained pairs of a topology again, then representatives of every link.
 
-    `module` is `mpi4py.MPI`; the options are the same on all processes.
+    `module` is `mpi4py.MPI`; the others are the arguments of `ibprof-topology remeasure`, the same on all processes.
 
     Returns:
         The number of the signal that ended the measurement; 0 for none.
@@ -54,15 +48,32 @@ def remeasure(module: Any, options: RemeasureOptions) -> int:
         IbprofError: a file cannot be read or written.
     """
     comm = module.COMM_WORLD
-    topology: InferredTopology = comm.bcast(on_first(comm, lambda: read_topology(options.topology)))
-    plan = comm.bcast(on_first(comm, lambda: _plan(options)))
-    session = MeasurementSession(module, plan, options.delays)
-    return session.measure(resume=True, choose=lambda delays: _choose(topology, delays, options, session))
+    graph: InferredTopology = comm.bcast(on_first(comm, lambda: read_topology(topology)))
+    plan = comm.bcast(on_first(comm, lambda: _plan(delays, repetitions)))
+    session = MeasurementSession(module, plan, delays)
+
+    def choose(measured: Delays) -> Sequence[Round]:
+        """Choose pairs of the topology's hosts and return them as rounds of processes."""
+        process_of = _find_processes(graph, topology, measured, delays)
+        routes = InferredRoutes(graph)
+        seconds = measured.matrix()[np.ix_(process_of, process_of)].astype(np.float64)
+        unexplained = find_unexplained_pairs(graph, seconds)
+        wanted = list(dict.fromkeys([*unexplained, *choose_representatives(routes, each)]))
+        hosts = len(graph.hosts)
+        chosen = wanted[: _count_pairs(budget, hosts, plan)]
+        session.say(
+            f"{len(unexplained)} outlying pairs and {len(wanted) - len(unexplained)} representatives of links; "
+            f"{len(chosen)} of {hosts * (hosts - 1) // 2} pairs are measured again"
+        )
+        rounds: list[list[Pair]] = [[pair] for pair in chosen] if sequential else schedule_pairs(routes, chosen)
+        return [process_of[np.array(pairs, np.int64)].astype(np.int32) for pairs in rounds]
+
+    return session.measure(resume=True, choose=choose)
 
 
-def _plan(options: RemeasureOptions) -> MeasurementPlan:
+def _plan(path: Path, repetitions: int) -> MeasurementPlan:
     """Return the plan of the delays in the file, with more batches per pair."""
-    delays = read_delays(options.delays, ())
+    delays = read_delays(path, ())
     known = delays.attributes
     return MeasurementPlan(
         lengths=delays.lengths,
@@ -71,30 +82,11 @@ def _plan(options: RemeasureOptions) -> MeasurementPlan:
         one_way=bool(known.get("one_way", 0)),
         window=int(known.get("window", 64)),
         noise=BackgroundNoise(*(int(known.get(name, 0)) for name in _NOISE)),
-        sampling=Sampling(options.repetitions, float(known.get("batch_s", 1e-3))),
+        sampling=Sampling(repetitions, float(known.get("batch_s", 1e-3))),
     )
 
 
-def _choose(
-    topology: InferredTopology, delays: Delays, options: RemeasureOptions, session: MeasurementSession
-) -> Sequence[Round]:
-    """Choose pairs of the topology's hosts and return them as rounds of processes."""
-    process_of = _find_processes(topology, delays, options)
-    routes = InferredRoutes(topology)
-    measured = delays.matrix()[np.ix_(process_of, process_of)].astype(np.float64)
-    unexplained = find_unexplained_pairs(topology, measured)
-    wanted = list(dict.fromkeys([*unexplained, *choose_representatives(routes, options.each)]))
-    hosts = len(topology.hosts)
-    chosen = wanted[: _count_pairs(options.budget, hosts, session.plan)]
-    session.say(
-        f"{len(unexplained)} outlying pairs and {len(wanted) - len(unexplained)} representatives of links; "
-        f"{len(chosen)} of {hosts * (hosts - 1) // 2} pairs are measured again"
-    )
-    rounds: list[list[Pair]] = [[pair] for pair in chosen] if options.sequential else schedule_pairs(routes, chosen)
-    return [process_of[np.array(pairs, np.int64)].astype(np.int32) for pairs in rounds]
-
-
-def _find_processes(topology: InferredTopology, delays: Delays, options: RemeasureOptions) -> np.ndarray:
+def _find_processes(topology: InferredTopology, path: Path, delays: Delays, delays_path: Path) -> np.ndarray:
     """Return the first process of each host, int64 [host]."""
     first: dict[str, int] = {}
     for process, names in enumerate(zip(delays.hosts, delays.labels, strict=True)):
@@ -103,8 +95,7 @@ def _find_processes(topology: InferredTopology, delays: Delays, options: Remeasu
     missing = [host for host in topology.hosts if host not in first]
     if missing:
         raise InconsistentError(
-            f"{options.delays}: expected delays of the hosts of {options.topology}, found none of "
-            f"{printable(', '.join(missing[:5]))}"
+            f"{delays_path}: expected delays of the hosts of {path}, found none of {printable(', '.join(missing[:5]))}"
         )
     return np.array([first[host] for host in topology.hosts], np.int64)
 
