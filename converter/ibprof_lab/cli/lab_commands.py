@@ -26,7 +26,7 @@ _MOMENT_S = 1.0
 T = TypeVar("T")
 
 
-def call_with(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
+def call_with_options(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
     """Call a function with the arguments of a command line that have the names of its parameters.
 
     `others` has the parameters without an argument, or with another form.

@@ -21,7 +21,7 @@ from ibprof_converter.cli.arguments import (
     parse_share,
     type_of,
 )
-from ibprof_lab.cli.lab_commands import add_unit, call_with, run_on_ranks
+from ibprof_lab.cli.lab_commands import add_unit, call_with_options, run_on_ranks
 from ibprof_lab.lab_choices import BY, LEAST_CHANGE, MODES, NO_CLUSTER, SCHEDULES, STATISTICS
 from ibprof_lab.latency.model.typed_quantities import parse_budget, parse_duration, parse_length, parse_lengths
 
@@ -148,7 +148,7 @@ def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
     from ibprof_lab.latency.measure.timed_loops import Sampling  # noqa: PLC0415
 
     noise = arguments.noise_processes, arguments.noise_messages, arguments.noise_length
-    plan = call_with(
+    plan = call_with_options(
         measurement_plan.MeasurementPlan,
         arguments,
         sampling=Sampling(arguments.repetitions, arguments.batch_time),
@@ -166,7 +166,7 @@ def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
 
     others = {"plan": plan, "search": start_search}
     measure = delay_measurement.measure_delays
-    return lambda: work_together(lambda module: call_with(measure, arguments, module=module, **others))
+    return lambda: work_together(lambda module: call_with_options(measure, arguments, module=module, **others))
 
 
 def _add_show(commands: Subcommands) -> None:
@@ -186,7 +186,7 @@ def _build_show(arguments: argparse.Namespace) -> Callable[[], None]:
     from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
 
     query, show = delay_queries.query_delays, delay_tables.show_delays
-    return lambda: _print(call_with(query, arguments), show, arguments.json)
+    return lambda: _print(call_with_options(query, arguments), show, arguments.json)
 
 
 def _add_features(commands: Subcommands) -> None:
@@ -209,7 +209,7 @@ def _build_features(arguments: argparse.Namespace) -> Callable[[], None]:
     from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
 
     query, show = delay_queries.query_features, delay_tables.show_features
-    return lambda: _print(call_with(query, arguments), show, arguments.json)
+    return lambda: _print(call_with_options(query, arguments), show, arguments.json)
 
 
 def _add_diff(commands: Subcommands) -> None:
@@ -228,7 +228,7 @@ def _build_diff(arguments: argparse.Namespace) -> Callable[[], int]:
     from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
 
     def run() -> int:
-        change = call_with(delay_queries.query_changes, arguments)
+        change = call_with_options(delay_queries.query_changes, arguments)
         _print(delay_tables.describe_change(change), delay_tables.show_change, arguments.json)
         return THRESHOLD_CROSSED if arguments.fail and change.count else 0
 
@@ -247,7 +247,7 @@ def _add_convert(commands: Subcommands) -> None:
 def _build_convert(arguments: argparse.Namespace) -> Callable[[], None]:
     from ibprof_lab.latency.outputs import delay_queries  # noqa: PLC0415  (as above)
 
-    return partial(call_with, delay_queries.convert_delays, arguments)
+    return partial(call_with_options, delay_queries.convert_delays, arguments)
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:

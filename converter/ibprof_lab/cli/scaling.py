@@ -23,7 +23,7 @@ from ibprof_converter.cli.arguments import (
     parse_positive,
     parse_subcommand,
 )
-from ibprof_lab.cli.lab_commands import add_unit, call_with
+from ibprof_lab.cli.lab_commands import add_unit, call_with_options
 from ibprof_lab.lab_choices import BLOCK, HOSTS, RANKS, STRONG, WEAK
 from ibprof_lab.scaling.scaling_model import WORD
 from ibprof_lab.scaling.top500 import UNITS
@@ -75,8 +75,8 @@ def _build(arguments: argparse.Namespace) -> Callable[[], None]:
 
     def run() -> None:
         if "l_peak" in arguments:
-            arguments.cluster = call_with(scaling_queries.find_cluster, arguments)
-        print_document(call_with(query, arguments), show, arguments.json)
+            arguments.cluster = call_with_options(scaling_queries.find_cluster, arguments)
+        print_document(call_with_options(query, arguments), show, arguments.json)
 
     return run
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from ibprof.cli.terminal import print_result
 from ibprof.errors import THRESHOLD_CROSSED, InconsistentError, UsageError
-from ibprof_lab.cli.lab_commands import call_with
+from ibprof_lab.cli.lab_commands import call_with_options
 from ibprof_lab.latency.files.pair_files import write_named_pairs
 from ibprof_lab.latency.measure.concurrent_loops import StreamSettings
 from ibprof_lab.latency.measure.mpi_job import work_together
@@ -74,18 +74,20 @@ def build_command(arguments: argparse.Namespace) -> Command:
     build: dict[str, Callable[[argparse.Namespace], Command]] = {
         "infer": _build_infer,
         "join": _build_join,
-        "remeasure": lambda given: partial(work_together, lambda module: call_with(remeasure, given, module=module)),
+        "remeasure": lambda given: partial(
+            work_together, lambda module: call_with_options(remeasure, given, module=module)
+        ),
         "throughput": _build_throughput,
         "direct-links": _build_direct_links,
         "compare": _build_compare,
         "regress": _build_regress,
-        "view": lambda given: partial(call_with, _view, given),
+        "view": lambda given: partial(call_with_options, _view, given),
     }
     return build[arguments.command](arguments)
 
 
 def _build_infer(arguments: argparse.Namespace) -> Command:
-    method, outputs = call_with(InferenceMethod, arguments), _build_outputs(arguments)
+    method, outputs = call_with_options(InferenceMethod, arguments), _build_outputs(arguments)
 
     def run() -> None:
         delays = arguments.delays
@@ -113,7 +115,7 @@ def _build_join(arguments: argparse.Namespace) -> Command:
     outputs = _build_outputs(arguments)
 
     def run() -> None:
-        topology = call_with(infer_joined, arguments)
+        topology = call_with_options(infer_joined, arguments)
         _write_outputs(outputs, topology, f"joined from {arguments.outer} and {arguments.inner}")
         print_result(describe_topology(topology), describe_inference(topology), outputs.json, indent=1)
 
@@ -131,10 +133,10 @@ def _view(topology: str, unit: str, output: Path, positions: str, gamma: float) 
 
 def _build_compare(arguments: argparse.Namespace) -> Command:
     check_files(arguments.output, COMPARISON_ENDINGS, (arguments.inferred, arguments.reference))
-    method = call_with(InferenceMethod, arguments)
+    method = call_with_options(InferenceMethod, arguments)
 
     def run() -> int:
-        comparison = call_with(compare_files, arguments, method=method)
+        comparison = call_with_options(compare_files, arguments, method=method)
         for path in arguments.output:
             write_comparison(path, comparison)
         print_result(describe_comparison(comparison), describe_comparison_lines(comparison), arguments.json, indent=1)
@@ -151,7 +153,7 @@ def _build_regress(arguments: argparse.Namespace) -> Command:
     outputs = _build_outputs(arguments)
 
     def run() -> None:
-        links = call_with(regress_files, arguments)
+        links = call_with_options(regress_files, arguments)
         for path in tables:
             write_regression_csv(path, links)
         if links.topology is not None:
@@ -197,9 +199,9 @@ def _build_rounds(
     """
     if not arguments.length:
         raise UsageError("--length: expected bytes above 0, found 0")
-    streams = call_with(StreamSettings, arguments)
+    streams = call_with_options(StreamSettings, arguments)
     others = {"streams": streams, "make_plan": plan, "finish": finish}
-    return lambda: work_together(lambda module: call_with(measure_on_all, arguments, module=module, **others))
+    return lambda: work_together(lambda module: call_with_options(measure_on_all, arguments, module=module, **others))
 
 
 def _find_hosts(topology: InferredTopology, between: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
@@ -221,7 +223,7 @@ def _build_outputs(arguments: argparse.Namespace) -> TopologyOutputs:
     Raises:
         UsageError: a file cannot be written, or is also an input.
     """
-    outputs = call_with(TopologyOutputs, arguments, output=tuple(arguments.output))
+    outputs = call_with_options(TopologyOutputs, arguments, output=tuple(arguments.output))
     outputs.check(name for name in vars(arguments).values() if isinstance(name, str | Path))
     return outputs
 
