@@ -245,8 +245,8 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
     # A spawning program is the larger job. If a script starts several jobs, the last one counts.
     chosen = max(reversed(runs), key=lambda run: run.ranks)
     made, others = [], []
-    for run in sorted(runs, key=lambda run: run is not chosen):
-        if run is not chosen and not read_scheduler_job(run.files).step:
+    for run in runs:
+        if run is not chosen and not read_scheduler_job(run.files).job:
             where = _shorten(run.recording)
             others.append(f"another job of {run.ranks} rank(s): ibprof collect {where} --run {run.name} -o other.otf2")
             continue
@@ -255,12 +255,14 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
         archive = claim_path(path, profile)
         with show_progress("writing ranks") as progress:
             write_archive(profile, archive, progress)
-        if run is not chosen:
-            others.append(f"another step of {run.ranks} rank(s): {_shorten(archive)}")
-        made.append((profile, archive, path))
+        if run is chosen:
+            made.append((profile, archive, path))
+        else:
+            what = "step" if profile.scheduler.step else "run"
+            others.append(f"another {what} of {run.ranks} rank(s): {_shorten(archive)}")
     if len(others) > JOBS_SHOWN:
-        others[JOBS_SHOWN:] = [f"and {len(others) - JOBS_SHOWN} more; ibprof collect --list names all"]
-    profile, archive, path = made[0]
+        others[JOBS_SHOWN:] = [f"and {len(others) - JOBS_SHOWN} more: ibprof collect {_shorten(chosen.recording)} --list"]
+    ((profile, archive, path),) = made
     taken = f"{path.name} exists already, so this one is {archive.name}"
     return [
         *describe_briefly(profile),

@@ -93,11 +93,15 @@ def test_parts_with_an_environment_of_their_own(cluster: slurm.Cluster, build: B
 
 
 def test_each_step_of_a_batch_job_has_a_profile(cluster: slurm.Cluster, build: Build, tmp_path: Path) -> None:
-    """An array's task: a step, one with patterns in its output, and two runs of mpirun, of which none is lost."""
+    """An array's task: a step, one with patterns in its output, mpirun alone and twice in a script; none is lost."""
     program, other = (build(find(name), "copied.c") for name in (mpis.MPICH_SYSTEM, mpis.SYSTEM))
     run, mpirun = f"{sys.executable} -m ibprof run", f"{find(mpis.SYSTEM).folder}/mpirun --oversubscribe -n 2"
     step = f"srun --mpi=pmi2 -n2 {program} end"
-    lines = [f"{run} -- {step}", f"{run} -o r-%A_%a.%s-%h -- {step}", *[f"{run} -- {mpirun} {other} end"] * 2]
+    script = tmp_path / "twice"
+    script.write_text(f"#!/bin/sh\n{mpirun} {other} end\n{mpirun} {other} end\n")
+    script.chmod(0o755)
+    alone, twice = f"{run} -- {mpirun} {other} end", f"{run} -- {script}"
+    lines = [f"{run} -- {step}", f"{run} -o r-%A_%a.%s-%h -- {step}", alone, twice]
     (tmp_path / "job.sh").write_text("\n".join(["#!/bin/sh", *lines, ""]))
     places = ["--wait", "--array=3", "--nodes=1", "--ntasks=2", "--job-name=odd name; %j", "--output=said"]
     done = cluster.run(["sbatch", *places, "job.sh"], environment(mpis.THROUGH_NETWORK), tmp_path)
@@ -106,9 +110,11 @@ def test_each_step_of_a_batch_job_has_a_profile(cluster: slurm.Cluster, build: B
     found = {str(path.relative_to(tmp_path)): load_profile(path) for path in tmp_path.rglob("*.otf2")}
     (task,) = {profile.scheduler.job_label for profile in found.values()}
     node = cluster.nodes[0]
-    names = [f"profile-{task}.0", f"r-{task}.1-{node}/profile-{task}.1", f"profile-{task}", f"profile-{task}-2"]
+    names = [f"profile-{task}.0", f"r-{task}.1-{node}/profile-{task}.1", f"profile-{task}"]
+    names += [f"{names[-1]}-2", f"{names[-1]}-3"]
     assert sorted(found) == sorted(f"{name}.otf2" for name in names)
-    assert f"profile-{task}.otf2 exists already, so this one is profile-{task}-2.otf2" in said
+    assert f"profile-{task}.otf2 exists already, so this one is profile-{task}-3.otf2" in said
+    assert f"another run of 2 rank(s): profile-{task}-2.otf2" in said
     for profile in found.values():
         job = profile.scheduler
         assert (job.array_task, job.user, job.partition, job.cluster, job.nodes, job.name) == (
