@@ -43,6 +43,8 @@ static int take_option(int value, const char *argument, int remote)
 {
     (void)value;
     (void)remote;
+    /* sbatch and salloc pass a missing argument on to their steps as this text. */
+    if (argument && !strcmp(argument, "(null)")) argument = NULL;
     job.refused = argument && !strcmp(argument, "off");
     job.asked = !job.refused;
     snprintf(job.operations, sizeof job.operations, "%s", job.asked && argument ? argument : "");

@@ -261,7 +261,9 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
             what = "step" if profile.scheduler.step else "run"
             others.append(f"another {what} of {run.ranks} rank(s): {_shorten(archive)}")
     if len(others) > JOBS_SHOWN:
-        others[JOBS_SHOWN:] = [f"and {len(others) - JOBS_SHOWN} more: ibprof collect {_shorten(chosen.recording)} --list"]
+        others[JOBS_SHOWN:] = [
+            f"and {len(others) - JOBS_SHOWN} more: ibprof collect {_shorten(chosen.recording)} --list"
+        ]
     ((profile, archive, path),) = made
     taken = f"{path.name} exists already, so this one is {archive.name}"
     return [

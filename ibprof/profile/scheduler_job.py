@@ -140,6 +140,7 @@ def output_values(variables: Mapping[str, str]) -> dict[str, str]:
         "a": job.array_task or "notask",
         "s": job.step or "nostep",
         "u": job.user or variables.get("USER") or "nouser",
+        "x": job.name or "noname",
     }
     return {letter: as_file_name(value) for letter, value in {**known, **rest}.items()}
 
@@ -153,7 +154,7 @@ def output_glob(pattern: str) -> str:
     """Return the glob pattern of all folders that an IBPROF_OUTPUT can name."""
     parts = re.findall("%.|[^%]+|%", pattern, flags=re.DOTALL)
     return "".join(
-        "*" if len(part) == 2 and part[0] == "%" and part[1] in "jAasuht" else glob.escape(part.replace("%%", "%"))
+        "*" if len(part) == 2 and part[0] == "%" and part[1] in "jAasuxhNt" else glob.escape(part.replace("%%", "%"))
         for part in parts
     )
 

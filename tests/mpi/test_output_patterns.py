@@ -14,13 +14,19 @@ from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.mpis import Build, environment, library
 
-PATTERN = "j%j A%A a%a s%s h%h t%t u%u %% %q %%j%"
+PATTERN = "j%j A%A a%a s%s h%h N%N t%t u%u x%x %% %q %%j%"
 ENVIRONMENTS = {
     "none": {},
-    "Slurm": {"SLURM_JOB_ID": "9", "SLURM_STEP_ID": "2", "SLURM_JOB_USER": "ann", "SLURM_PROCID": "0"},
+    "Slurm": {
+        "SLURM_JOB_ID": "9",
+        "SLURM_STEP_ID": "2",
+        "SLURM_JOB_USER": "ann",
+        "SLURM_PROCID": "0",
+        "SLURM_JOB_NAME": "my job",
+    },
     "an array": {"SLURM_JOB_ID": "9", "SLURM_ARRAY_JOB_ID": "6", "SLURM_ARRAY_TASK_ID": "3", "USER": "../b c"},
     "PBS": {"PBS_JOBID": "1234[5].server", "PBS_ARRAY_INDEX": "5", "PBS_O_LOGNAME": "ann"},
-    "LSF": {"LSB_JOBID": "77", "LSB_JOBINDEX": "0", "LSFUSER": "ann"},
+    "LSF": {"LSB_JOBID": "77", "LSB_JOBINDEX": "0", "LSFUSER": "ann", "LSB_JOBNAME": "a/b[1-4] 100%"},
     "LSF's array": {"LSB_JOBID": "77", "LSB_JOBINDEX": "4"},
     "Cobalt": {"COBALT_JOBID": "8"},
     "OAR": {"OAR_JOB_ID": "12"},
@@ -51,6 +57,7 @@ def test_library_and_launcher_agree(system: str, build: Build, tmp_path: Path) -
     (folder,) = tmp_path.iterdir()
     profile = read_recording(folder)
     values = dict.fromkeys("jA", as_file_name(profile.job or "nojob")) | output_values(variables)
-    values |= {"h": as_file_name(socket.gethostname()), "t": "0", "%": "%"}
+    host = as_file_name(socket.gethostname())
+    values |= {"h": host, "N": host.partition(".")[0], "t": "0", "%": "%"}
     assert folder.name == expand_output(PATTERN, values)
     assert (profile.scheduler.system, profile.scheduler.label) == LABELS[system]

@@ -45,10 +45,22 @@ class Site:
         line = " ".join(map(str, [*words, f"output={self.folder}/spool/%u/%j.%s"]))
         (self.folder / "plugstack.conf").write_text(f"{line}\n")
 
-    def run(self, *options: str, user: int = 0, **variables: str) -> CompletedProcess[str]:
+    def run(
+        self, *options: str, user: int = 0, before: tuple[str, ...] = (), **variables: str
+    ) -> CompletedProcess[str]:
         for recording in (self.folder / "spool").glob("*/*"):
             recording.rename(self.folder / "old" / f"{len(list((self.folder / 'old').iterdir()))}")
-        line = ["srun", f"--uid={user}", "--chdir=/tmp", "--mpi=pmi2", "-n2", *options, str(self.program), "end"]
+        line = [
+            *before,
+            "srun",
+            f"--uid={user}",
+            "--chdir=/tmp",
+            "--mpi=pmi2",
+            "-n2",
+            *options,
+            str(self.program),
+            "end",
+        ]
         return self.cluster.run(line, environment({**mpis.THROUGH_NETWORK, **variables}), self.folder)
 
     def recordings(self) -> list[Path]:
@@ -98,6 +110,9 @@ def test_off_by_default_on_by_the_option(site: Site) -> None:
     check_quiet(site.run("--ibprof=SENDRECV"))
     (recording,) = site.recordings()
     assert read_recording(recording).operations_asked == "SENDRECV"
+    check_quiet(site.run(before=("salloc", "--quiet", "--ntasks=2", "--ibprof")))
+    (recording,) = site.recordings()
+    assert read_recording(recording).operations_asked == ""
 
 
 def test_profiles_belong_to_the_user(site: Site) -> None:

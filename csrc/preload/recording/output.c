@@ -23,8 +23,8 @@ static void make_file_name(char *name)
         if (!strchr(allowed, *name)) *name = '_';
 }
 
-/* Expand %h, and the letters that ibp_scheduler_value() knows; %% is a percent sign. Unknown letters remain as they
- * are. */
+/* Expand %h, %N (the host without its domain), and the letters that ibp_scheduler_value() knows; %% is a percent sign.
+ * Unknown letters remain as they are. */
 static void expand_output(const char *output, const char *host, const char *job, char *into, size_t bytes)
 {
     into[0] = '\0';
@@ -33,9 +33,11 @@ static void expand_output(const char *output, const char *host, const char *job,
         const char *value = NULL;
         char name[256];
 
-        if (output[0] == '%') value = output[1] == 'h' ? host : ibp_scheduler_value(output[1], job);
+        if (output[0] == '%')
+            value = output[1] == 'h' || output[1] == 'N' ? host : ibp_scheduler_value(output[1], job);
         if (value) {
             ibp_text_copy(name, sizeof name, value);
+            if (output[1] == 'N') name[strcspn(name, ".")] = '\0';
             make_file_name(name);
             ibp_text_append(into, bytes, name);
         } else {

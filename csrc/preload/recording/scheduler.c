@@ -57,6 +57,7 @@ static const struct pattern {
     {'a', "notask", {"SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX"}},
     {'s', "nostep", {"SLURM_STEP_ID"}},
     {'u', "nouser", {"SLURM_JOB_USER", "PBS_O_LOGNAME", "LSFUSER", "OAR_USER", "USER"}},
+    {'x', "noname", {"SLURM_JOB_NAME", "PBS_JOBNAME", "LSB_JOBNAME", "OAR_JOB_NAME"}},
 };
 
 /* LSF sets LSB_JOBINDEX to 0 if the job is not an array. */

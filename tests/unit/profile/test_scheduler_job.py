@@ -56,12 +56,12 @@ def test_the_library_records_the_variables_that_the_reader_knows() -> None:
 def test_patterns() -> None:
     values = output_values(SLURM | ARRAY)
     assert expand_output("r-%j_%A_%a.%s-%u", values) == "r-9_6_3.0-ann"
-    assert expand_output("%h %t %% %x %%j %", values) == "%h %t %% %x %%j %"
+    assert expand_output("%h %t %% %q %%j %", values) == "%h %t %% %q %%j %"
     assert expand_output("%%j %%%j %", {**values, "%": "%"}) == "%j %9 %"
 
 
 def test_patterns_outside_a_batch_system_leave_the_job_to_the_library() -> None:
-    assert expand_output("%j %A %a %s %u", output_values({})) == "%j %A notask nostep nouser"
+    assert expand_output("%j %A %a %s %u %x", output_values({})) == "%j %A notask nostep nouser noname"
 
 
 @pytest.mark.parametrize(("name", "file"), [("1234[5].server", "1234_5_.server"), ("ƒ2", "__2"), ("../a b", ".._a_b")])
