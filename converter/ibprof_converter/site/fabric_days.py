@@ -204,8 +204,10 @@ def list_fabrics(store: Path) -> list[tuple[date, Path]]:
 
     Raises:
         InputError: a folder has an invalid name.
+        OSError: the folder of fabrics cannot be read.
     """
-    folders = [path for path in (store / FOLDER).glob("*") if not path.name.startswith(".")]
+    folder = store / FOLDER
+    folders = [path for path in (folder.iterdir() if folder.exists() else ()) if not path.name.startswith(".")]
     folders.sort(key=lambda path: (_since(path), path.stat().st_mtime_ns))
     return [(_since(path), path) for path in folders]
 

@@ -119,11 +119,16 @@ class JobStore:
             os.close(descriptor)
 
     def days(self) -> list[date]:
-        """Return the days that have jobs, in order."""
+        """Return the days that have jobs, in order.
+
+        Raises:
+            OSError: the folder of jobs cannot be read.
+        """
         found = []
-        for path in (self.folder / JOBS).glob("*.parquet"):
+        for path in (self.folder / JOBS).iterdir():  # glob would find nothing in a folder that may not be read
             with suppress(ValueError):
-                found.append(date.fromisoformat(path.stem))
+                if path.suffix == ".parquet":
+                    found.append(date.fromisoformat(path.stem))
         return sorted(found)
 
     def path_of(self, day: date) -> Path:

@@ -77,9 +77,12 @@ SELECT job, user, key, of, since, until, count(*) AS links, sum(bytes) AS bytes,
 FROM shared GROUP BY ALL ORDER BY bytes DESC, key LIMIT $top
 
 -- find_job
+-- `job IN` is for the files' statistics: groups of rows without such a job are not read.
 SELECT list(key) AS keys, min(began) AS first, max(began) AS last, max(ended) AS until
-FROM (SELECT key, began, ended FROM jobs WHERE key = $job OR job = $job
-                     OR job || '_' || task = $job OR job || '.' || step = $job)
+FROM (SELECT key, began, ended FROM jobs WHERE key = $job
+      UNION ALL
+      SELECT key, began, ended FROM jobs WHERE job IN ($job, $of_task, $of_step)
+          AND (job = $job OR job || '_' || task = $job OR job || '.' || step = $job))
 
 -- find_bins
 SELECT key, began, bin_s, bin_bytes, bin_mpi_s FROM jobs

@@ -91,6 +91,7 @@ class SiteQuestions:
                 "autoload_known_extensions": False,
             }
         )
+        self._db.execute("SET parquet_metadata_cache = true")  # several statements of a question read the same files
         tables = [os.fspath(path) for path in list_tables(store.folder)]
         self._define("directions", tables, _SQL["no_directions"])
         self._define("jobs", [os.fspath(store.path_of(day)) for day in store.days()], None)
@@ -164,11 +165,14 @@ class SiteQuestions:
         Raises:
             UsageError: there is no such job.
         """
-        mine = self._find_job(job)
+        return self._share_links(self._find_job(job), top)
+
+    def _share_links(self, mine: Mapping[str, Any], top: int) -> Rows:
         return self._ask(_SQL["shared_with"], {**mine, "top": top})
 
     def _find_job(self, job: str) -> dict[str, Any]:
-        found = self._ask(_SQL["find_job"], {"job": job})[0]
+        of_task, of_step = (job.rpartition(mark)[0] for mark in "_.")
+        found = self._ask(_SQL["find_job"], {"job": job, "of_task": of_task, "of_step": of_step})[0]
         if not found["keys"]:
             raise UsageError(f"the store has no job {job}; ibprof-site jobs lists them")
         return found
@@ -186,9 +190,10 @@ class SiteQuestions:
             UsageError: there is no such job, or it has no intervals.
         """
         answers: Rows = []
-        together = self.shared_with(job, _COMPARED)
+        run = self._find_job(job)
+        together = self._share_links(run, _COMPARED)
         keys = list({row[name] for row in together for name in ("of", "key")})
-        span = {name: found for name, found in self._find_job(job).items() if name in ("first", "until")}
+        span = {name: run[name] for name in ("first", "until")}
         series = {row["key"]: row for row in self._ask(_SQL["find_bins"], {**span, "keys": keys})}
         for shared in together:
             mine, other = series.get(shared["of"]), series.get(shared["key"])

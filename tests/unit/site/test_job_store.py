@@ -293,6 +293,9 @@ def test_a_store_without_jobs_and_a_folder_without_a_store_are_errors(
     assert ingest(tmp_path / "store", tmp_path) == 0
     assert main(["jobs", "--store", str(tmp_path / "store")]) == 3
     assert "an empty store" in capsys.readouterr().err
+    (tmp_path / "store" / "jobs").rmdir()
+    assert main(["jobs", "--store", str(tmp_path / "store")]) == 3
+    assert "store/jobs: No such file" in capsys.readouterr().err
 
 
 def test_names_of_users_are_hashed_alike_in_one_store_and_otherwise_in_another(tmp_path: Path) -> None:
