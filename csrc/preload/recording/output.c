@@ -33,8 +33,7 @@ static void expand_output(const char *output, const char *host, const char *job,
         const char *value = NULL;
         char name[256];
 
-        if (output[0] == '%')
-            value = output[1] == 'h' || output[1] == 'N' ? host : ibp_scheduler_value(output[1], job);
+        if (output[0] == '%') value = output[1] == 'h' || output[1] == 'N' ? host : ibp_scheduler_value(output[1], job);
         if (value) {
             ibp_text_copy(name, sizeof name, value);
             if (output[1] == 'N') name[strcspn(name, ".")] = '\0';
