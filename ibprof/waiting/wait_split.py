@@ -115,6 +115,14 @@ class MeasuredWaiting:
             error_s=parts["split_error_s"],
         )
 
+    def by_rank(self, ranks: int) -> Floats:
+        """Return waiting, transfer, unsplit time and error of the waiting of each rank, in s: float64 [rank, part]."""
+        shares = self.shares
+        parts = (shares.wait_s, shares.transfer_s, shares.unsplit_s, shares.error_s**2)
+        sums = np.stack([np.bincount(shares.rank, weights=part, minlength=ranks)[:ranks] for part in parts], axis=1)
+        sums[:, 3] = np.sqrt(sums[:, 3])
+        return sums
+
 
 def measure_waiting(run: Profile) -> MeasuredWaiting | None:
     """Split a run's time in MPI; return None without samples or times."""

@@ -104,6 +104,7 @@ test("each array of a run goes to its place", () => {
   const ranks: [array: string, property: string][] = [
     ["rank_node", "rankNode"],
     ["rank_job", "rankJob"],
+    ["rank_parts", "rankParts"],
   ];
   const all = [...flows, ...intervals, ...ranks];
   // The array at place n holds n alone.
@@ -123,6 +124,7 @@ test("each array of a run goes to its place", () => {
   assert.deepEqual([recorded.load, recorded.header.name, recorded.header.bytes_routed], [null, "recorded", "5"]);
   assert.deepEqual([counted.flows, counted.intervals, counted.header.name], [null, null, "counted"]);
   assert.deepEqual([...counted.rankNode], []);
+  assert.equal(counted.rankParts, null);
   assert.equal(recorded.nodeX, counted.nodeX);
 });
 

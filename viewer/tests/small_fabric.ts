@@ -100,6 +100,7 @@ export function makeModel(changes: Partial<Model> = {}, header: Partial<Header> 
     linkGbps: Float64Array.of(100, 100, 100, 100, 100, Number.NaN),
     rankNode: Int32Array.of(0, 1, 2, 3),
     rankJob: Int32Array.of(0, 0, 0, 0),
+    rankParts: null,
     flows: makeFlows(),
     load: null,
     known: null,

@@ -8,7 +8,11 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from ibprof.errors import UsageError
+from ibprof.profile.profile_data import Profile
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.analysis.output_files import naming_file
@@ -20,7 +24,7 @@ from ibprof_converter.analysis.run_facts import facts_of_loads
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.traffic.link_loads import Loads, match_counters
 from ibprof_converter.traffic.port_counters import Agreement
-from ibprof_converter.traffic.traffic_data import ALL, PortCounters, no_counters
+from ibprof_converter.traffic.traffic_data import ALL, PortCounters, Traffic, no_counters
 from ibprof_converter.viewer import user_attributes
 from ibprof_converter.viewer.time_arrays import RunTimes, merge_times
 from ibprof_converter.viewer.user_attributes import RankGrid, UserAttribute
@@ -148,10 +152,24 @@ def _run_of(name: str, named: NamedLoads) -> ViewRun:
     if isinstance(loads.placed, PortCounters):
         run = replace(run, known=match_counters(loads.placed, loads.fabric.fabrics)[1])
     else:
-        run = replace(run, times=named.times or merge_times(loads.profiles, loads.placed.first_rank))
+        times = named.times or merge_times(loads.profiles, loads.placed.first_rank)
+        run = replace(run, times=times, rank_parts=_split_by_rank(loads.profiles, loads.placed))
     if named.judged is None:
         return run
     return replace(run, verdict=named.judged.verdict, diagnosis=named.judged.links.diagnosis)
+
+
+def _split_by_rank(jobs: Sequence[Profile | None], placed: Traffic) -> npt.NDArray[np.float32] | None:
+    """Return the measured parts of each rank's time in MPI calls, as in `ViewRun`; None without samples."""
+    from ibprof.waiting.wait_split import measure_waiting  # noqa: PLC0415  (most views have no samples)
+
+    parts = np.full((len(placed.rank_lid), 4), np.nan, np.float32)
+    for job, first in zip(jobs, placed.first_rank, strict=False):
+        measured = measure_waiting(job) if job is not None else None
+        if job is not None and measured:
+            own = measured.by_rank(job.world_size)[: len(parts) - first]
+            parts[first : first + len(own)] = own
+    return parts if np.isfinite(parts).any() else None
 
 
 def _run_of_counters(loads: FabricLoads, agreement: Agreement) -> ViewRun:

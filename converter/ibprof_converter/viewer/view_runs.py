@@ -43,6 +43,8 @@ class ViewRun:
         known: for each rail bool [link, end], True where the load is known; None if all are.
         verdict: verdict on the run; None if shown elsewhere, or unknown.
         diagnosis: diagnosis of the run's links; None if not diagnosed.
+        rank_parts: float32 [rank, part]: waiting, transfer, unsplit time of each rank of `placed`, and the error of the
+            waiting, in seconds; NaN if unknown. None without samples.
     """
 
     name: str
@@ -53,6 +55,7 @@ class ViewRun:
     known: tuple[npt.NDArray[np.bool_], ...] | None = None
     verdict: Verdict | None = None
     diagnosis: Diagnosis | None = None
+    rank_parts: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,8 @@ def describe_run(
     arrays: Arrays = {}
     if isinstance(placed, Traffic):
         arrays |= _describe_ranks(placed, names, subnets, first_node)
+        if run.rank_parts is not None:
+            arrays["rank_parts"] = spread_ranks(run.rank_parts, placed, names, np.nan).ravel()
     if isinstance(placed, Traffic) and (0 < len(placed.bytes) <= FLOW_LIMIT or not loads.bytes_routed):
         arrays |= describe_flows(placed, subnets, order, first_node)
         if run.times is not None:

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import struct
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals, Mark, MarkKind, Profile
 from ibprof_converter.cli.view import main
 from ibprof_converter.hotspots.coverage import Coverage
@@ -23,7 +27,10 @@ from ibprof_converter.viewer.time_arrays import describe_times, merge_times
 from ibprof_converter.viewer.view_document import LinkValue, encode_document
 from ibprof_converter.viewer.view_runs import ViewRun, share_names, spread_ranks
 from ibprof_testing.samples.fabrics import read_subnet
-from ibprof_testing.samples.profiles import make_profile, make_rank
+from ibprof_testing.samples.profiles import Count, make_profile, make_rank
+from ibprof_testing.waits.derived_samples import derive_profile
+from ibprof_testing.waits.synthetic_traces import SyntheticRun
+from ibprof_testing.waits.traces import find_waits
 
 SECOND = 1_000_000_000
 
@@ -134,3 +141,24 @@ def test_a_traffic_between_lids_has_no_ranks_and_links_have_values_of_their_own(
         for name, kind in (("end_node", "<u4"), ("link_value_0", "<f8"))
     )
     assert_array_equal(node, said)
+
+
+def test_ranks_have_their_measured_waiting_and_its_error(tmp_path: Path) -> None:
+    synthetic = SyntheticRun(4, seed=5)
+    for _ in range(20):
+        synthetic.compute({2: 3_000_000})
+        synthetic.collective("Allreduce", 8, 20_000)
+    traced = derive_profile(synthetic.traces())
+    sent = make_profile([Count(0, 1, 5000)], [make_rank(rank, 0) for rank in range(4)])
+    write_archive(replace(traced, counters=sent.counters), tmp_path / "profile.otf2")
+    page = tmp_path / "view.html"
+    assert main(["xgft:2:4,4:1,4", str(tmp_path / "profile.otf2"), "--placement", "spread", "-o", str(page)]) == 0
+    packed = re.search(r'id="data"[^>]*>\s*([^<\s]+)', page.read_text())
+    assert packed
+    made = zlib.decompress(base64.b64decode(packed[1]))
+    (length,) = struct.unpack_from("<I", made)
+    about = next(each for each in json.loads(made[4 : 4 + length])["arrays"] if each["name"] == "0.rank_parts")
+    parts = np.frombuffer(made, "<f4", about["length"], -(-(4 + length) // 8) * 8 + about["offset"]).reshape(-1, 4)
+    waits = [sum(int(wait) for wait in waits) * 1e-9 for waits in find_waits(synthetic.traces())]
+    assert parts[:, 0] == pytest.approx(waits, rel=1e-5)
+    assert parts[:, 2].tolist() == [0, 0, 0, 0]

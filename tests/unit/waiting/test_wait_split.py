@@ -15,7 +15,7 @@ from ibprof.waiting.wait_split import MeasuredWaiting, is_local, measure_waiting
 from ibprof.waiting.wait_states import WaitState
 from ibprof_testing.waits.derived_samples import Clock, derive_profile
 from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
-from ibprof_testing.waits.traces import Trace, split_by_operation
+from ibprof_testing.waits.traces import Trace, find_waits, split_by_operation
 
 
 def random_clock(seed: int, ranks: int) -> Clock:
@@ -80,6 +80,8 @@ def test_all_calls_on_one_clock_have_exactly_their_waits(name: str) -> None:
     assert total.wait_s == pytest.approx(true_wait(traces), rel=1e-9)
     assert total.unsplit_s == 0
     assert total.time_s == pytest.approx(total.wait_s + total.transfer_s)
+    of_rank = [sum(int(wait) for wait in waits) * 1e-9 for waits in find_waits(traces)]
+    assert found.by_rank(len(traces))[:, 0] == pytest.approx(of_rank, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2))])

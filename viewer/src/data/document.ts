@@ -88,6 +88,7 @@ export function decode(buffer: ArrayBuffer): Model[] {
       header: { ...header, ...run },
       rankNode: has("rank_node") ? own("rank_node") : new Int32Array(0),
       rankJob: has("rank_job") ? own("rank_job") : new Int32Array(0),
+      rankParts: has("rank_parts") ? own("rank_parts") : null,
       flows: has("flow_source") ? readFlows(own, has("flow_site")) : null,
       load: has("load") ? big(`${number}.load`) : null,
       known: has("known") ? own("known") : null,

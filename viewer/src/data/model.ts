@@ -155,6 +155,8 @@ export interface Model {
   rankNode: NumberArray;
   /** Job of each rank; negative for a rank that only other runs have. */
   rankJob: NumberArray;
+  /** Waiting, transfer and unsplit time of each rank, and the error of the waiting, in seconds; null if not measured. */
+  rankParts: NumberArray | null;
   /** null if there are too many, or if the traffic is port counters: then `load` has the loads. */
   flows: Flows | null;
   load: BigUint64Array | null;

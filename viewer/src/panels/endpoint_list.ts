@@ -12,6 +12,13 @@ import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../w
 
 const MOST = 300;
 
+/** A column other than bytes; it sorts by its value. */
+export interface EndpointColumn {
+  title: string;
+  value(which: number): number;
+  cell(which: number): HTMLElement;
+}
+
 /** Ranks or hosts: how they are selected, summed and named. */
 export interface EndpointKind {
   /** Their name in the address. */
@@ -23,9 +30,11 @@ export interface EndpointKind {
   received(): FlowKey;
   /** Return the full name, which the filter is matched with. */
   name(which: number): string;
+  columns?: EndpointColumn[];
 }
 
-type SortOrder = "sent" | "received" | "number";
+/** Bytes, the index of another column, or the number of the rank or host. */
+type SortOrder = "sent" | "received" | "number" | number;
 
 /** A table that its headings sort and a box filters. */
 export class EndpointListPanel implements Panel {
@@ -34,6 +43,7 @@ export class EndpointListPanel implements Panel {
   readonly element = element("section");
   private readonly filter = element("input");
   private readonly place: HTMLElement;
+  private readonly columns: EndpointColumn[];
   private order: SortOrder = "sent";
   private encoding: Encoding | null = null;
 
@@ -42,6 +52,7 @@ export class EndpointListPanel implements Panel {
     private readonly kind: EndpointKind,
   ) {
     [this.name, this.title] = [kind.part, kind.title];
+    this.columns = kind.columns ?? [];
     this.filter.type = "search";
     this.filter.placeholder = `filter ${kind.part}`;
     this.filter.setAttribute("aria-label", `Filter ${kind.part}`);
@@ -64,11 +75,18 @@ export class EndpointListPanel implements Panel {
     const sums = { sent: table.sumBy(selection, kind.sent()), received: table.sumBy(selection, kind.received()) };
     const wanted = this.filter.value.trim().toLowerCase();
     const fits = (which: number): boolean => !wanted || kind.name(which).toLowerCase().includes(wanted);
-    const { listed, found } = this.list(sums, fits);
+    let { listed, found } = this.list(sums, fits);
+    // Ranks whose messages all stay within hosts.
+    if (!found && this.columns.length) ({ listed, found } = this.list(sums, fits, 0));
     const chosen = encoding.state[kind.part] ?? [];
     const rows = listed.map((which) => this.makeRow(which, sums, chosen));
     const note = element("p", rows.length < found ? `the first ${rows.length} of ${found}` : `${found} total`);
-    const headers = [`${kind.noun}`, this.makeHead("sends", "sent"), this.makeHead("receives", "received")];
+    const headers = [
+      kind.noun,
+      this.makeHead("sends", "sent"),
+      this.makeHead("receives", "received"),
+      ...this.columns.map(({ title }, index) => this.makeHead(title, index)),
+    ];
     const none = element("p", `no ${kind.noun} with traffic over links`);
     replaceChildren(this.place, ...(rows.length ? [note, tableOf(headers, rows)] : [none]));
   }
@@ -76,9 +94,9 @@ export class EndpointListPanel implements Panel {
   private list(
     sums: Record<"sent" | "received", Amounts>,
     fits: (which: number) => boolean,
+    order: SortOrder = this.order,
   ): { listed: number[]; found: number } {
-    const { order } = this;
-    if (order !== "number") {
+    if (order === "sent" || order === "received") {
       const { first, used } = rankLargest(sums[order], MOST, (one, other) => one - other, fits);
       // Endpoints that only receive follow those that send, or vice versa.
       const other = sums[order === "sent" ? "received" : "sent"];
@@ -92,10 +110,11 @@ export class EndpointListPanel implements Panel {
     }
     const all: number[] = [];
     for (let which = 0; which < sums.sent.length; which++) if (fits(which)) all.push(which);
+    if (order !== "number") all.sort((one, other) => this.columns[order].value(other) - this.columns[order].value(one));
     return { listed: all.slice(0, MOST), found: all.length };
   }
 
-  private makeHead(text: string, order: "sent" | "received"): HTMLElement {
+  private makeHead(text: string, order: SortOrder): HTMLElement {
     const head = button(this.order === order ? `${text} ▾` : text, () => {
       this.order = this.order === order ? "number" : order;
       this.draw();
@@ -129,6 +148,7 @@ export class EndpointListPanel implements Panel {
       made.title = formatBytes(Number(amount));
       return made;
     };
-    return rowOf(head, cell(sums.sent.exact(which)), cell(sums.received.exact(which)));
+    const others = this.columns.map((column) => column.cell(which));
+    return rowOf(head, cell(sums.sent.exact(which)), cell(sums.received.exact(which)), ...others);
   }
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The panels of ranks and hosts.
 
+import type { NumberArray } from "../data/arrays";
+import { formatSeconds } from "../format";
 import type { Page } from "../page";
-import { EndpointListPanel } from "./endpoint_list";
+import { element } from "../widgets/dom";
+import { type EndpointColumn, EndpointListPanel } from "./endpoint_list";
 
 const LISTED_RANKS = 6;
 
@@ -15,7 +18,22 @@ export function makeRanksPanel(page: Page): EndpointListPanel {
     sent: () => table.by.sourceRank(),
     received: () => table.by.destinationRank(),
     name: (rank) => `${names.rank(rank)} on ${names.node(names.nodeOfRank(rank))}`,
+    columns: partColumns(page.model.rankParts),
   });
+}
+
+/** Return columns for the measured parts of each rank's time in MPI calls; none if they are unknown. */
+function partColumns(parts: NumberArray | null): EndpointColumn[] {
+  if (!parts) return [];
+  return ["waiting", "transfer", "not split"].map((title, part) => ({
+    title,
+    value: (rank) => parts[4 * rank + part] || 0,
+    cell: (rank) => {
+      const [seconds, error] = [parts[4 * rank + part], part ? 0 : parts[4 * rank + 3]];
+      const small = error > 0 ? [element("small", `± ${formatSeconds(error)}`)] : [];
+      return element("span", Number.isNaN(seconds) ? "" : formatSeconds(seconds), ...small);
+    },
+  }));
 }
 
 export function makeHostsPanel(page: Page): EndpointListPanel {
