@@ -92,8 +92,8 @@ class BusiestLink:
     """The most loaded link direction of a fabric under a job, with remedies.
 
     Attributes:
-        busiest: description of the link direction with the largest time.
-        line_rate_s: time of the link direction's bytes at its speed, in seconds.
+        busiest: description of the link direction with the largest time, or with most bytes if no time is known.
+        line_rate_s: time of the link direction's bytes at its speed, in seconds; 0 if unknown.
         is_host_link: true if no link between switches needs longer.
         loaded_by: description of the ranks, call, line and region with most load; empty if unknown.
         operation, site, region: names in `loaded_by`.

@@ -71,6 +71,7 @@ GPUS_COMPUTE = "GPUs may compute meanwhile."
 NO_SITES = "lines of the program: run again without IBPROF_SITES=0"
 NO_END = "the end of each rank: the run was killed"
 NO_FABRIC = "the fabric: ibprof-report LST... PROFILE puts the bytes on its links"
+NO_SPEED = "no speed of a link that carries bytes is known, so times are unknown."
 NO_LOAD = "No link carries bytes of this traffic."
 NO_RUN = "a recorded run: this traffic has no times"
 NOT_THERE = "a run on these hosts: ranks ran on others, so the run's time says nothing about these links"
@@ -376,7 +377,9 @@ class _Judge:
             return [self._no_problem, HIDDEN_ON_HOST if is_hidden else seen, self._say_parts(), self._say_unsplit()]
         if kind is VerdictKind.UNKNOWN:
             links = self._links
-            remedy = self._say_remedy() if links and links.line_rate_s else NO_LOAD if links and not times else ""
+            remedy = self._say_remedy() if links and links.line_rate_s else ""
+            if links and not links.line_rate_s and not times:
+                remedy = f"{links.busiest} carries most bytes; {NO_SPEED}" if links.busiest else NO_LOAD
             # Traffic without a run is no job, so it cannot be slow.
             begin = "" if times is None and self._links else CANNOT_TELL
             parts = [self._say_parts(), self._say_unsplit(), self._say_files()]

@@ -14,7 +14,7 @@ from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.route_check import name_nodes
 from ibprof_converter.fabric.assemble import NOT_ACTIVE
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
-from ibprof_converter.fabric.fabric_parts import list_parts
+from ibprof_converter.fabric.fabric_parts import count_parts, list_parts
 from ibprof_converter.layout.node_levels import find_leaves, find_levels, find_slow_switches
 from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 
@@ -23,7 +23,7 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Find half, inactive, slow and narrow links, links of unknown rate, separate parts, leaves with few uplinks."""
     parts = list_parts(fabric)
     if len(parts) > 1:
-        what = f"{len(parts)} parts that no cable joins"
+        what = count_parts(fabric, parts)
         yield FabricFinding(FindingKind.SEPARATE_PARTS, rail, what, tuple(part.text for part in parts))
     half = np.flatnonzero(fabric.link_half)
     if len(half):
@@ -52,8 +52,8 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     # Assumed rates and cables are not findings.
     if fabric.origin is not Origin.NAMES:
         yield from _check_rates(rail, fabric)
-        yield from _check_uplinks(rail, fabric)
-        yield from _check_regularity(rail, fabric)
+        uneven = [*_check_uplinks(rail, fabric), *_check_regularity(rail, fabric)]
+        yield from uneven or _check_downlinks(rail, fabric)
 
 
 def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
@@ -137,6 +137,24 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
         if 4 * (up[peers] == 0).sum() >= len(peers):
             peers = peers[up[peers] > 0]
         yield from _find_few(rail, fabric, peers, up, down, f"switches of level {above}")
+
+
+def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
+    """Find switches of the top level with fewer links to others than most, where no switch below has fewer uplinks."""
+    level = find_levels(fabric)
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    between = is_switch[fabric.link_node].all(axis=1) & (fabric.link_node[:, 0] != fabric.link_node[:, 1])
+    count = np.bincount(fabric.link_node[between].ravel(), minlength=fabric.nodes)
+    top = int(level[is_switch].max(initial=0))
+    peers = np.flatnonzero(is_switch & (level == top) & (count > 0))
+    if top < 2 or len(peers) < 3:
+        return
+    usual = _find_usual(count[peers])
+    few = peers[count[peers] < usual]
+    if 0 < 2 * len(few) < len(peers):
+        places = tuple(f"{name} has {having}" for name, having in zip(name_nodes(fabric, few), count[few], strict=True))
+        what = f"{len(few)} of {len(peers)} switches of level {top} with fewer links than the usual {usual}"
+        yield FabricFinding(FindingKind.FEW_LINKS, rail, what, places)
 
 
 def _find_few(

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import combinations
 
 import numpy as np
 
@@ -239,6 +241,7 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
             yield FabricFinding(
                 FindingKind.MISSING_HOST, rail, what, tuple(hosts.name[host] for host in missing.tolist())
             )
+    yield from _check_adapters(fabrics, hosts)
     for what, sizes in (
         ("switches", [int((fabric.node_kind == NodeKind.SWITCH).sum()) for fabric in fabrics]),
         (
@@ -251,6 +254,35 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
             smallest = int(np.argmin(sizes))
             words = f"the rails have {', '.join(map(str, sizes))} {what}"
             yield FabricFinding(FindingKind.RAILS_DIFFER, smallest, words, (f"rail {smallest}",))
+
+
+def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
+    """Find hosts with fewer adapters on a rail than on others, and hosts whose adapters are on each other's rails."""
+    names: list[list[set[str]]] = []
+    for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):
+        adapters: list[set[str]] = [set() for _ in hosts.name]
+        for node in np.flatnonzero(of_node != NO_HOST).tolist():
+            adapters[of_node[node]].add(fabric.node_name[node].split()[-1] if fabric.node_name[node] else "")
+        names.append(adapters)
+    count = np.array([[len(each) for each in adapters] for adapters in names])
+    lacking = (count > 0) & (count < count.max(axis=0))
+    if 2 * lacking.any(axis=0).sum() < len(hosts.name):
+        for rail in np.flatnonzero(lacking.any(axis=1)).tolist():
+            few = np.flatnonzero(lacking[rail]).tolist()
+            what = f"{len(few)} of {len(hosts.name)} hosts have fewer adapters on rail {rail} than on others"
+            places = tuple(f"{hosts.name[host]} has {count[rail, host]} of {count[:, host].max()}" for host in few)
+            yield FabricFinding(FindingKind.MISSING_HOST, rail, what, places)
+    usual = [Counter(map(frozenset, adapters)).most_common(1)[0][0] for adapters in names]
+    for one, other in combinations(range(len(names)), 2):
+        here, there = usual[one] - usual[other], usual[other] - usual[one]
+        swapped = [
+            host
+            for host, in_one, in_other in zip(hosts.name, names[one], names[other], strict=True)
+            if in_one & there and in_other & here
+        ]
+        if 0 < 2 * len(swapped) < len(hosts.name):
+            what = f"{count_of(len(swapped), 'host')} with the adapters of rails {one} and {other} swapped"
+            yield FabricFinding(FindingKind.RAILS_SWAPPED, one, what, tuple(swapped))
 
 
 def describe_health(health: FabricHealth) -> Iterator[str]:
@@ -293,7 +325,7 @@ def _count_hosts(hosts_by_number: Mapping[int, int], noun: str) -> str:
 def _describe_rail(number: int, rail: RailSummary) -> str:
     if rail.tables_from is None:
         return f"rail {number}: {rail.links_from}: cannot be used"
-    routers = f", {rail.routers} routers" if rail.routers else ""
+    routers = f", {count_of(rail.routers, 'router')}" if rail.routers else ""
     adaptive = "; switches route adaptively: the tables give one of the paths" if rail.adaptive else ""
     return (
         f"rail {number}: {rail.links_from}: {rail.switches} switches, {rail.adapters} adapters{routers}, "

@@ -156,6 +156,18 @@ class FindingKind(Enum):
         False,
         "fewer cables lead up than from others of its level: hosts below get less of the fabric",
     )
+    FEW_LINKS = _Meaning(
+        "few-links",
+        False,
+        "they carry less than others of their level, and switches below have no fewer uplinks: it was built so, or "
+        "all cables to them lack one",
+    )
+    RAILS_SWAPPED = _Meaning(
+        "rails-swapped",
+        False,
+        "other hosts have these adapters on the other rail: cables are swapped at these hosts, or descriptions are. "
+        "Messages that stay on one rail elsewhere may cross rails here",
+    )
     UNEVEN_UPLINKS = _Meaning(
         "uneven-uplinks",
         False,

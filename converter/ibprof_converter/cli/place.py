@@ -232,6 +232,7 @@ def main(argv: Sequence[str] | None) -> None:
     from ibprof.profile.missing_data import describe_losses  # noqa: PLC0415
     from ibprof_converter.analysis.rank_placing import PlaceOptions, place_ranks, read_ranks_to_place  # noqa: PLC0415
     from ibprof_converter.hotspots.coverage import describe_lost  # noqa: PLC0415
+    from ibprof_converter.placement.candidates import describe_unrouted_candidates  # noqa: PLC0415
     from ibprof_converter.routing.route_choice import describe_routes  # noqa: PLC0415
     from ibprof_converter.traffic.interfaces import describe_interfaces  # noqa: PLC0415
 
@@ -256,11 +257,13 @@ def main(argv: Sequence[str] | None) -> None:
             tell(round(share * _STEPS), _STEPS, f"searching; most loaded link {format_seconds(best)}")
 
         comparison = place_ranks(subnets, hosts, demand, options, show)
-    lost = list(describe_lost(subnets, hosts))
+    lost = [*describe_lost(subnets, hosts), *describe_unrouted_candidates(comparison)]
+    # `describe_lost` names hosts.
+    accounts = [each for each in comparison.accounts if each.noun != "hosts" or not lost]
     routes = [
         *describe_interfaces([subnet.fabric for subnet in subnets]),
         *lost,
-        *describe_losses(comparison.accounts, complete=not (lost or comparison.interfaces)),
+        *describe_losses(accounts, complete=not (lost or comparison.interfaces)),
         *filter(None, [describe_routes(subnets)]),
     ]
     leaf_of = dict(zip(hosts.name, hosts.leaf.tolist(), strict=True))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,10 +58,22 @@ def list_parts(fabric: Fabric) -> tuple[FabricPart, ...]:
     found = []
     for number in np.unique(part[linked[is_switch[linked]]]).tolist():
         switches = np.flatnonzero(is_switch & (part == number))
-        adapters = _adapters_of(fabric, is_switch, part == number)
+        near = _joined_to(fabric, switches)
+        adapters = near[fabric.node_kind[near] == NodeKind.CA]
         text = show_some([fabric.node_name[node] for node in switches.tolist()], _NAMED)
         found.append(FabricPart(switches, adapters, f"{text} with {count_of(len(adapters), 'adapter')}"))
     return tuple(sorted(found, key=lambda each: (-len(each.adapters), -len(each.switches))))
+
+
+def count_parts(fabric: Fabric, parts: Sequence[FabricPart]) -> str:
+    """Return the number of several parts in words, and that no cable or only a router joins them."""
+    near = [set(_joined_to(fabric, part.switches).tolist()) for part in parts]
+    routers = [
+        fabric.node_name[node]
+        for node in np.flatnonzero(fabric.node_kind == NodeKind.ROUTER).tolist()
+        if sum(node in each for each in near) > 1
+    ]
+    return f"{len(parts)} parts that {f'only router {show_some(routers, _NAMED)}' if routers else 'no cable'} joins"
 
 
 def find_ends(fabric: Fabric) -> npt.NDArray[np.int64]:
@@ -80,12 +93,7 @@ def find_ends(fabric: Fabric) -> npt.NDArray[np.int64]:
     return np.array([node if is_switch[node] else near.get((node, port), -1) for node, port in places], np.int64)
 
 
-def _adapters_of(
-    fabric: Fabric, is_switch: npt.NDArray[np.bool_], inside: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.intp]:
-    """Return the adapters and routers with cables to chosen switches."""
-    near = np.zeros(fabric.nodes, np.bool_)
-    for end in (0, 1):
-        node, other = fabric.link_node[:, end], fabric.link_node[:, 1 - end]
-        near[other[inside[node] & is_switch[node]]] = True
-    return np.flatnonzero(near & ~is_switch)
+def _joined_to(fabric: Fabric, switches: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return the nodes with cables to chosen switches, ascending."""
+    chosen = np.isin(fabric.link_node, switches)
+    return np.unique(fabric.link_node[:, ::-1][chosen])

@@ -52,13 +52,14 @@ def parse_link_info(path: str | PathLike[str], data: bytes) -> Listing:
     matches = []
     ports: dict[int, set[int]] = {}
     for number, line in enumerate(data.split(b"\n"), 1):
-        if match := _LINE.fullmatch(line):
+        arrows = line.count(b")==>")  # of two lines in one, the description of the first would contain the second
+        if arrows == 1 and (match := _LINE.fullmatch(line)):
             matches.append((number, match))
             ports.setdefault(int(match[1], 16), set()).add(int(match[4]))
             ports.setdefault(int(match[8], 16), set()).add(int(match[10]))
-        elif match := _UNLINKED.fullmatch(line):
+        elif arrows == 1 and (match := _UNLINKED.fullmatch(line)):
             ports.setdefault(int(match[1], 16), set()).add(int(match[4]))
-        elif _SIGN.match(line):
+        elif arrows or b"==(" in line:
             log.lose(number, InputError(path, number, _FORM, quote_found(line)))
         elif line.strip():
             log.skip(number, line, _FORM)

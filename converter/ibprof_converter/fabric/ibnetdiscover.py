@@ -64,6 +64,9 @@ _IS_HEAD = re.compile(_GAP + rb'(?:Switch|Ca|Rt)[^"\n]{0,200}"[SHR]-')
 _IS_LINE = re.compile(
     _GAP + rb"(?:\[|#|\s*$|(?:Switch|Ca|Rt)" + _GAP + rb"[0-9]|[a-z]{1,10}(?:id|guid)=|(?:Non-)?Chassis)"
 )
+# The other end of a port. Of two lines in one, the description of the first would contain the second.
+_PEER = re.compile(rb'"[SHR]-[0-9a-f]{1,16}"\[')
+_PART = re.compile(rb'"[SHR]-[0-9a-f]{1,16}"|\blid [0-9]{1,5} [0-9]{1,2}x[A-Z]{3}')
 _MOST_BREAKS = 2
 _BEGINNINGS = (
     b"Switch",
@@ -175,6 +178,9 @@ class _Reader:
                 self.chassis = decode_name(match[1])
             elif line.startswith(b"Non-Chassis"):
                 self.chassis = ""
+            elif _PART.search(line):
+                error = InputError(self.log.path, number, _PORT_FORM, quote_found(line))
+                self.log.lose(number, error, self.guid)
             elif not _OTHER.fullmatch(line):
                 self.log.skip(number, line, "a line of ibnetdiscover")
         for node in self.nodes.values():
@@ -297,7 +303,7 @@ def _drop_contradictions(node: _Node, log: DamageLog) -> None:
 
 def _parse_port(number: int, line: bytes, node: _Node | None) -> _Port | None:
     match = _PORT.fullmatch(line)
-    if match is None:
+    if match is None or len(_PEER.findall(line)) > 1:
         return None
     own, guid, kind, peer, peer_port, peer_guid, lid, lmc, name, peer_lid, width, speed = match.groups()
     is_switch = node is not None and node.kind == NodeKind.SWITCH

@@ -38,7 +38,7 @@ class Listing:
     Attributes:
         line: int [row], line number of each row.
         kind: uint8 [row, 2], of `NodeKind`.
-        ports: uint8 [row, 2], number of ports of the node.
+        ports: uint8 [row, 2], number of ports of the node, 0 or `PORTS_NOT_GIVEN` where unknown.
         system_guid, node_guid, port_guid: uint64 [row, 2].
         name: int32 [row, 2], index into `names`.
         lid: int [row, 2], base LID of the port (port 0 of a switch); 0 if it has no LID yet.
@@ -132,7 +132,11 @@ def drop_invalid_rows(listing: Listing) -> Listing:
             "a multicast LID",
         ),
         (listing.port == 0, "a port number from 1", "port 0"),
-        (listing.port > listing.ports, "port numbers up to the node's number of ports", "a larger one"),
+        (
+            (listing.ports > 0) & (listing.port > listing.ports),
+            "port numbers up to the node's number of ports",
+            "a larger one",
+        ),
         (same[:, np.newaxis], "a link between two ports", "one port at both ends"),
     ):
         for row in np.flatnonzero(wrong.any(axis=1) & ~invalid).tolist():

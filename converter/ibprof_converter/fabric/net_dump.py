@@ -16,12 +16,12 @@ Source: a public excerpt of a dump by ibdiagnet 2.10, and two public parsers; no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.damage import DamageLog
+from ibprof_converter.fabric.damage import DamageLog, show_lines
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import PORTS_NOT_GIVEN, End, LinkRow, Listing, list_rows
@@ -33,7 +33,11 @@ _SIGN = re.compile(_COLUMNS.pattern, re.MULTILINE)
 _PORT = re.compile(rb"[ \t]{0,99}[^:\n]{1,40}:[ \t]{0,99}[0-9]{1,3}[ \t]{0,99}:.*")
 # The beginning of a port's line, of a stanza, or a whole port's line without its closing quote.
 _CUT = re.compile(rb'[ \t]{1,99}|[ \t]{0,99}(?:[0-9][0-9/ \t]{0,99}(?::.*[^"\r])?:?|".*)')
-_IGNORED = re.compile(rb"\s*(?:#.*)?")
+# The line of columns begins with `#` too, so a comment has no colon behind it.
+_IGNORED = re.compile(rb"\s*(?:#(?![ \t]*:).*)?")
+# A part of a port's line; another port's line within a description.
+_FIELDS = re.compile(rb".*[ \t]:.*[ \t]:.*[ \t]:.*")
+_NEXT = re.compile(rb'"[ \t]+[0-9][0-9/]{0,20}[ \t]*:[ \t]*[0-9]{1,3}[ \t]*:[ \t]*[A-Z]{2,5}[ \t]*:')
 _GUID = re.compile(r"0x([0-9A-Fa-f]{1,16})")
 _LID = re.compile(r"[0-9]{0,5}")
 _LANES = {"1x": 1, "2x": 2, "4x": 4, "8x": 8, "12x": 12}
@@ -111,13 +115,19 @@ def parse_net_dump(path: str | PathLike[str], data: bytes) -> Listing:
             columns = [column.strip().lower() for column in line.decode("utf-8", "replace").split(":")]
             if missing := [name for name in _NEEDED if name not in columns]:
                 raise InputError(path, number, f"a column {missing[0]!r}", quote_found(line))
+        elif behind := _NEXT.search(line):
+            error = InputError(path, number, "the end of the line", quote_found(line[behind.start() + 1 :].strip()))
+            log.lose(number, error, switch.guid if switch else None)
         elif _PORT.fullmatch(line):
             _read_port(log, number, line, switch, columns)
         elif line.lstrip().startswith(b'"'):
             log.lose(number, InputError(path, number, _HEAD_FORM, quote_found(line)))
             switch = None
+        elif _FIELDS.fullmatch(line):
+            log.lose(number, InputError(path, number, _PORT_FORM, quote_found(line)), switch.guid if switch else None)
         elif not _IGNORED.fullmatch(line):
             log.skip(number, line, _PORT_FORM, switch.guid if switch else None)
+    _miss_ports(switches.values(), log)
     return replace(list_rows(list(_find_rows(switches, log)), log), remarks=(_REMARK,))
 
 
@@ -142,6 +152,19 @@ def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None,
     gbps = data_rate_gbps(lanes, fields["lsa"])
     link = int(guid[1], 16), fields["n#"], int(lid[0] or 0), name
     switch.ports.append(_Port(number, int(fields["ib#"]), active, lanes, gbps, *link))
+
+
+def _miss_ports(switches: Collection[_Switch], log: DamageLog) -> None:
+    """Note ports without a line between others, if most switches have none: the tool lists all ports of a switch."""
+    gaps = {}
+    for switch in switches:
+        numbers = {*switch.numbers.values()}
+        gaps[switch.guid] = sorted({*range(1, max(numbers, default=0))} - numbers)
+    if 2 * sum(map(bool, gaps.values())) > len(gaps):
+        return
+    for guid, missing in gaps.items():
+        if missing:
+            log.miss(f"no line for {show_lines(missing).replace('line', 'port', 1)}", guid)
 
 
 def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[LinkRow]:

@@ -22,11 +22,8 @@ from ibprof_converter.fabric.listing import Groups, Listing
 from ibprof_converter.fabric.node_names import is_aggregation_node
 
 _MOST_PLANES = 8
-_SHARED = 0.9
-"""Share of all adapters that every plane must have."""
-
-_SHARED_BY_LID = 0.25
-"""The same where several ports of an adapter have one LID, as only planes do: a lost leaf has many adapters."""
+_SHARED = 0.25
+"""Share of all adapters that every plane must have: a lost leaf has many adapters."""
 
 _LANE_GBPS = 190.0
 """Minimum data rate of an XDR lane in Gb/s; XDR adapters have planes."""
@@ -67,7 +64,6 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     guid = listing.node_guid[rows, adapter_end]
     name = listing.name[rows, adapter_end]
     shares_lids = _shares_lids(listing)
-    least = _SHARED_BY_LID if shares_lids else _SHARED
     for key in (guid, name):
         has = [set(key[ends & (plane == number)].tolist()) for number in range(len(parts))]
         every = set().union(*has)
@@ -79,7 +75,7 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
             for at, number in enumerate(ranked)
             if not any(has[number].isdisjoint(has[larger]) for larger in ranked[:at])
         )
-        is_shared = len(every) > 1 and min(len(has[number]) for number in whole) >= least * len(every)
+        is_shared = len(every) > 1 and min(len(has[number]) for number in whole) >= _SHARED * len(every)
         if is_shared and 1 < len(whole) <= _MOST_PLANES and (of_part := _join_pieces(has, whole)) is not None:
             return np.where(inside, -1, of_part[plane]) if is_xdr or shares_lids else None
     return None

@@ -34,6 +34,9 @@ _LINE = re.compile(
     + rb" \( '(.{0,600})' \)|\s+'(.{0,300})')\s*"
 )
 _SIGN = re.compile(rb"^[ \t]{0,9}" + _END + rb" [0-9?]{1,2}x ", re.MULTILINE)
+# Of two lines in one, the description of the first would contain the second.
+_RATED = re.compile(rb"0x[0-9a-f]{16} [0-9?]{1,2}x ")
+_PART = re.compile(rb"0x[0-9a-f]{16} (?:[0-9?]{1,2}x |\()|' - '")
 _BEGIN = re.compile(rb"[ \t]{0,9}(?:CA|SW|RT)\b.*\b0x([0-9a-f]{16}) [0-9?]{1,2}x ")
 _CUT = re.compile(rb"[ \t]{0,9}(?:[CSR]|(?:CA|SW|RT)(?:[ \t].*)?)")
 _FORM = "TYPE LID PORT 0xGUID 4x SPEED - TYPE LID PORT 0xGUID ( 'description' - 'description' )"
@@ -59,7 +62,7 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
     for number, line in enumerate(lines, 1):
         if not line or line.isspace():
             continue
-        match = _LINE.fullmatch(line)
+        match = _LINE.fullmatch(line) if len(_RATED.findall(line)) < 2 else None
         if match is None and number == len(lines) and _CUT.fullmatch(line):
             log.end_within(number, line)
             continue
@@ -83,11 +86,11 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
-    """Note an unusable line: as a port's line, if it begins like one."""
-    if begin := _BEGIN.match(line):
-        is_switch = line.lstrip().startswith(b"SW")
+    """Note an unusable line: as a port's line, if it has a part of one."""
+    if _PART.search(line):
+        begin = _BEGIN.match(line) if line.lstrip().startswith(b"SW") else None
         error = InputError(log.path, number, _FORM, quote_found(line))
-        log.lose(number, error, int(begin[1], 16) if is_switch else None)
+        log.lose(number, error, int(begin[1], 16) if begin else None)
     else:
         log.skip(number, line, _FORM)
 

@@ -224,13 +224,14 @@ def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
 
 
 def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
-    """Return the times of the most loaded link direction; None if no link of known speed carries bytes."""
+    """Return the times of the most loaded link direction, 0 if no link of known speed carries bytes."""
     on_host = links.bytes_on_host / links.bytes_total if links.bytes_total else 0.0
     diagnosis = links.diagnosis
     if diagnosis is None:
         spots = [spot for spot in (*links.hotspots, *links.switch_hotspots) if spot.line_rate_s]
         if not spots:
-            return BusiestLink("", 0.0, is_host_link=True, routes=routes, on_host_share=on_host)
+            first = str(links.hotspots[0].sender) if links.hotspots else ""
+            return BusiestLink(first, 0.0, is_host_link=True, routes=routes, on_host_share=on_host)
         busiest = max(spots, key=lambda spot: (spot.line_rate_s or 0.0, spot.kind == HOST_LINK))
         return BusiestLink(
             busiest=str(busiest.sender),

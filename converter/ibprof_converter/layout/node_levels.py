@@ -251,8 +251,8 @@ class SlowSwitch:
         own, usual = fabric.link_gbps[self.links], self.usual
         rate = " or ".join(f"{gbps:g}" for gbps in np.unique(own).tolist())
         others = " or ".join(f"{gbps:g}" for gbps in np.unique(usual).tolist())
-        far = fabric.link_node[self.links]
-        to = "hosts" if (fabric.node_kind[far] != NodeKind.SWITCH).any() else "switches"
+        to_host = (fabric.node_kind[fabric.link_node[self.links]] != NodeKind.SWITCH).any(axis=1)
+        to = "hosts" if to_host.all() else "hosts and switches" if to_host.any() else "switches"
         width = f" on {fabric.link_lanes[self.links[0]]} of {self.lanes} lanes" if self.lanes else ""
         peers = f"{self.peers} others" if self.peers != 1 else "another one"
         return f"all {len(self.links)} links of {fabric.node_name[self.node]} to {to} run at {rate} Gb/s{width}, " + (

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from ibprof.errors import MissingToolError
 from ibprof_converter.outputs.rows import Table, Value
 
-_BYTES = frozenset(f"{end}_{what}" for end in "ab" for what in ("bytes", "counted", "shared", "most"))
+_BYTES = frozenset(f"{end}_{what}" for end in "ab" for what in ("bytes", "counted", "shared", "most", "estimate"))
 
 _INTEGERS = frozenset({"rail", "a_port", "b_port", "a_level", "b_level", "level"})
 

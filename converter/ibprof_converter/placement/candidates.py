@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ibprof.profile.missing_data import StageAccount, accounts_as_json
 from ibprof.text.notebook_html import NotebookView
-from ibprof.text.quantities import format_seconds, printable
+from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_converter.fabric.fabric_graph import InterfaceChoice, NodeKind
 from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank
 from ibprof_converter.placement.starting_placements import random_slots
@@ -197,6 +197,13 @@ class CandidateTimes:
 def order_of_row(row: CandidateRow) -> tuple[int, float, float]:
     """Return a sort key of candidates, best first."""
     return row.lost_bytes, row.bottleneck_seconds, row.max_link_seconds
+
+
+def describe_unrouted_candidates(comparison: PlacementComparison) -> Iterator[str]:
+    """Yield a sentence on the current placement if some of its bytes have no route."""
+    for row in comparison.rows:
+        if row.name == "given" and row.lost_bytes:
+            yield f"The current placement leaves {format_bytes(row.lost_bytes)} without a route."
 
 
 def print_placements(console: Console, comparison: PlacementComparison) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from ibprof.errors import InconsistentError, InputError, MissingToolError
 from ibprof_converter.choices import D_MOD_K, MIN_HOP, MODELLED, OPENSM, TABLES
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.fabric_parts import list_parts
+from ibprof_converter.fabric.fabric_parts import count_parts, list_parts
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.rail_files import RailFiles, find_rails
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, join_subnet, read_rail, read_rail_fabric
@@ -143,9 +143,9 @@ def check_joined(fabric: Fabric) -> None:
     Raises:
         InconsistentError: no cable joins two parts that have adapters.
     """
-    parts = [part.text for part in list_parts(fabric) if len(part.adapters)]
+    parts = [part for part in list_parts(fabric) if len(part.adapters)]
     if len(parts) > 1:
-        what = f"{len(parts)} parts that no cable joins ({'; '.join(parts[:_SHOWN_PARTS])})"
+        what = f"{count_parts(fabric, parts)} ({'; '.join(part.text for part in parts[:_SHOWN_PARTS])})"
         raise InconsistentError(f"{fabric.name}: {what}, and OpenSM routes one part alone")
 
 

@@ -89,7 +89,7 @@ def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loa
     parts = [list_parts(subnet.fabric) for subnet in subnets]
     pairs = _find_pairs(placed, subnets, loads.reasons) if isinstance(placed, Traffic) else ()
     share = amount / total
-    why = "; ".join((*_describe_parts(parts), *_describe_reasons(lost, pairs, parts)))
+    why = "; ".join((*_describe_parts(subnets, parts), *_describe_reasons(lost, pairs, parts)))
     percent = "Less than 1%" if share < 0.01 else f"{share:.0%}"
     return UnroutedBytes(
         bytes=amount,
@@ -102,13 +102,15 @@ def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loa
     )
 
 
-def _describe_parts(parts: Sequence[Sequence[FabricPart]]) -> Iterator[str]:
+def _describe_parts(subnets: Sequence[Subnet], parts: Sequence[Sequence[FabricPart]]) -> Iterator[str]:
     """Yield a phrase for each rail that has several parts."""
+    from ibprof_converter.fabric.fabric_parts import count_parts  # noqa: PLC0415  (few fabrics are in parts)
+
     for rail, each in enumerate(parts):
         if len(each) > 1:
             of_rail = f"rail {rail} has " if len(parts) > 1 else ""
             names = "; ".join([part.text for part in each[:_NAMED]] + (["..."] if len(each) > _NAMED else []))
-            yield f"{of_rail}{len(each)} parts that no cable joins ({names})"
+            yield f"{of_rail}{count_parts(subnets[rail].fabric, each)} ({names})"
 
 
 def _describe_reasons(

@@ -27,6 +27,8 @@ struct line {
     uint64_t lanes, speed;
     double gbps;
     bool active;
+    /* The number of ends that were read, with the field after them. */
+    int ends;
     /* The first field that did not match. */
     const uint8_t *mismatch;
     const char *expected;
@@ -163,6 +165,7 @@ static bool mismatch(struct line *line, const uint8_t *at, const char *expected)
 static bool read_rates(struct line *line, const uint8_t *at)
 {
     READ("PHY=, a width", read_lanes(line, &at, &line->lanes));
+    line->ends = 2;
     READ("LOG=, a state", read_state(line, &at, &line->active));
     READ("SPD=, a speed", read_speed(line, &at, &line->speed));
     read_rate(line, &at, &line->gbps);
@@ -193,6 +196,7 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
     (skip(line, &at, name) && read_hex(line, &at, least, most, to) && skip(line, &at, " "))
     READ("an end, `{`", skip(line, &at, "{ "));
     READ("type CA, SW or Rt", read_kind(line, &at, &end->kind));
+    line->ends = number;
     READ("Ports:, 2 hex digits", NUMBER("Ports:", 1, 2, &end->ports));
     READ("SystemGUID:, 16 hex digits", NUMBER("SystemGUID:", 16, 16, &end->system_guid));
     READ("NodeGUID:, 16 hex digits", NUMBER("NodeGUID:", 16, 16, &end->node_guid));
@@ -209,6 +213,8 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
             if (!skip(line, &behind, "} LID:")) continue;
             end->name_bytes = (size_t)(at - end->name);
             if (read_address(line, behind, number)) return true;
+            /* A longer description would contain the end of a link: these are parts of two lines. */
+            if (line->ends > number) break;
         }
     /* A list may have no descriptions. */
     at = field;

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +13,20 @@ import numpy as np
 import pytest
 
 from ibprof_converter.checks.cabling_check import check_cabling
-from ibprof_converter.checks.fabric_check import FabricHealth, RailSummary, check_fabric_files, describe_health
+from ibprof_converter.checks.fabric_check import (
+    FabricHealth,
+    RailSummary,
+    check_fabric_files,
+    check_rails_alike,
+    describe_health,
+)
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.cli import layout
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_testing.samples.fabrics import (
     IBDIAGNET,
     IBNETDISCOVER,
@@ -300,3 +308,41 @@ def test_hosts_with_several_adapters_are_counted() -> None:
     lines = list(describe_health(FabricHealth((many, RAIL), ())))
     assert lines[1] == "rail 0: 140 hosts with 8 adapters, 1 host with 1 adapter in one subnet"
     assert lines[2].startswith("rail 1: a.lst")
+
+
+def test_a_spine_with_half_the_links_of_its_peers_is_found() -> None:
+    full = generate("xgft:2:4,4:1,3:1,2").fabric
+    spine = int(np.flatnonzero(find_levels(full) == 2)[0])
+    pairs = [tuple(sorted(pair)) for pair in full.link_node.tolist()]
+    lost = [link for link, pair in enumerate(pairs) if spine in pair and pair in pairs[:link]]
+    assert len(lost) == 4
+    (found,) = check_cabling(0, without_links(full, np.array(lost)))
+    assert found.kind.value.name == "few-links"
+    assert found.places == (f"{full.node_name[spine]!r} has 4",)
+    assert not list(check_cabling(0, full))
+
+
+def test_hosts_with_fewer_or_swapped_adapters_are_found() -> None:
+    made = generate("xgft:2:4,4:1,2").fabric
+
+    def name(device: str, changed: Mapping[str, str]) -> Fabric:
+        named = {each: each.replace("HCA-1", device) for each in made.node_name} | changed
+        return replace(made, node_name=tuple(named[each] for each in made.node_name))
+
+    def find(*rails: Fabric) -> list[tuple[str, tuple[str, ...]]]:
+        return [(each.kind.value.name, each.places) for each in check_rails_alike(rails, find_hosts(rails))]
+
+    assert not find(name("mlx5_0", {}), name("mlx5_1", {}))
+    swapped = name("mlx5_0", {"host03 HCA-1": "host03 mlx5_1"}), name("mlx5_1", {"host03 HCA-1": "host03 mlx5_0"})
+    assert find(*swapped) == [("rails-swapped", ("host03",))]
+    two = name("mlx5_0", {"host04 HCA-1": "host03 mlx5_1"})
+    assert ("host-missing-on-rail", ("host03 has 1 of 2",)) in find(two, two, name("mlx5_0", {}))
+
+
+def test_parts_that_a_router_joins_are_called_so() -> None:
+    made = generate("xgft:2:2,2:1,1").fabric
+    kind = made.node_kind.copy()
+    kind[made.node_name.index("L2-1")] = NodeKind.ROUTER
+    separate = next(iter(check_cabling(0, replace(made, node_kind=kind))))
+    assert separate.what == "2 parts that only router L2-1 joins"
+    assert separate.places == ("L1-1 with 2 adapters", "L1-2 with 2 adapters")

@@ -114,6 +114,14 @@ def test_names_may_hold_what_separates_fields(tmp_path: Path, name: str) -> None
     assert read(tmp_path, LINE.replace("host01 HCA-1", name)).node_name[1] == expected
 
 
+def test_parts_of_two_lines_are_no_description(tmp_path: Path) -> None:
+    other = f"{other_end(CA, '0002c90300000030', '0003', '01')} {other_end(SWITCH, '0002c90200000020', '0010', '17')}"
+    for cut in (LINE.index("NodeGUID:", len(CA)), LINE.index("LOG=")):
+        fabric = read(tmp_path, f"{LINE[:cut]} {other[other.index('Rev:') :]} {TAIL}", LINE)
+        assert fabric.links == 1
+        assert fabric.damage[0].lines == (1,)
+
+
 def test_names_that_are_not_utf8_stay_printable(tmp_path: Path) -> None:
     fabric = read(tmp_path, LINE.encode().replace(b"host01", b"h\xff\xfe"))
     assert fabric.node_name[1] == "h\\xff\\xfe HCA-1"
@@ -240,8 +248,8 @@ def test_a_fabric_without_lids_gets_synthetic_ones(tmp_path: Path) -> None:
 
 
 def test_a_list_made_of_ufms_links_is_read(tmp_path: Path) -> None:
-    """UFM knows neither vendor, LID nor speed; a script writes 0 and ?."""
-    line = re.sub("(VenID|DevID|Rev|LID):[0-9A-F]+", r"\1:0", LINE).replace("SPD=10", "SPD=?")
+    """UFM knows neither number of ports, vendor, LID nor speed; a script writes 0 and ?."""
+    line = re.sub("(Ports|VenID|DevID|Rev|LID):[0-9A-F]+", r"\1:0", LINE).replace("SPD=10", "SPD=?")
     fabric = read(tmp_path, line)
     assert fabric.node_name == read(tmp_path, LINE).node_name
     assert (fabric.links, fabric.link_lanes.tolist()) == (1, [4])

@@ -127,3 +127,17 @@ def test_the_format_is_recognised_by_its_columns() -> None:
     found = find_link_format(b"# Running version\n" + COLUMNS.encode())
     assert found is not None
     assert found.name == "ibdiagnet 2's .net_dump"
+
+
+def test_lost_lines_between_others_are_reported(tmp_path: Path) -> None:
+    """The tool has a line for each port of a switch."""
+    host = row("1/8", 2, "0x1070fd03001adeb5", "1", 7, '"a"')
+    top = TOP.replace(" :  21 :", " :   1 :") + host + row("1/9", 3, "0x1070fd03001adec5", "1", 8, '"b"')
+    whole = LEAF.replace(" :  40 :", " :   1 :").replace(" :   3 :", " :   2 :") + top
+    assert not fabric_of(tmp_path, whole).damage
+    for lost, what in (
+        (whole.replace(' "a"\n', ' "a"'), "expected the end of the line"),
+        (whole.replace(host, ""), "no line for port 2"),
+        (whole.replace("  1/8        :   2 :", ""), "1 line could not be used"),
+    ):
+        assert any(what in each.what for each in fabric_of(tmp_path, lost).damage)

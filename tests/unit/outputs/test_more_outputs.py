@@ -19,7 +19,7 @@ import yaml
 from ibprof.text.host_lists import expand_hosts
 from ibprof_converter.cli import layout
 from ibprof_converter.outputs.fabric_picture import split_loads
-from ibprof_converter.outputs.rows import Row
+from ibprof_converter.outputs.rows import BOUND_COLUMNS, Row
 from ibprof_converter.outputs.slurm_topology import compress, write_topology
 from ibprof_converter.traffic.link_loads import Loads
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
@@ -254,3 +254,17 @@ def test_any_name_survives_in_graphs(tmp_path: Path) -> None:
     assert r"q04 \"quoted\" HCA-1" in Path(names[1]).read_text()
     assert Path(names[2]).read_text().count("\n#\n") == 1
     assert len(load_table(Path(names[4]) / "nodes.yaml")) == 20
+
+
+def test_parquet_has_the_bounds_of_loads(tmp_path: Path) -> None:
+    """Modelled routes give bounds and an estimate of each load."""
+    rail = find_sample("dualrail/rail1", IBDIAGNET)
+    (tmp_path / "l.lst").write_bytes(rail.read_bytes())
+    paths = [tmp_path / "l.parquet", tmp_path / "l.csv"]
+    for path in paths:
+        assert layout.main([str(tmp_path / "l.lst"), "pattern:shift:1:1000", "-o", str(path)]) == 0
+    table = pq.read_table(paths[0])
+    with paths[1].open() as file:
+        rows = list(csv.DictReader(file))
+    for column in BOUND_COLUMNS:
+        assert table[column].to_pylist() == [int(row[column]) for row in rows]

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_parts import find_ends
 from ibprof_converter.hotspots.causes.load_cause import LINKS, OVERSUBSCRIPTION, Change, list_some, name_node
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.layout.node_levels import find_parts
@@ -93,10 +94,15 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
     for rail, subnet in enumerate(situation.subnets):
         fabric, level = subnet.fabric, situation.levels[rail]
         here = situation.flows.rail == rail
-        ends = fabric.lid_node[np.stack([situation.flows.source_lid[here], situation.flows.destination_lid[here]])]
+        lids = np.stack([situation.flows.source_lid[here], situation.flows.destination_lid[here]])
+        ends = fabric.lid_node[lids]
         # Bytes between parts that no cable joins are left out: more links across a cut would not carry them.
-        whole = find_parts(fabric.nodes, fabric.link_node)
-        joined = whole[ends[0]] == whole[ends[1]]
+        is_switch = fabric.node_kind == NodeKind.SWITCH
+        whole = find_parts(fabric.nodes, fabric.link_node[is_switch[fabric.link_node].all(axis=1)])
+        joined = np.ones(len(lids[0]), np.bool_)
+        if len(np.unique(whole[is_switch])) > 1:
+            part = whole[find_ends(fabric)][fabric.lid_port[lids]]
+            joined = part[0] == part[1]
         flows = ends[0, joined], ends[1, joined], situation.flows.bytes[here][joined].astype(np.float64)
         # Planes of one cabling with the same bytes have the same cuts.
         arrays = (fabric.node_kind, fabric.link_node, fabric.link_gbps, level, *flows)

@@ -36,7 +36,7 @@ def label_as_cage(port: int) -> str:
 
 
 def write_net_dump(fabric: Fabric, label: Callable[[int], str] = label_as_number) -> str:
-    """Return the file's text. Each switch has one port that is down.
+    """Return the file's text, with a line for each port of a switch, in their order.
 
     Args:
         fabric: the fabric to write.
@@ -48,7 +48,14 @@ def write_net_dump(fabric: Fabric, label: Callable[[int], str] = label_as_number
         for node, number, of in zip(fabric.port_node, fabric.port_number, fabric.port_lid, strict=True)
     }
     is_switch = fabric.node_kind == NodeKind.SWITCH
-    lines: dict[int, list[str]] = {node: [] for node in range(fabric.nodes) if is_switch[node]}
+    lines = {
+        node: {
+            port: row(label(port), port, "DOWN", "POLLING", *[""] * 8, '""')
+            for port in range(1, int(fabric.node_ports[node]) + 1)
+        }
+        for node in range(fabric.nodes)
+        if is_switch[node]
+    }
     for link in range(fabric.links):
         lanes, gbps = int(fabric.link_lanes[link]), float(fabric.link_gbps[link])
         for end in (0, 1):
@@ -61,12 +68,11 @@ def write_net_dump(fabric: Fabric, label: Callable[[int], str] = label_as_number
                 guid = f"{int(fabric.node_guid[other]):#x}"
                 name = f'"{fabric.node_name[other]}"'
                 fields = (label(port), port, "ACT", "LINK UP", 5, f"{lanes}x", speed, "NO-FEC", "NO-RTR", guid)
-                lines[node].append(row(*fields, far_label, far_lid, name))
+                lines[node][port] = row(*fields, far_label, far_lid, name)
     text = HEAD
     for node, rows in lines.items():
-        down = row("down", 250, "DOWN", "POLLING", *[""] * 8, '""')
         text += f'"{fabric.node_name[node]}", Mellanox, {int(fabric.node_guid[node]):#018x}, LID {lid[node]}\n'
-        text += "\n".join([row(*COLUMNS), *rows, down]) + "\n\n\n"
+        text += "\n".join([row(*COLUMNS), *rows.values()]) + "\n\n\n"
     return text
 
 

@@ -213,7 +213,7 @@ def damage_dumps(right: Dumps) -> Iterator[DamagedFabric]:
         text = "forwarding tables" if number else "list of links"
         for kind, spoil in spoil_text(MANY_PLACES):
             spoilt = right.spoil(file, spoil)
-            is_once = len(right.files) == 1 and file in LISTED_ONCE and kind in (*WHOLE_LINES, "with a hole")
+            is_once = len(right.files) == 1 and file in LISTED_ONCE and kind in WHOLE_LINES
             if not is_once and not (kind in WHOLE_LINES and lacks_whole_links(right, spoilt)):
                 yield DamagedFabric(f"captured {text} {kind}", names, spoilt)
 

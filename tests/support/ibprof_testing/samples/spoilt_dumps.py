@@ -105,6 +105,11 @@ def _remove_lines(part: float, text: bytes) -> bytes:
     return text[:start] + text[start:].split(b"\n", 3)[-1]
 
 
+def _join_lines(part: float, text: bytes) -> bytes:
+    start = _at_line(part, text)
+    return text[: start - 1] + b" " + text[start:]
+
+
 def _zero(part: float, text: bytes) -> bytes:
     at = int(part * len(text))
     return text[: max(at - 150, 0)] + bytes(150) + text[at:]
@@ -118,6 +123,7 @@ def spoil_text(parts: tuple[float, ...] = (0.3, 0.6, 0.9, 0.99)) -> Iterator[tup
         yield "cut after a line", partial(_cut_after_line, part)
         yield "with a hole", partial(_cut_out, part)
         yield "without three lines", partial(_remove_lines, part)
+        yield "with two lines in one", partial(_join_lines, part)
         yield "with zeroed bytes", partial(_zero, part)
     yield "with lines of DOS", lambda text: text.replace(b"\n", b"\r\n")
     yield "in UTF-16", lambda text: text.decode().encode("utf-16")
