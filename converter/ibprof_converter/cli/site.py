@@ -47,6 +47,9 @@ docs/how-to/site.md says how to set it up, docs/formats/site.md what the store h
 
 _TOP = 20
 
+_LONGEST_CELL = 80
+"""Maximum length of a cell in tables as text; `--json` has whole values."""
+
 
 @command(NAME)
 def main(argv: Sequence[str] | None) -> int | None:
@@ -79,7 +82,9 @@ def _add_ingest(commands: Subcommands) -> None:
         type=Path,
         help="a profile, a recording, a file of summaries (.jsonl), or a folder of these, also below it",
     )
-    ingest.add_argument("--hash-users", action="store_true", default=None, help="keep hashes in place of user names")
+    for whose, column in (("users", "user"), ("jobs", "name")):
+        help_ = f"keep hashes in place of names of {whose}"
+        ingest.add_argument(f"--hash-{whose}", dest="hashed", action="append_const", const=column, help=help_)
     ingest.add_argument("--remove", action="store_true", help="delete each file of summaries once its jobs are stored")
     ingest.add_argument(
         "--newer-than", metavar="DAYS", type=type_of(_parse_days), help="leave out older jobs, such as 90d"
@@ -252,14 +257,14 @@ def _parse_days(text: str) -> int:
 
 
 def _ingest(
-    store: Path, inputs: Sequence[Path], hash_users: bool | None, remove: bool, newer_than: int | None, as_json: bool
+    store: Path, inputs: Sequence[Path], hashed: list[str] | None, remove: bool, newer_than: int | None, as_json: bool
 ) -> int:
     """Add jobs; unreadable inputs are reported, and the others are added."""
     from ibprof_converter.site.job_ingest import ingest_jobs  # noqa: PLC0415  (--help must come at once)
     from ibprof_converter.site.job_store import JobStore, days_ago  # noqa: PLC0415
 
     oldest = date.min if newer_than is None else days_ago(newer_than)
-    outcome, errors = ingest_jobs(JobStore(store, make=True, hash_users=hash_users), inputs, oldest, remove=remove)
+    outcome, errors = ingest_jobs(JobStore(store, make=True, hashed=hashed or ()), inputs, oldest, remove=remove)
     for error in errors:
         print(f"{NAME}: {printable(str(error))}", file=sys.stderr)
     result = asdict(outcome)
@@ -428,4 +433,5 @@ def _format(name: str, value: Any) -> str:
     if "bytes" in name or name in ("total_per_s", "counted", "explained", "unexplained", "most"):
         is_count = isinstance(value, int | float) and not isinstance(value, bool)
         return format_bytes(round(value)) if is_count and value >= 0 else str(value)
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 3]}..."

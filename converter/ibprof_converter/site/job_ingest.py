@@ -60,7 +60,7 @@ def ingest_jobs(
         try:
             if path.suffix == LINES:
                 for table in _read(path):
-                    outcome += store.add(_with_owner(table, path), oldest)
+                    outcome += store.add(table, oldest)
                 if remove:
                     path.unlink(missing_ok=True)
                 continue
@@ -71,7 +71,9 @@ def ingest_jobs(
                 line = write_line(summarise_job(run, calendar.find(_day_of(run))))
                 waiting += parse_lines(path, [line.encode()], 1)
         except IbprofError as error:
-            errors.append(error)
+            was_removed = remove and path not in paths and not path.exists()  # by another ingest, which has its jobs
+            if not was_removed:
+                errors.append(error)
         if len(waiting) >= _AT_ONCE:
             outcome += store.add(pa.concat_tables(waiting), oldest)
             waiting = []
@@ -84,14 +86,15 @@ def ingest_jobs(
 
 def _read(path: Path) -> Iterator[pa.Table]:
     try:
-        yield from read_lines(path)
+        uid = path.stat().st_uid
+        for table in read_lines(path):
+            yield _with_owner(table, uid)
     except OSError as error:
         raise InputError(path, None, "a file of summaries", error.strerror or str(error)) from None
 
 
-def _with_owner(jobs: pa.Table, path: Path) -> pa.Table:
+def _with_owner(jobs: pa.Table, uid: int) -> pa.Table:
     """Return jobs with the file's owner as the user; files of root and of the ingesting user may name any user."""
-    uid = path.stat().st_uid
     if uid in (0, os.geteuid()):
         return jobs
     column = jobs.schema.get_field_index("user")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store: one Parquet file of jobs a day, each written as a whole, so that no reader sees half a day.
 
-    STORE/site.json               settings: whether user names are hashed
+    STORE/site.json               settings: which names are hashed
     STORE/.salt                   secret of these hashes, readable by the store's owner alone
     STORE/jobs/2026-11-29.parquet jobs that began on that day, UTC, ordered by begin
     STORE/fabrics/DATE-HASH-N/    dumps of a fabric and its table of link directions
@@ -24,7 +24,7 @@ import pwd
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
@@ -43,6 +43,8 @@ from ibprof_converter.site.job_summary import SCHEMA
 
 SETTINGS = "site.json"
 _SALT = ".salt"
+_HASHABLE = {"user": "users", "name": "jobs"}
+"""Columns of names that a store can hash, and whose names they are."""
 _FORMAT = 1
 JOBS = "jobs"
 _ROWS_IN_GROUP = 2048
@@ -64,16 +66,16 @@ class Ingested:
 class JobStore:
     """A store of jobs in a folder."""
 
-    def __init__(self, folder: Path, *, make: bool = False, hash_users: bool | None = None) -> None:
+    def __init__(self, folder: Path, *, make: bool = False, hashed: Collection[str] = ()) -> None:
         """Open a store.
 
         Args:
             make: true to make a missing store.
-            hash_users: true to replace user names by hashes; None: use the store's setting.
+            hashed: columns, `user` or `name`, whose names a new store replaces by hashes; an older store must do so.
 
         Raises:
             InputError: there is no store, or it has another format.
-            InconsistentError: the store has another setting for user names.
+            InconsistentError: the store does not hash these names.
             OSError: the store cannot be made.
         """
         self.folder = folder
@@ -82,13 +84,14 @@ class JobStore:
             (folder / JOBS).mkdir(parents=True, exist_ok=True)
             with self.locked():
                 if not settings.exists():
-                    if hash_users:
+                    if hashed:
                         self._make_salt()
-                    chosen = {"format": _FORMAT, "hash_users": bool(hash_users)}
+                    chosen = {"format": _FORMAT, **{f"hash_{column}s": column in hashed for column in _HASHABLE}}
                     write_atomically(settings, json.dumps(chosen).encode())
-        self.hashes_users = self._read_settings(settings)
-        if hash_users is not None and hash_users != self.hashes_users:
-            raise InconsistentError(f"{folder}: names of users are {'' if self.hashes_users else 'not '}hashed here")
+        self.hashed = self._read_settings(settings)
+        for column in hashed:
+            if column not in self.hashed:
+                raise InconsistentError(f"{folder}: names of {_HASHABLE[column]} are not hashed here")
 
     def _make_salt(self) -> None:
         """Make the secret of the hashes, readable by the store's owner alone."""
@@ -97,7 +100,7 @@ class JobStore:
         salt.write_bytes(secrets.token_bytes(16))
 
     @staticmethod
-    def _read_settings(settings: Path) -> bool:
+    def _read_settings(settings: Path) -> frozenset[str]:
         try:
             read = json.loads(settings.read_text())
         except FileNotFoundError:
@@ -106,7 +109,7 @@ class JobStore:
             raise InputError(settings, None, "settings as JSON", str(error)) from None
         if not isinstance(read, dict) or read.get("format") != _FORMAT:
             raise InputError(settings, None, f'"format": {_FORMAT}', quote_found(json.dumps(read)))
-        return bool(read.get("hash_users"))
+        return frozenset(column for column in _HASHABLE if read.get(f"hash_{column}s"))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -142,8 +145,8 @@ class JobStore:
             InputError: a day's file is damaged.
             OSError: a day's file cannot be written; earlier days are complete.
         """
-        if self.hashes_users:
-            jobs = jobs.set_column(SCHEMA.get_field_index("user"), "user", self._hash(jobs["user"]))
+        for column in self.hashed:
+            jobs = jobs.set_column(SCHEMA.get_field_index(column), column, self._hash(jobs[column]))
         days = pc.cast(jobs["began"], pa.date32())
         done = Ingested()
         for day in sorted(day for day in pc.unique(days).to_pylist() if day >= oldest):
@@ -151,8 +154,8 @@ class JobStore:
                 done += self._merge(day, jobs.filter(pc.equal(days, pa.scalar(day))))
         return done
 
-    def _hash(self, users: Any) -> Any:
-        encoded = users.combine_chunks().dictionary_encode()
+    def _hash(self, column: Any) -> Any:
+        encoded = column.combine_chunks().dictionary_encode()
         salt = (self.folder / _SALT).read_bytes()
         names = [hmac.digest(salt, str(each).encode(), "sha256").hex()[:16] for each in encoded.dictionary.to_pylist()]
         return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(names, pa.string())).cast(pa.string())
@@ -263,7 +266,7 @@ def share_jobs(store: JobStore, folder: Path) -> dict[str, int]:
         InconsistentError: the store has hashes in place of user names.
         OSError: a file cannot be written or given to its user, which needs root.
     """
-    if store.hashes_users:
+    if "user" in store.hashed:
         raise InconsistentError(f"{store.folder}: names of users are hashed, so that no user is known")
     shared: dict[str, int] = {}
     kept: set[Path] = set()

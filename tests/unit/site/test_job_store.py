@@ -21,6 +21,7 @@ import pytest
 
 from ibprof.errors import InputError
 from ibprof_converter.cli.site import main
+from ibprof_converter.site import job_ingest
 from ibprof_converter.site.job_store import JobStore
 from ibprof_converter.site.job_summary import PARALLEL
 from ibprof_converter.site.site_questions import SiteQuestions
@@ -147,6 +148,16 @@ def test_several_ingests_at_once_store_each_job_once(tmp_path: Path) -> None:
     assert len(printed) == 4
     assert keys(store) == [f"{number:016x}" for number in range(23)]
     assert sum(int(line.split()[0]) for line in printed) == 23
+
+
+def test_a_file_that_another_ingest_stored_and_removed_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = write(tmp_path / "b.jsonl", job(0))
+    monkeypatch.setattr(job_ingest, "_look_below", lambda folder: iter((folder / "a.jsonl", lines)))
+    assert ingest(tmp_path / "store", tmp_path, options=("--remove",)) == 0
+    assert (keys(tmp_path / "store"), lines.exists()) == ([f"{0:016x}"], False)
+    assert ingest(tmp_path / "store", tmp_path / "a.jsonl", options=("--remove",)) == 3
 
 
 def test_the_sums_of_an_ingest_wait_for_another_one(tmp_path: Path) -> None:
@@ -316,6 +327,15 @@ def test_names_of_users_are_hashed_alike_in_one_store_and_otherwise_in_another(t
     plain = tmp_path / "plain"
     assert ingest(plain, write(tmp_path / "jobs.jsonl", job(0))) == 0
     assert ingest(plain, write(tmp_path / "jobs.jsonl", job(0)), options=("--hash-users",)) == 5
+    jobs = tmp_path / "jobs"
+    lines = write(tmp_path / "jobs.jsonl", job(0, name="secret"), job(2, name="secret"), job(4))
+    assert ingest(jobs, lines, options=("--hash-jobs",)) == 0
+    rows = JobStore(jobs).read_day(DAY)
+    assert rows["user"].to_pylist() == ["ann"] * 3
+    one, same, none = rows["name"].to_pylist()
+    assert (one == same, none, len(one)) == (True, None, 16)
+    assert b"secret" not in JobStore(jobs).path_of(DAY).read_bytes()
+    assert ingest(jobs, lines) == 0
 
 
 def test_old_days_expire_with_their_sums(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -263,6 +263,7 @@ def test_hostile_names_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
         **dict.fromkeys(("job", "name", "user", "partition", "task", "step", "verdict", "cause"), HOSTILE),
         **{"key": "0" * 16, "began": "2026-03-01T00:00:00", "ended": "2026-03-01T01:00:00"},
         **{"ranks": 1, "nodes": 1, "bytes": 1, "hosts": [HOSTILE], "run_s": 1.0, "placement_gain_s": 0.5},
+        "partition": "p" * 10_000,
         "late": [{"rank": 0, "host": HOSTILE, "wait_s": 1.0, "share": 1.0}],
     }
     lines = tmp_path / "jobs.jsonl"
@@ -275,6 +276,7 @@ def test_hostile_names_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
         text = capsys.readouterr().out
         assert "\x1b" not in text
         assert text.count("\n") in (0, 3)
+        assert all(len(line) < 1000 for line in text.splitlines())
         assert main([*command, "--json", "--store", store]) == 0
         rows = json.loads(capsys.readouterr().out)
         assert all(HOSTILE in row.values() for row in rows)
