@@ -40,7 +40,7 @@ struct call_in_progress {
     const void *caller;
     unsigned operation, form; /* enum ibp_form */
     /* When a blocking collective was entered; 0 for other calls. The first call at a place takes longer to be found. */
-    uint64_t entered_ns;
+    uint64_t entered_ns, entered_ticks;
 };
 
 /* Return an argument of a call; 0 where it has none at this position. */
@@ -278,6 +278,7 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
     ibp_message_begin(&message, making->operation, of_operation, making->arguments);
     epoch_ns = ibp_epoch_begin(making->operation);
     ibp_timing_begin(&timing, of_operation, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
+    ibp_timing_extend(&timing, making->entered_ticks);
     if (is_expected(making)) expect(making);
     result = call_next(making);
     ibp_timing_end(&timing);
@@ -376,6 +377,7 @@ int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const voi
         .operation = wrapper / IBP_FORMS,
         .form = wrapper % IBP_FORMS,
         .entered_ns = entered_ns,
+        .entered_ticks = entered_ns ? ibp_clock_cycles() : 0,
     };
     const unsigned needs = making.wrapped->needs;
 

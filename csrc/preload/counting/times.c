@@ -321,6 +321,13 @@ void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_
     if (timing->time) begin_timed(timing);
 }
 
+void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks)
+{
+    if (!timing->time || timing->is_sampled || ibp_threads_multiple || !entered_ticks) return;
+    if ((int64_t)(timing->begin - entered_ticks) < INTERRUPTED_TICKS) return;
+    timing->begin = timed_call.begin = entered_ticks;
+}
+
 static void stand_for_others(struct ibp_time *time, uint64_t ticks)
 {
     time->sampled_ticks += ticks;
