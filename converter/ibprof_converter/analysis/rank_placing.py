@@ -53,7 +53,7 @@ from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
-from ibprof_converter.traffic.training_jobs import note_training, ranks_a_host
+from ibprof_converter.traffic.training_jobs import note_divided, note_training, ranks_a_host
 
 _MOST_SECONDS = 60.0
 _RANKS = 1024
@@ -209,14 +209,20 @@ def place_ranks(
             f"{format_bytes(best.lost_bytes)} without a route: {where}"
         )
     coverage, sent = describe_coverage(demand, None, subnets, hosts), sum_exactly(demand.bytes)
+    names = tuple(slots.name[host] for host in slots.host_of_slot[chosen].tolist())
     return PlacementComparison(
         rows=(best, *rows, *times.random_rows()),
         bounds=bounds,
         found=found,
-        hosts=tuple(slots.name[host] for host in slots.host_of_slot[chosen].tolist()),
+        hosts=names,
         free_hosts=len(slots.host),
         slots=slots.count,
-        notes=(*notes, *problem.paths.notes, *_list_gaps(coverage, subnets, demand, options, slots)),
+        notes=(
+            *notes,
+            *note_divided(demand.origin, names),
+            *problem.paths.notes,
+            *_list_gaps(coverage, subnets, demand, options, slots),
+        ),
         accounts=(*coverage.accounts, StageAccount("place", "bytes", sent, sent)),
         nic=slots.nic,
         load_basis=ESTIMATE if is_adaptive else STATIC,

@@ -203,6 +203,7 @@ def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Ho
     lids: dict[str, list[list[int]]] = {}
     leaves: dict[str, tuple[int, int]] = {}
     shared: set[str] = set()
+    whole: dict[str, str] = {}  # the name with a domain of a host that is known without
     for rail, fabric in enumerate(fabrics):
         repeated = _repeated_descriptions(fabric)
         shared.update(word_of(description, rule) for description in repeated)
@@ -211,6 +212,12 @@ def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Ho
         names = [_name_of(fabric, node, repeated, rule) for node in nodes]
         # Planes have the same hosts.
         known_as = {} if not leaves or leaves.keys() >= set(names) else _match_names(list(leaves), set(names))
+        # gpu1.a and gpu1.b of two rails are two hosts, also after a rail with gpu1.
+        known_as = {
+            name: host
+            for name, host in known_as.items()
+            if _without_domain(name) == name or whole.setdefault(host, name.casefold()) == name.casefold()
+        }
         for written, node, lid, switch in zip(names, nodes, fabric.port_lid[port].tolist(), leaf.tolist(), strict=True):
             name = known_as.get(written, written)
             if fabric.is_left_out[node]:

@@ -168,6 +168,25 @@ def note_training(text: str) -> tuple[str, ...]:
     return (f"modelled: the bytes are those of one training step by published formulas, with {said}",)
 
 
+def note_divided(text: str, hosts: Sequence[str]) -> tuple[str, ...]:
+    """Return a note on tensor groups that would fit on a host but are on several; empty if there are none.
+
+    Args:
+        text: name of the traffic.
+        hosts: host of each rank.
+    """
+    if not is_training(text) or (job := read_job(text)).tp > job.gpus:
+        return ()
+    groups = job.groups("tp").tolist()
+    divided = sum(len({hosts[rank] for rank in group}) > 1 for group in groups)
+    if not divided:
+        return ()
+    return (
+        f"{divided} of {len(groups)} tensor groups are on several hosts: the most loaded link carries less, but their "
+        "bytes leave the hosts' own links between GPUs, whose speed no time here includes",
+    )
+
+
 def read_job(text: str) -> TrainingJob:
     """Return the job that a pattern states.
 

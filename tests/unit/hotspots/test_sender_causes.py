@@ -46,12 +46,12 @@ def between_root_and_all(operation: str, into: bool) -> Traffic:
     [
         ("GATHERV", True, "MPI_Gatherv: use more roots"),
         ("IGATHER", True, "MPI_Igather: use more roots"),
-        ("REDUCE", True, "MPI_Reduce: let the MPI reduce along a tree"),
+        ("REDUCE", True, "MPI_Reduce: reduce along a tree"),
         ("ALLTOALLV", True, "MPI_Alltoallv: share out what is received"),
         ("ISEND", True, "MPI_Isend: use more ranks that receive"),
         ("RSEND", True, "MPI_Rsend: use more ranks that receive"),
         ("SCATTERV", False, "MPI_Scatterv: use more roots"),
-        ("IBCAST", False, "MPI_Ibcast: let the MPI broadcast along a tree"),
+        ("IBCAST", False, "MPI_Ibcast: broadcast along a tree"),
         ("SEND", False, "MPI_Send: use more ranks that send"),
     ],
 )

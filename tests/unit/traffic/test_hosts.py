@@ -140,6 +140,13 @@ def test_rails_may_write_a_host_with_or_without_its_domain(
     assert sum(int((lid != NO_LID).sum()) for lid in found.lid) == 84
 
 
+def test_two_domains_are_two_hosts_also_after_a_rail_without_domains() -> None:
+    rails = [renamed_testbed(("host01 HCA-1", f"{name} HCA-1")) for name in ("n1", "n1.a", "n1", "N1.A", "n1.b")]
+    found = find_hosts(rails)
+    assert len(found.name) == 43
+    assert (found.lid[found.name.index("n1")] != NO_LID).tolist() == [True, True, True, True, False]
+
+
 def test_case_decides_only_where_it_must() -> None:
     index = HostIndex(["node1", "Node1", "NODE2"], ["mt25408"])
     assert [index.find(name) for name in ("node1", "Node1", "NODE1", "node2")] == [0, 1, None, 2]

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from ibprof.errors import UsageError
-from ibprof_converter.traffic.training_jobs import build_training, read_job, ring_edges, tree_edges
+from ibprof_converter.traffic.training_jobs import build_training, note_divided, read_job, ring_edges, tree_edges
 
 SMALL = "hidden=16,layers=8,seq=6,vocab=10,micro=2,batches=3"
 
@@ -221,3 +221,13 @@ def test_names_join() -> None:
 def test_impossible_jobs_are_refused(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         build_training(f"pattern:{text}")
+
+
+def test_divided_tensor_groups_are_reported() -> None:
+    text = "pattern:nccl-ring:tp=4,dp=4"
+    hosts = ["a"] * 8 + ["b"] * 8
+    assert note_divided(text, hosts) == ()
+    assert note_divided("pattern:all-to-all", hosts) == ()
+    hosts[3], hosts[12] = hosts[12], hosts[3]
+    assert note_divided(text, hosts)[0].startswith("2 of 4 tensor groups are on several hosts")
+    assert note_divided("pattern:nccl-ring:tp=16", hosts) == ()  # they fit on no host

@@ -37,15 +37,15 @@ _CONCENTRATED = 3.0
 
 _ALL_ADAPTERS = (
     "Open MPI and MPICH with UCX: UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1 UCX_MAX_RNDV_RAILS=2, with the ports that "
-    "`ibv_devinfo` lists"
+    "`ibv_devinfo` lists; NCCL: NCCL_IB_HCA=mlx5_0,mlx5_1"
 )
 
 _SEVERAL = 2.5
 """Number of partners of equal weight that count as many."""
 _GATHER = "use more roots, or let ranks write their own parts: a tree of messages leaves what a root receives as it is"
-_REDUCE = "let the MPI reduce along a tree, in which no rank receives from many; or reduce over fewer ranks at a time"
+_REDUCE = "reduce along a tree, in which no rank receives from many; or reduce over fewer ranks at a time"
 _SCATTER = "use more roots, or let ranks read their own parts: a tree of messages leaves what a root sends as it is"
-_BROADCAST = "let the MPI broadcast along a tree or a pipeline, in which the root sends to few ranks"
+_BROADCAST = "broadcast along a tree or a pipeline, in which the root sends to few ranks"
 _EVENLY = "share out what {} evenly over the ranks: other algorithms leave the sums of each rank as they are"
 _RECEIVERS = "use more ranks that receive (aggregators, servers), on hosts of their own"
 _SENDERS = "use more ranks that send (servers, readers), on hosts of their own"
@@ -90,7 +90,7 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
             why_not="" if share * rails >= _UNEVEN else "the rails carry about the same",
             at=(f"rail {busiest}",),
             evidence=(f"of {rails} rails, rail {busiest} carries {share * 100:.0f}% of the bytes ({amounts})",),
-            advice="let the MPI use all adapters of a host: shared evenly, each rail carries its part",
+            advice="use all adapters of a host: shared evenly, each rail carries its part",
             change=_ALL_ADAPTERS,
         )
     if situation.hosts.has_several:
@@ -102,7 +102,7 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
             after=situation.changed(flows=_share_over_adapters(situation)),
             at=(f"adapters of hosts with up to {most} in one subnet",),
             evidence=(f"hosts have up to {most} adapters in one subnet, and their bytes are not shared evenly",),
-            advice="let the MPI use all adapters of a host, or bind each rank to an adapter near it",
+            advice="use all adapters of a host, or bind each rank to an adapter near it",
             change=_ALL_ADAPTERS,
         )
 
