@@ -280,7 +280,7 @@ struct ibp_process {
     uint64_t start_ns;
     /* 0 until MPI_Finalize. */
     uint64_t stop_ns;
-    /* Bytes not counted by peer: no space was left for another counter. */
+    /* Sent user bytes not counted by peer: no space was left for another counter. */
     uint64_t lost_bytes;
     uint64_t lost_messages;
     /* Number of marks; IBP_SEGMENT_MARKS keeps the first ones. */

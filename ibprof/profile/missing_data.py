@@ -14,7 +14,12 @@ import numpy.typing as npt
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.port_sums import describe_hosts, describe_ports, describe_unmeasured
 from ibprof.profile.profile_data import OTHER_SITES, UNKNOWN_PEER, Direction, Kind, Profile, Source
-from ibprof.profile.unaccounted import describe_no_comparison, describe_unaccounted, find_unaccounted
+from ibprof.profile.unaccounted import (
+    describe_no_comparison,
+    describe_unaccounted,
+    describe_uncompared,
+    find_unaccounted,
+)
 from ibprof.text.host_lists import same_host
 from ibprof.text.quantities import count_of, format_bytes, format_seconds, name_call
 
@@ -69,7 +74,7 @@ def account_for_run(run: Profile) -> Iterator[StageAccount]:
     yield StageAccount("record", "ranks", run.world_size, ranks, {"not recorded": missing} if missing else {})
     counters = run.counters
     counted = sum_exactly(counters.bytes)
-    lost = {"the recording was full": sum(rank.lost_bytes for rank in run.ranks)}
+    lost = {"the recording could not grow": sum(rank.lost_bytes for rank in run.ranks)}
     for each in find_unaccounted(run):
         reason = f"{name_call(each.operation)}: fewer bytes seen than its calls must send"
         lost[reason] = lost.get(reason, 0) + each.least_bytes - each.seen_bytes
@@ -163,7 +168,8 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         yield killed
     if lost := [rank.rank for rank in run.ranks if rank.lost_bytes or rank.lost_messages]:
         amount = format_bytes(sum(rank.lost_bytes for rank in run.ranks))
-        yield f"recording full: {amount} of rank {format_ranks(lost)} are in no counter by peer and in no mark"
+        nowhere = f"{amount} of rank {format_ranks(lost)} are in no counter by peer and in no mark"
+        yield f"{nowhere}: the recording could not grow"
     if off := [rank.rank for rank in run.ranks if rank.off_ns]:
         longest = format_seconds(max(rank.off_ns for rank in run.ranks) / 1e9)
         yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"
@@ -172,6 +178,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
     if control := sum_exactly(run.counters.bytes[sent_control]):
         carried = ", with the data of calls that are counted from their arguments," if _counts_arguments(run) else ""
         yield f"{format_bytes(control)} of MPI's own control messages{carried} are left out of all sums"
+    yield from _describe_received(run)
     yield from describe_no_comparison(run)
     if with_operations:
         yield from describe_unaccounted(run)
@@ -217,10 +224,32 @@ def describe_killed(run: Profile) -> str:
 
 def _counts_arguments(run: Profile) -> bool:
     """Return whether the source and the arguments both count the data of one-sided or partitioned calls."""
-    counters = run.counters
-    named = [name.removeprefix("R") in _BY_ARGUMENTS for name in run.operations]
     below = any(rank.source in (Source.UCX, Source.LIBFABRIC) for rank in run.ranks)
-    return below and bool((np.array(named, bool)[counters.operation] & (counters.kind == Kind.USER)).any())
+    return below and bool((_is_counted_by_arguments(run) & (run.counters.kind == Kind.USER)).any())
+
+
+def _is_counted_by_arguments(run: Profile) -> npt.NDArray[np.bool_]:
+    """Return whether each counter's operation has bytes from the arguments of calls: bool [counter]."""
+    named = np.array([name.removeprefix("R") in _BY_ARGUMENTS for name in run.operations], bool)
+    return named[run.counters.operation]
+
+
+def _describe_received(run: Profile) -> Iterator[str]:
+    """Yield sentences on sent bytes that receivers did not count, where they count all received messages."""
+    if describe_uncompared(run) or any(rank.source != Source.OPENMPI for rank in run.ranks):
+        return
+    counters = run.counters
+    is_here = (counters.kind == Kind.USER) & (counters.peer < run.world_size)
+    of_arguments = is_here & (counters.direction != Direction.RECEIVED) & _is_counted_by_arguments(run)
+    sent = is_here & (counters.direction != Direction.RECEIVED) & ~of_arguments
+    if amount := sum_exactly(counters.bytes[of_arguments]):
+        yield (
+            f"{format_bytes(amount)} of one-sided and partitioned calls are counted from their arguments: receivers "
+            "do not count them again"
+        )
+    received = sum_exactly(counters.bytes[is_here & (counters.direction == Direction.RECEIVED)])
+    if (missing := sum_exactly(counters.bytes[sent]) - received) > 0:
+        yield f"{format_bytes(missing)} of sent messages were counted by no receiver: no call completed their receive"
 
 
 def _describe_ports(run: Profile) -> Iterator[str]:

@@ -319,7 +319,7 @@ class Rank:
         host: index into `Profile.hosts`.
         stop_ns: Unix time of MPI_Finalize, None if the process did not reach it.
         finalized: true if the counters cover the whole run.
-        lost_bytes, lost_messages: counts that are known in total, but not by peer, because the recording was full.
+        lost_bytes, lost_messages: counts known in total, but not by peer: the recording could not grow.
         off_ns: time with recording switched off.
         marks_seen: number of all marks; the first of them are in `Profile.marks`.
         queue_pairs_unseen: number of queue pairs that bypass verbs; their bytes are in no transfer.

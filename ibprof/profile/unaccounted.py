@@ -102,7 +102,7 @@ def describe_uncompared(run: Profile) -> str | None:
     if not all(rank.finalized for rank in ranks):
         return "a rank did not reach MPI_Finalize"
     if any(rank.lost_bytes or rank.lost_messages for rank in ranks):
-        return "the recording was full"
+        return "the recording could not grow"
     if any(rank.off_ns for rank in ranks):
         return "recording was switched off for some time"
     return "only some operations were recorded" if run.operations_asked else None

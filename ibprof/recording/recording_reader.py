@@ -102,7 +102,7 @@ ELSEWHERE = "the launcher gave the job no name: ranks that are missing here may 
 CUT_SHORT = "the recording of this host ends before its last segment: it was copied in part, or the disk was full"
 
 FULL = {
-    "IBP_FULL_MOVED": "the recording was removed or moved while the job ran",
+    "IBP_FULL_MOVED": "the recording was removed or moved while the job ran, or the program changed its root",
     "IBP_FULL_USER": "the program changed its user, who may not write to the recording",
 }
 """Reasons for incomplete recording, by the names of enum ibp_full."""

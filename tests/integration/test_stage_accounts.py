@@ -103,19 +103,19 @@ def test_first_lines_name_large_losses(inputs: dict[str, str], capsys: Captured,
     said = capsys.readouterr()
     lines = (said.out or said.err).splitlines()[:12]
     assert any("1 of 8 ranks" in line for line in lines), lines
-    assert any("9 kB of 93 kB (9.7%): the recording was full" in line for line in lines), lines
+    assert any("9 kB of 93 kB (9.7%): the recording could not grow" in line for line in lines), lines
 
 
 def test_the_page_names_large_losses(inputs: dict[str, str]) -> None:
     assert report.main([inputs["LST"], inputs["RUN"], "--max-unrouted", "100", "--html", "page.html"]) == 0
     page = Path("page.html").read_text()
     verdict = page[page.index('id="verdict"') :]
-    assert "9 kB of 93 kB (9.7%): the recording was full" in verdict[: verdict.index("</section>")]
+    assert "9 kB of 93 kB (9.7%): the recording could not grow" in verdict[: verdict.index("</section>")]
 
 
 def test_the_view_names_large_losses(inputs: dict[str, str], capsys: Captured) -> None:
     assert view.main([inputs["LST"], inputs["RUN"], "--max-unrouted", "100", "-o", "view.html"]) == 0
-    assert "9 kB of 93 kB (9.7%): the recording was full" in capsys.readouterr().err
+    assert "9 kB of 93 kB (9.7%): the recording could not grow" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ void ibp_counters_note_full(void)
 {
     static const char *const reasons[] = {
         [IBP_FULL_SPACE] = "the recording has no space for more",
-        [IBP_FULL_MOVED] = "the recording was removed or moved",
+        [IBP_FULL_MOVED] = "the recording was removed or moved, or the program changed its root",
         [IBP_FULL_CLOSED] = "the recording cannot be opened again",
         [IBP_FULL_USER] = "the program changed its user, who may not write to the recording",
     };
@@ -165,10 +165,19 @@ static uint64_t *record_demand(uint64_t key, uint32_t origin)
     return &demand->bytes;
 }
 
+/* Return the sum for keys without a record of their own. Messages are lost at their sender alone: their receiver and
+ * demands count the same bytes again. */
+static uint64_t *amount_without_record(uint64_t key)
+{
+    static uint64_t waste_amount[2];
+
+    if (key_kind(key) != IBP_KIND_USER || key_direction(key) == IBP_DIRECTION_RECEIVED) return waste_amount;
+    return &ibp_counters.process->lost_bytes;
+}
+
 /* Create the record of a slot. Without space for a record, add its bytes to the lost bytes. */
 static struct ibp_slot make_slot(uint64_t key)
 {
-    static uint64_t waste_amount[2];
     const bool is_demand = key_kind(key) == IBP_KEY_DEMAND;
     const uint32_t origin = ibp_origin_record(ibp_key_origin(key));
     struct ibp_slot made = {.key = key, .bins = waste_bins};
@@ -179,10 +188,8 @@ static struct ibp_slot make_slot(uint64_t key)
     }
     if (made.amount)
         made.ordinal = ibp_recording_used(is_demand ? IBP_SEGMENT_DEMANDS : IBP_SEGMENT_COUNTERS);
-    else if (is_demand)
-        made.amount = waste_amount;
     else
-        made.amount = &ibp_counters.process->lost_bytes;
+        made.amount = amount_without_record(key);
     return made;
 }
 
@@ -195,7 +202,7 @@ struct ibp_slot *ibp_counters_find(uint64_t key)
     if (ibp_counters.used + 8 > slot_count()) { /* without memory for a larger index, one slot counts all other keys */
         static struct ibp_slot rest;
 
-        rest = (struct ibp_slot){.amount = &ibp_counters.process->lost_bytes, .bins = waste_bins};
+        rest = (struct ibp_slot){.amount = amount_without_record(key), .bins = waste_bins};
         return &rest;
     }
     grow();

@@ -125,7 +125,7 @@ def test_what_stayed_on_hosts_is_named_as_that() -> None:
     [
         ({"finalized": False}, "a rank did not reach MPI_Finalize"),
         ({"off_ns": 5}, "recording was switched off for some time"),
-        ({"lost_bytes": 5}, "the recording was full"),
+        ({"lost_bytes": 5}, "the recording could not grow"),
         ({"source": Source.VERBS}, "it was not recorded on all ranks"),
         ({"source": Source.NONE}, "it was not recorded on all ranks"),
         ({"has_demands": False}, "it was not recorded on all ranks"),
