@@ -10,7 +10,7 @@ import pytest
 from ibprof.profile.profile_data import Direction, Kind, Profile
 from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import Matrix, load_complete, read_tally, received, recorded
-from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+from ibprof_testing.mpi.mpis import Build, Mpi, library, run_mpi
 
 SEEDS = [
     pytest.param(ranks, seed, marks=[] if (ranks, seed) in ((2, 1), (5, 1), (8, 2)) else pytest.mark.full)
@@ -53,6 +53,18 @@ def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path:
     profile, books = record_with_books(mpi, ranks, [build(mpi, "persistent.c")], tmp_path)
     assert set(books) == {"SEND_INIT", "SSEND_INIT", "BSEND_INIT", "RSEND_INIT"}
     assert recorded_as_in(books, profile) == books
+    assert received(profile) == recorded(profile, kinds=Kind)
+
+
+def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """Requests of the monitoring have no hook, so wrappers count: MPI_Startall, but not PMPI_Startall within it."""
+    (books := tmp_path / "books").mkdir()
+    preload = f"{library()}:{build(system_mpi, 'other_tool.c', '-shared', '-fPIC')}"
+    env = {"LD_PRELOAD": preload, "IBPROF_OUTPUT": str(tmp_path / "recording"), "TALLY": str(books)}
+    monitored: dict[str, str | int] = {"pml": "ob1,monitoring", "pml_monitoring_enable": 1}
+    run_mpi(system_mpi, 2, [build(system_mpi, "persistent.c")], env=env, mca=monitored)
+    profile = load_complete(tmp_path / "recording", 2)
+    assert recorded_as_in(read_tally(books), profile) == read_tally(books)
     assert received(profile) == recorded(profile, kinds=Kind)
 
 

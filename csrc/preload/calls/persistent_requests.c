@@ -81,9 +81,15 @@ static int start_each(ibp_start_function *start_all, size_t count, void **reques
     }
 }
 
+/* Return whether this thread is in a start that counts itself: another tool's wrapper calls PMPI_Start there. */
+static inline bool is_within_start(void)
+{
+    return ibp_current_call.starts_request && ibp_stack_end < ibp_current_call.frame;
+}
+
 static inline bool is_to_be_seen(void)
 {
-    if (IBP_UNLIKELY(ibp_mpi.is_behind_layer)) return false;
+    if (IBP_UNLIKELY(ibp_mpi.is_behind_layer) || IBP_UNLIKELY(is_within_start())) return false;
     return IBP_LIKELY(ibp_get_here()->is_outside) || (ibp_is_active() && !ibp_is_within_call());
 }
 

@@ -2,6 +2,7 @@
  * Copyright The ibprof developers
  *
  * Another tool that is preloaded: it counts broadcasts by the profiling interface of MPI, and says how many there were.
+ * It passes on starts of requests.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -12,6 +13,16 @@ int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm com
 {
     calls++;
     return PMPI_Bcast(buffer, count, type, root, comm);
+}
+
+int MPI_Start(MPI_Request *request)
+{
+    return PMPI_Start(request);
+}
+
+int MPI_Startall(int count, MPI_Request *requests)
+{
+    return PMPI_Startall(count, requests);
 }
 
 int MPI_Finalize(void)

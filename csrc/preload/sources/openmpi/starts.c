@@ -212,7 +212,10 @@ size_t ibp_openmpi_start(ibp_start_function *start, size_t count, void **request
         return 0;
     if (ibp_periodic_in_messages) ibp_periodic_check_now();
     count_any(before, IBP_OPERATION_NONE, &known);
+    ibp_enter(&ibp_calls[IBP_OPERATION_NONE],
+              (struct ibp_current_call){.kind = IBP_CALL_PERSISTENT, .starts_request = true});
     *result = start(1, requests);
+    ibp_leave();
     if (requests[0] != before) follow(known, requests[0]);
     return 1;
 }
