@@ -259,6 +259,8 @@ def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tup
     _, unsplit, _ = split_each(calls)
     if operations[operation] in _UNTIMED:
         reason = "calls that poll return even if nothing has come"
+    elif not stay and operations[operation].startswith("nccl"):
+        reason = "in NCCL's trees, broadcasts, sends and receives, ranks pass on what others send"
     elif not stay:
         reason = "no sample of it has the records of all its ranks"
     elif float(unsplit[chosen].sum()) / stay < shares.unsplit_s[rows].sum() / shares.time_s[rows].sum() / 2:

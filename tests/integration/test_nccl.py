@@ -26,7 +26,7 @@ from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Profile, Source
 from ibprof.profile.row_arrays import take_rows
 from ibprof.verdict.verdict_data import VerdictKind
 from ibprof.verdict.verdict_rules import judge_run
-from ibprof.waiting.wait_split import measure_waiting
+from ibprof.waiting.wait_split import explain_unsplit, measure_waiting
 from ibprof_converter.traffic.traffic_reader import profile_traffic
 from ibprof_testing.nccl_harness import Ports, build_harness, build_next, run_ranks
 from ibprof_testing.samples.profiles import Count, make_profile, make_rank
@@ -146,10 +146,12 @@ def test_broadcasts_do_not_shift_the_numbers_of_later_collectives(harness: Path,
 def test_time_of_trees_is_not_split(harness: Path, ports: Ports, tmp_path: Path) -> None:
     """Ranks of a tree pass on what others send, so the arrival of their GPUs is not seen."""
     run_ranks(harness, ports, tmp_path, 4, 7, *LATE, "algorithm=TREE")
-    measured = measure_waiting(load_profile(tmp_path))
+    run = load_profile(tmp_path)
+    measured = measure_waiting(run)
     assert measured
     assert measured.total().unsplit_s == pytest.approx(measured.total().time_s)
     assert not measured.late
+    assert explain_unsplit(measured, run.operations)[1].startswith("in NCCL's trees, broadcasts")
 
 
 @pytest.mark.parametrize("ending", ["finalize", "exit", "_exit", "kill"])
