@@ -254,11 +254,14 @@ def print_study(console: Console, document: Document) -> None:
     table = new_table("region", "#x(n, p)", "95%", "p_1/2", "p_max", "l_max")
     table.columns[1].justify = "left"
     for each in regions:
-        exchange = each["exchange"]
+        exchange, interval = each["exchange"], ""
+        if exchange:
+            of = exchange["coefficient"]
+            interval = "one point" if of["low"] is None else f"{of['low']:.4g} to {of['high']:.4g}"
         table.add_row(
             _name(each),
             f"{exchange['coefficient']['value']:.6g} B x {exchange['form']}" if exchange else "nothing",
-            _interval(exchange["coefficient"]) if exchange else "",
+            interval,
             _number(each["p_half"]),
             _number(each["p_max"]),
             _flops(each["l_max"]),
@@ -301,10 +304,6 @@ def print_study(console: Console, document: Document) -> None:
 
 def _name(region: Document) -> str:
     return "all regions" if region["name"] == "*" else printable(region["name"])
-
-
-def _interval(value: Document) -> str:
-    return "one point" if value["low"] is None else f"{value['low']:.4g} to {value['high']:.4g}"
 
 
 def _curve(point: Document | None) -> str:

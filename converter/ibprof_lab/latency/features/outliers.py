@@ -71,11 +71,8 @@ def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
             outlying.append(
                 OutlyingProcess(label, role, math.exp(effect) if math.isfinite(effect) else math.inf, float(score))
             )
-    return sorted(outlying, key=lambda each: (-abs(_log(each.ratio)), each.label))
-
-
-def _log(ratio: float) -> float:
-    return math.log(ratio) if 0 < ratio < math.inf else math.inf
+    away = {each: abs(math.log(each.ratio)) if 0 < each.ratio < math.inf else math.inf for each in outlying}
+    return sorted(outlying, key=lambda each: (-away[each], each.label))
 
 
 def _level(delays: Delays) -> Matrix:

@@ -77,7 +77,10 @@ def read_text_matrix(path: Path, unit: float | None) -> Delays:
     if (column := find_value_column(fields)) is not None:
         ends, lengths, cube = read_pair_rows(path, fields, column, unit or MICROSECOND)
         return make_median_delays(ends, cube, lengths)
-    if _has_first_column_of_names(fields):
+    if all(
+        len(parts) == len(fields) + 1 and not _is_value(parts[0]) and all(map(_is_value, parts[1:]))
+        for _, parts in fields
+    ):  # names before the rows of a square, but not above its columns
         fields = [(0, ["", *(parts[0] for _, parts in fields)]), *fields]
     table = [parts for _, parts in fields]
     is_firmware = is_slit(table)
@@ -187,13 +190,6 @@ def _take_units(rows: list[tuple[int, list[str]]], unit: float) -> tuple[list[tu
         return rows, unit
     names = [each[0] if each else part for each, part in zip(of_fields, first, strict=True)]
     return [(number, names), *rows[1:]], found[0]
-
-
-def _has_first_column_of_names(rows: list[tuple[int, list[str]]]) -> bool:
-    """Return True if a square matrix has names before its rows, but not above its columns."""
-    return all(
-        len(parts) == len(rows) + 1 and not _is_value(parts[0]) and all(map(_is_value, parts[1:])) for _, parts in rows
-    )
 
 
 def _is_value(part: str) -> bool:

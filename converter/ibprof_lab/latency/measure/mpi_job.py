@@ -13,7 +13,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -131,15 +130,12 @@ class RoundBarrier:
 
     def __enter__(self) -> RoundBarrier:
         for number in _SIGNALS:
-            self._before[number] = signal.signal(number, self._note)
+            self._before[number] = signal.signal(number, lambda number, _: setattr(self, "signal", number))
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-
-    def _note(self, number: int, _: FrameType | None) -> None:
-        self.signal = number
 
     def wait(self, wish: int = GO_ON) -> int:
         """Wait for all processes and return the strongest of all wishes; a signal is a wish to stop."""

@@ -89,10 +89,7 @@ def _rounds(p: int) -> int:
     return (p - 1).bit_length()
 
 
-_Stages = Sequence[Sequence[Stage]]
-
-
-def _of_broadcast(p: int, s: float) -> _Stages:
+def _of_broadcast(p: int, s: float) -> Sequence[Sequence[Stage]]:
     scattered = (p - 1) / p * s
     return (
         [Stage(DOUBLING, _rounds(p), _rounds(p) * s)],
@@ -100,25 +97,21 @@ def _of_broadcast(p: int, s: float) -> _Stages:
     )
 
 
-def _of_all_reduce(p: int, s: float) -> _Stages:
-    lg = _rounds(p)
-    return [Stage(DOUBLING, lg, lg * s)], [Stage(DOUBLING, 2 * lg, 2 * (p - 1) / p * s)]
-
-
-def _of_all_to_all(p: int, s: float) -> _Stages:
-    lg = _rounds(p)
-    return [Stage(DOUBLING, lg, lg * p / 2 * s)], [Stage(ALL_PAIRS, p - 1, (p - 1) * s)]
-
-
 _BY_OPERATIONS: dict[tuple[str, ...], Algorithms] = {
     ("BARRIER",): lambda p, _: ([Stage(DOUBLING, _rounds(p), 0.0)],),
     ("BCAST", "REDUCE"): _of_broadcast,
-    ("ALLREDUCE",): _of_all_reduce,
+    ("ALLREDUCE",): lambda p, s: (
+        [Stage(DOUBLING, _rounds(p), _rounds(p) * s)],
+        [Stage(DOUBLING, 2 * _rounds(p), 2 * (p - 1) / p * s)],
+    ),
     ("ALLGATHER", "ALLGATHERV"): lambda p, s: (
         [Stage(DOUBLING, _rounds(p), (p - 1) * s)],
         [Stage(RING, p - 1, (p - 1) * s)],
     ),
-    ("ALLTOALL",): _of_all_to_all,
+    ("ALLTOALL",): lambda p, s: (
+        [Stage(DOUBLING, _rounds(p), _rounds(p) * p / 2 * s)],
+        [Stage(ALL_PAIRS, p - 1, (p - 1) * s)],
+    ),
     ("ALLTOALLV", "ALLTOALLW"): lambda p, s: ([Stage(ALL_PAIRS, p - 1, s)],),
     ("GATHER", "GATHERV", "SCATTER", "SCATTERV"): lambda p, s: ([Stage(ROOT, _rounds(p), (p - 1) * s)],),
     ("REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"): lambda p, s: (

@@ -263,8 +263,10 @@ class Simulation:
             if state.stopped != Stop.HOPS or state.packet_hops >= hops:
                 break
         if state.stopped == Stop.UNROUTED:
+            fabric, ends = self.network.subnet.fabric, self.network.port_end[state.switch_without_route]
+            end = int(ends[ends >= 0][0])
             raise InconsistentError(
-                f"switch {self._name_switch(state.switch_without_route)} has no path to "
+                f"switch {fabric.node_name[int(fabric.link_node[end // 2, end % 2])]!r} has no path to "
                 f"{self.network.host_names[state.host_without_route]!r}"
             )
         return self._samples[:count]
@@ -316,12 +318,6 @@ class Simulation:
         state = self._kernels.ffi.new("struct ibp_sim_state *")
         self._lib.ibp_sim_look(self._sim, state)
         return state
-
-    def _name_switch(self, switch: int) -> str:
-        fabric = self.network.subnet.fabric
-        ends = self.network.port_end[switch]
-        end = int(ends[ends >= 0][0])
-        return repr(fabric.node_name[int(fabric.link_node[end // 2, end % 2])])
 
     # -- data for the C engine
 

@@ -196,7 +196,9 @@ class Watch:
             self._note(taken[-1])
             state = simulation.state
             if state.stop == Stop.TIME and state.now >= due:
-                self._look()
+                self._looks.append(simulation.look_at_ends().queued.astype(np.uint32))
+                if len(self._looks) == _MOMENTS:
+                    self._merge()
             if state.stop != Stop.TIME or state.now >= until:
                 return np.concatenate(taken)
 
@@ -275,11 +277,6 @@ class Watch:
         np.add.at(messages, place[known:], 1)
         np.add.at(total, place[known:], size)
         self._flow_messages, self._flow_bytes = messages, total
-
-    def _look(self) -> None:
-        self._looks.append(self.simulation.look_at_ends().queued.astype(np.uint32))
-        if len(self._looks) == _MOMENTS:
-            self._merge()
 
     def _merge(self) -> None:
         for array in (self._slice_sum, self._slice_count):

@@ -203,7 +203,9 @@ def run_cells(
             for future in as_completed(futures):
                 outcome = future.result()
                 outcomes[outcome.key] = outcome
-                file.write(_write_line(missing[outcome.key], outcome))
+                line = {"schema": RESULT_SCHEMA, **asdict(outcome), "cell": missing[outcome.key].describe()}
+                text = json.dumps(_replace_nan(line))
+                file.write(f'{text[:-1]}, "check": {crc32(text.encode("ascii"))}}}\n')
                 file.flush()
                 done += cost[outcome.key]
                 tell(done, all_of)
@@ -232,11 +234,6 @@ def find_stored(cells: Sequence[Cell], folder: Path) -> dict[str, Outcome]:
     """Return the outcomes stored in a folder, without simulations."""
     outcomes = {each.key: each for each in _read_store(folder / STORE)}
     return {cell.key: outcomes[cell.key] for cell in cells if cell.key in outcomes}
-
-
-def _write_line(cell: Cell, outcome: Outcome) -> str:
-    text = json.dumps(_replace_nan({"schema": RESULT_SCHEMA, **asdict(outcome), "cell": cell.describe()}))
-    return f'{text[:-1]}, "check": {crc32(text.encode("ascii"))}}}\n'
 
 
 def _replace_nan(value: Any) -> Any:

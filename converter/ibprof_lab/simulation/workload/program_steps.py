@@ -85,7 +85,12 @@ def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
     Sends do not block a rank. Its messages to one other rank are sent in sequence, each after the arrival of the
     previous one. Its messages to several ranks share its link. All ranks end together.
     """
-    arrivals = [_number_slots(operations) for operations in ordered]
+    arrivals = []
+    for operations in ordered:
+        receives = [each for each in operations if each.kind == "recv"]
+        for slot, each in enumerate(receives):
+            each.slot = slot
+        arrivals.append(len(receives))
     sends: dict[tuple[int, int], list[Operation]] = {}
     for operations in ordered:
         for each in operations:
@@ -104,14 +109,6 @@ def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
         steps=tuple(map(_as_steps, rows)),
         arrivals=(*(count + turns for count in arrivals), *(len(sends[pair]) for pair in pairs)),
     )
-
-
-def _number_slots(operations: Sequence[Operation]) -> int:
-    """Number the receives of a rank in order, and return their number."""
-    receives = [each for each in operations if each.kind == "recv"]
-    for slot, each in enumerate(receives):
-        each.slot = slot
-    return len(receives)
 
 
 def _make_processor(

@@ -166,6 +166,8 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
     fetched = counters.direction[rows] == Direction.FETCHED
     source, destination = np.where(fetched, peer, rank)[flow], np.where(fetched, rank, peer)[flow]
     order = np.lexsort((begin_ns, source))
+    left_out = {"one of several alike is simulated": total - len(flow), UNKNOWN_PEER_REASON: elsewhere}
+    reasons = {reason: number for reason, number in left_out.items() if number}
     host = np.full(run.world_size, -1, np.int64)
     for each in run.ranks:
         host[each.rank] = each.host
@@ -181,16 +183,9 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
         begin_ns=begin_ns[order] if with_times else np.zeros(0),
         duration_ns=duration_ns,
         one_of=one_of,
-        account=_account_for_messages(total, len(flow), elsewhere),
+        account=StageAccount("simulate", "messages", total + elsewhere, len(flow), reasons),
         was_on_one_host=was_on_one_host,
     )
-
-
-def _account_for_messages(messages: int, kept: int, elsewhere: int) -> StageAccount:
-    """Return the account of messages between ranks, of which some are kept, and of those to other programs."""
-    left_out = {"one of several alike is simulated": messages - kept, UNKNOWN_PEER_REASON: elsewhere}
-    reasons = {reason: number for reason, number in left_out.items() if number}
-    return StageAccount("simulate", "messages", messages + elsewhere, kept, reasons)
 
 
 def _thin_out(counts: Ints, size: npt.NDArray[np.uint64], one_of: int) -> Ints:

@@ -33,7 +33,9 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
     """
     hosts = len(delays)
     pairs = int(np.count_nonzero(np.triu(known, 1)))
-    weight = _weigh(delays, known)
+    with np.errstate(divide="ignore"):  # errors are relative
+        weight: Floats = np.where(known, 1 / np.square(delays), 0.0)
+    np.fill_diagonal(weight, 0.0)
     rest, tree = _fit_binary(join_neighbours(delays), delays, weight)
     variance = max(rest / max(pairs - (2 * hosts - 3), 1), FLOOR**2)
     for _ in range(_ROUNDS):
@@ -42,21 +44,15 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
         variance = max((rest + pruned.lost) / max(pairs - hosts - pruned.tree.nodes, 1), FLOOR**2)
         if abs(variance / before - 1) < _SETTLED:
             break
-    shape = _without_idle_root(pruned.tree)
+    shape = pruned.tree
+    if shape.nodes > 1 and shape.children_count()[0] == 2:  # the delays do not determine the root's place
+        shape = shape.without_node(int(np.flatnonzero(shape.parent[1:] == 0)[0]) + 1)
     fit = _Fit(shape, delays, weight)
     while (weakest := fit.weakest_node(pairs)) is not None or (weakest := fit.smallest_step(known)) is not None:
         shape = shape.without_node(weakest)
         fit = _Fit(shape, delays, weight)
     edge, latency, switches = graph_of_tree(shape, fit.length[:hosts], fit.length[hosts - 1 :])
     return Candidate("additive", switches, edge, latency, 0.0, fit.explained, len(edge))
-
-
-def _weigh(delays: Floats, known: npt.NDArray[np.bool_]) -> Floats:
-    """Return the inverse of the variance of each known delay: errors are relative."""
-    with np.errstate(divide="ignore"):
-        weight: Floats = np.where(known, 1 / np.square(delays), 0.0)
-    np.fill_diagonal(weight, 0.0)
-    return weight
 
 
 def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float, BinaryTree]:
@@ -151,17 +147,13 @@ class _Fit:
         self._factor, self._scale = _factorise(gram * scale[:, None] * scale), scale
         self.length = cho_solve((self._factor, True), right * scale) * scale
         if (self.length < 0).any():
-            self.length = self._at_least_zero(right * scale) * scale
+            target = solve_triangular(self._factor, right * scale, lower=True)
+            self.length = nnls(self._factor.T, target)[0] * scale
         parts = sums @ self.length
         self.explained = system.explain(parts[:hosts], parts[hosts:])
         rest = float((weight * np.square(delays - self.explained)).sum()) / 2
         pairs = int(np.count_nonzero(np.triu(weight, 1)))
         self.variance = max(rest / max(pairs - len(self.length), 1), FLOOR**2)
-
-    def _at_least_zero(self, right: Floats) -> Floats:
-        target = solve_triangular(self._factor, right, lower=True)
-        length: Floats = nnls(self._factor.T, target)[0]
-        return length
 
     def weakest_node(self, pairs: int) -> int | None:
         """Return the node whose edge improves the fit least, if the penalty exceeds the improvement; else None."""
@@ -189,10 +181,3 @@ class _Fit:
         added = 2 * self.length[len(self.tree.node_of_leaf) :] / np.maximum(below[1:], 1e-300)
         node = int(np.argmin(added))
         return node + 1 if np.log1p(added[node]) < find_pattern(residuals, known).least_step else None
-
-
-def _without_idle_root(tree: RootedTree) -> RootedTree:
-    """Remove a root with two children, so that the delays determine each node's edge."""
-    if tree.nodes < 2 or tree.children_count()[0] != 2:
-        return tree
-    return tree.without_node(int(np.flatnonzero(tree.parent[1:] == 0)[0]) + 1)

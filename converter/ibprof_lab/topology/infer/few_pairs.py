@@ -133,7 +133,9 @@ class PairSearch:
             yield pairs + self._pair_at_random(order[first:])
         if len(core) == self.hosts:
             return
-        choice = choose_model(self._between(core))
+        delays = self.seconds[np.ix_(core, core)]
+        np.fill_diagonal(delays, 0.0)
+        choice = choose_model(delays)
         self.is_hierarchy = choice.candidate.model == "levels" and not choice.unexplained
         if not self.is_hierarchy:
             return
@@ -143,11 +145,6 @@ class PairSearch:
         yield from self._place(root, order[first:])
         while pairs := self._match_core(set(self._missing)):
             yield pairs
-
-    def _between(self, hosts: list[int]) -> npt.NDArray[np.float64]:
-        delays = self.seconds[np.ix_(hosts, hosts)]
-        np.fill_diagonal(delays, 0.0)
-        return delays
 
     def _join_core(self, host: int) -> None:
         """Add a host to the core, so that its pairs with all other core hosts are measured."""

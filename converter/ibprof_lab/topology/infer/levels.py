@@ -234,7 +234,9 @@ def _fit(
     hosts = len(logs)
     working = logs.astype(np.float32) - np.float32(logs.min())
     np.fill_diagonal(working, 0.0)
-    linked = LinkedHosts(link_average(working), logs if known.sum() == hosts * (hosts - 1) else _mask(logs, known))
+    is_whole = known.sum() == hosts * (hosts - 1)
+    masked = logs if is_whole else np.where(known | np.eye(hosts, dtype=bool), logs, np.nan)
+    linked = LinkedHosts(link_average(working), masked)
     deviation, least, clock = errors or _SETTLED, _INDEPENDENT, 0.0
     for _ in range(_FITS):
         kept = np.array([2 * hosts - 2, *_find_gaps(linked, delays, deviation, least, clock, errors)])
@@ -260,10 +262,6 @@ def _fit(
         tree, height = linked.take_nodes(kept, np.mean)
         hidden = len(more) if len(more) and 2 * linked.size[more].sum() >= hosts else 0
     return Levels(tree, height, kept, linked, factor, clock, hidden, errors), residuals, deviation
-
-
-def _mask(logs: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> npt.NDArray[np.floating]:
-    return np.where(known | np.eye(len(logs), dtype=bool), logs, np.nan)
 
 
 def _median_size(residuals: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> float:

@@ -133,7 +133,9 @@ def _find_others(
     exact = cast("Floats", delays)  # above the limit of additive trees float32, to save memory
     if "direct" in models and hosts <= LARGEST["direct"]:
         found += _find_networks(exact, known, levels)
-    if "additive" in models and hosts <= LARGEST["additive"] and not _is_explained(found, delays, known):
+    # If a network of many hosts leaves no pattern, the costly tree search is unnecessary.
+    explains = hosts > FEWER_HOSTS and any(not find_pattern(each.residuals(delays), known).is_certain for each in found)
+    if "additive" in models and hosts <= LARGEST["additive"] and not explains:
         found.insert(0, find_additive(exact, known))
     untried += [model for model, most in LARGEST.items() if model in models and hosts > most]
     return found, tuple(untried)
@@ -162,13 +164,6 @@ def _find_networks(delays: Floats, known: npt.NDArray[np.bool_], levels: Levels)
         for each in found
         if each is not None
     ]
-
-
-def _is_explained(found: list[Candidate], delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> bool:
-    """Return True if a network of many hosts leaves no pattern, so that the costly tree search is unnecessary."""
-    if len(delays) <= FEWER_HOSTS:
-        return False
-    return any(not find_pattern(each.residuals(delays), known).is_certain for each in found)
 
 
 def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]) -> bool:

@@ -134,13 +134,11 @@ class _Model:
         changed = True
         while changed:
             changed = False
-            for latency in group_latencies(self._latencies(), self._epsilon):
+            latencies = [data[_LATENCY] for _, _, data in self.graph.edges(data=True)]
+            for latency in group_latencies(latencies, self._epsilon):
                 while (clique := self._find_clique(latency)) is not None:
                     self._replace(clique)
                     changed = True
-
-    def _latencies(self) -> list[float]:
-        return [data[_LATENCY] for _, _, data in self.graph.edges(data=True)]
 
     def _find_clique(self, latency: float) -> list[Vertex] | None:
         """Return the largest clique, of hosts only or of switches only, whose edges have about the given latency."""

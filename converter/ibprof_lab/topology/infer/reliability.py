@@ -174,17 +174,12 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
         return None
     if choice.unexplained and choice.noise > NETWORK_STEP and is_network(choice.delays[choice.measured]):
         return f"no model explains a pattern in the delays, which deviate by {choice.noise:.1%} from the best one"
-    return _refuse_clock(choice) or _refuse_single_hosts(topology, choice.outliers, choice.measured)
-
-
-def _refuse_clock(choice: ModelChoice) -> str | None:
-    """Return the reason why delays from a coarse clock do not prove the links; None if they do."""
-    if not choice.levels.hidden:
-        return None
-    return (
-        f"delays are multiples of {format_seconds(choice.levels.clock_step)}, and many of them are another multiple "
-        f"than is explained: the clock's errors hide whether there are {choice.levels.hidden} more switches"
-    )
+    if choice.levels.hidden:
+        return (
+            f"delays are multiples of {format_seconds(choice.levels.clock_step)}, and many of them are another multiple "
+            f"than is explained: the clock's errors hide whether there are {choice.levels.hidden} more switches"
+        )
+    return _refuse_single_hosts(topology, choice.outliers, choice.measured)
 
 
 def _refuse_single_hosts(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Iterator
 from html import escape
 from math import isnan
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.csgraph import dijkstra
 
 from ibprof_converter.outputs.atomic_write import write_text
 from ibprof_converter.outputs.graph_files import quote_dot, quote_line
@@ -41,12 +41,10 @@ def write_comparison(path: Path, comparison: ReferenceComparison) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    writers = {".dot": write_dot, ".svg": write_svg, ".json": _write_json}
-    write_text(path, lambda file: writers[path.suffix](file, comparison))
-
-
-def _write_json(file: TextIO, comparison: ReferenceComparison) -> None:
-    print(json.dumps(describe_comparison(comparison), indent=1), file=file)
+    if path.suffix == ".json":
+        write_text(path, lambda file: print(json.dumps(describe_comparison(comparison), indent=1), file=file))
+    else:
+        write_text(path, lambda file: (write_dot if path.suffix == ".dot" else write_svg)(file, comparison))
 
 
 def describe_comparison(comparison: ReferenceComparison) -> dict[str, Any]:
@@ -249,17 +247,10 @@ def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], np
     for a, b in reference.link.tolist():
         near[a].append(b)
         near[b].append(a)
-    level = np.full(count, -1)
-    hosts = np.flatnonzero(reference.is_end).tolist()
-    level[hosts] = 0
-    queue = deque(hosts)
-    while queue:
-        vertex = queue.popleft()
-        for other in near[vertex]:
-            if level[other] < 0:
-                level[other] = level[vertex] + 1
-                queue.append(other)
-    level[level < 0] = 0
+    level = np.zeros(count, np.int64)
+    if len(hosts := np.flatnonzero(reference.is_end)):
+        far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=hosts, min_only=True)
+        level = np.where(np.isfinite(far), far, 0).astype(np.int64)
     # Hosts follow the order of their switches, which are numbered first.
     first = np.array([min(near[vertex], default=vertex) for vertex in range(count)])
     x = np.zeros(count)

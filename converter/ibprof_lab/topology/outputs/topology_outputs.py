@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isnan, nan
 from pathlib import Path
 from typing import Any, TextIO
@@ -43,7 +44,7 @@ from ibprof_lab.topology.outputs.vertex_positions import (
     write_topology_page,
 )
 
-_GRAPHS: dict[str, Callable[[TextIO, InferredTopology], None]] = {
+_GRAPHS: dict[str, Callable[..., None]] = {
     ".tgf": write_tgf,
     ".dot": write_dot,
     ".json": lambda file, topology: print(json.dumps(describe_topology(topology), indent=1), file=file),
@@ -115,7 +116,7 @@ def write_inferred(outputs: TopologyOutputs, topology: InferredTopology, remark:
     gbps = data_rate_gbps(_FOUR_LANES, speed_of_name(outputs.speed)) if outputs.speed else nan
     for path in outputs.output:
         if path.suffix in _GRAPHS:
-            _write_graph(path, topology)
+            write_text(path, partial(_GRAPHS[path.suffix], topology=topology))
         elif path.suffix == _FABRIC:
             yield write_fabric(path, topology, remark, gbps)
         elif path.suffix == _SLURM:
@@ -130,11 +131,6 @@ def write_inferred(outputs: TopologyOutputs, topology: InferredTopology, remark:
             write_topology_page(path, topology, remark, space)
         else:
             write_positions(path, topology, space)
-
-
-def _write_graph(path: Path, topology: InferredTopology) -> None:
-    write = _GRAPHS[path.suffix]
-    write_text(path, lambda file: write(file, topology))
 
 
 def describe_positions(space: VertexPositions) -> str:

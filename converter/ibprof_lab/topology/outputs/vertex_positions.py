@@ -294,11 +294,13 @@ def write_topology_page(path: Path, topology: InferredTopology, title: str, spac
         OSError: the file cannot be written.
     """
     ends, values = _pair_arcs(topology)
+    noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from it"
+    switches = f"{len(topology.switches)} switches, " if topology.switches else ""
     header: dict[str, object] = {
         "title": title,
         "node_names": list(topology.names),
         "host_names": list(topology.hosts),
-        "about": _describe(topology, len(ends)),
+        "about": f"{len(topology.hosts)} hosts, {switches}{len(ends)} links by {topology.method}{noise}; no traffic",
         "runs": [describe_nothing([*topology.notes, *topology.unknown, space.describe()])],
     }
     hosts, number = len(topology.hosts), np.arange(topology.vertices)
@@ -308,12 +310,6 @@ def write_topology_page(path: Path, topology: InferredTopology, title: str, spac
     }
     describe_link_values(header, arrays, values)
     write_space_page(path, header, space.position, hosts, ends, arrays)
-
-
-def _describe(topology: InferredTopology, links: int) -> str:
-    noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from it"
-    switches = f"{len(topology.switches)} switches, " if topology.switches else ""
-    return f"{len(topology.hosts)} hosts, {switches}{links} links by {topology.method}{noise}; no traffic"
 
 
 def _pair_arcs(topology: InferredTopology) -> tuple[npt.NDArray[np.int64], list[LinkValue]]:

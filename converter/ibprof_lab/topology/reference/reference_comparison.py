@@ -20,7 +20,6 @@ from ibprof_lab.topology.model.topology_files import READERS, read_graph
 from ibprof_lab.topology.reference.cabling_comparison import are_linked_in_cycles, compare_cabling, reduce_graph
 from ibprof_lab.topology.reference.differences import (
     MatchedHosts,
-    SeparatedHosts,
     TopologyDifferences,
     average_processes,
     choose_pairs,
@@ -130,7 +129,11 @@ def compare_with_reference(
     slow = [
         each for each in slow if frozenset(reference.names[end] for end in reference.link[each.link]) not in missing
     ]
-    comparison = replace(comparison, separated=_not_by_slow_links(comparison.separated, reference, matched, slow))
+    # Hosts may be far from others because of their slow host link.
+    ends = {end for each in slow for end in reference.link[each.link].tolist()}
+    far = {name for name, vertex in zip(matched.names, matched.vertex.tolist(), strict=True) if vertex in ends}
+    separated = tuple(each for each in comparison.separated if not far.issuperset(each.hosts))
+    comparison = replace(comparison, separated=separated)
     if delays is not None and (speed := _measure_throughput(delays, matched, pair)) is not None:
         known = {each.link for each in slow}
         slow += [each for each in find_slow_by_speed(reference, paths, speed, least_speed) if each.link not in known]
@@ -171,15 +174,6 @@ def subtract_slow_links(
         corrected -= added[np.ix_(group, group)]
     np.fill_diagonal(corrected, 0.0)
     return corrected
-
-
-def _not_by_slow_links(
-    separated: tuple[SeparatedHosts, ...], reference: Reference, matched: MatchedHosts, slow: list[SlowLink]
-) -> tuple[SeparatedHosts, ...]:
-    """Leave out hosts that are far from others because of their slow host link."""
-    ends = {end for each in slow for end in reference.link[each.link].tolist()}
-    far = {name for name, vertex in zip(matched.names, matched.vertex.tolist(), strict=True) if vertex in ends}
-    return tuple(each for each in separated if not far.issuperset(each.hosts))
 
 
 def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:

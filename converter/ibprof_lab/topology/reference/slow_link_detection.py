@@ -14,6 +14,7 @@ from math import inf
 
 import numpy as np
 import numpy.typing as npt
+from scipy.ndimage import median
 from scipy.sparse import csr_matrix, diags
 from scipy.sparse.csgraph import dijkstra
 
@@ -108,7 +109,11 @@ def _find_by_kinds(
     if not len(link):
         return []
     kind = _number_kinds(reference, paths)
-    usual = _add_up(reference, paths, delays, there) if has_latencies else _medians(np.where(there, kind, -1), delays)
+    if has_latencies:  # the reference's latencies, and a common overhead
+        sums = np.bincount(paths.pair, reference.latency_seconds[paths.link], len(delays))
+        usual = np.maximum(sums + max(float(np.median((delays - sums)[there])), 0.0), 1e-12)
+    else:
+        usual = median(delays, np.where(there, kind, -1), np.arange(kind.max() + 1))[kind]
     rest = np.where(there, delays - usual, 0.0)
     scatter = NORMAL * float(np.median(np.abs(rest[there] / usual[there])))
     kinds = int(kind.max()) + 1
@@ -123,7 +128,7 @@ def _find_by_kinds(
     found: dict[int, float] = {}
     share: dict[int, float] = {}
     for _ in range(_MOST_FOUND):
-        excess = _group_medians(of_entry, rest[pair], len(stratum))
+        excess = median(rest[pair], of_entry, np.arange(len(stratum)))
         evidence, least_excess, clearest = (np.full(len(reference.link), start) for start in (inf, inf, -inf))
         np.minimum.at(evidence, link_of[is_evidence], (excess - _ANYWHERE * error)[is_evidence])
         np.minimum.at(least_excess, link_of[is_evidence], excess[is_evidence])
@@ -149,13 +154,6 @@ def _find_by_kinds(
     return slow if has_latencies else [*slow, *_without_peers(paths, delays, there, set(found))]
 
 
-def _add_up(reference: Reference, paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_]) -> Floats:
-    """Return delays predicted from the reference's latencies and a common overhead, float64 [pair], seconds."""
-    sums = np.bincount(paths.pair, reference.latency_seconds[paths.link], len(delays))
-    usual: Floats = np.maximum(sums + max(float(np.median((delays - sums)[there])), 0.0), 1e-12)
-    return usual
-
-
 def _number_kinds(reference: Reference, paths: ReferencePaths) -> Integers:
     """Return the kind of each path by the numbers of links of each speed and type, int64 [pair]."""
     ends = reference.is_end[reference.link].sum(axis=1)
@@ -165,22 +163,6 @@ def _number_kinds(reference: Reference, paths: ReferencePaths) -> Integers:
     total = np.zeros(len(paths.offset) - 1, np.int64)
     np.add.at(total, paths.pair, weight[like.ravel()][paths.link])
     return np.unique(total, return_inverse=True)[1].ravel().astype(np.int64)
-
-
-def _medians(group: Integers, values: Floats) -> Floats:
-    """Return the median of each value's group."""
-    label, of = np.unique(group, return_inverse=True)
-    medians: Floats = _group_medians(of, values, len(label))[of]
-    return medians
-
-
-def _group_medians(group: Integers, values: Floats, groups: int) -> Floats:
-    order = np.lexsort((values, group))
-    count = np.bincount(group, minlength=groups)
-    first = np.cumsum(count) - count
-    ordered = values[order]
-    medians: Floats = (ordered[first + (count - 1) // 2] + ordered[first + count // 2]) / 2
-    return medians
 
 
 def _without_peers(
