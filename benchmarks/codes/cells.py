@@ -25,8 +25,7 @@ import numpy as np
 from ibprof_lab.lab_choices import ServerPlacement
 from ibprof_lab.simulation.engine.packet_engine import NOBODY, STEP, Client, Job, Simulation
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork
-from ibprof_lab.simulation.study.cell import Cell, Setting, find_assignment
-from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_network
+from ibprof_lab.simulation.study.cell import Cell, NetworkSource, Setting, find_assignment, load_network
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
 
 FABRIC = "codes:72,36@100"

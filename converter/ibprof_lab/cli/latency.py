@@ -111,13 +111,7 @@ def _add_measure(commands: Subcommands) -> None:
     parser = add_subcommand(commands, "measure", summary, _MEASURE_EXAMPLES, build=_build_measure, shown=_MEASURE_SHOWN)
     add = parser.add_argument
     add("-o", "--output", metavar="FILE", type=Path, required=True, help="delays as NetCDF-4, such as delays.nc")
-    add(
-        "--lengths",
-        metavar="LIST",
-        type=type_of(parse_lengths),
-        default="0",
-        help="bytes: 0,64,1K:1M:x2 or 1K:64K:1K (default: 0)",
-    )
+    add("--lengths", metavar="LIST", type=_lengths, default="0", help="bytes: 0,64,1K:1M:x2 or 1K:64K:1K (default: 0)")
     add("--mode", choices=MODES, default=MODES[0], help="what a pair does, as in network_tests2 (default: one_to_one)")
     add("--schedule", choices=SCHEDULES, default="rounds", help="who measures at the same time: disjoint pairs, "
         "one pair, Bufe's halves, all processes (default: rounds)")  # fmt: skip

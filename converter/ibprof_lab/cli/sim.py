@@ -227,7 +227,6 @@ def _add_charts(commands: Subcommands) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for a study's outputs."""
     parser.add_argument("--stored", action="store_true", help="write tables of stored results; simulate nothing")
     parser.add_argument("--parquet", action="store_true", help="write tables as Parquet too")
 
@@ -249,7 +248,6 @@ def _add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
 
 
 def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: bool = True) -> None:
-    """Add the arguments for the simulated machine and the effort."""
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
     effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured, however long, "
@@ -340,5 +338,4 @@ def read_hosts(text: str) -> list[str]:
 
 
 def _parse_servers(text: str) -> int | list[str]:
-    """Parse a number of servers, or the names of their hosts."""
     return type_of(read_hosts)(text) if re.search("[A-Za-z]", text) else count_in(1)(text)

@@ -199,7 +199,6 @@ def _add_join(commands: Subcommands) -> None:
 
 
 def _add_remeasure(commands: Subcommands) -> None:
-    """Add the command `remeasure`."""
     description = (
         "Measure again, with the topology known: outlying pairs, and a few of each class of paths (Bufe, section 2.5)."
     )
@@ -216,7 +215,6 @@ def _add_remeasure(commands: Subcommands) -> None:
 
 
 def _add_throughput(commands: Subcommands) -> None:
-    """Add the command `throughput`."""
     description = (
         "Measure the throughput of links and switches of an inferred topology. Pairs of hosts send at the same time; "
         "no two measurements that run at the same time share a link (Bufe, section 2.3)."
@@ -230,7 +228,6 @@ def _add_throughput(commands: Subcommands) -> None:
 
 
 def _add_direct_links(commands: Subcommands) -> None:
-    """Add the command `direct-links`."""
     description = (
         "Find links that delays cannot show, since a path over other links is as long. Two hosts send while others "
         "fill a link of that path: with a link of their own their rate stays (Bufe, section 2.2.1)."
@@ -255,7 +252,6 @@ def _add_stream_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_compare(commands: Subcommands) -> None:
-    """Add the command `compare`."""
     description = (
         "Compare an inferred topology, or delays, with a plan in DOT or with the fabric's own files: wrong cables, "
         "slow links."
@@ -280,7 +276,6 @@ def _add_compare(commands: Subcommands) -> None:
 
 
 def _add_regress(commands: Subcommands) -> None:
-    """Add the command `regress`."""
     description = (
         "Find the latency of each link of a known topology by ordinary least squares over all delays (Bufe, section "
         "2.4)."
@@ -316,7 +311,6 @@ def _add_view(commands: Subcommands) -> None:
 
 
 def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for the method and its delays."""
     add = parser.add_argument
     add("--method", type=lambda text: _ALIASES.get(text, text), choices=METHODS, default="auto", help="auto: the one "
         "of levels, additive trees and direct networks that explains the delays best; or one of these; or a published "
@@ -340,14 +334,12 @@ def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_bufe_epsilon(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for the tolerance of Bufe's method."""
     parser.add_argument(
         "--epsilon", metavar="E", type=_parse_tolerance, default=0.1, help="bufe: relative tolerance (0.1)"
     )
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for the outputs of a topology."""
     add = parser.add_argument
     add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="see below")
     add("--html", metavar="FILE", type=Path, action="append", dest="output", help="the topology in space: -o FILE.html")
@@ -358,7 +350,6 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_position_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for positions in space."""
     add = parser.add_argument
     add("--positions", choices=POSITION_METHODS, default=POSITION_METHODS[0], help="in space: fast, or by the "
         "published descent, which takes minutes from some 200 hosts on (fast)")  # fmt: skip

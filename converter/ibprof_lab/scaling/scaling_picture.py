@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ibprof.text.quantities import printable
@@ -24,7 +23,6 @@ _POINTS = 200
 def draw_kernel(path: Path, kernel: AnalyticKernel, cluster: Cluster) -> None:
     """Draw a kernel's performance by the exact and the slides' forms."""
     figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.subplots()
     optimum = find_optimum(kernel.exact, cluster)
     end = 4 * _last_of(optimum, 1000.0)
@@ -44,7 +42,6 @@ def draw_kernel(path: Path, kernel: AnalyticKernel, cluster: Cluster) -> None:
 def draw_study(path: Path, study: ScalingStudy) -> None:
     """Draw the results of recordings: bytes exchanged with their fits, and performance with the measured points."""
     figure = Figure(figsize=(13, 5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
     regions = (study.whole, *study.regions) if len(study.regions) > 1 else (study.whole,)
     for colour, region in zip(_COLOURS, regions, strict=False):

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pytest
 
 from ibprof_lab.cli.sim import main
-from ibprof_lab.simulation.measure.latency_statistics import (
+from ibprof_lab.simulation.measure.message_latency import (
+    FULL,
     LEAST,
     Slice,
     SteadyState,
@@ -19,7 +20,6 @@ from ibprof_lab.simulation.measure.latency_statistics import (
     find_half,
     find_warm_up,
 )
-from ibprof_lab.simulation.measure.message_latency import FULL
 from ibprof_lab.simulation.study.cell import Cell, Outcome, run_cell
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Workload
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, US, io, mpi

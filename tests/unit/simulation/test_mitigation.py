@@ -16,7 +16,7 @@ from ibprof.archive.otf2_archive import write_archive
 from ibprof_lab.cli.sim import main
 from ibprof_lab.lab_choices import JobPlacement
 from ibprof_lab.simulation.engine.packet_engine import Simulation
-from ibprof_lab.simulation.measure.latency_statistics import BySeed, average
+from ibprof_lab.simulation.measure.message_latency import BySeed, average
 from ibprof_lab.simulation.questions.advice import find_shared_links
 from ibprof_lab.simulation.questions.mitigation import (
     UndecidedChange,

@@ -22,9 +22,8 @@ from ibprof_lab.cli.sim import main
 from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.questions.mitigation import list_scenarios
-from ibprof_lab.simulation.study.cell import Cell, Setting, set_up
+from ibprof_lab.simulation.study.cell import Cell, NetworkSource, Setting, load_network, set_up
 from ibprof_lab.simulation.study.cost_estimate import find_bottleneck_ns
-from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_network
 from ibprof_lab.simulation.study.simulated_machine import NamedHosts, allocate_hosts
 from ibprof_lab.simulation.study.study_file import read_study
 from ibprof_lab.simulation.study.sweep import STORE

@@ -146,7 +146,6 @@ def _find_scattered(
 def _correlate(
     profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the coefficients of peaks and of steps."""
     smooth = detrend(filter_median(profiles), lengths)
     return correlate_with_units(detrend(profiles, lengths)), correlate_with_units(np.diff(smooth, axis=1))
 

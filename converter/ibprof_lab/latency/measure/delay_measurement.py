@@ -311,7 +311,6 @@ class MeasurementSession:
         return SAVE if self._opened_store.is_due else GO_ON
 
     def _collect(self, keep_lower: bool) -> None:
-        """Gather all results on the first process."""
         found = self.comm.gather(self.measurer.take_rows())
         if found is not None:
             for rows in found:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
@@ -23,13 +23,14 @@ _COLOURS = ("#0b4f8a", "#d97706", "#0f8a6a", "#a2307c", "#6b5b95", "#7a6a10", "#
 _CENTROID, _CURVE = "#d0021b", "#7a828c"
 _MICRO = 1e6
 _CURVES, _CURVES_OF_CLUSTER, _DOTS = 6, 150, 40_000
+_figure = partial(Figure, dpi=130, layout="constrained")
 _NAMED = 40
 """Largest number of processes whose names fit on a heat map."""
 
 
 def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:
     """Draw one matrix as a heat map, delays in microseconds on a logarithmic scale."""
-    figure = _figure(8, 7)
+    figure = _figure(figsize=(8, 7))
     axes = figure.subplots()
     matrix = delays.present[statistic][index].astype(np.float64) * _MICRO
     matrix[~delays.measured[index]] = np.nan
@@ -49,7 +50,7 @@ def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:
 
 def draw_curves(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> None:
     """Draw some pairs' delays with peaks and steps, and below them the correlations with both thresholds."""
-    figure = _figure(10, 9)
+    figure = _figure(figsize=(10, 9))
     above, peaks, steps = figure.subplots(3, 1, sharex=True, height_ratios=(3, 1, 1))
     chosen = _choose(clusters)
     for colour, place in zip(_COLOURS, chosen, strict=False):
@@ -78,7 +79,7 @@ def draw_curves(path: Path, delays: Delays, features: DelayFeatures, clusters: P
 
 def draw_histograms(path: Path, delays: Delays, features: DelayFeatures) -> None:
     """Draw histograms: peaks per pair, and message lengths of steps (figures 4 and 5 of the paper)."""
-    figure = _figure(11, 4.5)
+    figure = _figure(figsize=(11, 4.5))
     left, right = figure.subplots(1, 2)
     count = np.count_nonzero(features.peaks, axis=1)
     left.bar(*np.unique(count, return_counts=True), color=_COLOURS[0], width=0.8)
@@ -100,7 +101,7 @@ def draw_clusters(path: Path, delays: Delays, features: DelayFeatures, clusters:
     """Draw each cluster's curves with its centroid in red."""
     count = len(clusters.centroids)
     columns = min(count, 3)
-    figure = _figure(5 * max(columns, 1), 3.6 * -(-count // max(columns, 1)))
+    figure = _figure(figsize=(5 * max(columns, 1), 3.6 * -(-count // max(columns, 1))))
     panels = figure.subplots(-(-count // columns), columns, squeeze=False, sharex=True).ravel()
     for k, axes in enumerate(panels):
         if k >= count:
@@ -117,7 +118,7 @@ def draw_clusters(path: Path, delays: Delays, features: DelayFeatures, clusters:
 
 def draw_steps(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> None:
     """Draw each step as a dot at (sender, receiver, length), coloured by its pair's cluster."""
-    figure = _figure(9, 8)
+    figure = _figure(figsize=(9, 8))
     axes = figure.add_subplot(projection="3d")
     pairs, places = np.nonzero(features.steps)
     thinned = slice(None, None, max(len(pairs) // _DOTS, 1))
@@ -135,12 +136,6 @@ def draw_steps(path: Path, delays: Delays, features: DelayFeatures, clusters: Pa
     if len(pairs):
         axes.legend(fontsize=8)
     figure.savefig(path)
-
-
-def _figure(width: float, height: float) -> Figure:
-    figure = Figure(figsize=(width, height), dpi=130, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _choose(clusters: PairClusters) -> npt.NDArray[np.int64]:

@@ -298,11 +298,9 @@ def _draw_prediction(path: Path, document: dict[str, Any], runs: Sequence[tuple[
         document: result of `query_prediction`.
         runs: p and seconds of the recorded runs.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  (slow to import)
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.subplots()
     curve = document["curve"]
     p = [row["processes"] for row in curve]

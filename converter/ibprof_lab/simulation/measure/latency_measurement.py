@@ -14,16 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_lab.simulation.engine.packet_engine import SAMPLE, Simulation, Stop
-from ibprof_lab.simulation.measure.latency_statistics import (
-    BATCHES,
-    SteadyState,
-    average_batches,
-    average_parts,
-    find_drift,
-    find_warm_up,
-    half_interval,
-)
 from ibprof_lab.simulation.measure.message_latency import (
+    BATCHES,
     CHUNKS,
     NO_END,
     NOTHING,
@@ -31,8 +23,14 @@ from ibprof_lab.simulation.measure.message_latency import (
     Effort,
     Latency,
     MeanOperation,
+    SteadyState,
+    average_batches,
+    average_parts,
     describe,
+    find_drift,
     find_first_chunk,
+    find_warm_up,
+    half_interval,
     leave_hosts,
     list_limits,
     note_all_sent,

@@ -22,8 +22,15 @@ from ibprof_lab.simulation.questions.mitigation import (
     list_cells,
     recommend,
 )
-from ibprof_lab.simulation.study.cell import Cell, Prepared, Setting, find_assignment, set_up
-from ibprof_lab.simulation.study.loaded_fabric import can_route_adaptively, list_fabric_notes
+from ibprof_lab.simulation.study.cell import (
+    Cell,
+    Prepared,
+    Setting,
+    can_route_adaptively,
+    find_assignment,
+    list_fabric_notes,
+    set_up,
+)
 from ibprof_lab.simulation.study.simulated_machine import (
     MachineOptions,
     NamedHosts,

@@ -21,11 +21,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ibprof.errors import InconsistentError
-from ibprof_lab.simulation.measure.latency_statistics import BySeed, Figure, average, compare
-from ibprof_lab.simulation.measure.message_latency import Latency
-from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting, set_up
+from ibprof_lab.simulation.measure.message_latency import BySeed, Figure, Latency, average, compare
+from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting, list_fabric_notes, set_up
 from ibprof_lab.simulation.study.cost_estimate import find_bottleneck_ns, find_bound_ns, find_transfer_ns
-from ibprof_lab.simulation.study.loaded_fabric import list_fabric_notes
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions, make_setting
 from ibprof_lab.simulation.study.sizes_and_times import format_time
 from ibprof_lab.simulation.workload.workloads import IO, Role, Workload

@@ -11,11 +11,9 @@ from itertools import product
 import numpy as np
 
 from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
-from ibprof_lab.simulation.measure.latency_statistics import BySeed, Figure, average, compare
-from ibprof_lab.simulation.measure.message_latency import Latency
-from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting, set_up
+from ibprof_lab.simulation.measure.message_latency import BySeed, Figure, Latency, average, compare
+from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting, can_route_adaptively, set_up
 from ibprof_lab.simulation.study.cost_estimate import find_cycle_ns
-from ibprof_lab.simulation.study.loaded_fabric import can_route_adaptively
 from ibprof_lab.simulation.study.sizes_and_times import format_time
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_lab.simulation.measure.message_latency import Effort, Latency
 from ibprof_lab.simulation.questions.congestion_threshold import Simulate
-from ibprof_lab.simulation.study.cell import Cell, Setting, set_up
-from ibprof_lab.simulation.study.loaded_fabric import list_fabric_notes
+from ibprof_lab.simulation.study.cell import Cell, Setting, list_fabric_notes, set_up
 from ibprof_lab.simulation.study.simulated_machine import (
     MachineOptions,
     NamedHosts,

@@ -10,8 +10,7 @@ from typing import Any
 
 from ibprof.text.host_lists import join_hosts
 from ibprof.text.quantities import count_of, format_change, printable
-from ibprof_lab.simulation.measure.latency_statistics import BySeed, Figure, average
-from ibprof_lab.simulation.measure.message_latency import ON_HOSTS
+from ibprof_lab.simulation.measure.message_latency import ON_HOSTS, BySeed, Figure, average
 from ibprof_lab.simulation.questions.advice import SERVERS, Advice
 from ibprof_lab.simulation.questions.congestion_threshold import NEAR, Threshold, ThresholdQuestion
 from ibprof_lab.simulation.questions.mitigation import Scenario, UndecidedChange

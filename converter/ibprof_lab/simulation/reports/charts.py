@@ -20,7 +20,6 @@ from typing import Any
 
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -151,7 +150,6 @@ def _draw_job(rows: Rows, job: str) -> Figure:
     shown = dict(list(panels.items())[:_MOST_PANELS])
     across = ceil(sqrt(len(shown)))
     figure = Figure(figsize=(5 + 4 * across, 2 + 3 * ceil(len(shown) / across)), layout="constrained")
-    FigureCanvasAgg(figure)
     left_out = f", the first {len(shown)} of {len(panels)} panels" if len(shown) < len(panels) else ""
     figure.suptitle(f"Latency of {job}, alone (black) and next to other jobs{left_out}", fontsize=11)
     for number, (key, of_panel) in enumerate(shown.items(), start=1):

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ibprof.text.notebook_html import render_html, render_table
@@ -160,7 +159,6 @@ def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
 
 
 def _describe_job(job: Workload) -> str:
-    """Return a short description of a job's task."""
     size = "" if job.role in {Role.PROFILE, Role.GOAL, Role.BARRIER} else f" {format_size(job.bytes)}"
     asked = f", requested in {format_size(job.reads)}" if job.reads else ""
     every = f" every {format_time(job.interval_ns)}" if job.interval_ns else ""
@@ -208,7 +206,6 @@ def draw_run(path: Path, title: str, watch: Watch) -> None:
         watch: observer of the finished run.
     """
     figure = Figure(figsize=(15, 4.6), layout="constrained")
-    FigureCanvasAgg(figure)
     figure.suptitle(title).set_parse_math(False)
     latency, over_time, queues = figure.subplots(1, 3)
     _draw_latencies(latency, watch)

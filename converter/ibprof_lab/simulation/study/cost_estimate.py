@@ -18,8 +18,7 @@ import numpy.typing as npt
 from ibprof_lab.lab_choices import ServerPlacement
 from ibprof_lab.simulation.engine.deadlock import follow_routes
 from ibprof_lab.simulation.engine.simulated_network import Hardware
-from ibprof_lab.simulation.study.cell import Cell
-from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_lanes, load_network
+from ibprof_lab.simulation.study.cell import Cell, NetworkSource, load_lanes, load_network
 from ibprof_lab.simulation.workload.host_assignment import choose_servers
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 

@@ -18,10 +18,8 @@ import numpy as np
 
 from ibprof.errors import InputError, MissingToolError, quote_found
 from ibprof.profile.missing_data import StageAccount, describe_losses
-from ibprof_lab.simulation.measure.latency_statistics import half_interval
-from ibprof_lab.simulation.measure.message_latency import NOTHING, QUANTILES, Latency
-from ibprof_lab.simulation.study.cell import Cell, Outcome
-from ibprof_lab.simulation.study.loaded_fabric import account_for_network
+from ibprof_lab.simulation.measure.message_latency import NOTHING, QUANTILES, Latency, half_interval
+from ibprof_lab.simulation.study.cell import Cell, Outcome, account_for_network
 from ibprof_lab.simulation.workload.workloads import Role, Workload, account_for_workload, list_gaps
 
 Row = dict[str, Any]
@@ -67,7 +65,6 @@ def describe_cells_lost(cells: Sequence[Cell], accounts: Iterable[StageAccount])
 
 
 def _list_workloads(cells: Sequence[Cell]) -> list[Workload]:
-    """Return a workload for each profile."""
     return list({each.profile: each for cell in cells for each in cell.workloads if each.is_recorded}.values())
 
 

@@ -19,8 +19,7 @@ from ibprof_converter.traffic.training_jobs import is_training
 from ibprof_lab.lab_choices import HOSTS_PER_SERVER, JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import Effort
-from ibprof_lab.simulation.study.cell import Setting
-from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_network
+from ibprof_lab.simulation.study.cell import NetworkSource, Setting, load_network
 from ibprof_lab.simulation.workload.recorded_messages import Recorded
 from ibprof_lab.simulation.workload.workloads import Workload, load_recorded
 

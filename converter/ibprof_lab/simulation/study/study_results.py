@@ -14,9 +14,8 @@ from typing import Any
 from ibprof.profile.missing_data import StageAccount, accounts_as_json
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
-from ibprof_lab.simulation.study.cell import Cell, set_up
+from ibprof_lab.simulation.study.cell import Cell, count_lanes, list_fabric_notes, name_route_source, set_up
 from ibprof_lab.simulation.study.cost_estimate import estimate_hops, estimate_seconds
-from ibprof_lab.simulation.study.loaded_fabric import count_lanes, list_fabric_notes, name_route_source
 from ibprof_lab.simulation.study.result_tables import (
     MEANS,
     RESULTS,

@@ -128,7 +128,6 @@ def _add_operation(
     ranks: Sequence[list[Operation]],
     labels: dict[str, Operation],
 ) -> None:
-    """Add an operation to its rank and to the labels."""
     label = found["label"]
     if label in labels:
         raise InputError(path, line, "a label of one operation", quote_found(label))

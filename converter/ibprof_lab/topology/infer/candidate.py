@@ -14,8 +14,6 @@ from math import log, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_lab.topology.infer.binary_trees import RootedTree
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
 
@@ -107,32 +105,6 @@ def find_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer]:
     """Return the switch number of each host, int [host], from 0; a host without a switch gets its own number."""
     numbered: npt.NDArray[np.integer] = np.unique(find_attached_switches(edge, hosts), return_inverse=True)[1]
     return numbered
-
-
-def graph_of_tree(tree: RootedTree, host_length: Floats, node_length: Floats) -> tuple[Integers, Floats, int]:
-    """Return the edges of a rooted tree over hosts and switches. A root with two children is left out.
-
-    Args:
-        tree: tree with at least two leaves.
-        host_length: float64 [leaf], length of the edge above each leaf.
-        node_length: float64 [node], length of the edge above each node; the root's value is ignored.
-
-    Returns:
-        The edges, their lengths, and the number of switches.
-    """
-    hosts = len(tree.node_of_leaf)
-    ends = np.concatenate([tree.node_of_leaf, tree.parent[1:]]) + hosts
-    edge = np.stack([np.concatenate([np.arange(hosts), hosts + np.arange(1, tree.nodes)]), ends], axis=1)
-    length = np.concatenate([host_length, node_length[1:]])
-    at_root = np.flatnonzero(edge[:, 1] == hosts)
-    if len(at_root) == 2:
-        a, b = sorted(edge[at_root, 0].tolist())
-        whole = length[at_root].sum()
-        edge, length = np.delete(edge, at_root, axis=0), np.delete(length, at_root)
-        edge, length = np.concatenate([edge, [[a, b]]]), np.append(length, whole)
-        edge = np.where(edge > hosts, edge - 1, edge)
-        return edge.astype(np.int32), length, tree.nodes - 1
-    return np.sort(edge, axis=1).astype(np.int32), length, tree.nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_lab.topology.infer.binary_trees import BinaryTree, RootedTree, link_average
-from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, Candidate, Floats, find_pattern, graph_of_tree
+from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, Candidate, Floats, find_pattern
 
 _NETWORK_SECONDS = (600e-9, 100e-6)
 """Range of delays of networks in one building. Shorter delays are inside a machine, longer ones between sites."""
@@ -102,7 +102,7 @@ class Levels:
         own = delay[tree.node_of_leaf]
         # A host with a factor gets a longer link: by the time that the factor adds to a delay within its switch.
         host_link = np.maximum(own / 2 + own * np.expm1(self.factor), 0.0)
-        edge, latency, switches = graph_of_tree(tree, host_link, (delay[tree.parent] - delay) / 2)
+        edge, latency, switches = tree.as_graph(host_link, (delay[tree.parent] - delay) / 2)
         explained = delay.astype(self.linked.logs.dtype)[tree.meeting_nodes()]
         np.fill_diagonal(explained, 0.0)
         return Candidate("levels", switches, edge, latency, 0.0, explained, tree.nodes)

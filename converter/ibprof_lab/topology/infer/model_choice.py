@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_lab.topology.infer.additive_tree import find_additive
+from ibprof_lab.topology.infer.binary_trees import find_additive
 from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, OUTLYING, Candidate, Floats, find_pattern, score
 from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular, find_slow_hosts, find_switched
 from ibprof_lab.topology.infer.levels import Levels, find_levels, is_far, is_network

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.text.quantities import format_seconds
-from ibprof_lab.topology.infer.additive_tree import find_additive
+from ibprof_lab.topology.infer.binary_trees import find_additive
 from ibprof_lab.topology.infer.candidate import Candidate, Floats, find_attached_switches
 from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular, find_slow_hosts, find_switched
 from ibprof_lab.topology.infer.levels import NETWORK_STEP, find_levels, find_support, is_network
@@ -175,9 +175,10 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
     if choice.unexplained and choice.noise > NETWORK_STEP and is_network(choice.delays[choice.measured]):
         return f"no model explains a pattern in the delays, which deviate by {choice.noise:.1%} from the best one"
     if choice.levels.hidden:
+        step, hidden = format_seconds(choice.levels.clock_step), choice.levels.hidden
         return (
-            f"delays are multiples of {format_seconds(choice.levels.clock_step)}, and many of them are another multiple "
-            f"than is explained: the clock's errors hide whether there are {choice.levels.hidden} more switches"
+            f"delays are multiples of {step}, and many of them are another multiple than is explained: the clock's "
+            f"errors hide whether there are {hidden} more switches"
         )
     return _refuse_single_hosts(topology, choice.outliers, choice.measured)
 
