@@ -15,18 +15,13 @@ from typing import Any
 from ibprof.cli.terminal import print_json, print_warnings, show_progress
 from ibprof.errors import UsageError
 from ibprof.profile.missing_data import accounts_as_json
-from ibprof_converter.cli.arguments import fill_options
+from ibprof_lab.cli.lab_commands import call_with_options
 from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import FULL, QUICK
 from ibprof_lab.simulation.questions.advice import AdviceOptions, answer_advice, ask_advice
-from ibprof_lab.simulation.questions.congestion_threshold import (
-    Simulate,
-    ThresholdOptions,
-    ask_threshold,
-    find_threshold,
-)
-from ibprof_lab.simulation.questions.replayed_run import ReplayOptions, answer_replay, ask_replay
+from ibprof_lab.simulation.questions.congestion_threshold import Simulate, ask_threshold, find_threshold
+from ibprof_lab.simulation.questions.replayed_run import answer_replay, ask_replay
 from ibprof_lab.simulation.reports.answers import (
     describe_advice,
     describe_replay,
@@ -159,12 +154,10 @@ def _answering(
 
 
 def _build_threshold(arguments: argparse.Namespace) -> Answer:
-    options = ThresholdOptions(
-        _build_machine(arguments), arguments.size, arguments.share, arguments.seeds, arguments.io_reads
-    )
+    machine = _build_machine(arguments)
 
     def answer(answering: Answering) -> tuple[dict[str, Any], str]:
-        question = ask_threshold(options)
+        question = call_with_options(ask_threshold, arguments, machine=machine)
         with answering(question.notes) as simulate:
             found = find_threshold(question.setting, question.job, question.seeds, simulate)
         return describe_threshold(question, found), format_threshold(question, found)
@@ -174,7 +167,7 @@ def _build_threshold(arguments: argparse.Namespace) -> Answer:
 
 def _build_advice(arguments: argparse.Namespace) -> Answer:
     (mpi, mpi_interval), (io, io_interval) = arguments.mpi, arguments.io
-    options = fill_options(
+    options = call_with_options(
         AdviceOptions,
         arguments,
         machine=_build_machine(arguments),
@@ -195,10 +188,9 @@ def _build_advice(arguments: argparse.Namespace) -> Answer:
 
 def _build_replay(arguments: argparse.Namespace) -> Answer:
     machine = MachineOptions(arguments.fabric, routes=arguments.routes, hardware=_build_hardware(arguments))
-    options = fill_options(ReplayOptions, arguments, machine=machine)
 
     def answer(answering: Answering) -> tuple[dict[str, Any], str]:
-        question = ask_replay(options)
+        question = call_with_options(ask_replay, arguments, machine=machine)
         with answering(question.notes) as simulate:
             found = answer_replay(question, simulate)
         return describe_replay(question, found), format_replay(found)

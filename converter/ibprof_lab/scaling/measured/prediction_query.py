@@ -298,7 +298,7 @@ def _draw_prediction(path: Path, document: dict[str, Any], runs: Sequence[tuple[
         document: result of `query_prediction`.
         runs: p and seconds of the recorded runs.
     """
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415  (slow to import)
 
     figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
     axes = figure.subplots()

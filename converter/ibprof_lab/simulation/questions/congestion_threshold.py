@@ -46,24 +46,6 @@ Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdOptions:
-    """Options of `ibprof-sim threshold`.
-
-    Attributes:
-        request_bytes: bytes of an I/O request.
-        share: share of the compute hosts that send requests.
-        seeds: number of random seeds.
-        reads: bytes of a client's request that is answered with `request_bytes`; 0 for writes.
-    """
-
-    machine: MachineOptions
-    request_bytes: int
-    share: float
-    seeds: int
-    reads: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class ThresholdQuestion:
     """A job for a question on its threshold.
 
@@ -80,17 +62,22 @@ class ThresholdQuestion:
     notes: tuple[str, ...]
 
 
-def ask_threshold(options: ThresholdOptions) -> ThresholdQuestion:
-    """Return the job described by the options.
+def ask_threshold(machine: MachineOptions, size: int, share: float, seeds: int, io_reads: int) -> ThresholdQuestion:
+    """Return the job described by the options of `ibprof-sim threshold`.
+
+    Args:
+        size: bytes of an I/O request.
+        share: share of the compute hosts that send requests.
+        seeds: number of random seeds.
+        io_reads: bytes of a client's request that is answered with `size` bytes; 0 for writes.
 
     Raises:
         IbprofError: an option is invalid on the fabric.
     """
-    setting = make_setting(options.machine)
-    job = Workload(IO, Role.IO, options.request_bytes, share=options.share, reads=options.reads)
+    setting = make_setting(machine)
+    job = Workload(IO, Role.IO, size, share=share, reads=io_reads)
     clients = int(set_up(_cell(setting, job, 0.0, 1)).measured.sum())
-    seeds = range(1, options.seeds + 1)
-    return ThresholdQuestion(setting, job, clients, seeds, tuple(list_fabric_notes(setting.network)))
+    return ThresholdQuestion(setting, job, clients, range(1, seeds + 1), tuple(list_fabric_notes(setting.network)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,28 +42,6 @@ _EFFORT = Effort(messages=1, background=1, warm_up=0, least_warm_up=0)
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayOptions:
-    """Options of `ibprof-sim replay`.
-
-    Attributes:
-        to_fabric, to_routes: fabric and routes of the prediction; None for the recorded ones.
-        to_hosts: host names of the prediction, in the order of the run's first ranks; None for the recorded hosts.
-        next_to: profile of another job there; None for none.
-        next_to_hosts: host names of the other job; None for the recorded hosts.
-        seeds: number of random seeds, which decide the start of the other job.
-    """
-
-    profile: Path
-    machine: MachineOptions
-    to_fabric: str | None
-    to_routes: str | None
-    to_hosts: Sequence[str] | None
-    next_to: Path | None
-    next_to_hosts: Sequence[str] | None
-    seeds: int
-
-
-@dataclass(frozen=True, slots=True)
 class ReplayQuestion:
     """Simulations needed for the answer.
 
@@ -101,30 +79,59 @@ class ReplayedTime:
     predicted: tuple[float, float]
 
 
-def ask_replay(options: ReplayOptions) -> ReplayQuestion:
-    """Return the simulations needed for a prediction.
+def ask_replay(
+    profile: Path,
+    machine: MachineOptions,
+    to_fabric: str | None,
+    to_routes: str | None,
+    to_hosts: Sequence[str] | None,
+    next_to: Path | None,
+    next_to_hosts: Sequence[str] | None,
+    seeds: int,
+) -> ReplayQuestion:
+    """Return the simulations needed for a prediction; the arguments are the options of `ibprof-sim replay`.
+
+    Args:
+        profile: recorded run.
+        machine: network of the recording.
+        to_fabric, to_routes: fabric and routes of the prediction; None for the recorded ones.
+        to_hosts: host names of the prediction, in the order of the run's first ranks; None for the recorded hosts.
+        next_to: profile of another job there; None for none.
+        next_to_hosts: host names of the other job; None for the recorded hosts.
+        seeds: number of random seeds, which decide the start of the other job.
 
     Raises:
         IbprofError: an option is invalid on the fabric, or the recording has no times.
     """
-    if options.next_to_hosts and not options.next_to:
+    if next_to_hosts and not next_to:
         raise UsageError("--next-to-hosts names hosts of the job of --next-to, which is not given")
-    setting = replace(make_setting(replace(options.machine, servers=1)), servers=0, effort=_EFFORT)
+    setting = replace(make_setting(replace(machine, servers=1)), servers=0, effort=_EFFORT)
     network = setting.load()
     byte_ns = network.to_ns(float(network.end_byte_ticks[network.host_end].min()) / 2**32)
-    job = Workload(JOB, Role.REPLAY, 1, share=0.5, profile=str(options.profile), byte_ns=byte_ns)
-    run = load_program(options.profile, byte_ns, waits_late=False)
+    job = Workload(JOB, Role.REPLAY, 1, share=0.5, profile=str(profile), byte_ns=byte_ns)
+    run = load_program(profile, byte_ns, waits_late=False)
     recorded, notes = _replay_where_recorded(setting, job)
     there = replace(
         setting,
-        fabric=options.to_fabric or setting.fabric,
-        routes=options.to_routes or (None if options.to_fabric else setting.routes),
+        fabric=to_fabric or setting.fabric,
+        routes=to_routes or (None if to_fabric else setting.routes),
     )
-    jobs, more = _place_jobs(there, job, options)
+    jobs, hosts = [job], [("--to-hosts", to_hosts)]
+    if next_to:
+        load_program(next_to, byte_ns, waits_late=False)
+        jobs.append(replace(job, name=OTHER, profile=str(next_to)))
+        hosts.append(("--next-to-hosts", next_to_hosts))
+    named, taken = NamedHosts(there), dict[int, str]()
+    jobs = [
+        allocate_named(there, each, names, named, taken, refuse_option(option)) if names else each
+        for each, (option, names) in zip(jobs, hosts, strict=True)
+    ]
+    jobs, more = stay_as_recorded(there, jobs, named, [])
+    jobs = share_rest(jobs, (JOB, OTHER))
     notes += [*more, *list_run_notes(jobs), *list_fabric_notes(there.network)]
     # A job alone has no random values.
-    seeds = range(1, (options.seeds if len(jobs) > 1 or not jobs[0].hosts else 1) + 1)
-    wanted = tuple(_both(there, jobs, seed) for seed in seeds)
+    drawn = range(1, (seeds if len(jobs) > 1 or not jobs[0].hosts else 1) + 1)
+    wanted = tuple(_both(there, jobs, seed) for seed in drawn)
     for cell in (*recorded, *wanted[0]):
         set_up(cell)
     return ReplayQuestion(run, recorded, wanted, tuple(dict.fromkeys(notes)))
@@ -138,23 +145,6 @@ def _replay_where_recorded(setting: Setting, job: Workload) -> tuple[tuple[Cell,
     if not placed.hosts:
         raise InconsistentError("; ".join(notes) + ". State with --fabric the fabric that it was recorded on")
     return _both(setting, [placed], 1), notes
-
-
-def _place_jobs(there: Setting, job: Workload, options: ReplayOptions) -> tuple[list[Workload], list[str]]:
-    """Return the job and its neighbour on their hosts in the setting `there`, and notes."""
-    jobs, hosts = [job], [("--to-hosts", options.to_hosts)]
-    if options.next_to:
-        load_program(options.next_to, job.byte_ns, waits_late=False)
-        jobs.append(replace(job, name=OTHER, profile=str(options.next_to)))
-        hosts.append(("--next-to-hosts", options.next_to_hosts))
-    named = NamedHosts(there)
-    taken: dict[int, str] = {}
-    jobs = [
-        allocate_named(there, each, names, named, taken, refuse_option(option)) if names else each
-        for each, (option, names) in zip(jobs, hosts, strict=True)
-    ]
-    jobs, notes = stay_as_recorded(there, jobs, named, [])
-    return share_rest(jobs, (JOB, OTHER)), notes
 
 
 def _both(setting: Setting, jobs: Sequence[Workload], seed: int) -> tuple[Cell, Cell]:

@@ -14,6 +14,8 @@ from math import log, sqrt
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
 
@@ -70,12 +72,36 @@ class Candidate:
     parameters: int
     errors: float = 0.0
 
+    def as_topology(self, hosts: tuple[str, ...], support: Floats | None = None) -> InferredTopology:
+        """Return the graph with names of hosts, and the support of its edges, float64 [edge]; None without any."""
+        return InferredTopology(
+            method=self.model,
+            hosts=hosts,
+            switches=tuple(f"switch{index + 1}" for index in range(self.switches)),
+            edge=_number_switches(self.edge, len(hosts), self.switches),
+            latency_seconds=self.latency,
+            support=np.full(len(self.edge), np.nan) if support is None else support,
+            probability=np.ones(len(self.edge)),
+            overhead_seconds=self.overhead,
+        )
+
     def residuals(self, delays: npt.NDArray[np.floating]) -> Floats:
         """Return the logarithm of each delay over the explained one, float64 [host, host]; 0 on the diagonal."""
         with np.errstate(divide="ignore", invalid="ignore"):
             residuals = np.log(delays / self.explained)
         np.fill_diagonal(residuals, 0.0)
         return residuals
+
+
+def _number_switches(edge: Integers, hosts: int, switches: int) -> Integers:
+    """Number switches in the order of their first hosts, then switches without hosts."""
+    ends = np.sort(edge, axis=1)
+    on_switch = ends[(ends[:, 0] < hosts) & (ends[:, 1] >= hosts)]
+    first = np.full(switches, hosts)
+    np.minimum.at(first, on_switch[:, 1] - hosts, on_switch[:, 0])
+    number = np.arange(hosts + switches)
+    number[hosts + np.argsort(first, kind="stable")] = hosts + np.arange(switches)
+    return np.sort(number[edge], axis=1).astype(np.int32)
 
 
 def score(candidate: Candidate, delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> float:

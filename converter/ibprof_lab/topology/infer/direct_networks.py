@@ -339,8 +339,12 @@ def _find_links(
     slack = find_detours(delays) - delays
     tried = np.zeros(1) if means else np.array([np.median(slack[above]), 0.0])
     judge = _Judge(delays, noisy, known, means)
-    for overhead in tried:
-        judge.evaluate(_by_detours(delays, known, max(float(overhead), 0.0)), max(float(overhead), 0.0))
+    for overhead in tried.tolist():
+        # Each measured pair whose delay is shorter than every detour is linked.
+        start = max(overhead, 0.0)
+        without = np.maximum(delays - start, 0.0)
+        linked = known & (without < _LINKED_BELOW * find_detours(without))
+        judge.evaluate(np.nonzero(np.triu(linked, 1)), start)  # type: ignore[arg-type]
     measured = known[above]
     above = above[0][measured], above[1][measured]
     order = np.argsort(_rank(delays)[above], kind="stable")
@@ -394,13 +398,6 @@ _BETWEEN = 1.5
 
 _DIFFERING = 0.04
 """Largest share of outliers: hosts whose distances to two neighbours differ by more than a link."""
-
-
-def _by_detours(delays: Floats, known: Known, overhead: float) -> Edges:
-    """Link each measured pair whose delay is shorter than every detour."""
-    without = np.maximum(delays - overhead, 0.0)
-    linked = known & (without < _LINKED_BELOW * find_detours(without))
-    return tuple(np.nonzero(np.triu(linked, 1)))  # type: ignore[return-value]
 
 
 def _rank(delays: Floats) -> Floats:

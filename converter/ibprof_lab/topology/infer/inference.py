@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, Integers
+from ibprof_lab.topology.infer.candidate import FLOOR, Floats
 from ibprof_lab.topology.infer.direct_networks import describe_grid, find_slow_hosts
 from ibprof_lab.topology.infer.few_pairs import attach_hosts, find_complete_hosts
 from ibprof_lab.topology.infer.levels import is_network
@@ -140,10 +139,8 @@ class _Answer:
 
 
 def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffort) -> _Answer:
-    choice, support, drawn = weigh_support(
-        choice, partial(_as_topology, hosts=hosts), effort.replicates, effort.seconds, effort.seed
-    )
-    topology = _as_topology(choice.candidate, hosts, support)
+    choice, support, drawn = weigh_support(choice, hosts, effort.replicates, effort.seconds, effort.seed)
+    topology = choice.candidate.as_topology(hosts, support)
     return _Answer(choice, topology, drawn, refuse(topology, choice))
 
 
@@ -251,30 +248,6 @@ def _explain_few(hosts: tuple[str, ...], seconds: npt.NDArray[np.floating], note
         notes=tuple(notes),
         unknown=(why,),
     )
-
-
-def _as_topology(candidate: Candidate, hosts: tuple[str, ...], support: Floats | None = None) -> InferredTopology:
-    return InferredTopology(
-        method=candidate.model,
-        hosts=hosts,
-        switches=tuple(f"switch{index + 1}" for index in range(candidate.switches)),
-        edge=_number_switches(candidate.edge, len(hosts), candidate.switches),
-        latency_seconds=candidate.latency,
-        support=np.full(len(candidate.edge), np.nan) if support is None else support,
-        probability=np.ones(len(candidate.edge)),
-        overhead_seconds=candidate.overhead,
-    )
-
-
-def _number_switches(edge: Integers, hosts: int, switches: int) -> Integers:
-    """Number switches in the order of their first hosts, then switches without hosts."""
-    ends = np.sort(edge, axis=1)
-    on_switch = ends[(ends[:, 0] < hosts) & (ends[:, 1] >= hosts)]
-    first = np.full(switches, hosts)
-    np.minimum.at(first, on_switch[:, 1] - hosts, on_switch[:, 0])
-    number = np.arange(hosts + switches)
-    number[hosts + np.argsort(first, kind="stable")] = hosts + np.arange(switches)
-    return np.sort(number[edge], axis=1).astype(np.int32)
 
 
 def _doubts(choice: ModelChoice, support: Floats, hosts: tuple[str, ...]) -> list[str]:

@@ -8,7 +8,7 @@ tested with synthetic delays: the explained delays plus errors sampled from the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
@@ -22,8 +22,6 @@ from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular,
 from ibprof_lab.topology.infer.levels import NETWORK_STEP, find_levels, find_support, is_network
 from ibprof_lab.topology.infer.model_choice import FEWER_HOSTS, ModelChoice
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-
-ToTopology = Callable[[Candidate], InferredTopology]
 
 Mark = frozenset[int] | tuple[object, ...]
 
@@ -48,13 +46,13 @@ _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
 
 
 def weigh_support(
-    choice: ModelChoice, to_topology: ToTopology, replicates: int, seconds: float, seed: int
+    choice: ModelChoice, names: tuple[str, ...], replicates: int, seconds: float, seed: int
 ) -> tuple[ModelChoice, Floats | None, int]:
     """Resample, and drop switches of levels that most samples lack.
 
     Args:
         choice: chosen model.
-        to_topology: function that makes a topology of a candidate.
+        names: names of the hosts.
         replicates: number of samples; 0 for no support.
         seconds: time limit for sampling.
 
@@ -66,7 +64,7 @@ def weigh_support(
     draw = np.random.default_rng(seed)
     samples = _until(replicates, seconds)
     if choice.candidate.model != "levels":
-        support, count = _resample_errors(choice, to_topology, draw, samples)
+        support, count = _resample_errors(choice, names, draw, samples)
         return choice, support, count
     hosts = len(choice.delays)
     if hosts < _FEWEST_HOSTS:
@@ -82,7 +80,7 @@ def weigh_support(
     if weak:
         levels = choice.levels.without(weak)
         choice = replace(choice, levels=levels, candidate=levels.as_candidate())
-    topology = to_topology(choice.candidate)
+    topology = choice.candidate.as_topology(names)
     support = np.array([
         host_support[a] if a < hosts else split_support.get(split or frozenset(), np.nan)
         for (a, _), split in zip(np.sort(topology.edge, axis=1).tolist(), topology.find_splits(), strict=True)
@@ -99,10 +97,10 @@ def _until(replicates: int, seconds: float) -> Iterator[int]:
 
 
 def _resample_errors(
-    choice: ModelChoice, to_topology: ToTopology, draw: np.random.Generator, samples: Iterator[int]
+    choice: ModelChoice, names: tuple[str, ...], draw: np.random.Generator, samples: Iterator[int]
 ) -> tuple[Floats, int]:
     candidate = choice.candidate
-    marks = _mark_edges(to_topology(candidate))
+    marks = _mark_edges(candidate.as_topology(names))
     found = np.zeros(len(marks))
     hosts = len(choice.delays)
     above = np.triu_indices(hosts, 1)
@@ -114,7 +112,7 @@ def _resample_errors(
         sample[above] *= np.exp(draw.choice(errors, len(above[0])))
         sample.T[above] = sample[above]
         if (again := _infer_again(candidate, sample, known)) is not None:
-            seen = _mark_edges(to_topology(again))
+            seen = _mark_edges(again.as_topology(names))
             of_host = {mark[1]: mark[2] for mark in seen if isinstance(mark, tuple) and mark[0] == "host"}
             others = set(seen)
             found += [_is_found(mark, others, of_host) for mark in marks]

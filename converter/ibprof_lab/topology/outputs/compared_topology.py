@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from html import escape
 from math import isnan
 from pathlib import Path
@@ -65,33 +66,11 @@ def describe_comparison(comparison: ReferenceComparison) -> dict[str, Any]:
         "similarity_percent": _rounded(100 * found.similarity, 3),
         "missing": [list(pair) for pair in found.missing],
         "extra": [list(pair) for pair in found.extra],
-        "misplaced": [
-            {
-                "host": each.host,
-                "switch": each.switch,
-                "beside": list(each.peers),
-                "found_switch": each.found_switch,
-                "found_beside": list(each.found_peers),
-            }
-            for each in found.misplaced
-        ],
-        "apart": [
-            {"hosts": list(each.hosts), "switch": each.switch, "others": list(each.others)} for each in found.separated
-        ],
+        "misplaced": [_describe_fields(each, peers="beside", found_peers="found_beside") for each in found.misplaced],
+        "apart": [_describe_fields(each) for each in found.separated],
         "merged": [list(each) for each in found.merged],
-        "rehung": [
-            {
-                "switch": each.switch,
-                "hosts": list(each.hosts),
-                "near": list(each.near),
-                "found_near": list(each.found_near),
-            }
-            for each in found.recabled
-        ],
-        "regrouped": [
-            {"expected": list(each.expected), "found": list(each.found), "differing": list(each.differing)}
-            for each in found.regrouped
-        ],
+        "rehung": [_describe_fields(each) for each in found.recabled],
+        "regrouped": [_describe_fields(each) | {"differing": list(each.differing)} for each in found.regrouped],
         "slow": [
             name(each.link)
             | {
@@ -120,6 +99,12 @@ def describe_comparison(comparison: ReferenceComparison) -> dict[str, Any]:
             for link, colour in enumerate(times.colours())
         ]
     return document
+
+
+def _describe_fields(found: Any, **keys: str) -> dict[str, Any]:
+    """Return the fields of a difference; `keys` has the keys of fields with other names."""
+    values = {name: list(each) if isinstance(each, tuple) else each for name, each in asdict(found).items()}
+    return {keys.get(name, name): each for name, each in values.items()}
 
 
 def _rounded(value: float, digits: int) -> float | None:

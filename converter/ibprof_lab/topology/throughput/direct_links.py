@@ -91,8 +91,9 @@ class DirectLinkTest:
         found = [_block(self.routes, pair) for pair in pairs]
         self.paths = [path for path in found if path is not None]
         self.left_out = len(found) - len(self.paths)
-        self._rounds = put_into_rounds([_everything(path) for path in self.paths])
-        self._path_of = {_everything(path): path for path in self.paths}
+        # The third job of a path, all pairs together, has the resources of all three.
+        self._path_of = {path.jobs[2]: path for path in self.paths}
+        self._rounds = put_into_rounds([path.jobs[2] for path in self.paths])
 
     @property
     def rounds(self) -> int:
@@ -136,11 +137,6 @@ def _block(routes: InferredRoutes, pair: Pair) -> BlockedPath | None:
             together = make_job(routes, [pair, *others.pairs])
             return BlockedPath(pair, tuple(switches), link, (make_job(routes, [pair]), others, together))
     return None
-
-
-def _everything(path: BlockedPath) -> PairJob:
-    """Return a job with all resources of a path's jobs."""
-    return path.jobs[2]
 
 
 def _judge(
