@@ -265,8 +265,8 @@ class _Judge:
             (times.wait_s >= MUCH_WAITING * self._known_s() > 0, VerdictKind.WAITING),
             (times.files_s >= MUCH_OF_FILES * self._mpi_s > 0, VerdictKind.UNKNOWN),
             (not on_host and self._is_unsplit(), VerdictKind.UNKNOWN),
-            (on_host and self._is_unsplit(), VerdictKind.ON_HOST),
             (self._are_messages_small() and not self._may_wait(), VerdictKind.SMALL_MESSAGES),
+            (on_host and self._is_unsplit(), VerdictKind.ON_HOST),
             (times.parts is not None and times.parts.is_slow, VerdictKind.SLOW_TRANSFER),
             (on_host, VerdictKind.ON_HOST),
         )
@@ -278,9 +278,14 @@ class _Judge:
         return parts is not None and parts.unsplit_s > MUCH_WAITING * (self._mpi_s or 0.0)
 
     def _may_wait(self) -> bool:
-        """Return whether most time in MPI may be waiting, with the unsplit time and the error."""
+        """Return whether most time in MPI may be waiting, with the unsplit time and the error.
+
+        Ranks without a core have rare long calls too, but wait for nobody.
+        """
         parts, whole = self._times.parts if self._times else None, self._mpi_s or 0.0
-        unknown = parts.unsplit_s + parts.error_s if parts else 0.0
+        shared = self._times.shared_cores if self._times else None
+        lacked_s = shared.lacked_s or 0.0 if shared else 0.0
+        unknown = max(parts.unsplit_s - lacked_s, 0.0) + parts.error_s if parts else 0.0
         return parts is not None and unknown >= max(LITTLE_MPI * whole, MUCH_WAITING * whole - parts.wait_s)
 
     def _known_s(self) -> float:
@@ -364,12 +369,14 @@ class _Judge:
                 self._no_problem,
             ]
         if kind is VerdictKind.SMALL_MESSAGES and times and times.message_s:
+            unsplit = self._say_unsplit()
             return [
                 self._say_links(),
                 f"Each rank sends {times.messages:,.0f} messages of {format_bytes(round(times.message_bytes))}, mean, "
-                f"and spends {format_seconds(times.message_s)} on each: latency decides, not the links' rate. Fewer, "
-                "larger messages would help.",
+                f"and spends {format_seconds(times.message_s)} on each{' in split time' if unsplit else ''}: "
+                "latency decides, not the links' rate. Fewer, larger messages would help.",
                 "" if self._on_host_share() < 1 - WORTH_HAVING else "All of them stay within hosts.",
+                unsplit,
             ]
         if kind is VerdictKind.ON_HOST and times:
             seen = f"All {format_bytes(times.bytes_sent)} stay within hosts: no link of a network carries them."
