@@ -259,7 +259,7 @@ def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tup
     _, unsplit, _ = split_each(calls)
     if operations[operation] in _UNTIMED:
         reason = "calls that poll return even if nothing has come"
-    elif not stay and operations[operation].startswith("nccl"):
+    elif operations[operation].startswith("nccl") and float(unsplit[chosen].sum()) >= 0.99 * stay:
         reason = "in NCCL's trees, broadcasts, sends and receives, ranks pass on what others send"
     elif not stay:
         reason = "no sample of it has the records of all its ranks"

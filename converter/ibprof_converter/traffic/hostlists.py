@@ -5,6 +5,7 @@ node[01-04,7],login1            Slurm (SLURM_JOB_NODELIST, `scontrol show hostna
 node01 slots=4                  Open MPI hostfile; also node01:4 (MPICH), and max_slots
 node01                          PBS ($PBS_NODEFILE): a line for each slot, so names repeat
 rank 0=node01 slot=0:1          Open MPI rank file
+rank,host                       placement.csv: a host for each rank
 
 Slurm's topology.conf and topology.yaml, also topograph's, list hosts in the order of the file. The JSON of topograph's
 graph engine lists instances, those of each switch together. The script of `ibprof-place --torchrun` lists hosts with
@@ -31,6 +32,8 @@ _LARGEST = 1 << 20
 
 _RANK_LINE = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)?", re.IGNORECASE)
 _HOST_LINE = re.compile(r"(?:[^\s@]+@)?([^\s:=,\[\]]+)(?::([0-9]{1,6}))?((?:\s+[a-z_-]+\s*=\s*\S+)*)", re.IGNORECASE)
+_PLACEMENT = re.compile(r"rank\s*,\s*host", re.IGNORECASE)
+_PLACEMENT_LINE = re.compile(r"([0-9]{1,8})\s*,\s*\"?([^\s,:=\[\]#\"]{1,255})\"?")
 _SLOTS = re.compile(r"(?<!\S)slots\s*=\s*(\S+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,6}")
 _NAME = re.compile(r"[^\s,:=\[\]#]{1,255}")
@@ -78,12 +81,25 @@ def read_listed_hosts(path: Path) -> list[ListedHost]:
     lines = _read_lines(path)
     if lines and _RANK_LINE.fullmatch(lines[0][1]):
         return [ListedHost(line, host, 1) for line, _, host in _read_rank_lines(path, lines)]
+    if lines and _PLACEMENT.fullmatch(lines[0][1]):
+        return _read_placement(path, lines[1:])
     hosts: list[ListedHost] = []
     for number, line in lines:
         hosts += _read_hosts(path, number, line)
         if len(hosts) > _LARGEST:
             raise InputError(path, number, f"at most {_LARGEST} hosts", "more")
     return hosts
+
+
+def _read_placement(path: Path, lines: Sequence[tuple[int, str]]) -> list[ListedHost]:
+    """Return the hosts of a placement.csv, in the order of ranks."""
+    rows: list[tuple[int, ListedHost]] = []
+    for number, line in lines:
+        match = _PLACEMENT_LINE.fullmatch(line)
+        if match is None:
+            raise InputError(path, number, "RANK,HOST", quote_found(line))
+        rows.append((int(match[1]), ListedHost(number, match[2], 1)))
+    return [host for _, host in sorted(rows, key=lambda row: row[0])]
 
 
 def read_host_list(path: Path, ranks: int) -> list[str]:

@@ -170,3 +170,12 @@ def test_a_rule_finds_the_host_in_odd_descriptions(tmp_path: Path, capsys: pytes
     assert capsys.readouterr().out.count("\n") == 1 + 3
     with pytest.raises(SystemExit, match="2"):
         layout.main([*arguments, "--host-names", "("])
+
+
+def test_a_placement_lists_its_hosts_by_rank(tmp_path: Path) -> None:
+    path = tmp_path / "placement.csv"
+    path.write_text('rank,host\n2,"b"\n0,a\n1,a\n')
+    assert [each.name for each in read_listed_hosts(path)] == ["a", "a", "b"]
+    path.write_text("rank,host\n0 a\n")
+    with pytest.raises(InputError, match=":2: expected RANK,HOST, found '0 a'"):
+        read_listed_hosts(path)
