@@ -14,7 +14,7 @@ from ibprof.errors import InputError, UsageError
 from ibprof.native.headers import recording_layout
 from ibprof.profile.missing_data import StageAccount, accounts_as_json
 from ibprof.profile.scheduler_job import SchedulerJob
-from ibprof.recording.folder_runs import RecordedRun, is_recording, list_runs, read_scheduler_job
+from ibprof.recording.folder_runs import RecordedRun, list_runs, read_scheduler_job
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,13 @@ def find_recordings(paths: Sequence[Path]) -> list[Path]:
 
     Raises:
         InputError: a path has no recording at or below it.
+        OSError: a path is a folder that cannot be read.
     """
     found: dict[Path, Path] = {}
     for path in paths:
         below = [path]
+        if path.is_dir():
+            os.scandir(path).close()  # glob and os.walk find nothing in a folder that cannot be read
         if path.is_dir() and not any(each.is_file() for each in path.glob("*.ibprof")):
             # Skip unreadable folders: a site's tree has folders of other users.
             below = [Path(folder) for folder, _, _ in sorted(os.walk(path)) if _has_files(Path(folder))]
@@ -92,7 +95,7 @@ def find_recordings(paths: Sequence[Path]) -> list[Path]:
 
 
 def _has_files(folder: Path) -> bool:
-    return any(each.is_file() and is_recording(each) for each in folder.glob("*.ibprof"))
+    return any(each.is_file() for each in folder.glob("*.ibprof"))
 
 
 def list_found(recordings: Sequence[Path], warn: Callable[[InputError], None]) -> list[ListedRun]:

@@ -104,10 +104,13 @@ def test_a_damaged_file_hides_no_other(tree: Path, capsys: Captured) -> None:
     (tree / "c" / "profile.ibprof" / "bad.ibprof").write_bytes(b"nothing")
     good = next((tree / "c" / "profile.ibprof").glob("*.ibprof"))
     (tree / "a" / "profile.ibprof" / "cut.ibprof").write_bytes(good.read_bytes()[:500])
+    (tree / "only-damaged").mkdir()
+    (tree / "only-damaged" / "empty.ibprof").touch()
     assert collect.main([".", "--list"]) == 0
     said = capsys.readouterr()
     assert "7_3.0" in said.out
-    assert "left out: " in said.err
+    assert said.err.count("left out: ") == 3
+    assert "only-damaged/empty.ibprof: expected a recording, found an empty file" in said.err
 
 
 def test_info_names_the_job(tree: Path, capsys: Captured) -> None:
