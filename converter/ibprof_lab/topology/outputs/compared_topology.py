@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import dijkstra
 
+from ibprof.text.quantities import count_of
 from ibprof_converter.outputs.atomic_write import write_text
 from ibprof_converter.outputs.graph_files import quote_dot, quote_line
 from ibprof_converter.outputs.slurm_topology import compress
@@ -253,7 +254,7 @@ def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:
     found, reference = comparison.comparison, comparison.reference
     alike = f"; {100 * found.similarity:.1f}% alike" if found.kind == REGULAR else ""
     yield f"{len(found.hosts)} hosts compared with {reference.origin}, {found.kind}{alike}"
-    yield f"{comparison.differences} differences" if comparison.differences else "no difference"
+    yield count_of(comparison.differences, "difference") if comparison.differences else "no difference"
     if found.not_in_reference:
         yield f"not in the reference: {_names(found.not_in_reference)}"
     yield from _describe_cabling(found)
