@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* A description has at most 64 bytes; the bound leaves space for escapes and limits the time for a hostile line. */
-enum { LONGEST_NAME = 256, UNPRINTED_LANES = 2, SPEED_BYTES = 8 };
+enum { DESCRIPTION_BYTES = 64, LONGEST_NAME = 256, UNPRINTED_LANES = 2, SPEED_BYTES = 8 };
 
 struct end {
     uint64_t system_guid, node_guid, port_guid, ports, lid, port;
@@ -207,13 +207,16 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
     READ("Rev:, up to 8 hex digits", NUMBER("Rev:", 1, 8, &unused));
 #undef NUMBER
     const uint8_t *field = at;
+    bool has_end = false;
     if (skip(line, &at, "{"))
         for (end->name = at; at <= line->stop && at - end->name <= LONGEST_NAME; at++) {
             const uint8_t *behind = at;
             if (!skip(line, &behind, "} LID:")) continue;
+            /* A longer description that holds its own end is made of parts of two lines. */
+            if (has_end && at - end->name > DESCRIPTION_BYTES) break;
+            has_end = true;
             end->name_bytes = (size_t)(at - end->name);
             if (read_address(line, behind, number)) return true;
-            /* A longer description would contain the end of a link: these are parts of two lines. */
             if (line->ends > number) break;
         }
     /* A list may have no descriptions. */

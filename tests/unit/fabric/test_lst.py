@@ -116,7 +116,7 @@ def test_names_may_hold_what_separates_fields(tmp_path: Path, name: str) -> None
 
 def test_parts_of_two_lines_are_no_description(tmp_path: Path) -> None:
     other = f"{other_end(CA, '0002c90300000030', '0003', '01')} {other_end(SWITCH, '0002c90200000020', '0010', '17')}"
-    for cut in (LINE.index("NodeGUID:", len(CA)), LINE.index("LOG=")):
+    for cut in (LINE.index("NodeGUID:", len(CA)), LINE.index("LOG="), LINE.index("PN:", len(CA))):
         fabric = read(tmp_path, f"{LINE[:cut]} {other[other.index('Rev:') :]} {TAIL}", LINE)
         assert fabric.links == 1
         assert fabric.damage[0].lines == (1,)
