@@ -35,7 +35,7 @@ from ibprof_converter.site.fabric_days import FabricCalendar, add_fabric, list_t
 from ibprof_converter.site.job_ingest import ingest_jobs
 from ibprof_converter.site.job_store import JobStore
 from ibprof_converter.site.job_summary import write_line
-from ibprof_converter.site.site_questions import SiteQuestions, read_statements
+from ibprof_converter.site.site_queries import SiteQueries, read_statements
 from ibprof_converter.site.synthetic_jobs import FABRIC, make_jobs
 
 FIRST = date(2026, 1, 1)
@@ -78,7 +78,7 @@ def moments(days: int) -> tuple[datetime, str]:
 
 
 def ask_duckdb(folder: Path, question: str, days: int) -> list[list[Any]]:
-    site = SiteQuestions(JobStore(folder / "store"))
+    site = SiteQueries(JobStore(folder / "store"))
     moment, job = moments(days)
     asked: dict[str, tuple[Callable[[], list[dict[str, Any]]], tuple[str, ...]]] = {
         "load": (lambda: site.load_at(moment, None, TOP), ("sender", "key", "bytes_per_s")),

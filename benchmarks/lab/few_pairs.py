@@ -27,7 +27,7 @@ KINDS = {"all pairs": (), "few pairs": ("--few-pairs",)}
 
 
 def plan_cluster(leaves: list[int]) -> Plan:
-    """Return hosts on leaf switches, which one spine links."""
+    """Return hosts on leaf switches with one spine above them."""
     names = {f"leaf{number}": count for number, count in enumerate(leaves, 1)}
     return make_plan(names, [Cable(name, "spine", 300, 400) for name in names])
 

@@ -30,7 +30,7 @@
 #define SAMPLE_LEVELS 48
 #define CHANNELS 64 /* NCCL's MAXCHANNELS */
 
-/* The events for which an operation waits. */
+/* The events that an operation waits for. */
 enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
 
 /* A sample of operations in progress, and its record. */

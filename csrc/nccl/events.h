@@ -4,7 +4,7 @@
  * NCCL's work, independent of the version of its interface: communicators, tasks (collectives, sends, receives),
  * operations of proxies, and their steps.
  *
- * Communicators, tasks and flows have records in the recording, to which each step adds, so that a killed job keeps
+ * Communicators, tasks and flows have records in the recording. Each step adds to them, so that a killed job keeps
  * them. They are never freed, so a handle stays valid in any order of NCCL's starts and stops. Only operations are in
  * flight; they come from a pool of fixed size.
  */

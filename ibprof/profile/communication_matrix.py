@@ -95,7 +95,7 @@ class Matrix:
         return zip(source, destination, self.bytes[some].tolist(), self.messages[some].tolist(), strict=True)
 
 
-def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
+def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selection()) -> Matrix:
     """Return the traffic between ranks, hosts or ports.
 
     Ports come from recorded work requests, with all headers above the network's. Without them, or for the bytes of one
@@ -235,7 +235,8 @@ def _closed_until(run: Profile, region: int) -> Flags:
 
 
 def _count_left_out(run: Profile, name: str) -> int:
-    """Return the user data, sent before a region was last closed, that no counter separates from later traffic."""
+    """Return the user data that was sent before a region was last closed, but that counters do not distinguish from
+    later traffic."""
     region = run.regions.index(name)
     closed = {mark.rank: mark for mark in run.marks if mark.kind == MarkKind.CLOSE and mark.region == region}
     counters = run.counters

@@ -292,7 +292,7 @@ class _Sent:
 
 
 def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
-    """Return the sent data; `on_host_share` is the share within hosts, None for the recorded hosts."""
+    """Return the sent data. `on_host_share` is the share within hosts; None: computed from the recorded hosts."""
     counters = run.counters
     rows = (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
     host_of = {rank.rank: rank.host for rank in run.ranks}

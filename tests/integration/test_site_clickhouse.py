@@ -12,7 +12,7 @@ import pytest
 
 from ibprof_converter.site.fabric_days import list_tables
 from ibprof_converter.site.job_store import JobStore
-from ibprof_converter.site.site_questions import SiteQuestions
+from ibprof_converter.site.site_queries import SiteQueries
 from ibprof_converter.site.synthetic_jobs import make_store
 from ibprof_testing import processes
 from ibprof_testing.machine import MissingError
@@ -77,7 +77,7 @@ def ask_clickhouse(folder: Path, job: str) -> dict[str, list[list[Any]]]:
 @pytest.mark.full
 def test_answers_are_those_of_clickhouse(tmp_path: Path) -> None:
     make_store(tmp_path / "store", FIRST, DAYS, 1000, links=50)
-    site = SiteQuestions(JobStore(tmp_path / "store"))
+    site = SiteQueries(JobStore(tmp_path / "store"))
     job = str((FIRST + timedelta(days=1)).toordinal() * 10**5)
     loads = {row["sender"]: row["total_per_s"] for row in site.load_at(MOMENT, None, TOP)}
     hosts = sorted(site.find_slow_hosts(top=10**6), key=lambda row: row["host"])

@@ -169,7 +169,7 @@ export class View implements Page {
     document.documentElement.dataset.theme = this.isDark ? "dark" : "light";
     byId("log").setAttribute("aria-pressed", String(this.state.log ?? false));
     this.panes.show(this.drawing, panes);
-    this.colourBar.show(this.shownEncoding);
+    this.colourBar.show(this.shownEncoding, this.drawing.name);
     this.filters.show(listed, this.drawing);
     this.comparison.show(this.state);
     this.chips.show(listed);

@@ -6,6 +6,7 @@ import { Amounts } from "../src/data/amounts";
 import { findSimplex, formatLinkValue, formatValue } from "../src/data/link_values";
 import { BYTES, SHARES, TIMES } from "../src/data/measure";
 import {
+  colouringEnd,
   encodeChanges,
   encodeLoads,
   encodeValue,
@@ -195,4 +196,14 @@ test("a property of links colours both directions, and lists a link once unless 
   assert.equal(findValue(run.model, {}), null);
   assert.equal(findValue(run.model, { value: 0 }), delay);
   assert.equal(findValue(makeRun({ linkValues: [delay] }, { about: "inferred" }).model, {}), delay);
+});
+
+test("a link has the colour of its busier direction, and its halves their own with selected senders", () => {
+  const encoding = encodeLoads(RUN, {}, THEMES.light, RUN.table.loadOfEnds({}));
+  for (let end = 0; end < encoding.steps.length; end++) {
+    const painted = encoding.steps[colouringEnd(encoding, end)];
+    assert.equal(painted, Math.max(encoding.steps[end], encoding.steps[end ^ 1]));
+    assert.equal(painted, encoding.steps[colouringEnd(encoding, end ^ 1)]);
+    assert.equal(colouringEnd({ ...encoding, state: { ranks: [0] } }, end), end);
+  }
 });

@@ -115,7 +115,7 @@ class EngineComparison:
 
     @property
     def accounts(self) -> tuple[StageAccount, ...]:
-        """The accounts of the stages before the routes, which all engines share."""
+        """The accounts of the stages before the routes; all engines share them."""
         accounts = next((row.accounts for row in self.rows if row.accounts), ())
         return tuple(each for each in accounts if each.stage not in _ROUTED)
 

@@ -22,6 +22,7 @@ from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
 from ibprof_converter.placement.candidates import (
     RANDOM_SEEDS,
+    STOPPED_BY_CLOCK,
     CandidateRow,
     CandidateTimes,
     PlacementComparison,
@@ -89,7 +90,7 @@ class PlaceOptions:
     adaptive: bool = False
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read. They include a placement rule, as a path that does not exist."""
+        """Yield the files to read. A placement rule, such as `packed`, is among them, though no file has its name."""
         named = (self.placement, None if self.hosts == OWN else self.hosts)
         yield from (Path(name) for name in named if name is not None)
 
@@ -196,7 +197,7 @@ def place_ranks(
         together = bound_kept_together(problem, found.score.bottleneck_seconds)
         bounds = TimeBounds(max(bounds.bottleneck_seconds, together), bounds.max_seconds)
     if found.stopped_by_clock:
-        notes = (*notes, "the clock cut the search short: a run with more --time can find more, and come out otherwise")
+        notes = (*notes, STOPPED_BY_CLOCK)
     best, chosen = times.row("best", found.slot_of_rank), found.slot_of_rank
     if is_adaptive:
         randoms = [random_slots(slots, demand.ranks, seed) for seed in range(RANDOM_SEEDS)]

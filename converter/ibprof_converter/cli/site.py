@@ -304,9 +304,9 @@ def _list_changes(store: Path, as_json: bool) -> None:
 
 def _answer(store: Path, as_json: bool, method: str, values: Mapping[str, Any]) -> None:
     from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415  (as above)
-    from ibprof_converter.site.site_questions import SiteQuestions  # noqa: PLC0415
+    from ibprof_converter.site.site_queries import SiteQueries  # noqa: PLC0415
 
-    _print_rows(getattr(SiteQuestions(JobStore(store)), method)(**values), as_json)
+    _print_rows(getattr(SiteQueries(JobStore(store)), method)(**values), as_json)
 
 
 def _explain(store: Path, before: Path, after: Path, first: datetime, last: datetime, top: int, as_json: bool) -> None:
@@ -324,10 +324,10 @@ def _write_metrics(
     from ibprof_converter.outputs.atomic_write import write_atomically  # noqa: PLC0415  (as above)
     from ibprof_converter.site.job_store import JobStore, now  # noqa: PLC0415
     from ibprof_converter.site.open_metrics import format_metrics  # noqa: PLC0415
-    from ibprof_converter.site.site_questions import SiteQuestions  # noqa: PLC0415
+    from ibprof_converter.site.site_queries import SiteQueries  # noqa: PLC0415
 
     end = until or now()
-    text = format_metrics(SiteQuestions(JobStore(store)), end - timedelta(minutes=minutes), end, jobs, links)
+    text = format_metrics(SiteQueries(JobStore(store)), end - timedelta(minutes=minutes), end, jobs, links)
     if output:
         write_atomically(output, text.encode())
     else:

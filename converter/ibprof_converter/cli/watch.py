@@ -206,10 +206,11 @@ def _print(look: WatchedRun, as_json: bool) -> None:
 
 def _describe_state(look: WatchedRun) -> str:
     """Return the run's progress, in one line."""
-    state = "ended" if look.ended else "running"
+    killed = look.ranks_recorded - look.ranks_finalized
+    state = (f"ended, {killed} killed" if killed else "ended") if look.ended else "running"
     return printable(
         f"{look.command}: {state}, {format_seconds(look.elapsed_s)}, {look.ranks_recorded} of {look.world_size} ranks "
-        f"recorded, {look.ranks_finalized} ended, {format_bytes(look.bytes)} sent"
+        f"recorded, {look.ranks_finalized} past MPI_Finalize, {format_bytes(look.bytes)} sent"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Separate parts of a fabric, which no cable joins."""
+"""Separate parts of a fabric, without a cable between them."""
 
 from __future__ import annotations
 

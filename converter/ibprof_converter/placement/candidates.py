@@ -30,6 +30,9 @@ RANDOM_SEEDS = 20
 _ROOM = 0.005
 """Share of the time that a better placement may take off, below which this one is called optimal."""
 
+STOPPED_BY_CLOCK = "the clock cut the search short: a run with more --time can find more, and come out otherwise"
+"""Note on a search that the clock ended; not printed next to an optimal placement."""
+
 LIMITS = (
     "times are bytes over data rate, summed over the whole job along static routes. They leave out when bytes flow, "
     "queueing, latency and the traffic of other jobs. Placements with close times may rank differently in practice"
@@ -242,9 +245,12 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     console.print(table)
     found = comparison.found
     summary = f"{found.proposals:,} changes tried, {found.accepted:,} made, in {found.seconds:.1f} s"
+    notes = comparison.notes
     if comparison.load_basis == STATIC and bounds.bottleneck_seconds > 0:
         room = 1 - bounds.bottleneck_seconds / best if best else 0.0
+        if room < _ROOM:
+            notes = tuple(each for each in notes if each != STOPPED_BY_CLOCK)
         summary += f"; no placement is more than {room:.0%} better" if room >= _ROOM else "; this placement is optimal"
     console.print(Text(summary))
-    for note in (*comparison.notes, comparison.limits):
+    for note in (*notes, comparison.limits):
         console.print(Text(f"note: {printable(note)}"))

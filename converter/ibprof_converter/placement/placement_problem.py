@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of a rank placement: the traffic of the ranks, the slots, and the link directions between them."""
+"""The objective of a rank placement, its cost: traffic of the ranks, slots, and link directions between them."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Goal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """The sum over link directions of (bytes * unit) ^ (2 ^ doublings), which a round lowers.
+    """The sum over link directions of (bytes * unit) ^ (2 ^ doublings); a round lowers it.
 
     Attributes:
         unit: float64 [end], weight of bytes; 0 for link directions that do not count.

@@ -87,7 +87,7 @@ def _describe_jobs(comparison: RunComparison) -> Section:
     sentences += [(side, each) for side, lost in zip("AB", comparison.lost, strict=True) for each in lost]
     a, b = comparison.job_verdicts
     if a and b and (change := describe_time_change(a, b)):
-        sentences.append(("B less A", change))
+        sentences.append(("B minus A", change))
     if a and b:
         sentences += [("transfer", each) for each in describe_transfer_changes(a, b)]
     return Section("verdict", "Is the network why it is slow?", sentences=tuple(sentences))
@@ -220,7 +220,9 @@ def _describe_part(number: int, part: DimensionChange, by_share: bool, top: int)
     rows = tuple(_row(part.dimension, each, columns) for each in part.changes[:top])
     left_out = max(len(part.changes) - top, 0)
     same = part.compared - len(part.changes)
-    sentences = [("", "nothing changed")] if not part.changes else []
+    sentences = (
+        [("", f"the {'messages' if part.dimension == SIZE else 'bytes'} did not change")] if not part.changes else []
+    )
     if same and part.changes:
         sentences.append(("", f"{same:,} of {part.compared:,} are the same"))
     table = Table(f"parts.{number}.changes", tuple(columns), rows, left_out=left_out)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,9 @@ from ibprof_converter.reports.report_sections import ValueKind
 
 _NAMED = 3
 """Number of operations with missing bytes in the head."""
+
+_HYPHENATED = re.compile(r"(?<!\S)(?=\S{3,32}(?:\s|$))\S*-\S*")
+"""Words with hyphens that fit a line of the narrow page."""
 
 _TO = " \N{RIGHTWARDS ARROW} "
 
@@ -135,7 +139,7 @@ def _show_verdict(report: JobReport) -> str:
     losses = "".join(f'<p class="soft">{escape(each)}</p>' for each in describe_left_out(report.coverage))
     return (
         f'<section class="answer{tone}" id="verdict"><h2>{ask_question(report.coverage)}</h2>'
-        f"<p>{escape(verdict.text)}</p>{missing}{_warn_of_missing(report.coverage)}{losses}</section>"
+        f"<p>{_escape_whole(verdict.text)}</p>{missing}{_warn_of_missing(report.coverage)}{losses}</section>"
     )
 
 
@@ -157,8 +161,9 @@ def _answer(report: JobReport, links: LinkReport) -> str:
     title = f"Most loaded links, by time at line rate{name_basis(links.load_basis)}"
     diagnosis = links.diagnosis
     loaded_by = diagnosis.loaded_by if diagnosis else None
-    loaders = f"<p>The first one is loaded by {escape(loaded_by.text)}.</p>" if loaded_by else ""
-    todo = _advise_balance(report.verdict) + _weigh(report.verdict) + _advise(diagnosis) if diagnosis else ""
+    is_said = loaded_by is not None and loaded_by.text in report.verdict.text
+    loaders = f"<p>The first one is loaded by {escape(loaded_by.text)}.</p>" if loaded_by and not is_said else ""
+    todo = _weigh(report.verdict) + _advise(report.verdict, diagnosis) if diagnosis else ""
     return (
         f'<section id="answer"><h2>{title}</h2><div class="pair">{picture}'
         f'<div>{loaders}<ol class="busiest">{listed}</ol></div></div></section>'
@@ -183,8 +188,8 @@ def _warn_of_missing(coverage: Coverage) -> str:
     )
 
 
-def _advise_balance(verdict: Verdict) -> str:
-    """Return advice on the program: the ranks that others wait for, and the place; empty without any."""
+def _advise_balance(verdict: Verdict) -> list[str]:
+    """Return advice on the program, as list items: the ranks that others wait for, and the place."""
     late = [each for each in verdict.evidence if each.rank is not None and verdict.kind is VerdictKind.WAITING]
     places = (
         f"{each.operation or 'MPI calls'}{f' at {each.site}' if each.site else ''}"
@@ -195,11 +200,7 @@ def _advise_balance(verdict: Verdict) -> str:
         f"Balance the work before {place}: other ranks wait there for rank {each.rank}."
         for each, place in zip(late, places, strict=True)
     ]
-    return (
-        f'<ol class="causes">{"".join(f"<li><p><strong>{escape(each)}</strong></p></li>" for each in advice)}</ol>'
-        if advice
-        else ""
-    )
+    return [f"<li><p><strong>{_escape_whole(each)}</strong></p></li>" for each in advice]
 
 
 def _weigh(verdict: Verdict) -> str:
@@ -209,16 +210,18 @@ def _weigh(verdict: Verdict) -> str:
     return f"<p>Nothing that is worth it: all of this saves less than {WORTH_HAVING:.0%} of the run.</p>"
 
 
-def _advise(diagnosis: Diagnosis) -> str:
-    """Return the causes with their remedies and commands, or a sentence that no cause was found."""
+def _advise(verdict: Verdict, diagnosis: Diagnosis) -> str:
+    """Return advice on the program, then the causes with their remedies; or a sentence that no cause was found."""
+    items = [*_advise_balance(verdict), *map(_advise_on, range(len(diagnosis.causes)), diagnosis.causes)]
+    listed = f'<ol class="causes">{"".join(items)}</ol>' if items else ""
     if not diagnosis.causes:
         hosts = show_number("diagnosis.max_host_link_s", diagnosis.max_host_link_s, ValueKind.SECONDS)
         between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, ValueKind.SECONDS)
         return (
-            f"<p>Nothing in the network: no problem was found. Hosts' own links need {hosts}, "
+            f"{listed}<p>Nothing in the network: no problem was found. Hosts' own links need {hosts}, "
             f"links between switches {between}{_count_tried(diagnosis)}.</p>"
         )
-    return f'<ol class="causes">{"".join(map(_advise_on, range(len(diagnosis.causes)), diagnosis.causes))}</ol>'
+    return listed
 
 
 def _advise_on(number: int, cause: LoadCause) -> str:
@@ -228,15 +231,27 @@ def _advise_on(number: int, cause: LoadCause) -> str:
     loaders = f" Loaded by {escape(cause.loaded_by.text)}." if number and cause.loaded_by else ""
     left = len(cause.evidence) - _EVIDENCE
     more = f' (<a href="#why">and {left} more</a>)' if left > 0 else ""
-    change = "" if cause.kind == REPAIR else f'<pre tabindex="0">{escape(cause.change)}</pre>'
+    change = "" if cause.kind == REPAIR else f'<pre tabindex="0">{_escape_whole(cause.change)}</pre>'
     if cause.kind in (PROGRAM, LINKS):  # prose, not a command to type
-        change = f"<p>{escape(cause.change[:1].upper() + cause.change[1:])}.</p>"
+        is_new = cause.change.split(" (")[0].casefold() not in cause.advice.casefold()
+        change = f"<p>{_escape_whole(_capitalise(cause.change))}.</p>" if is_new else ""
+    evidence = "; ".join(cause.evidence[:_EVIDENCE])
+    at = "" if any(each in evidence for each in cause.at[:1]) else ", ".join(cause.at[:2])
     return (
-        f"<li><p><strong>{escape(cause.advice[:1].upper() + cause.advice[1:])}.</strong></p>{change}"
+        f"<li><p><strong>{_escape_whole(_capitalise(cause.advice))}.</strong></p>{change}"
         f"<p>Predicted: the most loaded link then needs {after} in place of {before}.</p>"
-        f'<p class="soft">Cause: {escape(cause.cause)} at {escape(", ".join(cause.at[:2]))}: '
-        f"{escape('; '.join(cause.evidence[:_EVIDENCE]))}{more}.{loaders}</p></li>"
+        f'<p class="soft">Cause: {_escape_whole(f"{cause.cause} at {at}" if at else cause.cause)}: '
+        f"{_escape_whole(evidence)}{more}.{loaders}</p></li>"
     )
+
+
+def _capitalise(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _escape_whole(text: str) -> str:
+    """Return text as HTML in which options and names do not break at their hyphens."""
+    return _HYPHENATED.sub(r'<span class="whole">\g<0></span>', escape(text))
 
 
 def _count_tried(diagnosis: Diagnosis) -> str:
@@ -254,16 +269,19 @@ def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> st
     count = show_number(f"link_groups.{number}.directions", len(group.members), ValueKind.COUNT)
     alike = f"; {count} links alike" if len(group.members) > 1 else ""
     bar = draw_bar(compare_times(spot, first))
-    who = ", ".join(
-        f"{escape(words.replace(' -> ', _TO))} "
-        f"({show_number(f'{path}.contributors.{key}.0.share', share, ValueKind.SHARE)})"
-        for key, share, words in name_loaders(spot)
+    loaders = [(key, share, escape(words.replace(" -> ", _TO))) for key, share, words in name_loaders(spot)]
+    most = ", ".join(
+        f"{words} ({show_number(f'{path}.contributors.{key}.0.share', share, ValueKind.SHARE)})"
+        for key, share, words in loaders
+        if share < 1
     )
+    whole = ", ".join(words for _, share, words in loaders if share >= 1)
+    who = "; ".join([*([f"most by {most}"] if most else ()), *([f"all by {whole}"] if whole else ())])
     rail = f"rail {spot.rail}: " if rails > 1 else ""
     return (
         f'<li><b class="badge">{number + 1}</b><div><strong>{escape(rail + where)}</strong>'
         f"<p>{time if spot.line_rate_s is not None else 'time unknown'}, {amount}{alike}</p>{bar}"
-        + (f'<p class="soft">Most by {who}</p>' if who else "")
+        + (f'<p class="soft">{_capitalise(who)}</p>' if who else "")
         + "</div></li>"
     )
 

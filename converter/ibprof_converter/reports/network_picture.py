@@ -111,10 +111,11 @@ def _explain(part: UsedPart) -> str:
     for is_kind, noun in ((part.is_host, "hosts"), (~part.is_host, "switches")):
         used = int((part.is_used & is_kind).sum())
         parts.append(f"{used:,} of {int(is_kind.sum()):,} {noun}")
-    return (
-        f"The part in use: {' and '.join(parts)}. Numbered arrows: the links of the list, the way their bytes go. "
-        "Thinner lines of the same colour: links as busy as one of these. Dashed boxes: idle."
-    )
+    said = f"The part in use: {' and '.join(parts)}. Numbered arrows: the links of the list, the way their bytes go."
+    numbered = {tuple(sorted((mark.sender, mark.receiver))) for mark in part.marks}
+    if any(tuple(sorted(pair)) not in numbered for pair in part.alike.tolist()):
+        said += " Thinner lines of the same colour: links alike, with at least half the time of link 1."
+    return said if part.is_used.all() else f"{said} Dashed boxes: idle."
 
 
 def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, height: float = 0.0) -> str:

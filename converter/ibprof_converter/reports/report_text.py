@@ -41,6 +41,9 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 _REST = "(More: --full.)"
 """Text in place of sentences that are left out."""
 
+_ADVICE = "What to do:"
+"""Begin of a verdict's advice, which is its last sentence."""
+
 _AROUND = 26
 """Columns taken by the text around the two names of a link direction."""
 
@@ -110,12 +113,14 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
-    """Return whole sentences, in order: as many as fit in `most` lines, but at least one."""
+    """Return whole sentences, in order: as many as fit in `most` lines, but at least one. Advice at the end is kept."""
     lines = _wrap(" ".join(sentences), width)
-    for kept in range(len(sentences) - 1, 0, -1):
-        if len(lines) <= most:
-            break
-        lines = _wrap(" ".join([*sentences[:kept], _REST]), width)
+    advice = [each for each in sentences[-1:] if each.startswith(_ADVICE)]
+    for end in (advice, []):
+        for kept in range(len(sentences) - 1 - len(end), 0, -1):
+            if len(lines) <= most:
+                return lines
+            lines = _wrap(" ".join([*sentences[:kept], _REST, *end]), width)
     return lines
 
 

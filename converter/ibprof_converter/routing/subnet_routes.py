@@ -146,7 +146,7 @@ class SubnetRoutes:
 
 
 def as_lids(lid: Integers) -> npt.NDArray[np.int32]:
-    """Return LIDs in the kernels' form: an invalid LID becomes 0, which no port has."""
+    """Return LIDs in the kernels' form: an invalid LID becomes 0, the LID of no port."""
     return np.where((lid >= 0) & (lid < LIDS), lid, 0).astype(np.int32)
 
 

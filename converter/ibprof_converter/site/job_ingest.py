@@ -26,7 +26,7 @@ from ibprof_converter.site.job_summary import (
     summarise_job,
     write_line,
 )
-from ibprof_converter.site.site_questions import SiteQuestions
+from ibprof_converter.site.site_queries import SiteQueries
 
 LINES = ".jsonl"
 """Suffixes of files of summaries: a line of JSON for each job."""
@@ -80,7 +80,7 @@ def ingest_jobs(
     if waiting:
         outcome += store.add(pa.concat_tables(waiting), oldest)
     if outcome.added or outcome.replaced:
-        SiteQuestions(store).keep_sums()
+        SiteQueries(store).keep_sums()
     return outcome, errors
 
 

@@ -15,7 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ibprof_converter.site.site_questions import Rows, SiteQuestions
+from ibprof_converter.site.site_queries import Rows, SiteQueries
 
 DASHBOARD = Path(__file__).with_name("grafana-dashboard.json")
 """Grafana dashboard; its data source is the variable `datasource`."""
@@ -41,7 +41,7 @@ _JOB_METRICS = {
 _UNITS = ("bytes", "seconds", "bytes_per_second")
 
 
-def format_metrics(site: SiteQuestions, first: datetime, until: datetime, jobs: int, links: int) -> str:
+def format_metrics(site: SiteQueries, first: datetime, until: datetime, jobs: int, links: int) -> str:
     """Return the metrics of the jobs between two times.
 
     Args:

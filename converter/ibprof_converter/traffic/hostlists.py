@@ -11,7 +11,7 @@ Slurm's topology.conf and topology.yaml, also topograph's, list hosts in the ord
 graph engine lists instances, those of each switch together. The script of `ibprof-place --torchrun` lists hosts with
 `--nproc-per-node` ranks each.
 
-In tables with a column NODELIST, as Slurm's sinfo and squeue print them, that column is read. In `scontrol show job`,
+In tables of Slurm's sinfo and squeue, the column NODELIST is read. In `scontrol show job`,
 NodeList is read.
 """
 

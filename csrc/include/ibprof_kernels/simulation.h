@@ -114,7 +114,7 @@ enum ibp_sim_stop {
     IBP_SIM_HOPS = 5
 };
 
-/* Packet hops after which a run returns, to limit its duration to about a second. */
+/* Number of packet hops in one call, which limits a call to about a second. */
 #define IBP_SIM_HOPS_AT_A_TIME 33554432
 
 struct ibp_sim_state {

@@ -58,8 +58,8 @@ static inline void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, s
     sim->in_wheel++;
 }
 
-/* Return the slot of the next event of a bucket. The number between two chunks becomes the first slot of the second
- * chunk. */
+/* Return the slot of the next event of a bucket. A number just beyond a chunk becomes the next chunk's
+ * first slot. */
 static inline uint32_t ibp_sim_next_slot(const struct ibp_sim *sim, uint32_t slot)
 {
     return slot & IBP_SIM_CHUNK_MASK ? slot : sim->slot[slot - IBP_SIM_CHUNK].next + 1;

@@ -125,7 +125,7 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
 /* -- tail calls ---------------------------------------------------------------------------------------------------- */
 
 /* Define a function that calls `choose` with its own arguments and ends in a jump to the returned function. The real
- * function then sees the same caller, on which its search depends. Compilers do not guarantee such a jump. */
+ * function then sees the same caller; its search depends on the caller. Compilers do not guarantee such a jump. */
 #define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* The reasons for which MPI stays initialised. */
+/* The reasons why MPI is still initialised. */
 struct ibp_lifecycle {
     /* Between MPI_Init and MPI_Finalize. */
     bool has_world;

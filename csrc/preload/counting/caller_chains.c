@@ -38,7 +38,7 @@ enum kind {
     IS_OF_MPI,
     /* In an interpreter, or in a library that calls C functions for it. */
     IS_OF_PYTHON,
-    /* In libc, the dynamic linker or ibprof, which call functions that are passed to them. */
+    /* In libc, the dynamic linker or ibprof: they call functions that a program passes to them. */
     IS_OF_SYSTEM
 };
 

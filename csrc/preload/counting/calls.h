@@ -52,7 +52,7 @@ struct ibp_call {
     const struct ibp_envelope *last_envelope;
     /* Each call is timed as a whole. */
     bool is_timed;
-    /* Calls timed at random in the present region. A call took long, and the next `watched` calls show whether that was
+    /* Calls timed at random in the present region. A call took long; the next `watched` calls show whether this was by
      * chance. `watch_span`: number of calls to watch after the next long call. */
     uint32_t watched, watch_span;
     uint64_t long_ticks;

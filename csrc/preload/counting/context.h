@@ -34,8 +34,8 @@ struct ibp_recent {
 
 #define IBP_NO_PEER INT32_MIN /* neither a rank nor a constant of MPI */
 
-/* The context of a call (counting/calls.h), to which ibp_here points, or of a communicator, which keeps the origin and
- * the peer of its last messages. */
+/* The context of a call (counting/calls.h; ibp_here points to it), or of a communicator. A communicator's context keeps
+ * the origin and the peer of its last messages. */
 struct ibp_context {
     /* For a call: MPI_COMM_WORLD; 0 where each message must be classified. Calls at a site mostly use one communicator:
      * `sent_on` is the communicator of the last message, and `send` and `isend` remember peers in it. */

@@ -88,7 +88,8 @@ struct ibp_numbered {
 };
 
 /* Number a message by the arguments of a call. Its class is 0 if it is small, otherwise that of its number of items:
- * rare large messages keep their samples among many small ones. The two sides may differ in the class.
+ * rare large messages keep their samples among many small ones. The sender and the receiver of a message may see
+ * different classes.
  * ibp_communicator_learn must have been called (libmpi/communicators.h). This and the following functions require the
  * lock. */
 struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class);

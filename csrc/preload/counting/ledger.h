@@ -25,9 +25,9 @@
 enum ibp_demand_shape {
     /* The call is not in the ledger. */
     IBP_DEMAND_NONE,
-    /* With a root: the call's arguments, which are equal on all ranks (MPI_Bcast). */
+    /* With a root; the call's arguments are equal on all ranks (MPI_Bcast). */
     IBP_DEMAND_TREE,
-    /* With a root: the call's arguments, which count on all ranks except the root (MPI_Gather). */
+    /* With a root; the call's arguments count on all ranks except the root (MPI_Gather). */
     IBP_DEMAND_LEAF,
     /* The call's arguments (MPI_Allreduce). */
     IBP_DEMAND_GROUP,

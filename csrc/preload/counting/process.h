@@ -21,7 +21,7 @@ const char *ibp_process_why_not_recorded(void);
 /* Record the rank that MPI reports for this process, and the source of its counters. */
 void ibp_process_describe_rank(enum ibp_source source);
 
-/* Record the rank of a process for which MPI does not report it, or not yet. 0 ranks: the process is not a rank. */
+/* Record the rank of a process if MPI does not report it, or not yet. 0 ranks: the process is not a rank. */
 void ibp_process_describe_without_mpi(uint32_t rank, uint32_t ranks, enum ibp_source source, const char *library);
 
 /* Return the process's record. A source changes its `source` and `notes`. */

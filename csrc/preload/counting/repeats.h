@@ -40,8 +40,8 @@ struct ibp_repeat {
     int peer, tag;
     /* Number of further calls without a search. */
     int32_t left;
-    /* Number of items from which a message is too large; 0 for derived datatypes, whose handle another datatype may
-     * have later. */
+    /* A message with at least this many items is too large; 0 for derived datatypes, as another datatype may have their
+     * handle later. */
     uint32_t large;
     /* The remaining messages of the message's envelope; NULL for a call that posts no message. */
     struct ibp_messages_left *messages;
@@ -49,7 +49,7 @@ struct ibp_repeat {
     struct ibp_time *time;
     /* The initial value of `left`. */
     int32_t granted;
-    /* The next place that was granted messages of the same envelope. */
+    /* The next place with granted messages of the same envelope. */
     struct ibp_repeat *next;
     /* The next place that is or was in use. */
     struct ibp_repeat *next_listed;

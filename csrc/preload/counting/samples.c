@@ -17,7 +17,7 @@ _Static_assert(offsetof(struct ibp_collective_sample, level) == offsetof(struct 
 #define NOTE_NS UINT64_C(1000000000)
 #define SOURCES_MAX (IBP_SAMPLES_MAX / 4)
 
-/* A record, and the levels up to which it is kept. */
+/* A record, with the highest levels of sampling that keep it. */
 struct slot {
     struct ibp_sample *record;
     uint8_t stratum, keeps, stream_keeps;

@@ -34,7 +34,7 @@
 
 #define IBP_TIMES_WEIGHT 256
 
-/* Number of items from which a message of predefined datatypes is large. */
+/* A message of predefined datatypes with at least this many items is large. */
 #define IBP_TIMES_LARGE 1024
 
 /* Times are recorded: IBPROF_TIME is not 0, there is a clock, and calls are recorded. */
@@ -49,8 +49,8 @@ extern IBP_INTERNAL bool ibp_times_see_sends;
 /* The function in which threads wait is hooked. The source sets this before times are begun. */
 extern IBP_INTERNAL bool ibp_times_see_thread_waits;
 
-/* For this thread, where several threads may be in MPI: the record that counts its waits, and the ticks of all its
- * waits. The record is NULL where the call is timed as a whole. */
+/* The record that counts this thread's waits, and the ticks of all its waits; used where several threads may be in MPI.
+ * The record is NULL where the call is timed as a whole. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
     struct ibp_time *time;
     uint64_t ticks;
@@ -106,7 +106,7 @@ static inline bool ibp_items_are_known(ibp_handle type)
     return ibp_datatype_is_elementary(type) || (ibp_datatype_size_offset && type);
 }
 
-/* Return the number of items from which a message is large; 0 where MPI must be asked about the datatype. */
+/* Return the least number of items of a large message; 0 where MPI must be asked about the datatype. */
 static inline uint32_t ibp_items_that_are_large(ibp_handle type)
 {
     return ibp_datatype_is_elementary(type) ? IBP_TIMES_LARGE : 0;

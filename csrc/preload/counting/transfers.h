@@ -28,7 +28,7 @@ void ibp_transfers_note_unseen(int queue_pairs);
 /* Return the number of a pair, recorded if it is new; IBP_NO_PAIR without space. */
 uint32_t ibp_transfers_pair(const struct ibp_pair *pair);
 
-/* Return the counter to which a thread adds its posted bytes and messages. IBP_WRITER_SHARED stands for all threads
+/* Return the counter of a thread's posted bytes and messages. IBP_WRITER_SHARED stands for all threads
  * without a number, which add atomically. Never NULL: without space, bytes are counted as lost. */
 uint64_t *ibp_transfers_amount(uint32_t pair, enum ibp_opcode opcode, uint32_t writer);
 

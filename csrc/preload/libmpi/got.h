@@ -15,7 +15,7 @@
  * of changed slots; 0, with `original` unchanged, when no MPI library calls the function. */
 int ibp_got_redirect(const char *name, void *replacement, void *original);
 
-/* The same, also in the parts and components of Open MPI's library that are loaded. */
+/* As `ibp_got_redirect`, and also in the loaded parts and components of Open MPI's library. */
 int ibp_got_redirect_in_parts(const char *name, void *replacement, void *original);
 
 /* Redirect functions of the MPI library in programs and libraries that call them by a bound name. Unbound names stay

@@ -13,7 +13,7 @@
 /* Record the grid of a communicator that MPI_Cart_create has just created, if this process is on it. */
 IBP_INTERNAL void ibp_grid_note(ibp_handle communicator);
 
-/* Return the number of processes from which this process receives in neighbourhood collectives, and their ranks in the
+/* Return the number of processes that send to this process in neighbourhood collectives, and their ranks in the
  * communicator. Return -1 where the number is unknown or exceeds `most`. The lock must be free. */
 IBP_INTERNAL int ibp_graph_sources(ibp_handle communicator, int most, int *sources);
 

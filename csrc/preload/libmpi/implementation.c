@@ -62,7 +62,7 @@ static void describe(const struct dl_phdr_info *info, struct ibp_implementation 
 }
 
 struct search {
-    /* An address in the wanted library; 0 for any library for which `is_wanted` holds. */
+    /* An address in the wanted library; 0: `is_wanted` chooses the library. */
     uintptr_t address;
     bool (*is_wanted)(const struct ibp_implementation *);
     /* The memory of a library to skip. */

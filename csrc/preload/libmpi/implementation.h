@@ -42,7 +42,7 @@ struct ibp_implementation {
  * Return false when there is none. */
 bool ibp_implementation_find(struct ibp_implementation *found);
 
-/* Find a known and initialised MPI other than `front`: the MPI for which `front` translates handles. Return false when
+/* Find a known and initialised MPI other than `front`; `front` translates handles for it. Return false when
  * there is none. */
 bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
 

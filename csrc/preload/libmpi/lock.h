@@ -16,7 +16,7 @@ extern IBP_INTERNAL char ibp_spinlock;
 void ibp_lock_slowly(void);
 
 /* For code that runs only while several threads may be in MPI. A message's shortest path only tries to lock, and
- * another path waits for the lock. So the shortest path calls no function for which it would have to save registers. */
+ * another path waits for the lock. So the shortest path calls no function, and need not save registers. */
 static inline bool ibp_try_lock_among_threads(void)
 {
     return IBP_LIKELY(!__atomic_test_and_set(&ibp_spinlock, __ATOMIC_ACQUIRE));

@@ -179,7 +179,7 @@ static struct bytes open_entry(const struct ibp_frame_tables *tables, uintptr_t 
     struct bytes bytes = {entry, tables->end, entry < tables->begin || entry >= tables->end};
     const uint32_t length = take_uint32_t(&bytes);
 
-    /* 0 ends a table; the largest number begins a length of 8 bytes, which no compiler writes. */
+    /* 0 ends a table; the largest number begins a length of 8 bytes; compilers do not write this form. */
     if (!length || length == UINT32_MAX || bytes.end - bytes.at < length) bytes.is_bad = true;
     bytes.end = bytes.at + (bytes.is_bad ? 0 : length);
     return bytes;

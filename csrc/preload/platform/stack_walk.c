@@ -97,7 +97,7 @@ struct known_step {
     uint8_t numbers[IBP_REGISTERS];
     struct ibp_value_place places[IBP_REGISTERS];
     bool is_of_signal;
-    /* The offset from which on all of them are in memory below the frame's address; otherwise 0. */
+    /* The lowest offset of these places if all are in memory below the frame's address; otherwise 0. */
     int32_t lowest;
 };
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANCESTORS_NOTED 4 /* Number of ancestors recorded for a launch without a name, by which readers match files */
+#define ANCESTORS_NOTED 4 /* Number of ancestors recorded for a launch without a name; readers match files by them */
 
 struct name {
     char *text;

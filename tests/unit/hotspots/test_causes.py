@@ -18,7 +18,7 @@ from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes import diagnosis as diagnosis_module
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
 from ibprof_converter.hotspots.causes.load_cause import LoadCause
-from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut
+from ibprof_converter.hotspots.causes.oversubscription import narrowest_cut
 from ibprof_converter.hotspots.causes.repairs import Cable, PortOfNode, add_cables
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.layout.regular_cabling import fit_regular_cabling

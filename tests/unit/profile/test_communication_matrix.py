@@ -161,7 +161,7 @@ def test_many_rows() -> None:
 def test_pairs_of_ranks_and_hosts_are_columns_of_a_frame() -> None:
     ranks = [make_rank(rank, rank // 2) for rank in range(3)]
     run = make_profile([Count(0, 1, 10), Count(2, 0, 32)], ranks, [make_host("a"), make_host("b")])
-    frame = pd.DataFrame(build_matrix(run, "rank", Selection()).to_frame())
+    frame = pd.DataFrame(build_matrix(run).to_frame())
     assert frame.to_dict("list") == {"src": [0, 2], "dst": [1, 0], "bytes": [10, 32], "messages": [1, 1]}
     assert frame.dtypes.map(str).tolist() == ["int64", "int64", "uint64", "uint64"]
     hosts = pl.DataFrame(build_matrix(run, "host", Selection()).to_frame())

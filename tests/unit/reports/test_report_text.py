@@ -13,7 +13,7 @@ import pytest
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.cli import report
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.reports.report_text import LINES
+from ibprof_converter.reports.report_text import LINES, _choose_sentences
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_lab.topology.outputs.topology_outputs import write_fdbs, write_lst
 from ibprof_testing.paths import DATA
@@ -140,3 +140,16 @@ def test_sections_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Coverage" not in text
     assert report.main([FAULTY, "pattern:shift:1", "--section", "hots"]) == 2
     assert "--section hots: this report has " in capsys.readouterr().err
+
+
+def test_a_cut_verdict_keeps_its_advice() -> None:
+    """Sentences before the advice are left out first; without space even for it, only the first sentence is kept."""
+    sentences = [
+        "Ranks wait for rank 2.",
+        "Transfer is small, and takes little time.",
+        "What to do: give rank 2 less to do.",
+    ]
+    assert _choose_sentences(sentences, 80, 1) == [
+        "Ranks wait for rank 2. (More: --full.) What to do: give rank 2 less to do."
+    ]
+    assert _choose_sentences(sentences, 40, 1) == ["Ranks wait for rank 2. (More: --full.)"]

@@ -24,7 +24,7 @@ from ibprof_converter.cli.site import main
 from ibprof_converter.site import job_ingest
 from ibprof_converter.site.job_store import JobStore
 from ibprof_converter.site.job_summary import PARALLEL
-from ibprof_converter.site.site_questions import SiteQuestions
+from ibprof_converter.site.site_queries import SiteQueries
 
 DAY = date(2026, 1, 5)
 
@@ -164,7 +164,7 @@ def test_the_sums_of_an_ingest_wait_for_another_one(tmp_path: Path) -> None:
     """Otherwise one ingest removes the sums that the other one is about to read."""
     assert ingest(tmp_path / "store", write(tmp_path / "a.jsonl", job(0))) == 0
     store = JobStore(tmp_path / "store")
-    waiting = Thread(target=SiteQuestions(store).keep_sums)
+    waiting = Thread(target=SiteQueries(store).keep_sums)
     with store.locked():
         waiting.start()
         waiting.join(2)
@@ -177,7 +177,7 @@ def test_the_sums_of_an_ingest_wait_for_another_one(tmp_path: Path) -> None:
 def test_a_day_that_changes_while_it_is_read_is_read_again(tmp_path: Path, failures: int) -> None:
     """DuckDB opens a file twice, and an ingest replaces it in between: no test can meet this moment by itself."""
     assert ingest(tmp_path / "store", write(tmp_path / "a.jsonl", job(0))) == 0
-    questions = SiteQuestions(JobStore(tmp_path / "store"))
+    questions = SiteQueries(JobStore(tmp_path / "store"))
 
     class Changing:
         def __init__(self, db: duckdb.DuckDBPyConnection) -> None:

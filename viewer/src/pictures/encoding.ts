@@ -249,6 +249,17 @@ export function selectsEndpoints({ ranks, hosts, source, destination, from, to, 
   return [ranks, hosts, source, destination, from, to, end, node].some((each) => each !== undefined);
 }
 
+/**
+ * Return the direction whose colour the half of a link direction has. A link has one colour, that of its busier direction,
+ * unless the directions are compared: in changes, and with selected senders or receivers.
+ */
+export function colouringEnd({ steps, emphasis, isChange, state }: Encoding, end: number): number {
+  const back = end ^ 1;
+  if (isChange || selectsEndpoints(state) || steps[back] === HIDDEN || steps[back] === IDLE) return end;
+  const isOwn = steps[end] !== HIDDEN && steps[end] !== IDLE;
+  return isOwn && (emphasis[end] || steps[end]) >= (emphasis[back] || steps[back]) ? end : back;
+}
+
 export function isNodeShown({ run: { model }, state }: Encoding, node: number): boolean {
   return state.rail === undefined || model.nodeRail[node] === state.rail;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network as nodes and lines, each half of a line coloured by the load that its node transmits.
+// The network as nodes and lines, coloured by loads.
 
 import { type Model, SWITCH } from "../data/model";
 import { paintArrowhead } from "./arrowheads";
 import { type Drawing, type Extent, FONT, type Hit, MARGIN, paintRowNames, REACH, shorten } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
-import { type Encoding, HIDDEN, IDLE, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
+import { colouringEnd, type Encoding, HIDDEN, IDLE, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
 import type { Folding } from "./folding";
 import { HalfLinks } from "./half_links";
 import { Labels, paintLabel } from "./labels";
@@ -116,7 +116,7 @@ export class LineDrawing implements Drawing {
     const batches = new Map<number, number[]>();
     const count = { lit: 0, squares: 0 };
     for (let end = 0; end < encoding.steps.length; end++) {
-      const step = encoding.steps[end];
+      const step = encoding.steps[colouringEnd(encoding, end)];
       if (step === HIDDEN || !this.halfLinks.isDrawn(end)) continue;
       if (!this.isVisible(end, view, width, height)) continue;
       const back = encoding.steps[end ^ 1];
@@ -124,7 +124,7 @@ export class LineDrawing implements Drawing {
         idle.push(end);
         continue;
       }
-      if (step !== IDLE) {
+      if (encoding.steps[end] !== IDLE && encoding.steps[end] !== HIDDEN) {
         count.lit++;
         count.squares += partOf(encoding.emphasis[end]) ** 2;
       }

@@ -4,7 +4,7 @@
 import { fillDisc } from "./discs";
 import { type Extent, FONT } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
-import { type Encoding, HIDDEN, IDLE } from "./encoding";
+import { colouringEnd, type Encoding, HIDDEN, IDLE } from "./encoding";
 import type { HalfLinks } from "./half_links";
 import type { ViewTransform } from "./view_transform";
 
@@ -72,7 +72,7 @@ export function paintMarkedLinks(
     links.stroke(context, [end, end ^ 1], view);
     // The other half is as wide, so that the link is seen from node to node.
     for (const half of [end ^ 1, end]) {
-      const step = encoding.steps[half];
+      const step = encoding.steps[colouringEnd(encoding, half)];
       context.strokeStyle = step === IDLE || step === HIDDEN ? encoding.theme.node : encoding.ramp[step - 1];
       context.lineWidth = wide;
       links.stroke(context, [half], view);

@@ -6,7 +6,7 @@ import { paintArrowhead } from "./arrowheads";
 import { fillDisc } from "./discs";
 import { type Drawing, type Extent, FONT, type Hit, shorten } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
-import { type Encoding, HIDDEN, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
+import { colouringEnd, type Encoding, HIDDEN, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
 import { HalfLinks } from "./half_links";
 import { Labels, paintLabel } from "./labels";
 import { STEPS } from "./palette";
@@ -126,7 +126,8 @@ export class SpaceDrawing implements Drawing {
       const slices = sorted[this.sliceOf(projection.nodes + link)];
       for (const end of [2 * link, 2 * link + 1]) {
         // A link in one direction has one colour.
-        const step = encoding.steps[model.simplex[end ^ 1] && encoding.value ? end ^ 1 : end];
+        const isSimplex = model.simplex[end ^ 1] && encoding.value;
+        const step = encoding.steps[isSimplex ? end ^ 1 : colouringEnd(encoding, end)];
         if (step !== HIDDEN) slices[step].push(end);
       }
     }

@@ -3,7 +3,7 @@
 
 import { printable } from "../format";
 import type { Page } from "../page";
-import { type Encoding, formatAmount } from "../pictures/encoding";
+import { type Encoding, formatAmount, selectsEndpoints } from "../pictures/encoding";
 import { byId } from "./dom";
 import { RangeSlider } from "./range_slider";
 
@@ -32,13 +32,13 @@ export class ColourBar {
     });
   }
 
-  show(encoding: Encoding): void {
+  show(encoding: Encoding, picture: string): void {
     this.encoding = encoding;
     const { scale, state, isChange } = encoding;
     const [least, most] = scale.ends;
     byId("least").textContent = formatAmount(encoding, least);
     byId("most").textContent = formatAmount(encoding, most);
-    byId("meaning").textContent = `${meaningOf(encoding)}; drag to select a range`;
+    byId("meaning").textContent = `${meaningOf(encoding, picture)}; drag to select a range`;
     const [low, high] = (isChange ? state.change : state.load) ?? [];
     const chosen = scale.most > 0 && low !== undefined && high !== undefined;
     this.bar.set(chosen ? [isChange || low > 0 ? scale.part(low) : 0, scale.part(high)] : null);
@@ -46,9 +46,11 @@ export class ColourBar {
   }
 }
 
-function meaningOf({ isChange, value, measure }: Encoding): string {
+function meaningOf({ isChange, state, value, measure }: Encoding, picture: string): string {
   if (value) return `${printable(value.name)} of the link`;
-  const what = `${measure.title} that the nearer node sends`;
+  const isHalved = isChange || selectsEndpoints(state);
+  const halves = isHalved ? "that the nearer node sends" : "in the busier direction of a link";
+  const what = `${measure.title} ${picture === "cells" ? "in the direction of a cell" : halves}`;
   return isChange ? `less | more ${what}` : what;
 }
 

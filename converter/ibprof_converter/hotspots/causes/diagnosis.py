@@ -36,7 +36,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     list_some,
     name_end,
 )
-from ibprof_converter.hotspots.causes.narrowest_cut import (
+from ibprof_converter.hotspots.causes.oversubscription import (
     SwitchCut,
     find_routing_bound,
     name_cut,

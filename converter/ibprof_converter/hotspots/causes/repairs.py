@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -227,7 +227,8 @@ def _describe_missing(
     cables = _plan_cables(fabric, pairs, ports, [])
     if not cables:
         return None
-    names = ", ".join(_name_pair(fabric, pair) for pair in pairs)
+    count = Counter(_name_pair(fabric, pair) for pair in pairs)
+    names = ", ".join(f"{name} ({number} cables)" if number > 1 else name for name, number in count.items())
     is_uplink = level[pairs[0][0]] < level[pairs[0][1]]
     return Repair(
         cause=MISSING_UPLINK if is_uplink else MISSING_CABLE,

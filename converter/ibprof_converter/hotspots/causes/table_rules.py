@@ -21,7 +21,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     Change,
     name_end,
 )
-from ibprof_converter.hotspots.causes.narrowest_cut import find_routing_bound
+from ibprof_converter.hotspots.causes.oversubscription import find_routing_bound
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.routing.route_choice import are_modelled

@@ -182,8 +182,8 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
         values = logs[np.ix_(rows, columns)]
         middle = float(np.median(values))
         starts = (float(values.min()), float(values.max()) - longer, middle, middle - longer)
-        # If all pairs of a node take one rail, they do not show which. Pairs that meet above mostly have a similar
-        # delay.
+        # If all pairs of a node take one rail, their delays do not show which rail it is. Pairs that meet above mostly
+        # have a similar delay.
         near = middle if np.isnan(delay[above[node]]) else delay[above[node]]
         costs = [_off_both(values - start, longer).mean() + _TOWARDS_ABOVE * abs(start - near) for start in starts]
         delay[node] = starts[int(np.argmin(costs))]

@@ -70,7 +70,8 @@ def find_slow_links(
     kinds of paths.
 
     Paths of one kind have the same number of links of each speed, counted separately for host links and switch links.
-    Within a kind, a link's excess is the median by which its paths exceed all paths. Over all kinds the smallest excess
+    Within a kind, a link's excess is the median delay of its paths minus the median delay of all paths. Over all kinds
+    the smallest excess
     counts. If the uplink of a switch is slow, paths among its hosts are not, so that no host's link is blamed. A kind
     is no evidence if most of its paths use the link. The method takes the worst link, subtracts its excess, and
     repeats. If the reference has latencies, for example from an earlier inference, these give the expected delays.

@@ -22,7 +22,7 @@ static uint32_t first_counted_tag = 287;
 #define LOWEST_MARKED_TAG 0x80000
 
 static bool numbers_were_wrong;
-/* A message showed that a call that creates a communicator took a tag. */
+/* True if calls that create communicators take a tag, as a message showed. */
 static bool makers_take_tags;
 
 static bool has_taken_tags;
@@ -92,8 +92,8 @@ static bool is_intel(void)
     return strstr(ibp_mpi.version, "Intel");
 }
 
-/* In Intel MPI 2021 a start makes the nonblocking call, which takes a tag. MPICH 4 and 5 take the tag when the request
- * is created. */
+/* In Intel MPI 2021 a start makes the nonblocking call, and that call takes a tag. MPICH 4 and 5 take the tag when the
+ * request is created. */
 bool ibp_mpich_starts_take_tags(void)
 {
     return is_intel();
@@ -265,8 +265,8 @@ static bool is_between_groups(void)
     return communicator && communicator->is_between;
 }
 
-/* Return whether the current call is a blocking collective that MPICH certainly implements by a nonblocking one: a
- * neighbourhood collective, or a collective for which the environment requests it. */
+/* Return whether MPICH certainly implements the current blocking collective by a nonblocking one. It does so for
+ * neighbourhood collectives, and for collectives where the environment requests it. */
 static bool is_made_of_nonblocking(void)
 {
     const unsigned operation = ibp_current_call.operation;

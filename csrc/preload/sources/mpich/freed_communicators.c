@@ -34,7 +34,7 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
 }
 
 /* Return the call that took a tag on a communicator with this key, and set the place of the last such communicator.
- * `number` is the count of communicators with this key on which a call took the tag. */
+ * A call took the tag on `number` communicators with this key. */
 static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
 {
     unsigned call = IBP_OPERATION_NONE;

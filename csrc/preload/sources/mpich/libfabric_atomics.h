@@ -10,7 +10,7 @@
 #include "sources/mpich/libfabric_abi.h"
 #include "sources/mpich/libfabric_peers.h"
 
-/* Hook the functions by which an endpoint, or one of its contexts, makes atomic operations. */
+/* Hook the functions for atomic operations of an endpoint and of its contexts. */
 void ibp_fi_hook_atomics(struct ibp_fi_endpoint *object, struct ibp_fi_known_endpoint *owner);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Hook the functions by which an endpoint, or one of its contexts, reads and writes. */
+/* Hook the functions that read and write, of an endpoint and of its contexts. */
 void ibp_fi_hook_memory(struct ibp_fi_endpoint *object, struct ibp_fi_known_endpoint *owner);
 
 /* Hook the functions of a domain that register this process's memory, and that queue work. */

@@ -10,7 +10,7 @@
 
 extern const struct ibp_source_operations ibp_source_openmpi;
 
-/* The same for a program with handles of another ABI: it calls a library that translates them. */
+/* The same source, for programs that call Open MPI through a library that translates handles of another ABI. */
 extern const struct ibp_source_operations ibp_source_openmpi_behind_layer;
 
 #endif

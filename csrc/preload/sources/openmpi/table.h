@@ -34,7 +34,7 @@ typedef int ibp_openmpi_improbe_function(int, int, ibp_handle, int *, void **, s
 typedef int ibp_openmpi_mrecv_function(void *, size_t, ibp_handle, void **, struct ibp_openmpi_status *);
 typedef int ibp_openmpi_imrecv_function(void *, size_t, ibp_handle, void **, void **);
 
-/* The table's own functions, which the hooks call. */
+/* The table's own functions; the hooks call them. */
 struct ibp_openmpi_functions {
     ibp_openmpi_send_function *send;
     ibp_openmpi_isend_function *isend, *isend_init;

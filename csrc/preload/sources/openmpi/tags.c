@@ -58,7 +58,7 @@ void ibp_openmpi_after_tag(int error)
 
 /* Return the call that took a tag on an intercommunicator, for the communicator of its local group. Nonblocking
  * collectives between two groups also send within their own group, under the intercommunicator's tags. They use a
- * communicator to which only the intercommunicator refers (c_local_comm). */
+ * communicator that only the intercommunicator refers to (c_local_comm). */
 static unsigned call_of_both_groups(ibp_handle local, int tag)
 {
     enum { SEARCHED = 40 }; /* words, of 44 in 4.1 and 48 in 5.0; c_local_comm is word 33 or 35 */

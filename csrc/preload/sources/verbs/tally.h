@@ -34,7 +34,7 @@ static inline void ibp_tally_start(struct ibp_tally *tally)
     tally->count = 0;
 }
 
-/* Add requests of a route. Without memory for another route, the requests are counted at once, as accepted. */
+/* Add requests of a route. If memory for another route is missing, the requests are counted at once, as if accepted. */
 void ibp_tally_add(struct ibp_tally *tally, struct ibp_route *route, unsigned opcode, uint64_t bytes,
                    uint64_t messages);
 

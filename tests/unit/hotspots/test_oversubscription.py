@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut, try_links
+from ibprof_converter.hotspots.causes.oversubscription import narrowest_cut, try_links
 from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_testing.samples.planted_causes import Pairs, all_to_all, count_hosts, make_rails, situation

@@ -19,7 +19,7 @@ from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli.site import main
 from ibprof_converter.site.fabric_days import list_fabrics, list_tables
 from ibprof_converter.site.job_store import JobStore
-from ibprof_converter.site.site_questions import SiteQuestions, correlate
+from ibprof_converter.site.site_queries import SiteQueries, correlate
 from ibprof_converter.site.synthetic_jobs import FABRIC, SLOW_HOST, make_day, make_store
 from ibprof_testing.samples.fabrics import FABRICS
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
@@ -37,8 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(folder: Path) -> SiteQuestions:
-    return SiteQuestions(JobStore(folder))
+def site(folder: Path) -> SiteQueries:
+    return SiteQueries(JobStore(folder))
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def frames(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     return jobs, links.explode("links", "link_bytes").rename({"links": "link"})
 
 
-def test_the_average_day_is_that_of_polars(site: SiteQuestions, folder: Path, frames: tuple[pl.DataFrame, ...]) -> None:
+def test_the_average_day_is_that_of_polars(site: SiteQueries, folder: Path, frames: tuple[pl.DataFrame, ...]) -> None:
     directions = pl.read_parquet(list_tables(folder))
     expected = (
         frames[1]
@@ -67,7 +67,7 @@ def test_the_average_day_is_that_of_polars(site: SiteQuestions, folder: Path, fr
 
 @pytest.mark.parametrize("hour", [0.5, 12.0, 23.9])
 def test_the_load_at_a_moment_is_that_of_polars(
-    site: SiteQuestions, frames: tuple[pl.DataFrame, ...], hour: float
+    site: SiteQueries, frames: tuple[pl.DataFrame, ...], hour: float
 ) -> None:
     moment = datetime(2026, 3, 2) + timedelta(hours=hour)
     rate: dict[int, float] = {}
@@ -87,7 +87,7 @@ def test_the_load_at_a_moment_is_that_of_polars(
     assert list(by_job.values()) == pytest.approx(expected, rel=1e-9)
 
 
-def test_jobs_that_shared_links_are_those_of_polars(site: SiteQuestions, frames: tuple[pl.DataFrame, ...]) -> None:
+def test_jobs_that_shared_links_are_those_of_polars(site: SiteQueries, frames: tuple[pl.DataFrame, ...]) -> None:
     jobs, links = frames
     job = jobs.sort("run_s", "key").row(-1, named=True)
     expected = (
@@ -105,7 +105,7 @@ def test_jobs_that_shared_links_are_those_of_polars(site: SiteQuestions, frames:
     assert all(max(row["since"], job["began"]) == row["since"] < row["until"] <= job["ended"] for row in found)
 
 
-def test_the_planted_victim_waits_while_the_planted_aggressor_sends(site: SiteQuestions) -> None:
+def test_the_planted_victim_waits_while_the_planted_aggressor_sends(site: SiteQueries) -> None:
     victim = str((FIRST + timedelta(days=1)).toordinal() * 10**5)
     first, *others = site.compare_waiting(victim, 5)
     assert first["job"] == str(int(victim) + 1)
@@ -113,7 +113,7 @@ def test_the_planted_victim_waits_while_the_planted_aggressor_sends(site: SiteQu
     assert all(row["low"] < 0.6 for row in others)
 
 
-def test_the_planted_slow_host_is_late_most_often(site: SiteQuestions, frames: tuple[pl.DataFrame, ...]) -> None:
+def test_the_planted_slow_host_is_late_most_often(site: SiteQueries, frames: tuple[pl.DataFrame, ...]) -> None:
     first, second = site.find_slow_hosts(top=2)
     assert first["host"] == f"host{SLOW_HOST + 1:03d}"
     assert first["low"] > second["high"]
@@ -123,14 +123,14 @@ def test_the_planted_slow_host_is_late_most_often(site: SiteQuestions, frames: t
     assert first["late_jobs"] == sum(any(each["host"] == first["host"] for each in row or ()) for row in late)
 
 
-def test_gains_are_sorted_by_node_hours(site: SiteQuestions, frames: tuple[pl.DataFrame, ...]) -> None:
+def test_gains_are_sorted_by_node_hours(site: SiteQueries, frames: tuple[pl.DataFrame, ...]) -> None:
     hours = (frames[0]["nodes"] * frames[0]["placement_gain_s"] / 3600).sort(descending=True).head(10).to_list()
     assert [row["node_hours"] for row in site.find_gains(top=10)] == pytest.approx(hours)
     assert site.find_gains(date(2027, 1, 1)) == []
 
 
 def test_counters_are_explained_by_the_part_of_each_run_between_them(
-    site: SiteQuestions, folder: Path, frames: tuple[pl.DataFrame, ...]
+    site: SiteQueries, folder: Path, frames: tuple[pl.DataFrame, ...]
 ) -> None:
     first, until = datetime(2026, 3, 2, 6), datetime(2026, 3, 2, 9)
     directions = pq.read_table(list_tables(folder)[0]).to_pylist()
@@ -166,11 +166,11 @@ def test_jobs_of_the_demo_are_on_the_links_of_their_routes(tmp_path: Path) -> No
 def test_sums_are_made_again_where_a_day_changed(tmp_path: Path, folder: Path) -> None:
     copytree(folder, tmp_path / "copy")
     store = JobStore(tmp_path / "copy")
-    before = SiteQuestions(store).average_day(top=1)[0]["bytes_a_day"]
+    before = SiteQueries(store).average_day(top=1)[0]["bytes_a_day"]
     fabric = list_fabrics(store.folder)[0][1].name[11:27]
     for table in make_day(store, fabric, FIRST + timedelta(days=3), 400, 50):
         store.add(table)
-    site = SiteQuestions(store)
+    site = SiteQueries(store)
     assert site.average_day(last=FIRST + timedelta(days=2), top=1)[0]["bytes_a_day"] == before
     assert sum(row["jobs"] for row in site.find_slow_hosts(top=10**6)) == sum(map(len, hosts_of(store)))
 
@@ -179,10 +179,10 @@ def hosts_of(store: JobStore) -> list[list[str]]:
     return [hosts for day in store.days() for hosts in store.read_day(day)["hosts"].to_pylist()]
 
 
-def test_a_store_that_cannot_be_written_answers_the_same(tmp_path: Path, site: SiteQuestions, folder: Path) -> None:
+def test_a_store_that_cannot_be_written_answers_the_same(tmp_path: Path, site: SiteQueries, folder: Path) -> None:
     copytree(folder, tmp_path / "copy", ignore=lambda _, names: {"sums"} & set(names))
     (tmp_path / "copy" / "sums").write_text("no folder")
-    copy = SiteQuestions(JobStore(tmp_path / "copy"))
+    copy = SiteQueries(JobStore(tmp_path / "copy"))
     assert copy.average_day(top=5) == site.average_day(top=5)
 
 

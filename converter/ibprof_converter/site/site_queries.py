@@ -75,10 +75,10 @@ def _expand(statements: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-_SQL = _expand(read_statements(Path(__file__).with_name("questions.sql")))
+_SQL = _expand(read_statements(Path(__file__).with_name("queries.sql")))
 
 
-class SiteQuestions:
+class SiteQueries:
     """Answers questions about the jobs of a store."""
 
     def __init__(self, store: JobStore) -> None:

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Statements of site_questions.py, by name. {named FLOWS: COLUMNS} adds the nodes' names to flows by fabric and link;
+-- Statements of site_queries.py, by name. {named FLOWS: COLUMNS} adds the nodes' names to flows by fabric and link;
 -- {links of JOBS} is a row for each link of some jobs, with these names.
 
 -- named

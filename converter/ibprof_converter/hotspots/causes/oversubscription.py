@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bound for any routing: bytes that must leave or enter a part of the fabric, over the speed of all its links.
+"""Oversubscription, and the lower bound for any routing: crossing bytes over the speed of all links of a cut.
 
-Parts are single switches with their hosts, connected parts below each level of a tree (leaves, pods), and bisections
-that a partitioner finds on any fabric. Faster links across the narrowest cut are the remedy for oversubscription.
+A cut separates a part of the fabric from the rest. Parts are single switches with their hosts, connected parts below
+each level of a tree (leaves, pods), and bisections that a partitioner finds on any fabric. Faster links across the
+narrowest cut are the remedy for oversubscription.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ Sides = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SwitchCut:
-    """A part of a fabric, whose border is narrow for the bytes that cross it.
+    """A part of a fabric with few links across its border, compared with the bytes that cross it.
 
     Attributes:
         level: highest level of the part's switches.
