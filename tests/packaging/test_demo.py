@@ -69,7 +69,7 @@ def test_without_a_compiler_the_same_program_runs_in_python(tmp_path: Path, monk
 def test_make_demo_installs_what_reads_the_lines_of_the_program() -> None:
     command = ["make", "--dry-run", "--always-make", ".venv/ready"]
     said = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
-    assert re.search(r"make-venv\.sh \.venv '\.(\[mpi\])?'", said.stdout), said.stdout + said.stderr
+    assert re.search(r"make-venv\.sh \.venv '\.\[lab(,mpi)?\]'", said.stdout), said.stdout + said.stderr
     assert any(needed.startswith("symbolic") and "extra" not in needed for needed in requires("ibprof") or ())
 
 

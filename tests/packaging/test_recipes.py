@@ -30,7 +30,6 @@ def test_conda_needs_what_the_wheel_needs() -> None:
     recipe = yaml.safe_load((RECIPES / "conda" / "meta.yaml").read_text().replace("{{ compiler('c') }}", "gcc"))
     run = dict(each.split(" >=") for each in recipe["requirements"]["run"])
     assert run.pop("python") in PROJECT
-    run["matplotlib"] = run.pop("matplotlib-base")  # conda-forge's package without a toolkit for windows
     assert run == read_list("dependencies")
     assert (
         read_list("requires").items()
@@ -79,4 +78,4 @@ def test_a_wheel_works_on_a_system_without_a_compiler(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "ok   MPI" in done.stdout
-    assert "ibprof-demo/cured.png" in done.stdout
+    assert "ibprof-demo/cured.html" in done.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum
 
 from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable
 from ibprof_converter.analysis.run_facts import LoadedDirection, RunFacts
@@ -22,7 +22,7 @@ _CABLING = 0.1
 _LISTED = 5
 
 
-class ChangeKind(StrEnum):
+class ChangeKind(Enum):
     """Differences between two runs that change the loads of links."""
 
     NOTHING = "nothing"
@@ -58,7 +58,7 @@ class RunChange:
         """Return the change as plain values."""
         of_runs = [[each.as_json() for each in run] for run in self.most_loaded]
         return {
-            "kind": str(self.kind),
+            "kind": self.kind.value,
             "text": self.text,
             "ratio": self.ratio,
             "link": self.link,

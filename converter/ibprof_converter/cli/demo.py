@@ -42,14 +42,17 @@ LEFT_BEHIND = {
     "links.csv": "the bytes on both ends of every link",
     "nodes.csv": "hosts and switches: level, position, LIDs, ranks",
     "links.yaml": "both in one YAML file",
-    PICTURE: "the fabric, every link direction coloured by its load",
     "report.txt": "the links that carry most, and who loads them",
     "report.json": "the same for programs",
     CURE: "a better host for each rank (ibprof-place)",
     "cured.json": "the report with these hosts, for programs",
-    CURED_PICTURE: "the picture with these hosts, in the same colours",
     CURED_PAGE: "the same as a page",
     PAGE: "the report as a page, with the network view",
+}
+
+PICTURES = {
+    PICTURE: "the fabric, every link direction coloured by its load",
+    CURED_PICTURE: "the picture with these hosts, in the same colours",
 }
 
 # A container's root may start a job with more ranks than cores. Copies between processes are not tried, since a
@@ -108,35 +111,48 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
     _copy_data("demo-fabric", folder / "fabric")
     report(_show(["cd", str(folder)]))
     program = build_program(mpirun, folder, report)
+    has_pictures = importlib.util.find_spec("matplotlib") is not None
+    if not has_pictures:
+        report("ibprof demo: pictures (PNG) need matplotlib, which pip install 'ibprof[lab]' brings")
     chain = Chain(folder, report)
     chain.run("run", "--", mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(RANKS), *program)
     report(MOVED)
     placed = (FABRIC, "profile.otf2", "--placement", PLACEMENT)
-    chain.run("layout", *placed, "-o", "links.csv", "--nodes", "nodes.csv", "--yaml", "links.yaml", "--png", PICTURE)
+    picture = ("--png", PICTURE) if has_pictures else ()
+    chain.run("layout", *placed, "-o", "links.csv", "--nodes", "nodes.csv", "--yaml", "links.yaml", *picture)
     chain.run("report", *placed, into="report.txt")
     chain.run("report", *placed, "--json", into="report.json")
     chain.run("report", *placed, "--html", PAGE)
     search = ("--seed", "1", "--time", "2")
     chain.run("place", *placed, *search, "-o", CURE, into="cure.txt")
     cured = (FABRIC, "profile.otf2", "--placement", CURE)
-    scale = str(json.loads((folder / "report.json").read_text(encoding="utf-8"))["max_link"])
-    chain.run("layout", *cured, "-o", "cured-links.csv", "--png", CURED_PICTURE, "--full-scale", scale)
+    if has_pictures:
+        scale = str(json.loads((folder / "report.json").read_text(encoding="utf-8"))["max_link"])
+        picture = ("--png", CURED_PICTURE, "--full-scale", scale)
+    chain.run("layout", *cured, "-o", "cured-links.csv", *picture)
     chain.run("report", *cured, "--json", into="cured.json")
     chain.run("report", *cured, "--html", CURED_PAGE)
+    left = LEFT_BEHIND | PICTURES if has_pictures else LEFT_BEHIND
+    shown = f"{PICTURE} and {CURED_PICTURE}" if has_pictures else f"{PAGE} and {CURED_PAGE}"
     return DemoOutcome(
-        {folder / name: meaning for name, meaning in LEFT_BEHIND.items()}, _describe_cure(folder), folder / PAGE
+        {folder / name: meaning for name, meaning in left.items()}, _describe_cure(folder, shown), folder / PAGE
     )
 
 
-def _describe_cure(folder: Path) -> tuple[str, str, str]:
-    """Return three sentences on the reports before and after the cure; times are predicted at line rate."""
+def _describe_cure(folder: Path, shown: str) -> tuple[str, str, str]:
+    """Return three sentences on the reports before and after the cure; times are predicted at line rate.
+
+    Args:
+        folder: the folder of the demo.
+        shown: names of the files that show both.
+    """
     (before, fault), (after, rest) = (_find_busiest(folder / name) for name in ("report.json", "cured.json"))
     return (
         f"The fault: with this order of ranks, {fault} needs at least {format_seconds(before)} at line rate, "
         "more than any other link direction.",
         f"The cure: with the hosts of {CURE}, the most loaded link direction is {rest}, and needs "
         f"{format_seconds(after)}.",
-        f"That is {1 - after / before:.0%} less time of the most loaded link; {PICTURE} and {CURED_PICTURE} show it.",
+        f"That is {1 - after / before:.0%} less time of the most loaded link; {shown} show it.",
     )
 
 

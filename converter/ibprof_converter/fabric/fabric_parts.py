@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.graph_search import find_parts
 from ibprof_converter.fabric.node_names import show_some
 
 _NAMED = 2
@@ -36,15 +37,9 @@ def number_parts(fabric: Fabric) -> npt.NDArray[np.int64]:
 
     Only switches forward packets: one adapter or router does not join the parts that its cables reach.
     """
-    from scipy.sparse import coo_array  # noqa: PLC0415  (takes longer than a whole report; most have no parts)
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  (likewise)
-
     is_switch = fabric.node_kind == NodeKind.SWITCH
     joins = is_switch[fabric.link_node].all(axis=1)
-    between = fabric.link_node[joins]
-    graph = coo_array((np.ones(len(between), np.int8), (between[:, 0], between[:, 1])), (fabric.nodes, fabric.nodes))
-    _, part = connected_components(graph, directed=False)
-    return part.astype(np.int64)
+    return np.unique(find_parts(fabric.nodes, fabric.link_node[joins]), return_inverse=True)[1]
 
 
 def list_parts(fabric: Fabric) -> tuple[FabricPart, ...]:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.graph_search import find_parts
 from ibprof_converter.fabric.listing import Groups, Listing
 from ibprof_converter.fabric.node_names import is_aggregation_node
 
@@ -39,17 +40,11 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     Links inside a chassis have plane -1. All planes have the same adapters, by NODE GUID or description. The links are
     XDR, or all ports of an adapter have one LID.
     """
-    from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import, and few lists have planes)
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  (likewise)
-
     is_switch = listing.kind == NodeKind.SWITCH
     nodes = Groups.by(listing.node_guid)
     between = is_switch.all(axis=1)
     inside = between & _join_chassis(listing)
-    cables = nodes.of_end[between & ~inside]
-    size = len(nodes.key)
-    graph = coo_array((np.ones(len(cables), np.int8), (cables[:, 0], cables[:, 1])), (size, size))
-    _, part = connected_components(graph, directed=False)
+    part = find_parts(len(nodes.key), nodes.of_end[between & ~inside])
     rows = np.flatnonzero(is_switch.any(axis=1))
     switch_end = np.where(is_switch[rows, 0], 0, 1)
     of_row = part[nodes.of_end[rows, switch_end]]

@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.graph_search import find_parts
 from ibprof_converter.fabric.node_names import is_aggregation_node
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 _UNSET = -1
 
@@ -141,39 +138,45 @@ def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[
             )
             far = far[is_below[far]]
         if len(far) and len(known):
-            from scipy import sparse  # noqa: PLC0415  (slow to import, and few fabrics have such switches)
-
-            count = sparse.csr_array((np.ones(len(pairs), np.int32), pairs.T), shape=(fabric.nodes, fabric.nodes))
-            linked = (count > 0).astype(np.int32)
-            _lower(level, linked, far[_are_alike(linked, count, far, known, above)], base)
+            _lower(level, pairs, far[_are_alike(pairs, far, known, above)], base)
     return level
 
 
 def _are_alike(
-    linked: sparse.csr_array,
-    count: sparse.csr_array,
+    pairs: npt.NDArray[np.integer],
     far: npt.NDArray[np.intp],
     known: npt.NDArray[np.intp],
     above: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
-    """Return the far switches that share most upper neighbours with a known switch, with no more links to them."""
-    upper = np.flatnonzero(above)
-    of_far, of_known = linked[far][:, upper], linked[known][:, upper]
-    common = (of_far @ of_known.T).toarray()
+    """Return the far switches that share most upper neighbours with a known switch, with no more links to them.
+
+    Args:
+        pairs: int [edge, 2], switches of each link, in both orders.
+    """
+    links_of = []  # number of links from each switch to each upper one
+    for switches in (far, known):
+        row, column = np.full(len(above), -1), np.full(len(above), -1)
+        row[switches], column[above] = np.arange(len(switches)), np.arange(above.sum())
+        own = pairs[(row[pairs[:, 0]] >= 0) & above[pairs[:, 1]]]
+        cell = row[own[:, 0]] * above.sum() + column[own[:, 1]]
+        links_of.append(np.bincount(cell, minlength=len(switches) * above.sum()).reshape(len(switches), -1))
+    of_far, of_known = ((links > 0).astype(np.float64) for links in links_of)
+    common = of_far @ of_known.T
     total = of_far.sum(axis=1)[:, np.newaxis] + of_known.sum(axis=1)[np.newaxis, :] - common
-    most_links = count[known][:, upper].sum(axis=1).max()
-    fits = count[far][:, upper].sum(axis=1) <= most_links
+    fits = links_of[0].sum(axis=1) <= links_of[1].sum(axis=1).max()
     return np.asarray(((common / np.maximum(total, 1)).max(axis=1) >= _ALIKE) & fits)
 
 
-def _lower(level: npt.NDArray[np.int32], linked: sparse.csr_array, nodes: npt.NDArray[np.intp], base: int) -> None:
+def _lower(
+    level: npt.NDArray[np.int32], pairs: npt.NDArray[np.integer], nodes: npt.NDArray[np.intp], base: int
+) -> None:
     """Set switches to a level, and the switches below them to the lower levels."""
     below = level[nodes]
     level[nodes] = base
     while len(nodes) and base > 1:
         base -= 1
         at = int(below.max())
-        reached = np.flatnonzero(np.asarray(linked[nodes].sum(axis=0)).ravel())
+        reached = np.unique(pairs[np.isin(pairs[:, 0], nodes), 1])
         nodes = reached[level[reached] > at]
         below = level[nodes]
         level[nodes] = base
@@ -189,32 +192,6 @@ def find_neighbours(fabric: Fabric, chosen: npt.NDArray[np.bool_]) -> npt.NDArra
     for end in (0, 1):
         near[fabric.link_node[chosen[fabric.link_node[:, end]], 1 - end]] = True
     return near
-
-
-def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Return the connected components of a graph.
-
-    Args:
-        nodes: number of nodes.
-        pairs: int [edge, 2], nodes of each edge.
-
-    Returns:
-        int64 [node], the lowest node of each node's component.
-    """
-    part = np.arange(nodes)
-    a, b = pairs[:, 0], pairs[:, 1]
-    while True:
-        # Each root takes the lowest root that an edge joins to it. Then all nodes follow their root to its root.
-        joined = part.copy()
-        lower = np.minimum(part[a], part[b])
-        np.minimum.at(joined, part[a], lower)
-        np.minimum.at(joined, part[b], lower)
-        while not (joined[joined] == joined).all():
-            joined = joined[joined]
-        joined = joined[part]
-        if (joined == part).all():
-            return part
-        part = joined
 
 
 def find_chassis(fabric: Fabric, is_switch: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.layout.node_levels import find_parts
+from ibprof_converter.fabric.graph_search import find_parts
 
 Points = npt.NDArray[np.float64]
 """float64 [switch, 2]: across and up, neighbours about 1 apart."""

@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.graph_search import find_parts
 from ibprof_converter.fabric.node_names import host_name, rank_names
-from ibprof_converter.layout.node_levels import find_chassis, find_levels, find_parts
+from ibprof_converter.layout.node_levels import find_chassis, find_levels
 from ibprof_converter.layout.plane_positions import is_flat, position_switches
 
 _RAILS_TOGETHER = 2

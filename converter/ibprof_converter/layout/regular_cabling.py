@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.layout.node_levels import find_leaves, find_levels, find_parts
+from ibprof_converter.fabric.graph_search import count_hops, find_parts
+from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 _MOST_MISFITS = 0.1
 """Largest share of misplaced cables between switches; above it, the fabric is of another kind."""
@@ -394,12 +395,10 @@ def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> t
 
 def _name_torus(count: npt.NDArray[np.int64]) -> str | None:
     """Return the sides of a graph's torus, from the number of nodes at each distance; None if it is not a torus."""
-    from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415  (slow to import)
-
-    hops = shortest_path(count, unweighted=True)
-    if not np.isfinite(hops).all():
+    hops = count_hops(len(count), np.argwhere(count), np.arange(len(count)))
+    if (hops < 0).any():
         return None
-    profile = [tuple(np.bincount(row.astype(np.int64)).tolist()) for row in hops]
+    profile = [tuple(np.bincount(row).tolist()) for row in hops]
     if len(set(profile)) != 1:
         return None
     for sides in _factorise(len(count), int(count.sum(axis=1)[0])):

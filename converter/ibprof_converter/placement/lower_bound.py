@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_converter.fabric.graph_search import find_parts
 from ibprof_converter.placement.placement_problem import Neighbours, PlacementProblem
 from ibprof_converter.placement.swap_search import TimeBounds
 from ibprof_converter.placement.switch_paths import NO_END, NO_LEAF, UNCOUNTED, SwitchPaths
@@ -36,9 +37,6 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
         problem: the ranks to place.
         known: time of a known placement, in seconds; the bound is at most this.
     """
-    from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
     neighbours, slots, paths = problem.neighbours, problem.slots, problem.paths
     own = slice(paths.between_switches, -1)
     if not np.isfinite(known) or not len(paths.seconds_per_byte[own]):
@@ -47,9 +45,8 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
     owner, other = neighbours.owner().astype(np.int64), neighbours.rank.astype(np.int64)
     sent = neighbours.sent.min(axis=1)  # [neighbour, rail], whatever rails the hosts have
     joined = (sent * fastest >= known).any(axis=1)
-    shape = (problem.ranks, problem.ranks)
-    pairs = coo_array((np.ones(int(joined.sum())), (owner[joined], other[joined])), shape)
-    _, of_rank = connected_components(pairs, directed=False)
+    pairs = np.column_stack([owner[joined], other[joined]])
+    _, of_rank = np.unique(find_parts(problem.ranks, pairs), return_inverse=True)
     size, most = np.bincount(of_rank), slots.most_of_a_host
     if size.max(initial=0) > most:
         return known

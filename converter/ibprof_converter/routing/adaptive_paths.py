@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import LIDS
+from ibprof_converter.fabric.graph_search import count_hops
 from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork
 from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouting, LidState
 
@@ -124,12 +125,9 @@ class AdaptivePaths:
 
         The last row and column stand for `NONE`.
         """
-        from scipy.sparse import csr_array  # noqa: PLC0415  (slow to import)
-        from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
-
-        edges, switches = self.edges, self.switches + 1
-        near = csr_array((np.ones(len(edges.end)), (edges.source, edges.target)), shape=(switches, switches))
-        return np.asarray(shortest_path(near, unweighted=True), np.float64)
+        switches = self.switches + 1
+        hops = count_hops(switches, np.column_stack([self.edges.source, self.edges.target]), np.arange(switches))
+        return np.where(hops < 0, np.inf, hops)
 
     def batches(self, classes: npt.NDArray[np.integer]) -> Iterator[Choices]:
         """Yield the choices of classes, some classes at a time."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ibprof_converter.choices import D_MOD_K, MIN_HOP
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.graph_search import count_hops, find_parts
 from ibprof_converter.fabric.node_names import is_aggregation_node
 from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
@@ -153,21 +154,9 @@ def _order_leaves(network: IndexedNetwork, ends: _Destinations, tree: RegularTre
 
 def _measure_distances(leads_to: npt.NDArray[np.int32], leaves: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
     """Return the number of links from each switch to each leaf: int16 [switch, leaf], `_FAR` without a path."""
-    from scipy.sparse import csr_array  # noqa: PLC0415  (slow to import)
-
-    switches = len(leads_to)
     at, port = np.nonzero(leads_to != NONE)
-    near = csr_array((np.ones(len(at), np.float32), (at, leads_to[at, port])), shape=(switches, switches))
-    distance = np.full((switches, len(leaves)), _FAR, np.int16)
-    reached = np.zeros(distance.shape, np.float32)
-    reached[leaves, np.arange(len(leaves))] = 1
-    distance[reached > 0] = 0
-    for hops in range(1, switches):
-        reached = np.minimum(near @ reached, 1)
-        new = (reached > 0) & (distance == _FAR)
-        if not new.any():
-            break
-        distance[new] = hops
+    distance = count_hops(len(leads_to), np.column_stack([at, leads_to[at, port]]), leaves)
+    distance[distance < 0] = _FAR
     return distance
 
 
@@ -230,13 +219,8 @@ def _find_subtrees(
     level: npt.NDArray[np.int64], at: npt.NDArray[np.intp], to: npt.NDArray[np.int32], highest: int
 ) -> npt.NDArray[np.int32]:
     """Return the number of each switch's subtree, among the switches up to a level: int32 [switch]."""
-    from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
     inside = (level[at] <= highest) & (level[to] <= highest)
-    edges = (np.ones(int(inside.sum()), np.uint8), (at[inside], to[inside]))
-    _, subtree = connected_components(coo_array(edges, shape=(len(level), len(level))), directed=False)
-    return np.asarray(subtree, np.int32)
+    return find_parts(len(level), np.column_stack([at[inside], to[inside]])).astype(np.int32)
 
 
 def add_switch_routes(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:

@@ -110,7 +110,9 @@ def _path() -> dict[str, str]:
     return {"PYTHONPATH": ":".join(sys.path)}
 
 
-@pytest.mark.parametrize("module", ["netCDF4", "numexpr", "sklearn", "threadpoolctl"])
+@pytest.mark.parametrize(
+    "module", ["matplotlib", "netCDF4", "networkx", "numexpr", "scipy", "sklearn", "threadpoolctl"]
+)
 def test_a_missing_package_of_the_laboratory_brings_the_line_that_installs_it(
     module: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.fabric_parts import find_ends
+from ibprof_converter.fabric.graph_search import find_parts
 from ibprof_converter.hotspots.causes.load_cause import LINKS, OVERSUBSCRIPTION, Change, list_some, name_node
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.layout.node_levels import find_parts
 
 _CLEARLY = 1.01
 """Least ratio of times; above it the report names a partitioner's cut instead of a cut between levels."""

@@ -12,7 +12,6 @@ routing in irregular system area networks", IPDPS 2002.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +21,6 @@ from ibprof_converter.lab import BY_LANES, CYCLE, FREE
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.subnet_routes import NONE
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, find_minimal_ports, index_network
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 Ints = npt.NDArray[np.int64]
 
@@ -83,20 +79,21 @@ def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) 
 
 
 def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
-    from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
-    ends = len(network.end_to)
-    here, there = np.divmod(dependencies, ends)
-    graph = coo_array((np.ones(len(here), np.uint8), (here, there)), shape=(ends, ends))
-    _, component = connected_components(graph, connection="strong")
-    inside = (component[here] == component[there]) & (np.bincount(component)[component[here]] > 1)
-    if not inside.any():
+    here, there = np.divmod(dependencies, len(network.end_to))
+    while len(here):
+        # Link directions that wait for no other are removed, until each of the rest waits for another one of the rest.
+        waits = np.zeros(len(network.end_to), np.bool_)
+        waits[here] = True
+        if waits[there].all():
+            break
+        here, there = here[waits[there]], there[waits[there]]
+    if not len(here):
         return []
-    import networkx as nx  # noqa: PLC0415  (slow to import, and most routes have no cycle)
-
-    waits = nx.DiGraph(zip(here[inside].tolist(), there[inside].tolist(), strict=True))
-    return [int(end) for end, _ in nx.find_cycle(waits)]
+    awaited = dict(zip(here.tolist(), there.tolist(), strict=True))
+    path = [int(here[0])]
+    while (end := awaited[path[-1]]) not in path:
+        path.append(end)
+    return path[path.index(end) :]
 
 
 def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np.uint8] | None:
@@ -111,15 +108,13 @@ def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np
     cycle = find_cycle(network)
     if not cycle:
         return None
-    import networkx as nx  # noqa: PLC0415  (as above)
-
     _refuse_loops(network)
     lanes = np.zeros((network.switches, network.switches), np.uint8)
-    layers: list[nx.DiGraph] = []
+    layers: list[dict[int, set[int]]] = []  # link directions that each waits for
     for (source, destination), steps in sorted(_leaf_paths(network).items(), key=lambda each: (-len(each[1]), each[0])):
         for lane in range(most):
             if lane == len(layers):
-                layers.append(nx.DiGraph())
+                layers.append({})
             if _add_without_cycle(layers[lane], steps):
                 lanes[source, destination] = lane
                 break
@@ -272,12 +267,24 @@ def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[in
     return steps
 
 
-def _add_without_cycle(layer: nx.DiGraph, steps: set[tuple[int, int]]) -> bool:
-    import networkx as nx  # noqa: PLC0415  (as above)
-
-    added = [step for step in sorted(steps) if not layer.has_edge(*step)]
-    layer.add_edges_from(added)
-    if not any(nx.has_path(layer, there, here) for here, there in added):
+def _add_without_cycle(layer: dict[int, set[int]], steps: set[tuple[int, int]]) -> bool:
+    added = [(here, there) for here, there in sorted(steps) if there not in layer.get(here, ())]
+    for here, there in added:
+        layer.setdefault(here, set()).add(there)
+    if not any(_leads_to(layer, there, here) for here, there in added):
         return True
-    layer.remove_edges_from(added)
+    for here, there in added:
+        layer[here].remove(there)
+    return False
+
+
+def _leads_to(layer: dict[int, set[int]], start: int, end: int) -> bool:
+    seen, left = {start}, [start]
+    while left:
+        here = left.pop()
+        if here == end:
+            return True
+        new = layer.get(here, set()) - seen
+        seen |= new
+        left.extend(new)
     return False

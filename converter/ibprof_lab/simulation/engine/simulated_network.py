@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
+from ibprof_converter.fabric.graph_search import count_hops
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork
 from ibprof_converter.routing.tables import UNREACHABLE
@@ -167,17 +168,13 @@ def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
     Returns:
         uint64 [switch, switch, word], one bit per port, 64 ports per word.
     """
-    from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
-    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
-
     ends, switches, hosts = network.port_end, network.switches, network.hosts
     leads_to = np.where(ends != NONE, network.end_to[ends].astype(np.int64) - hosts, NONE)
     at, port = np.nonzero(leads_to >= 0)
     to = leads_to[at, port]
     leaves = np.unique(network.host_leaf)
-    backwards = coo_array((np.ones(len(at), np.uint8), (to, at)), shape=(switches, switches)).tocsr()
-    distance = dijkstra(backwards, unweighted=True, indices=leaves)  # [leaf, switch], to the leaf
-    distance[np.isinf(distance)] = np.nan  # unreachable: never nearer than another
+    hops = count_hops(switches, np.column_stack([at, to]), leaves).T
+    distance = np.where(hops < 0, np.nan, hops)  # [leaf, switch], to the leaf; nan is never nearer than another
     minimal = np.zeros((switches, switches, -(-ends.shape[1] // 64)), np.uint64)
     for here, by, there in zip(at.tolist(), port.tolist(), to.tolist(), strict=True):
         nearer = distance[:, here] == distance[:, there] + 1

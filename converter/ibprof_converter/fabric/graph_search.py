@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connected components, distances and reachability of graphs, from their edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+_AT_ONCE = 512
+"""Number of nodes whose distances are counted at the same time; memory grows with it."""
+
+
+def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Return the connected components of a graph.
+
+    Args:
+        nodes: number of nodes.
+        pairs: int [edge, 2], nodes of each edge.
+
+    Returns:
+        int64 [node], the lowest node of each node's component.
+    """
+    part = np.arange(nodes)
+    a, b = pairs[:, 0], pairs[:, 1]
+    while True:
+        # Each root takes the lowest root that an edge joins to it. Then all nodes follow their root to its root.
+        joined = part.copy()
+        lower = np.minimum(part[a], part[b])
+        np.minimum.at(joined, part[a], lower)
+        np.minimum.at(joined, part[b], lower)
+        while not (joined[joined] == joined).all():
+            joined = joined[joined]
+        joined = joined[part]
+        if (joined == part).all():
+            return part
+        part = joined
+
+
+def count_hops(nodes: int, edges: npt.NDArray[np.integer], goals: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
+    """Return the number of edges on a shortest path from each node to some nodes.
+
+    Args:
+        nodes: number of nodes.
+        edges: int [edge, 2], source and destination of each edge.
+        goals: int [goal], nodes at which paths end.
+
+    Returns:
+        int16 [node, goal], -1 without a path.
+    """
+    order = np.argsort(edges[:, 0], kind="stable")
+    at, first = np.unique(edges[order, 0], return_index=True)
+    to = edges[order, 1]
+    hops = np.full((nodes, len(goals)), -1, np.int16)
+    for start in range(0, len(goals), _AT_ONCE):
+        near = hops[:, start : start + _AT_ONCE]
+        near[goals[start : start + _AT_ONCE], np.arange(near.shape[1])] = 0
+        reached = np.packbits(near == 0, axis=1)  # a bit a goal
+        for step in range(1, nodes):
+            grown = reached.copy()
+            if len(at):
+                grown[at] |= np.bitwise_or.reduceat(reached[to], first, axis=0)
+            new = np.unpackbits(grown & ~reached, axis=1, count=near.shape[1]).view(np.bool_)
+            if not new.any():
+                break
+            near[new] = step
+            reached = grown
+    return hops
