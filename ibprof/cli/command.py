@@ -247,6 +247,8 @@ class CommandParser(argparse.ArgumentParser):
         if _is_reading.get():
             raise _Parser(self)
         words = list(sys.argv[1:] if args is None else args)
+        if words[:1] == ["--help-all"] and words[0] not in self._option_string_actions:
+            words[0] = "--help"  # a command whose help is whole
         for place, word in enumerate(words[: words.index("--") if "--" in words else None]):
             option, *value = word.split("=", 1)
             if name := self.former.get(option):

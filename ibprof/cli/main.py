@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _front(argv: Sequence[str] | None) -> int:
     arguments = argv or ()
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments or arguments[0] in ("-h", "--help", "--help-all"):
         print(f"usage: ibprof COMMAND ...\n\n{QUESTION}\n\n{_list_commands()}{EXAMPLES}", end="")
         return 0 if arguments else UsageError.status
     known = find_commands()

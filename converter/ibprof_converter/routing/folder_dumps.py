@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -21,7 +22,7 @@ from ibprof_converter.fabric.dump_files import (
     read_dump,
     strip_compression,
 )
-from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.fabric_graph import NodeKind, Origin
 from ibprof_converter.fabric.guid2lid import looks_like_lid_ranges
 from ibprof_converter.fabric.link_formats import LINK_FORMATS, find_link_format, read_fabric
 from ibprof_converter.fabric.node_names import (
@@ -178,6 +179,7 @@ _SWITCH = re.compile(
     rb"|^\"?[^\n]{0,256},[0-9]{1,3},2,[0-9]{1,3},[0-9]{1,3},0x[0-9A-Fa-f]{1,16},0x([0-9A-Fa-f]{1,16}),",  # NODES
     re.MULTILINE,
 )
+"""GUIDs of switches in formats whose lists are long; lists of the others are read for them."""
 
 
 def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[str]]:
@@ -242,6 +244,11 @@ def _look_through(path: Path) -> tuple[set[int], bool]:
     except IbprofError:
         return set(), True
     found = {int(next(filter(None, groups)), 16) for groups in _SWITCH.findall(data)}
+    if not found:
+        with suppress(IbprofError):
+            fabric = read_fabric(path)
+            if fabric.origin is Origin.SUBNET:
+                found = set(fabric.node_guid[fabric.node_kind == NodeKind.SWITCH].tolist())
     return found, not looks_like_db_csv(head_of(data)) or has_links_section(data)
 
 

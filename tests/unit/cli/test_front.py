@@ -101,6 +101,19 @@ def test_short_help_counts_the_options_that_long_help_adds(capsys: Captured) -> 
     assert parser.parse_args(["--rare"]).rare
 
 
+@pytest.mark.parametrize("front", [False, True])
+def test_a_command_whose_help_is_whole_prints_it_for_help_all_too(front: bool, capsys: Captured) -> None:
+    texts = []
+    for option in ("--help", "--help-all"):
+        if front:
+            assert main.main([option]) == 0
+        else:
+            with pytest.raises(SystemExit):
+                make_parser("ibprof-x", "", "example:  ibprof-x").parse_args([option])
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1] != ""
+
+
 def test_options_of_short_helps_exist() -> None:
     parsers = list(read_parsers().values())
     subcommands = [

@@ -328,3 +328,20 @@ def test_a_file_that_should_have_the_tables_is_named_next_to_a_list(tmp_path: Pa
     assert rail.notes == (f"{tmp_path / LFTS_DUMP}: not used, {why}",)
     put(tmp_path / DUMP_FTS, "testbed44", DUMP_FTS)
     assert not find_rails([links])[0].notes
+
+
+def test_rails_listed_by_iblinkinfo_in_one_folder_are_two(tmp_path: Path) -> None:
+    """No pattern finds the switches of this format; without its switches, both lists were taken for one subnet."""
+    rate = "( 4X 25.78125 Gbps Active/  LinkUp)"
+    for rail in (1, 2):
+        switch, hosts = (
+            f'0x{rail:02x}00000000000010 "leaf{rail}"',
+            (f"0x{rail:02x}0000000000010{host}" for host in (1, 2)),
+        )
+        (tmp_path / f"rail{rail}.txt").write_text(
+            "".join(
+                f'{switch} 1 {port}[  ] =={rate}==>  {guid} {port + 1} 1[  ] "node{port} mlx5_{rail}" ( )\n'
+                for port, guid in enumerate(hosts, 1)
+            )
+        )
+    assert len(find_rails([tmp_path])) == 2
