@@ -20,6 +20,7 @@ import numpy as np
 
 from ibprof.errors import IbprofError
 from ibprof.native.headers import recording_header
+from ibprof.profile.profile_data import Direction
 from ibprof.text.quantities import name_call, printable
 from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.pipeline_stages import load_fabric
@@ -673,13 +674,17 @@ def record_run(hosts: Sequence[str]) -> dict[str, list[Process]]:
     def process(rank: int) -> Process:
         after = (rank + 1) % ranks
         counters = [counter((rank + step) % ranks, 1000, operation=alltoall) for step in range(1, ranks)]
+        received = [{**each, "direction": int(Direction.RECEIVED)} for each in counters]
+        received.append(
+            counter((rank - 1) % ranks, 5000, operation=send, messages=5, direction=int(Direction.RECEIVED))
+        )
         asked = {"operation": alltoall, "partner": everyone, "bytes": 1000, "calls": 1}
         sent = {"operation": send, "partner": after, "bytes": 5000, "calls": 5}
         return Process(
             rank,
             ranks,
             {"flags": _FLAGS},
-            counters=[[*counters, counter(after, 5000, operation=send, messages=5)]],
+            counters=[[*counters, counter(after, 5000, operation=send, messages=5), *received]],
             demands=[[asked, sent]],
         )
 
@@ -775,6 +780,8 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
                     changed = replace(process, counters=[counted])
                     yield DamagedRun(f"operation of a rank {what}", called, partial(write, changed=changed))
             for at, each in enumerate(counters):
+                if "direction" in each:
+                    continue
                 for what, fields in (("zeroed", {"bytes": 0}), ("sent to no rank", {"peer": 77})):
                     changed = replace(process, counters=[[*counters[:at], {**each, **fields}, *counters[at + 1 :]]])
                     named = (f"Bytes of {name_call(OPERATIONS[int(each['operation'])])} are missing", "MPI_COMM_WORLD")
