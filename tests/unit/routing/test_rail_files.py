@@ -234,7 +234,7 @@ def test_recognising_a_file_costs_no_time_whatever_it_holds(tmp_path: Path, body
 
 
 def test_tables_for_a_synthetic_fabric_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"xgft:2:4,4:1,2 is a synthetic fabric .*other\.fdbs cannot replace"):
+    with pytest.raises(UsageError, match=r"xgft:2:4,4:1,2 is a synthetic fabric, .*other\.fdbs cannot replace"):
         find_rails(["xgft:2:4,4:1,2"], [tmp_path / "other.fdbs"])
 
 
