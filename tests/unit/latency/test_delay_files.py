@@ -291,3 +291,13 @@ def test_a_damaged_byte_ends_in_delays_or_an_input_error(place: int, value: int)
             path.write_bytes(content)
             with contextlib.suppress(InputError, InconsistentError, MemoryError):
                 assert set(read_delays(path).present) <= set(STATISTICS)
+
+
+def test_seconds_that_are_read_as_microseconds_are_refused(tmp_path: Path) -> None:
+    seconds = np.array([[0, 1.6e-6], [1.6e-6, 0]])
+    np.save(tmp_path / "delays.npy", seconds)
+    np.savetxt(tmp_path / "delays.csv", seconds, delimiter=",")
+    for name in ("delays.npy", "delays.csv"):
+        with pytest.raises(InputError, match=r"expected delays of at least 0\.1 ns, found at most 0\.0016 ns; --unit"):
+            read_delays(tmp_path / name)
+        assert read_delays(tmp_path / name, unit=1.0).median.max() == pytest.approx(1.6e-6)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
+from ibprof.text.quantities import format_seconds
 from ibprof_converter.outputs.atomic_write import write_atomically
 from ibprof_lab.lab_choices import MICROSECOND, NO_CLUSTER, STATISTICS
 from ibprof_lab.latency.files.benchmark_output import (
@@ -43,6 +44,9 @@ from ibprof_lab.latency.files.pair_files import MISSING, NUMBER, find_bracketed_
 from ibprof_lab.latency.model.delays import FIRMWARE, Attribute, Delays, clear_diagonal
 
 _NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
+
+_SHORTEST = 1e-10
+"""Seconds that no message takes less than. Numbers in seconds that are read as microseconds are far below."""
 
 _log = logging.getLogger(__name__)
 
@@ -79,12 +83,19 @@ def read_delays(
         delays = read_classic(path, wanted)
     elif magic.startswith(NETCDF4_MAGIC):
         delays = read_netcdf(path, wanted)
-    elif magic.startswith(_NUMPY_MAGIC):
-        delays = _read_numpy(path, unit or MICROSECOND)
     else:
-        delays = read_text_matrix(path, unit)
+        is_numpy = magic.startswith(_NUMPY_MAGIC)
+        delays = _read_numpy(path, unit or MICROSECOND) if is_numpy else read_text_matrix(path, unit)
+        _check_unit(path, delays)
     _forget_impossible(path, delays)
     return delays
+
+
+def _check_unit(path: Path, delays: Delays) -> None:
+    longest = float(np.nanmax(delays.median, initial=0.0))
+    if 0 < longest < _SHORTEST:
+        least, most = format_seconds(_SHORTEST), format_seconds(longest)
+        raise InputError(path, None, f"delays of at least {least}", f"at most {most}; --unit names another unit")
 
 
 def write_delays(path: str | PathLike[str], delays: Delays) -> None:

@@ -95,21 +95,19 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     if hosts <= _MOST_NEIGHBOURS + 1:
         return None
     blocks = [slice(begin, begin + _BLOCK) for begin in range(0, hosts, _BLOCK)]
-    nearest = [np.partition(np.where(known[each], delays[each], np.inf), _MOST_NEIGHBOURS) for each in blocks]
-    usual = np.median(np.sort(np.concatenate([each[:, : _MOST_NEIGHBOURS + 1] for each in nearest])), axis=0)
+    nearest = np.concatenate([
+        np.partition(np.where(known[each], delays[each], np.inf), _MOST_NEIGHBOURS)[:, : _MOST_NEIGHBOURS + 1]
+        for each in blocks
+    ])  # fmt: skip
+    usual = np.median(np.sort(nearest), axis=0)
     degree = int(np.argmax(np.diff(np.log(usual[1:])))) + 1
-    below = known & (delays < np.sqrt(usual[degree] * usual[degree + 1]))
-    edge = np.argwhere(np.triu(below | below.T, 1)).astype(np.int32)
+    limit = np.sqrt(usual[degree] * usual[degree + 1])
+    edge = _link_near(delays, known, limit, float(np.log(nearest[nearest < limit]).std()))
     if not hosts - 1 <= len(edge) < hosts * (_MOST_NEIGHBOURS + 1) // 2:
         return None
     hops = _count_hops(edge, hosts)
     if hops is None:
         return None
-    step = float(usual[degree + 1] - usual[degree])
-    if len(more := _find_unmeasured(delays, known, hops, 1, step)):
-        edge = np.concatenate([edge, more.astype(np.int32)])
-        hops = _count_hops(edge, hosts)
-        assert hops is not None
     chosen = np.linspace(0, hosts - 1, min(hosts, _FITTED)).astype(int)
     counts = known[chosen]
     slope, overhead = np.polyfit(hops[chosen][counts].astype(np.float64), delays[chosen][counts], 1)
@@ -121,6 +119,39 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     explained += delays.dtype.type(overhead)
     np.fill_diagonal(explained, 0.0)
     return Candidate("direct", 0, edge, np.full(len(edge), slope), overhead, explained, 2 + len(edge))
+
+
+def _link_near(delays: Floats, known: Known, limit: float, errors: float) -> npt.NDArray[np.integer]:
+    """Return the links of equal length, int [link, 2].
+
+    Measured pairs about the limit, and pairs that were not measured, are judged by their delays to other hosts.
+
+    Args:
+        limit: delay between that of one link and that of two, seconds.
+        errors: standard error of the logarithm of a delay.
+    """
+    blocks = []
+    for begin in range(0, len(delays), _BLOCK):
+        rows = slice(begin, begin + _BLOCK)
+        near = ~known[rows] | (delays[rows] < limit * np.exp(_UNSURE * errors))
+        blocks.append(np.argwhere(np.triu(near, begin + 1)) + np.array([begin, 0]))
+    pairs = np.concatenate(blocks)
+    values, measured = delays[tuple(pairs.T)], known[tuple(pairs.T)]
+    sure = measured & (values < limit * np.exp(-_UNSURE * errors))
+    asked = pairs[~sure]
+    likely = pairs[measured & (values < limit)]
+    step = _measure_link(delays, known, likely[:: len(likely) // _BLOCK + 1], errors)
+    found = asked[_are_neighbours(delays, known, asked, _BETWEEN * step, errors)]
+    return np.concatenate([pairs[sure], found]).astype(np.int32)
+
+
+def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], errors: float) -> float:
+    """Return the delay of a link in seconds: how much the delays of its ends to other hosts differ, without errors."""
+    one, other = delays[links[:, 0]], delays[links[:, 1]]
+    counts = known[links[:, 0]] & known[links[:, 1]]
+    square = np.square(one - other) - errors**2 * (np.square(one) + np.square(other))
+    means = np.where(counts, square, 0.0).sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
+    return float(np.sqrt(max(np.quantile(means, 0.9), 0.0)))
 
 
 def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uint8] | None:
@@ -360,41 +391,44 @@ def _find_links(
         width = (most / least) ** (1 / _TRIED) * 1.05
         least = max(int(judge.best_count / width), len(delays) - 1)
         most = min(int(judge.best_count * width) + 1, len(order) - 1)
-    if judge.best is not None and len(
-        more := _find_unmeasured(delays, known, judge.best[3], *[float(np.median(judge.best[1]))] * 2)
-    ):
-        edges, _, overhead, _ = judge.best
-        judge.evaluate((np.append(edges[0], more[:, 0]), np.append(edges[1], more[:, 1])), overhead, free=len(more))
+    if judge.best is not None:
+        edges, latency, overhead, distance = judge.best
+        apart = _BETWEEN * float(np.median(latency))
+        more = np.argwhere(np.triu(~known & (distance > apart), 1))
+        more = more[_are_neighbours(delays, known, more, apart)]
+        if len(more):
+            judge.evaluate((np.append(edges[0], more[:, 0]), np.append(edges[1], more[:, 1])), overhead, free=len(more))
     return judge.best
 
 
-def _find_unmeasured(
-    delays: Floats, known: Known, distance: npt.NDArray[np.floating | np.integer], link: float, seconds: float
-) -> npt.NDArray[np.integer]:
-    """Return the pairs without a delay that are links, int [link, 2].
+def _are_neighbours(
+    delays: Floats, known: Known, pairs: npt.NDArray[np.integer], apart: float, errors: float = 0.0
+) -> npt.NDArray[np.bool_]:
+    """Return which pairs of hosts can be links, bool [pair].
 
     The distances of two neighbours to any other host differ by one link at most. Those of hosts that are farther apart
     differ by more for many hosts.
 
     Args:
-        distance: [n, n], over the known links.
-        link: usual length of a link in the unit of the distances.
-        seconds: the same in seconds.
+        pairs: int [pair, 2].
+        apart: difference of two delays that shows more than one link, seconds.
+        errors: standard error of the logarithm of a delay.
     """
-    pairs = np.argwhere(np.triu(~known & (distance > _BETWEEN * link), 1))
     hosts = np.linspace(0, len(delays) - 1, min(len(delays), _FITTED)).astype(int)
     among, counts = delays[:, hosts], known[:, hosts]
     far = np.zeros(len(pairs))
     for begin in range(0, len(pairs), _BLOCK * 8):
         one, other = pairs[begin : begin + _BLOCK * 8].T
-        apart = np.abs(among[one] - among[other]) > _BETWEEN * seconds
-        far[begin : begin + len(one)] = np.mean(apart & counts[one] & counts[other], axis=1)
-    found: npt.NDArray[np.integer] = pairs[far < _DIFFERING]
-    return found
+        differ = np.abs(among[one] - among[other]) > apart + errors * (among[one] + among[other])
+        far[begin : begin + len(one)] = np.mean(differ & counts[one] & counts[other], axis=1)
+    return far < _DIFFERING
 
 
 _BETWEEN = 1.5
 """Length between that of one link and that of two."""
+
+_UNSURE = 4
+"""Standard errors of a delay about the limit within which it does not show whether a pair is a link."""
 
 _DIFFERING = 0.04
 """Largest share of outliers: hosts whose distances to two neighbours differ by more than a link."""

@@ -180,7 +180,7 @@ def _prefer_two_rails(
 ) -> tuple[TwoRails | None, ModelChoice]:
     """Return two rails and the model of the delays without them, if both together explain the delays better."""
     known = delays > 0
-    if not is_network(delays[known]):
+    if choice.levels is None or not is_network(delays[known]):
         return None, choice
     rails = find_two_rails(fill_gaps(delays, known).astype(np.float64), known)
     if rails is None:
@@ -195,7 +195,7 @@ def _prefer_two_rails(
 def _describe_hosts(choice: ModelChoice, hosts: tuple[str, ...]) -> Iterator[str]:
     """Yield notes on slow hosts, and on the grid that hosts form."""
     candidate = choice.candidate
-    if candidate.model == "levels" and (factors := choice.levels.factor).any():
+    if choice.levels is not None and candidate.model == "levels" and (factors := choice.levels.factor).any():
         yield _describe_factors(factors, hosts, "on their switch")
     if candidate.model == "direct":
         if (factors := np.log(find_slow_hosts(choice.delays, choice.measured))).any():
@@ -219,9 +219,12 @@ def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.intege
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []
-    count, label = connected_components(csr_matrix(measured.astype(np.int8)), directed=False)
+    pairs = np.count_nonzero(measured, axis=1)
+    count = 1
+    if pairs.min() < len(measured) / 2:  # else each two hosts have a measured pair with a third one
+        count, label = connected_components(csr_matrix(measured.astype(np.int8)), directed=False)
     if count <= 1:
-        share = 1 - measured.sum() / max(measured.size - len(measured), 1)
+        share = 1 - pairs.sum() / max(measured.size - len(measured), 1)
         return np.arange(len(seconds)), [(f"{share:.1%} of the pairs were not measured; likely delays stand in", [])]
     largest = int(np.bincount(label).argmax())
     out = np.flatnonzero(label != largest).tolist()

@@ -6,6 +6,7 @@ Levels are preferred unless they leave a pattern in the delays of a network that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import log
 from typing import cast
@@ -14,7 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_lab.topology.infer.binary_trees import find_additive
-from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, OUTLYING, Candidate, Floats, find_pattern, score
+from ibprof_lab.topology.infer.candidate import (
+    FLOOR,
+    NORMAL,
+    OUTLYING,
+    Candidate,
+    Floats,
+    find_pattern,
+    sample_hosts,
+    score,
+)
 from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular, find_slow_hosts, find_switched
 from ibprof_lab.topology.infer.levels import Levels, find_levels, is_far, is_network
 from ibprof_lab.topology.infer.pair_delays import fill_gaps
@@ -51,7 +61,7 @@ class ModelChoice:
 
     Attributes:
         candidate: graph of the model.
-        levels: nested switches, for every model.
+        levels: nested switches; None where the delays are those of a regular network of many hosts.
         delays: [n, n], delays that the candidate was fitted to, seconds: gaps filled, host factors of the levels
             removed.
         measured: bool [n, n], measured delays.
@@ -63,7 +73,7 @@ class ModelChoice:
     """
 
     candidate: Candidate
-    levels: Levels
+    levels: Levels | None
     delays: npt.NDArray[np.floating]
     measured: npt.NDArray[np.bool_]
     outliers: npt.NDArray[np.bool_]
@@ -88,6 +98,8 @@ def choose_model(
     hosts = len(delays)
     if hosts <= LARGEST["additive"]:
         delays = delays.astype(np.float64)
+    if "direct" in models and FEWER_HOSTS < hosts <= LARGEST["direct"] and (regular := _try_regular(delays, measured)):
+        return regular
     filled = delays if measured.sum() == hosts * (hosts - 1) else fill_gaps(delays, measured)
     levels = find_levels(filled, measured, errors)
     factor = levels.factor
@@ -113,6 +125,26 @@ def choose_model(
     outliers, noise = find_outliers(best, of_best, measured)
     unexplained = find_pattern(best.residuals(of_best), measured & ~outliers).is_certain
     return ModelChoice(best, levels, of_best, measured, outliers, scores, noise, unexplained, untried)
+
+
+def _try_regular(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> ModelChoice | None:
+    """Return a regular network that alone explains the delays; None where other models are to be tried."""
+    rows = sample_hosts(len(delays))
+    seen = np.log(delays[rows][measured[rows]])
+    if not is_network(np.exp(seen)):
+        return None
+    even, restore = _even_out(cast("Floats", delays), measured)
+    regular = find_regular(even, measured)
+    if regular is None:
+        return None
+    found = restore(regular)
+    left = find_pattern(found.residuals(delays), measured)
+    if left.is_certain or left.deviation > _MUCH_LESS * float(seen.std()):
+        return None
+    outliers, noise = find_outliers(found, delays, measured)
+    return ModelChoice(
+        found, None, delays, measured, outliers, {found.model: 0.0}, noise, unexplained=False, untried=()
+    )
 
 
 def _find_others(
@@ -143,27 +175,32 @@ def _find_others(
 
 def _find_networks(delays: Floats, known: npt.NDArray[np.bool_], levels: Levels) -> list[Candidate]:
     """Return networks with cycles, of switches and of hosts. The search removes the factors of slow hosts."""
-    hosts = len(delays)
+    even, restore = _even_out(delays, known)
+    tree = levels.tree if even is delays else find_levels(even, known, levels.errors).tree
+    if len(delays) > FEWER_HOSTS:
+        # If all links are equal, their number follows directly.
+        found = [find_switched(even, known, tree), find_regular(even, known)]
+    else:
+        found = [find_switched(even, known, tree), direct := find_direct(even, known)]
+        if direct is not None:
+            # The links show how small the errors are. Small errors reveal switches where levels saw only a gradual
+            # increase.
+            errors = max(find_outliers(direct, even, known)[1], FLOOR)
+            found.append(find_switched(even, known, find_levels(even, known, errors).tree, errors))
+    return [restore(each) for each in found if each is not None]
+
+
+def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Callable[[Candidate], Candidate]]:
+    """Return the delays without the factors of slow hosts, and a function that puts the factors into a candidate."""
     factor: Floats = find_slow_hosts(delays, known).astype(delays.dtype)
-    is_even = not (factor > 1).any()
-    even = delays if is_even else delays / factor / factor[:, None]
-    tree = levels.tree if is_even else find_levels(even, known, levels.errors).tree
-    # If all links are equal, their number follows directly.
-    find = find_direct if hosts <= FEWER_HOSTS else find_regular
-    found = [find_switched(even, known, tree), find(even, known)]
-    if (direct := found[-1]) is not None and hosts <= FEWER_HOSTS:
-        # The links show how small the errors are. Small errors reveal switches where levels saw only a gradual
-        # increase.
-        errors = max(find_outliers(direct, even, known)[1], FLOOR)
-        found.append(find_switched(even, known, find_levels(even, known, errors).tree, errors))
     slow = int(np.count_nonzero(factor > 1))
-    return [
-        each
-        if is_even
-        else replace(each, explained=each.explained * factor * factor[:, None], parameters=each.parameters + slow)
-        for each in found
-        if each is not None
-    ]
+    if not slow:
+        return delays, lambda candidate: candidate
+    return delays / factor / factor[:, None], lambda candidate: replace(
+        candidate,
+        explained=candidate.explained * factor * factor[:, None],
+        parameters=candidate.parameters + slow,
+    )
 
 
 def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]) -> bool:
@@ -183,11 +220,13 @@ def find_outliers(
     candidate: Candidate, delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.bool_], float]:
     """Return the delays that deviate too far from the explained ones, bool [n, n], and the typical deviation."""
-    residuals = np.where(measured, candidate.residuals(delays), 0)
     if not measured.any():
         return np.zeros_like(measured), 0.0
-    noise = NORMAL * float(np.median(np.abs(residuals[measured])))
-    return np.abs(residuals) > OUTLYING * max(noise, FLOOR), noise
+    deviation = np.abs(candidate.residuals(delays))
+    deviation[~measured] = 0
+    rows = slice(None) if len(delays) <= LARGEST["additive"] else sample_hosts(len(delays))
+    noise = NORMAL * float(np.median(deviation[rows][measured[rows]]))
+    return deviation > OUTLYING * max(noise, FLOOR), noise
 
 
 def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:

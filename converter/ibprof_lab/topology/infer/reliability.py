@@ -63,7 +63,7 @@ def weigh_support(
         return choice, None, 0
     draw = np.random.default_rng(seed)
     samples = _until(replicates, seconds)
-    if choice.candidate.model != "levels":
+    if choice.levels is None or choice.candidate.model != "levels":
         support, count = _resample_errors(choice, names, draw, samples)
         return choice, support, count
     hosts = len(choice.delays)
@@ -172,7 +172,7 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
         return None
     if choice.unexplained and choice.noise > NETWORK_STEP and is_network(choice.delays[choice.measured]):
         return f"no model explains a pattern in the delays, which deviate by {choice.noise:.1%} from the best one"
-    if choice.levels.hidden:
+    if choice.levels is not None and choice.levels.hidden:
         step, hidden = format_seconds(choice.levels.clock_step), choice.levels.hidden
         return (
             f"delays are multiples of {step}, and many of them are another multiple than is explained: the clock's "
