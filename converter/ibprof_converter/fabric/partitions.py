@@ -10,6 +10,7 @@ CONFIGURATION".
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -24,18 +25,21 @@ PARTITIONS_CONF = "partitions.conf"
 DEFAULT_PKEY = 0x7FFF
 """The partition of all ports, without the bit of full members."""
 
+LARGEST_PKEY = 0xFFFF
+_SHOWN = 200
+"""Number of bytes of an invalid definition that a message shows."""
+
 _GROUP = re.compile(rb"GROUP PKey:[ ]?0x([0-9A-Fa-f]{1,4})\b")
 _GROUP_MEMBER = re.compile(rb"\s+(Full|Part(?:ial)?|Limited|Both)\b.*\bguid=0x([0-9A-Fa-f]{1,16})\b")
-_PORT = re.compile(rb"(guid|lid)[ :=]+(0x[0-9A-Fa-f]{1,16}|[0-9]{1,5})\s*", re.IGNORECASE)
+_PORT = re.compile(rb"(guid|lid)[ :=]+(0x[0-9A-Fa-f]{1,16}|0|[1-9][0-9]{0,4})\s*", re.IGNORECASE)
 _TABLE = re.compile(rb"\s*[0-9]{1,5}:((?: 0x[0-9A-Fa-f]{4})+)\s*")
 _AROUND_TABLE = re.compile(rb"\s*|-+\s*|[0-9]+ pkeys capacity .*|ibwarn: .*")
 
 _COMMENT = re.compile(rb"#[^\n]*")
-_DEFINITION = re.compile(
-    rb"\s*(?:([^=,:;\n]*?)\s*(?:=\s*(0x[0-9A-Fa-f]{1,4}|[0-9]{1,5})\s*)?)(?:,([^:;]*))?:((?:[^;\"{}])*)"
-)
+_BEGIN = re.compile(rb"\S")
+_DEFINITION = re.compile(rb"([^=,:;\n]*)(?:=\s*(0x[0-9A-Fa-f]{1,4}|0|[1-9][0-9]{0,4})\s*)?(?:,([^:;]*))?:([^;\"{}]*)")
 _MULTICAST = re.compile(rb"\bmgid\s*=[^\n;]*")
-_MEMBER = re.compile(rb"(0x[0-9A-Fa-f]{1,16}|[0-9]{1,20}|ALL(?:_[A-Z]+)?|SELF)(?:\s*=\s*(\w*))?")
+_MEMBER = re.compile(rb"(0x[0-9A-Fa-f]{1,16}|[1-9][0-9]{0,19}|ALL(?:_[A-Z]+)?|SELF)(?:\s*=\s*(\w*))?")
 _DEFAULT_MEMBER = re.compile(rb"defmember\s*=\s*(\w+)")
 _FLAG = re.compile(rb"(?:rate|mtu|sl|scope|Q_Key|TClass|FlowLabel)\s*=\s*\w+|ipoib|indx0", re.IGNORECASE)
 _KINDS = {b"ALL": None, b"ALL_CAS": NodeKind.CA, b"ALL_SWITCHES": NodeKind.SWITCH, b"ALL_ROUTERS": NodeKind.ROUTER}
@@ -67,7 +71,10 @@ def looks_like_partitions(head: bytes) -> bool:
         return True
     text = _COMMENT.sub(b"", head).lstrip()
     match = _DEFINITION.match(text)
-    if match is None or (match[2] is None and match[1].lower() != b"default" and match[3] is None):
+    if match is None:
+        return False
+    is_plain = match[2] is None and match[3] is None and match[1].strip().lower() != b"default"
+    if is_plain and text[match.end() : match.end() + 1] != b";":  # other files have lines such as `key: 1`
         return False
     is_member = _MULTICAST.search(match[4]) or any(map(_MEMBER.fullmatch, map(bytes.strip, match[4].split(b",")[:-1])))
     return bool(is_member or _MEMBER.fullmatch(match[4].strip()))
@@ -157,20 +164,24 @@ def _read_definitions(path: str | PathLike[str], data: bytes) -> _Members:
     """Read OpenSM's `partitions.conf`. Partitions without a number, which OpenSM chooses, get negative ones."""
     read = _Members()
     text = _COMMENT.sub(b"", data)
-    begin = 0
-    while text[begin:].strip():
-        start = begin + len(text[begin:]) - len(text[begin:].lstrip())
-        number = text.count(b"\n", 0, start) + 1
-        found = quote_found(text[start:].split(b"\n", 1)[0])
+    number, end = 1, 0
+    while first := _BEGIN.search(text, end):
+        begin = first.start()
+        number += text.count(b"\n", end, begin)
         match = _DEFINITION.match(text, begin)
-        if match is None or text[match.end() : match.end() + 1] != b";":
+        key = int(match[2] or b"0", 0) if match else 0
+        if match is None or text[match.end() : match.end() + 1] != b";" or key > LARGEST_PKEY:
+            found = quote_found(text[begin : begin + _SHOWN].split(b"\n", 1)[0])
             raise InputError(path, number, "NAME=0xKEY[,FLAGS] : MEMBER[=full|limited], ... ;", found)
-        begin = match.end() + 1
+        end = match.end() + 1
         name = match[1].strip().decode("utf-8", "replace")
         if match[2] is not None:
-            key = int(match[2], 0) & DEFAULT_PKEY
+            key &= DEFAULT_PKEY
+        elif name.lower() == "default":
+            key = DEFAULT_PKEY
         else:
-            key = DEFAULT_PKEY if name.lower() == "default" else -1 - len(read.names)
+            # Files of one subnet may name it alike; partitions without a name differ.
+            key = -1 - zlib.crc32((name or f"{path}:{begin}").encode())
         if name:
             read.names.setdefault(key, name)
         default = _DEFAULT_MEMBER.search(match[3] or b"")
@@ -187,7 +198,8 @@ def _read_definitions(path: str | PathLike[str], data: bytes) -> _Members:
                 raise InputError(
                     path, number, "a port's GUID, ALL, ALL_CAS, ALL_SWITCHES or SELF", quote_found(word.strip())
                 )
-    if not any(DEFAULT_PKEY in keys for keys in read.kinds.values()):
+        number += text.count(b"\n", begin, end)
+    if not any(DEFAULT_PKEY in keys for keys in (*read.kinds.values(), *read.guids.values())):
         _join(read.kinds.setdefault(None, {}), {DEFAULT_PKEY: False})
     return read
 

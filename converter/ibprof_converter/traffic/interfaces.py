@@ -22,7 +22,7 @@ from ibprof.text.quantities import count_of
 from ibprof_converter.choices import ALL_INTERFACES, COMPUTE, STORAGE
 from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice, NodeKind, Partitions
 from ibprof_converter.fabric.node_names import adapter_name, is_adapter_named, natural_key, show_some
-from ibprof_converter.fabric.partitions import DEFAULT_PKEY, PARTITIONS_CONF
+from ibprof_converter.fabric.partitions import DEFAULT_PKEY, LARGEST_PKEY, PARTITIONS_CONF
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts, find_hosts
 
 _FEWEST_SLOTS = 3
@@ -37,7 +37,7 @@ _MANY_TIMES = 3
 _STORAGE_WORD = re.compile(r"(?<![a-z])(?:storage|stor|stg|lustre|gpfs|nfs|weka|vast)(?![a-z])", re.IGNORECASE)
 _COMPUTE_WORD = re.compile(r"(?<![a-z])(?:compute|gpu|nccl)(?![a-z])", re.IGNORECASE)
 
-_NUMBER = re.compile(r"0x[0-9a-f]{1,4}|[0-9]{1,5}")
+_P_KEY = re.compile(r"0x[0-9a-f]{1,4}|0|[1-9][0-9]{0,4}")
 
 _SERVER_NAME = re.compile(
     r"(?<![a-z])(?:storage|stor|stg|nas|nfs|oss|ost|mds|mdt|nsd|lustre|gpfs|weka|vast|ceph|beegfs|ddn)(?![a-z])",
@@ -192,18 +192,17 @@ def _leave_out_of_partition(fabrics: Sequence[Fabric], adapters: Sequence[_Adapt
             f"--interfaces {choice}: no file of partitions was read; name OpenSM's {PARTITIONS_CONF} or "
             "ibdiagnet's .pkey among the dumps"
         )
-    number = int(wanted, 0) & DEFAULT_PKEY if _NUMBER.fullmatch(wanted) else None
     keys = {key for each in known for key, name in each.names.items() if name.casefold() == wanted}
-    keys |= set() if number is None else {number}
+    if _P_KEY.fullmatch(wanted) and (number := int(wanted, 0)) <= LARGEST_PKEY:
+        keys.add(number & DEFAULT_PKEY)
     members = {(rail, node) for rail, each in enumerate(fabrics) for node in _list_members(each.partitions, keys)}
     left_out = [each for each in adapters if (each.rail, each.node) not in members]
     if len(left_out) == len(adapters):
         names = {key: name for each in known for key, name in each.names.items()}
         found = sorted({key for each in known for own in each.of_node.values() for key in own})
-        told = show_some(
-            [" ".join(filter(None, (names.get(key), f"{key:#06x}" if key > 0 else ""))) for key in found], 12
-        )
-        raise UsageError(f"--interfaces {choice}: no adapter is in such a partition; expected one of {told}")
+        texts = [" ".join(filter(None, (names.get(key), f"{key:#06x}" if key > 0 else ""))) for key in found]
+        some = show_some(list(filter(None, texts)), 12)
+        raise UsageError(f"--interfaces {choice}: no adapter is in such a partition; expected one of {some}")
     return left_out
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -69,6 +70,32 @@ def test_kinds_of_nodes_and_properties_after_a_second_colon(tmp_path: Path) -> N
     assert made.of_node[switch] == {unnumbered: True, 0x7FFF: False}
 
 
+def test_partitions_without_a_number_are_one_by_name_alone(tmp_path: Path) -> None:
+    (tmp_path / "p").write_text(f"Default=0x7fff : {A:#x}=full;\n,ipoib : {A:#x};\nx : {B:#x}=full;\n")
+    (tmp_path / "q").write_text(f"Default=0x7fff : {A:#x}=full;\ny : {A:#x}=full;\nx : {B:#x}=full;\n")
+    assert looks_like_partitions(b"x : 0x12=full;\n")
+    made = apply_partitions(FABRIC, [tmp_path / "p", tmp_path / "q"]).partitions
+    assert made is not None
+    of_a, of_b = (made.of_node[FABRIC.node_name.index(name)] for name in ("gpu1 mlx5_10", "gpu2 mlx5_2"))
+    assert len(of_a) == 3  # the default one, one without a name, and y
+    assert [made.names[key] for key in of_b] == ["x"]
+    assert not of_a.keys() & of_b.keys()
+    assert set(made.of_node) == {FABRIC.node_name.index(name) for name in ("gpu1 mlx5_10", "gpu2 mlx5_2")}
+
+
+def test_many_partitions_are_read_in_linear_time(tmp_path: Path) -> None:
+    """A copy of the rest of the file for each definition would take some hundred times as long."""
+
+    def read_s(count: int) -> float:
+        members = ", ".join(f"{port:#018x}=full" for port in range(1, 65))
+        (tmp_path / "p").write_text("".join(f"t{each}={each} : {members};\n" for each in range(1, count)))
+        begin = process_time()
+        apply_partitions(FABRIC, [tmp_path / "p"])
+        return process_time() - begin
+
+    assert read_s(1600) < 40 * max(min(read_s(100) for _ in range(3)), 1e-3)
+
+
 def test_a_file_of_another_fabric_is_reported(tmp_path: Path) -> None:
     (tmp_path / "p").write_text(PKEY.replace(f"{A:#018x}", "0x12").replace(f"{B:#018x}", "0x13"))
     fabric = apply_partitions(FABRIC, [tmp_path / "p"])
@@ -86,6 +113,10 @@ def test_a_file_of_another_fabric_is_reported(tmp_path: Path) -> None:
         ),
         (PKEY + "   Full gpu3\n", ":5: expected GROUP PKey:0x..., or Full or Part"),
         ("lid 3\n   0: 0xffff\nlid x\n", ":3: expected lid N, guid 0x"),
+        ("lid 007\n   0: 0xffff\n", ":1: expected lid N, guid 0x"),
+        ("a=1 :\n  0x12=full;\n\nb=010 : 0x12=full;\n", ":4: expected NAME=0xKEY"),
+        ("a=99999 : 0x12=full;\n", ":1: expected NAME=0xKEY"),
+        ("a=1 : 0012=full;\n", ":1: expected a port's GUID"),
     ],
 )
 def test_invalid_lines_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -101,6 +132,7 @@ def test_invalid_lines_are_refused(tmp_path: Path, text: str, message: str) -> N
         "0x0002c90300fa0091 0x001c 0x001c\n",
         "src,dst,bytes\n0,1,5\n",
         "key: value\n",
+        "key: 1\nother: 2\n",
         "a:\n",
     ],
 )

@@ -210,8 +210,9 @@ def test_a_partition_is_chosen_by_name_or_number() -> None:
     fabric = partition(make_gpu_fabric()[0], *PARTITIONS["names"])
     for text in ("pkey:storage", "pkey:0x8002", "pkey:2"):
         assert {name[-1] for name in choose(fabric, text)[0]} == set("01234567")
-    with pytest.raises(UsageError, match="expected one of 0x0001, Storage 0x0002, 0x7fff"):
-        choose(fabric, "pkey:7")
+    for text in ("pkey:7", "pkey:02", "pkey:65538", "pkey:"):
+        with pytest.raises(UsageError, match="expected one of 0x0001, Storage 0x0002, 0x7fff"):
+            choose(fabric, text)
     with pytest.raises(UsageError, match="no file of partitions was read"):
         choose(make_gpu_fabric()[0], "pkey:7")
 
