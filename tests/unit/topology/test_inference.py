@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.topology.infer import direct_networks
 from ibprof_lab.topology.infer.candidate import OUTLYING
-from ibprof_lab.topology.infer.direct_networks import describe_grid
+from ibprof_lab.topology.infer.direct_networks import describe_grid, find_regular
 from ibprof_lab.topology.infer.inference import Inference, InferenceEffort, infer
 from ibprof_lab.topology.infer.model_choice import choose_model, find_unconfirmed
 from ibprof_lab.topology.infer.pair_delays import PairDelays, take_pair_delays
@@ -248,7 +251,8 @@ def test_some_slower_links_make_no_switch(hosts: int, slow: int, us: float) -> N
 
 
 @pytest.mark.parametrize(
-    ("noise", "overhead", "lost"), [(0.0, 1.0, 0.0), (0.01, 1.0, 0.0), (0.01, 1.5, 0.0), (0.01, 1.5, 0.05)]
+    ("noise", "overhead", "lost"),
+    [(0.0, 1.0, 0.0), (0.01, 1.0, 0.0), (0.01, 1.5, 0.0), (0.01, 1.5, 0.05), (0.003, 1.0, 0.5)],
 )
 def test_a_torus_of_many_hosts_is_recognised_with_its_sizes(noise: float, overhead: float, lost: float) -> None:
     """A link is 6% of a delay: with errors of 1%, some pairs over two links have shorter delays than some links."""
@@ -263,6 +267,33 @@ def test_a_torus_of_many_hosts_is_recognised_with_its_sizes(noise: float, overhe
     assert linked == {(int(a), int(b)) for a, b in np.argwhere(np.triu(hops == 1))}
     assert any("torus of 8 x 8 x 9 hosts" in note for note in inferred.topology.notes)
     assert inferred.refusal is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_few_measured_pairs_are_no_regular_network() -> None:
+    """Most hosts have fewer measured delays than a regular network has neighbours."""
+    delays = disturb(star(300).delays(), 0.05, 1)
+    unmeasured = np.triu(np.random.default_rng(1).random(delays.shape) < 0.97, 1)
+    known = (delays > 0) & ~(unmeasured | unmeasured.T)
+    assert np.median(known.sum(axis=1)) < 10
+    assert find_regular(np.where(known, delays, np.nan), known) is None
+
+
+def test_pairs_are_judged_only_until_there_are_too_many_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts of one switch are alike: each of their pairs that were not measured could be a link."""
+    asked = []
+
+    def judge(*arguments: Any) -> npt.NDArray[np.bool_]:
+        asked.append(len(arguments[1]))
+        return are_neighbours(*arguments)
+
+    are_neighbours = direct_networks._are_neighbours
+    monkeypatch.setattr(direct_networks, "_are_neighbours", judge)
+    delays = disturb(star(600).delays(), 0.05, 1)
+    unmeasured = np.triu(np.random.default_rng(1).random(delays.shape) < 0.9, 1)
+    known = (delays > 0) & ~(unmeasured | unmeasured.T)
+    assert find_regular(np.where(known, delays, np.nan), known) is None
+    assert sum(asked) < known.size / 4
 
 
 @pytest.mark.parametrize(

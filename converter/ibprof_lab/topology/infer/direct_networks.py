@@ -9,6 +9,7 @@ then links the number of pairs that fits best.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import log, prod
@@ -100,10 +101,14 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
         for each in blocks
     ])  # fmt: skip
     usual = np.median(np.sort(nearest), axis=0)
+    usual = usual[np.isfinite(usual)]  # most hosts may have fewer measured delays
+    if len(usual) < 3:
+        return None
     degree = int(np.argmax(np.diff(np.log(usual[1:])))) + 1
     limit = np.sqrt(usual[degree] * usual[degree + 1])
-    edge = _link_near(delays, known, limit, float(np.log(nearest[nearest < limit]).std()))
-    if not hosts - 1 <= len(edge) < hosts * (_MOST_NEIGHBOURS + 1) // 2:
+    most = hosts * (_MOST_NEIGHBOURS + 1) // 2
+    edge = _link_near(delays, known, limit, float(np.log(nearest[nearest < limit]).std()), most)
+    if not hosts - 1 <= len(edge) < most:
         return None
     hops = _count_hops(edge, hosts)
     if hops is None:
@@ -121,28 +126,35 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     return Candidate("direct", 0, edge, np.full(len(edge), slope), overhead, explained, 2 + len(edge))
 
 
-def _link_near(delays: Floats, known: Known, limit: float, errors: float) -> npt.NDArray[np.integer]:
-    """Return the links of equal length, int [link, 2].
+def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: int) -> npt.NDArray[np.integer]:
+    """Return the links of equal length, int [link, 2]; from `most` links on not all of them.
 
     Measured pairs about the limit, and pairs that were not measured, are judged by their delays to other hosts.
 
     Args:
         limit: delay between that of one link and that of two, seconds.
         errors: standard error of the logarithm of a delay.
+        most: number of links that no regular network has.
     """
-    blocks = []
-    for begin in range(0, len(delays), _BLOCK):
-        rows = slice(begin, begin + _BLOCK)
-        near = ~known[rows] | (delays[rows] < limit * np.exp(_UNSURE * errors))
-        blocks.append(np.argwhere(np.triu(near, begin + 1)) + np.array([begin, 0]))
-    pairs = np.concatenate(blocks)
-    values, measured = delays[tuple(pairs.T)], known[tuple(pairs.T)]
-    sure = measured & (values < limit * np.exp(-_UNSURE * errors))
-    asked = pairs[~sure]
-    likely = pairs[measured & (values < limit)]
+
+    def list_pairs(is_asked: Callable[[slice], Known], block: int) -> Iterator[npt.NDArray[np.integer]]:
+        for begin in range(0, len(delays), block):
+            asked = np.triu(is_asked(slice(begin, begin + block)), begin + 1)
+            yield np.argwhere(asked) + np.array([begin, 0])
+
+    likely = np.concatenate(list(list_pairs(lambda rows: known[rows] & (delays[rows] < limit), _BLOCK)))
+    if len(likely) >= most:
+        return likely
     step = _measure_link(delays, known, likely[:: len(likely) // _BLOCK + 1], errors)
-    found = asked[_are_neighbours(delays, known, asked, _BETWEEN * step, errors)]
-    return np.concatenate([pairs[sure], found]).astype(np.int32)
+    low, high = limit * np.exp(-_UNSURE * errors), limit * np.exp(_UNSURE * errors)
+    links = [likely[delays[tuple(likely.T)] < low]]
+    sample = _sample_delays(delays, known)
+    # Where all hosts are alike, as in trees, the first pairs show that there are too many links.
+    for pairs in list_pairs(lambda rows: ~known[rows] | ((delays[rows] >= low) & (delays[rows] < high)), _BLOCK // 8):
+        links.append(pairs[_are_neighbours(sample, pairs, _BETWEEN * step, errors)])
+        if sum(map(len, links)) >= most:
+            break
+    return np.concatenate(links).astype(np.int32)
 
 
 def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], errors: float) -> float:
@@ -395,14 +407,20 @@ def _find_links(
         edges, latency, overhead, distance = judge.best
         apart = _BETWEEN * float(np.median(latency))
         more = np.argwhere(np.triu(~known & (distance > apart), 1))
-        more = more[_are_neighbours(delays, known, more, apart)]
+        more = more[_are_neighbours(_sample_delays(delays, known), more, apart)]
         if len(more):
             judge.evaluate((np.append(edges[0], more[:, 0]), np.append(edges[1], more[:, 1])), overhead, free=len(more))
     return judge.best
 
 
+def _sample_delays(delays: Floats, known: Known) -> tuple[Floats, Known]:
+    """Return the delays between all hosts and a sample of them, [n, sample], and which of them count."""
+    hosts = np.linspace(0, len(delays) - 1, min(len(delays), _FITTED)).astype(int)
+    return delays[:, hosts], known[:, hosts]
+
+
 def _are_neighbours(
-    delays: Floats, known: Known, pairs: npt.NDArray[np.integer], apart: float, errors: float = 0.0
+    sample: tuple[Floats, Known], pairs: npt.NDArray[np.integer], apart: float, errors: float = 0.0
 ) -> npt.NDArray[np.bool_]:
     """Return which pairs of hosts can be links, bool [pair].
 
@@ -410,17 +428,19 @@ def _are_neighbours(
     differ by more for many hosts.
 
     Args:
+        sample: delays to a sample of hosts, from `_sample_delays`.
         pairs: int [pair, 2].
         apart: difference of two delays that shows more than one link, seconds.
         errors: standard error of the logarithm of a delay.
     """
-    hosts = np.linspace(0, len(delays) - 1, min(len(delays), _FITTED)).astype(int)
-    among, counts = delays[:, hosts], known[:, hosts]
-    far = np.zeros(len(pairs))
+    among, counts = sample
+    far = np.ones(len(pairs))
     for begin in range(0, len(pairs), _BLOCK * 8):
         one, other = pairs[begin : begin + _BLOCK * 8].T
         differ = np.abs(among[one] - among[other]) > apart + errors * (among[one] + among[other])
-        far[begin : begin + len(one)] = np.mean(differ & counts[one] & counts[other], axis=1)
+        both = counts[one] & counts[other]
+        compared = both.sum(axis=1)
+        far[begin : begin + len(one)] = np.where(compared, (differ & both).sum(axis=1) / np.maximum(compared, 1), 1.0)
     return far < _DIFFERING
 
 
@@ -431,7 +451,7 @@ _UNSURE = 4
 """Standard errors of a delay about the limit within which it does not show whether a pair is a link."""
 
 _DIFFERING = 0.04
-"""Largest share of outliers: hosts whose distances to two neighbours differ by more than a link."""
+"""Largest share of outliers: measured hosts whose distances to two neighbours differ by more than a link."""
 
 
 def _rank(delays: Floats) -> Floats:

@@ -62,8 +62,8 @@ class ModelChoice:
     Attributes:
         candidate: graph of the model.
         levels: nested switches; None where the delays are those of a regular network of many hosts.
-        delays: [n, n], delays that the candidate was fitted to, seconds: gaps filled, host factors of the levels
-            removed.
+        delays: [n, n], delays that the candidate was fitted to, seconds. With levels, gaps are filled and the factors
+            of hosts removed; without, delays that were not measured are nan.
         measured: bool [n, n], measured delays.
         outliers: bool [n, n], measured delays that deviate too far from the candidate.
         scores: model -> score; smaller is better.
