@@ -14,7 +14,7 @@ from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.route_check import name_nodes
 from ibprof_converter.fabric.assemble import NOT_ACTIVE
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
-from ibprof_converter.fabric.fabric_parts import count_parts, list_parts
+from ibprof_converter.fabric.fabric_parts import count_parts, list_parts, number_parts
 from ibprof_converter.layout.node_levels import find_leaves, find_levels, find_slow_switches
 from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 
@@ -140,21 +140,31 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches of the top level with fewer links to others than most, where no switch below has fewer uplinks."""
+    """Find switches of the top level with fewer links down than most, where no switch below has fewer uplinks.
+
+    Peers are in one part of the fabric, and have as many ports: a smaller switch has fewer links by design. Links
+    between switches of the level, as between groups of a Dragonfly+, do not count.
+    """
     level = find_levels(fabric)
     is_switch = fabric.node_kind == NodeKind.SWITCH
-    between = is_switch[fabric.link_node].all(axis=1) & (fabric.link_node[:, 0] != fabric.link_node[:, 1])
-    count = np.bincount(fabric.link_node[between].ravel(), minlength=fabric.nodes)
+    links = fabric.link_node[is_switch[fabric.link_node].all(axis=1)]
+    one, other = level[links].T
+    count = np.bincount(np.concatenate([links[one > other, 0], links[other > one, 1]]), minlength=fabric.nodes)
     top = int(level[is_switch].max(initial=0))
-    peers = np.flatnonzero(is_switch & (level == top) & (count > 0))
-    if top < 2 or len(peers) < 3:
+    tops = np.flatnonzero(is_switch & (level == top) & (count > 0))
+    if top < 2:
         return
-    usual = _find_usual(count[peers])
-    few = peers[count[peers] < usual]
-    if 0 < 2 * len(few) < len(peers):
-        places = tuple(f"{name} has {having}" for name, having in zip(name_nodes(fabric, few), count[few], strict=True))
-        what = f"{len(few)} of {len(peers)} switches of level {top} with fewer links than the usual {usual}"
-        yield FabricFinding(FindingKind.FEW_LINKS, rail, what, places)
+    kind = np.stack([number_parts(fabric)[tops], fabric.node_ports[tops]])
+    group = np.unique(kind, axis=1, return_inverse=True)[1].ravel()
+    for number in range(int(group.max(initial=-1)) + 1):
+        peers = tops[group == number]
+        usual = _find_usual(count[peers])
+        few = peers[count[peers] < usual]
+        if len(peers) >= 3 and 0 < 2 * len(few) < len(peers):
+            named = zip(name_nodes(fabric, few), count[few], strict=True)
+            places = tuple(f"{name} has {having}" for name, having in named)
+            what = f"{len(few)} of {len(peers)} switches of level {top} with fewer links than the usual {usual}"
+            yield FabricFinding(FindingKind.FEW_LINKS, rail, what, places)
 
 
 def _find_few(

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 
@@ -21,6 +21,7 @@ from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.route_check import check_dumps, check_routes, check_tables
 from ibprof_converter.fabric.assemble import DuplicateLidError
 from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice, NodeKind
+from ibprof_converter.fabric.node_names import adapter_name
 from ibprof_converter.layout.node_levels import find_chassis, find_levels
 from ibprof_converter.routing.rail_files import RailFiles
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
@@ -257,32 +258,47 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 
 
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
-    """Find hosts with fewer adapters on a rail than on others, and hosts whose adapters are on each other's rails."""
+    """Find hosts with fewer adapters on a rail than on others, and hosts whose adapters are on each other's rails.
+
+    Numbers of adapters that a quarter of the hosts have are no exception: hosts of several kinds share a fabric. Rails
+    are compared among hosts whose adapters have the same names.
+    """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):
         adapters: list[set[str]] = [set() for _ in hosts.name]
         for node in np.flatnonzero(of_node != NO_HOST).tolist():
-            adapters[of_node[node]].add(fabric.node_name[node].split()[-1] if fabric.node_name[node] else "")
+            words = adapter_name(fabric.node_name[node], hosts.name[of_node[node]]).split()
+            adapters[of_node[node]].add(words[-1] if words else "")
         names.append(adapters)
     count = np.array([[len(each) for each in adapters] for adapters in names])
-    lacking = (count > 0) & (count < count.max(axis=0))
+    _, kind, hosts_alike = np.unique(count, axis=1, return_inverse=True, return_counts=True)
+    is_usual = (hosts_alike >= max(2, len(hosts.name) / 4))[kind.ravel()]
+    lacking = (count > 0) & (count < count.max(axis=0)) & ~is_usual
     if 2 * lacking.any(axis=0).sum() < len(hosts.name):
         for rail in np.flatnonzero(lacking.any(axis=1)).tolist():
             few = np.flatnonzero(lacking[rail]).tolist()
             what = f"{len(few)} of {len(hosts.name)} hosts have fewer adapters on rail {rail} than on others"
             places = tuple(f"{hosts.name[host]} has {count[rail, host]} of {count[:, host].max()}" for host in few)
             yield FabricFinding(FindingKind.MISSING_HOST, rail, what, places)
-    usual = [Counter(map(frozenset, adapters)).most_common(1)[0][0] for adapters in names]
+    alike: dict[frozenset[str], list[int]] = defaultdict(list)
+    for host in range(len(hosts.name)):
+        alike[frozenset().union(*(adapters[host] for adapters in names))].append(host)
     for one, other in combinations(range(len(names)), 2):
-        here, there = usual[one] - usual[other], usual[other] - usual[one]
-        swapped = [
-            host
-            for host, in_one, in_other in zip(hosts.name, names[one], names[other], strict=True)
-            if in_one & there and in_other & here
-        ]
-        if 0 < 2 * len(swapped) < len(hosts.name):
+        swapped = [host for each in alike.values() for host in _find_swapped(names[one], names[other], each)]
+        if swapped:
             what = f"{count_of(len(swapped), 'host')} with the adapters of rails {one} and {other} swapped"
-            yield FabricFinding(FindingKind.RAILS_SWAPPED, one, what, tuple(swapped))
+            places = tuple(hosts.name[host] for host in sorted(swapped))
+            yield FabricFinding(FindingKind.RAILS_SWAPPED, one, what, places)
+
+
+def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Sequence[int]) -> list[int]:
+    """Return the hosts whose adapters most others have on the other of two rails; none if these are half or more."""
+    usual, usual_there = (
+        Counter(frozenset(rail[host]) for host in hosts).most_common(1)[0][0] for rail in (one, other)
+    )
+    here, there = usual - usual_there, usual_there - usual
+    swapped = [host for host in hosts if one[host] & there and other[host] & here]
+    return swapped if 2 * len(swapped) < len(hosts) else []
 
 
 def describe_health(health: FabricHealth) -> Iterator[str]:

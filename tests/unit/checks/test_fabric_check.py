@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from ibprof_converter.cli import layout
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.synthetic.build import SyntheticPlan, build
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_testing.samples.fabrics import (
@@ -322,21 +323,79 @@ def test_a_spine_with_half_the_links_of_its_peers_is_found() -> None:
     assert not list(check_cabling(0, full))
 
 
-def test_hosts_with_fewer_or_swapped_adapters_are_found() -> None:
+def build_fabric(leaf: Sequence[int], cables: Sequence[tuple[int, int]]) -> Fabric:
+    """Return a fabric from the switch of each host and the switches of each cable."""
+    used = [0] * (1 + max(map(max, cables)))
+
+    def plug(switch: int) -> int:
+        used[switch] += 1
+        return used[switch]
+
+    plan = SyntheticPlan(
+        name="made",
+        switch_name=[f"s{number}" for number in range(len(used))],
+        host_switch=np.array(leaf),
+        host_port=np.array([plug(each) for each in leaf]),
+        cable=np.array([(one, plug(one), other, plug(other)) for one, other in cables]),
+        egress=np.zeros((len(used), len(leaf)), np.uint8),
+    )
+    return build(plan, 100.0, 0).fabric
+
+
+def test_top_switches_that_differ_by_design_are_no_finding() -> None:
+    # Dragonfly+: four groups of two leaves and four spines. A cable joins each two groups, so spines 3 have none.
+    leaf = [6 * group + each for group in range(4) for each in (0, 1) for _ in range(4)]
+    inside = [(6 * group + each, 6 * group + 2 + top) for group in range(4) for each in (0, 1) for top in range(4)]
+    ends = [((0, 0), (1, 0)), ((0, 1), (2, 0)), ((0, 2), (3, 0)), ((1, 1), (2, 1)), ((1, 2), (3, 1)), ((2, 2), (3, 2))]
+    across = [(6 * one + 2 + top, 6 * two + 2 + other) for (one, top), (two, other) in ends]
+    assert not list(check_cabling(0, build_fabric(leaf, [*inside, *across])))
+    # A smaller switch among others.
+    full = generate("xgft:2:4,4:1,3:1,2").fabric
+    top = int(np.flatnonzero(find_levels(full) == 2)[0])
+    pairs = [tuple(sorted(pair)) for pair in full.link_node.tolist()]
+    lost = [link for link, pair in enumerate(pairs) if top in pair and pair in pairs[:link]]
+    ports = np.where(np.arange(full.nodes) == top, 20, 40).astype(np.uint8)
+    assert not list(check_cabling(0, replace(without_links(full, np.array(lost)), node_ports=ports)))
+    # Two trees in one list: three switches on top of eight leaves, and one on top of two others.
+    cables = [(each, 8 + top) for each in range(8) for top in range(3)] + [(each, 13) for each in (11, 12) * 3]
+    two = build_fabric([*range(8), *range(8), 11, 12], cables)
+    assert [each.kind.value.name for each in check_cabling(0, two)] == ["separate-parts"]
+
+
+def name_adapters(device: str, changed: Mapping[str, str]) -> Fabric:
     made = generate("xgft:2:4,4:1,2").fabric
+    named = {each: each.replace("HCA-1", device) for each in made.node_name} | changed
+    return replace(made, node_name=tuple(named[each] for each in made.node_name))
 
-    def name(device: str, changed: Mapping[str, str]) -> Fabric:
-        named = {each: each.replace("HCA-1", device) for each in made.node_name} | changed
-        return replace(made, node_name=tuple(named[each] for each in made.node_name))
 
-    def find(*rails: Fabric) -> list[tuple[str, tuple[str, ...]]]:
-        return [(each.kind.value.name, each.places) for each in check_rails_alike(rails, find_hosts(rails))]
+def compare_rails(*rails: Fabric) -> list[tuple[str, tuple[str, ...]]]:
+    return [(each.kind.value.name, each.places) for each in check_rails_alike(rails, find_hosts(rails))]
 
-    assert not find(name("mlx5_0", {}), name("mlx5_1", {}))
-    swapped = name("mlx5_0", {"host03 HCA-1": "host03 mlx5_1"}), name("mlx5_1", {"host03 HCA-1": "host03 mlx5_0"})
-    assert find(*swapped) == [("rails-swapped", ("host03",))]
-    two = name("mlx5_0", {"host04 HCA-1": "host03 mlx5_1"})
-    assert ("host-missing-on-rail", ("host03 has 1 of 2",)) in find(two, two, name("mlx5_0", {}))
+
+def test_hosts_with_fewer_or_swapped_adapters_are_found() -> None:
+    assert not compare_rails(name_adapters("mlx5_0", {}), name_adapters("mlx5_1", {}))
+    swapped = (
+        name_adapters("mlx5_0", {"host03 HCA-1": "host03 mlx5_1"}),
+        name_adapters("mlx5_1", {"host03 HCA-1": "host03 mlx5_0"}),
+    )
+    assert compare_rails(*swapped) == [("rails-swapped", ("host03",))]
+    two = name_adapters("mlx5_0", {"host04 HCA-1": "host03 mlx5_1"})
+    assert ("host-missing-on-rail", ("host03 has 1 of 2",)) in compare_rails(two, two, name_adapters("mlx5_0", {}))
+    blank = compare_rails(name_adapters("mlx5_0", {"host03 HCA-1": " "}), name_adapters("mlx5_1", {}))
+    assert {kind for kind, _ in blank} == {"host-missing-on-rail"}
+
+
+def test_hosts_of_several_kinds_are_no_finding() -> None:
+    """Some have their first adapter on the second rail, or two adapters on a rail."""
+    others = [f"host{number:02} HCA-1" for number in range(1, 6)]
+    kinds = [
+        name_adapters(device, {each: each.replace("HCA-1", on) for each in others[:3]})
+        for device, on in (("mlx5_0", "mlx5_1"), ("mlx5_1", "mlx5_0"), ("mlx5_2", "mlx5_8"))
+    ]
+    assert not compare_rails(*kinds)
+    second = {f"host{number:02} HCA-1": f"host{number - 4:02} mlx5_8" for number in range(5, 9)}
+    found = compare_rails(name_adapters("mlx5_0", second), name_adapters("mlx5_1", {}))
+    assert [places[0] for _, places in found] == ["host05", "rail 0"]
 
 
 def test_parts_that_a_router_joins_are_called_so() -> None:
