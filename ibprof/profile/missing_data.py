@@ -239,7 +239,7 @@ def _describe_received(run: Profile) -> Iterator[str]:
     if describe_uncompared(run) or any(rank.source != Source.OPENMPI for rank in run.ranks):
         return
     counters = run.counters
-    is_here = (counters.kind == Kind.USER) & (counters.peer < run.world_size)
+    is_here = (counters.kind == Kind.USER) & (counters.peer < run.world_size) & (counters.source == Source.OPENMPI)
     of_arguments = is_here & (counters.direction != Direction.RECEIVED) & _is_counted_by_arguments(run)
     sent = is_here & (counters.direction != Direction.RECEIVED) & ~of_arguments
     if amount := sum_exactly(counters.bytes[of_arguments]):

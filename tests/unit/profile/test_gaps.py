@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ibprof.profile.missing_data import describe_gaps, describe_killed
-from ibprof.profile.profile_data import Direction, Site
+from ibprof.profile.profile_data import Direction, Site, Source
 from ibprof_testing.samples.profiles import Count, make_profile, make_rank
 
 
@@ -37,4 +37,7 @@ def test_short_calls_of_killed_ranks_are_missing_at_every_level_of_threads(level
 def test_bytes_that_receivers_did_not_count(operation: str, received: int, said: tuple[str, ...]) -> None:
     counts = [Count(0, 1, 100), *([Count(1, 0, received, direction=Direction.RECEIVED)] if received else [])]
     ranks = [make_rank(rank, has_demands=True) for rank in range(2)]
+    assert tuple(describe_gaps(make_profile(counts, ranks, operations=(operation,)))) == said
+    # NCCL's bytes have a receiver of their own.
+    counts.append(Count(0, 1, 1000, source=Source.NCCL))
     assert tuple(describe_gaps(make_profile(counts, ranks, operations=(operation,)))) == said
