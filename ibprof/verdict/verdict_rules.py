@@ -450,10 +450,11 @@ class _Judge:
         share = times.parts.unsplit_s / self._mpi_s
         if share < LITTLE_MPI or times.files_s >= times.parts.unsplit_s / 2:
             return ""
-        place, reason = explain_unsplit(measured, self._names.operations)
+        place, reason, part = explain_unsplit(measured, self._names.operations)
         operation, site = self._names.operations[place[0]], self._names.sites[place[1]]
         at = f" at {site}" if self._has_sites and site else ""
-        return f"{share:.0%} of {self._time} is not split, most of it in {name_call(operation)}{at}: {reason}."
+        much = "most of it" if part > 1 / 2 else f"{part:.0%} of it"
+        return f"{share:.0%} of {self._time} is not split, {much} in {name_call(operation)}{at}: {reason}."
 
     def _say_place_of_transfer(self) -> str:
         """Return the call and line with most transfer, and its time; empty if a rank has little transfer."""

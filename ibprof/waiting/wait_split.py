@@ -247,12 +247,14 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     )
 
 
-def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tuple[tuple[int, int], str]:
-    """Return the operation and site with most unsplit time, and why their time is unsplit."""
+def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tuple[tuple[int, int], str, float]:
+    """Return the operation and site with most unsplit time, why it is unsplit, and its share of all unsplit time."""
     shares, calls = measured.shares, measured.calls
-    places, place = np.unique(np.stack((shares.operation, shares.site)), axis=1, return_inverse=True)
-    most = int(np.argmax(np.bincount(place.ravel(), weights=shares.unsplit_s)))
-    operation, site = (int(number) for number in places[:, most])
+    sites = int(shares.site.max()) + 1
+    place = shares.operation.astype(np.int64) * sites + shares.site
+    unsplit_s = np.bincount(place, weights=shares.unsplit_s)
+    most = int(np.argmax(unsplit_s))
+    operation, site = divmod(most, sites)
     rows = (shares.operation == operation) & (shares.site == site)
     chosen = (calls.operation == operation) & (calls.site == site)
     stay = float(calls.stay_ns[chosen].sum())
@@ -267,7 +269,7 @@ def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tup
         reason = "its long calls are rare, and the samples lack them"
     else:
         reason = "clocks of hosts, or messages without a sample, leave it open"
-    return (operation, site), reason
+    return (operation, site), reason, float(unsplit_s[most] / unsplit_s.sum())
 
 
 def _find_rows(times: RowArrays, calls: SplitCalls) -> npt.NDArray[np.int64]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ibprof.profile.profile_data import Site
 from ibprof.verdict.verdict_data import VerdictKind
 from ibprof.verdict.verdict_rules import NO_PROBLEM, judge_run
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
@@ -63,19 +64,24 @@ def test_the_parts_sum_to_the_time_in_mpi() -> None:
 
 @pytest.mark.parametrize("is_on_host", [False, True])
 def test_rare_waiting_that_no_sample_has_is_not_called_latency(is_on_host: bool) -> None:
-    run = SyntheticRun(4, seed=3)
+    rounds = SyntheticRun(4, seed=3)
     for number in range(600):
-        run.compute({1: 50 * MS} if number % 200 == 77 else {})
-        run.exchange(8, 5000)
-    derived = derive_profile(run.traces(), level=6)
+        rounds.compute({1: 50 * MS} if number % 200 == 77 else {})
+        rounds.exchange(8, 5000)
+    derived = derive_profile(rounds.traces(), level=6)
     sent = [Count(rank, (rank + 1) % 4, 9600, messages=1200) for rank in range(4)]
     hosts = [0] * 4 if is_on_host else list(range(4))
     names = tuple(make_host(f"n{number}") for number in sorted(set(hosts)))
     counters = make_profile(sent, [make_rank(rank, hosts[rank]) for rank in range(4)], names).counters
     ranks = tuple(replace(rank, host=host) for rank, host in zip(derived.ranks, hosts, strict=True))
-    verdict = judge_run(replace(derived, counters=counters, ranks=ranks, hosts=names))
+    run = replace(derived, counters=counters, ranks=ranks, hosts=names)
+    verdict = judge_run(run)
     assert (verdict.unsplit_s or 0) > 0.5 * (verdict.mpi_s or 0)
     assert verdict.kind is (VerdictKind.ON_HOST if is_on_host else VerdictKind.UNKNOWN)
     reason = "its long calls are rare" if is_on_host else "clocks of hosts"
     assert f"of MPI time is not split, most of it in MPI_Waitall: {reason}" in verdict.text
     assert (NO_PROBLEM in verdict.text) == is_on_host
+    # Each rank calls from a line of its own.
+    lines = tuple(Site("a.c", line, "main", "main") for line in range(1, 5))
+    apart = replace(run, times=replace(run.times, site=run.times.rank + 1), sites=lines)
+    assert "is not split, 33% of it in MPI_Waitall: no sample of it" in judge_run(apart).text
