@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from inspect import signature
 from math import inf, nan
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,16 +14,13 @@ from ibprof.errors import UsageError, quote_found
 T = TypeVar("T")
 
 
-def fill_options(kind: type[T], arguments: argparse.Namespace, **others: Any) -> T:
-    """Return options whose fields are taken from arguments of the same names.
+def call_with_options(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
+    """Call a function, or make an object, with the arguments of a command line that have the names of its parameters.
 
-    Args:
-        kind: a dataclass.
-        arguments: the parsed arguments.
-        others: fields without an argument, or with another form.
+    `others` has the parameters without an argument, or with another form.
     """
-    named = {each.name for each in fields(kind)} - others.keys()  # type: ignore[arg-type]
-    return kind(**{name: getattr(arguments, name) for name in named}, **others)
+    names = signature(function).parameters.keys() - others.keys()
+    return function(**{name: getattr(arguments, name) for name in names}, **others)
 
 
 def type_of(read: Callable[[str], T]) -> Callable[[str], T]:

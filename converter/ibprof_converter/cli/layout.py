@@ -14,7 +14,7 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.analysis.pipeline_options import JOB, OPERATION, REGION, SITE, FabricOptions, parse_columns
 from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS
-from ibprof_converter.cli.arguments import count_in, fill_options, type_of
+from ibprof_converter.cli.arguments import call_with_options, count_in, type_of
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
     add_counters_argument,
@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None) -> int:
         return _check(reading_options(arguments, tuple(arguments.inputs)), arguments.json)
     refuse_options(arguments, ("json", "samples"), "only with --check or --patterns; -o and --yaml hold the loads")
     fabric, traffic = fabric_options(arguments), traffic_options(arguments, flows_limit=0)
-    outputs = fill_options(LoadsOutputOptions, arguments, only_used=arguments.used)
+    outputs = call_with_options(LoadsOutputOptions, arguments, only_used=arguments.used)
     outputs.check(traffic.by, len(traffic.names))
     files = (*fabric.files(), *traffic.files())
     check_files(files, outputs.files())

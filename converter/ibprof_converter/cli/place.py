@@ -19,7 +19,7 @@ from ibprof.text.host_lists import join_hosts
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.analysis.output_files import STDOUT, check_files, open_output
 from ibprof_converter.choices import PATTERN_PREFIX, SEARCH_SECONDS, TRAFFIC_FORMS
-from ibprof_converter.cli.arguments import fill_options
+from ibprof_converter.cli.arguments import call_with_options
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
     add_input_arguments,
@@ -244,9 +244,9 @@ def main(argv: Sequence[str] | None) -> None:
     fabric = fabric_options(arguments)
     if arguments.json and arguments.output == STDOUT:
         raise UsageError("-o - and --json: both go to stdout")
-    options = fill_options(PlaceOptions, arguments, placement=next(iter(traffic.placements), None))
+    options = call_with_options(PlaceOptions, arguments, placement=next(iter(traffic.placements), None))
     options.check()
-    files = fill_options(PlacementFiles, arguments)
+    files = call_with_options(PlacementFiles, arguments)
     files.check()
     check_files((*fabric.files(), *traffic.files(), *options.files()), files.by_option())
     with show_stages() as progress:

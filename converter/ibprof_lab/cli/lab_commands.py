@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared parts of the laboratory's commands: calls with arguments, runs on all ranks of a job, the unit of delays."""
+"""Shared parts of the laboratory's commands: runs on all ranks of a job, the unit of delays."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from inspect import signature
 from pathlib import Path
-from typing import Any, TypeVar
 
 from ibprof.errors import IbprofError
 from ibprof_converter.cli.arguments import parse_subcommand
@@ -21,18 +19,6 @@ _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 
 _MOMENT_S = 1.0
 """Time for rank 0 to print an error: after the failure of one process, a launcher may kill the others."""
-
-
-T = TypeVar("T")
-
-
-def call_with_options(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
-    """Call a function with the arguments of a command line that have the names of its parameters.
-
-    `others` has the parameters without an argument, or with another form.
-    """
-    names = signature(function).parameters.keys() - others.keys()
-    return function(**{name: getattr(arguments, name) for name in names}, **others)
 
 
 def run_on_ranks(make_parser: Callable[[], argparse.ArgumentParser], argv: Sequence[str] | None) -> int | None:

@@ -16,12 +16,13 @@ from ibprof_converter.cli.arguments import (
     Subcommands,
     add_subcommand,
     add_subcommands,
+    call_with_options,
     count_in,
     number_in,
     parse_share,
     type_of,
 )
-from ibprof_lab.cli.lab_commands import add_unit, call_with_options, run_on_ranks
+from ibprof_lab.cli.lab_commands import add_unit, run_on_ranks
 from ibprof_lab.lab_choices import BY, LEAST_CHANGE, MODES, NO_CLUSTER, SCHEDULES, STATISTICS
 from ibprof_lab.latency.model.typed_quantities import parse_budget, parse_duration, parse_length, parse_lengths
 

@@ -18,12 +18,13 @@ from ibprof_converter.cli.arguments import (
     Subcommands,
     add_subcommand,
     add_subcommands,
+    call_with_options,
     count_in,
     number_in,
     parse_positive,
     parse_subcommand,
 )
-from ibprof_lab.cli.lab_commands import add_unit, call_with_options
+from ibprof_lab.cli.lab_commands import add_unit
 from ibprof_lab.lab_choices import BLOCK, HOSTS, RANKS, STRONG, WEAK
 from ibprof_lab.scaling.scaling_model import WORD
 from ibprof_lab.scaling.top500 import UNITS

@@ -15,7 +15,7 @@ from typing import Any
 from ibprof.cli.terminal import print_json, print_warnings, show_progress
 from ibprof.errors import UsageError
 from ibprof.profile.missing_data import accounts_as_json
-from ibprof_lab.cli.lab_commands import call_with_options
+from ibprof_converter.cli.arguments import call_with_options
 from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import FULL, QUICK

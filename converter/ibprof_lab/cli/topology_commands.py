@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from ibprof.cli.terminal import print_result
 from ibprof.errors import THRESHOLD_CROSSED, InconsistentError, UsageError
-from ibprof_lab.cli.lab_commands import call_with_options
+from ibprof_converter.cli.arguments import call_with_options
 from ibprof_lab.latency.files.pair_files import write_named_pairs
 from ibprof_lab.latency.measure.concurrent_loops import StreamSettings
 from ibprof_lab.latency.measure.mpi_job import work_together

@@ -15,8 +15,8 @@ from ibprof.errors import UsageError
 from ibprof_converter.cli.arguments import (
     add_subcommand,
     add_subcommands,
+    call_with_options,
     count_in,
-    fill_options,
     parse_subcommand,
     type_of,
 )
@@ -36,10 +36,10 @@ def make_commands(tosses: list[tuple[Toss, str]]) -> argparse.ArgumentParser:
         return options.times
 
     def build(arguments: argparse.Namespace) -> Callable[[str], int]:
-        return partial(toss, fill_options(Toss, arguments))
+        return partial(toss, call_with_options(Toss, arguments))
 
     def build_doubled(arguments: argparse.Namespace) -> Callable[[str], int]:
-        return partial(toss, fill_options(Toss, arguments, times=2 * arguments.times))
+        return partial(toss, call_with_options(Toss, arguments, times=2 * arguments.times))
 
     commands = add_subcommands(parser)
     for name, options in (("toss", build), ("twice", build_doubled)):
