@@ -81,25 +81,12 @@ def read_listed_hosts(path: Path) -> list[ListedHost]:
     lines = _read_lines(path)
     if lines and _RANK_LINE.fullmatch(lines[0][1]):
         return [ListedHost(line, host, 1) for line, _, host in _read_rank_lines(path, lines)]
-    if lines and _PLACEMENT.fullmatch(lines[0][1]):
-        return _read_placement(path, lines[1:])
     hosts: list[ListedHost] = []
     for number, line in lines:
         hosts += _read_hosts(path, number, line)
         if len(hosts) > _LARGEST:
             raise InputError(path, number, f"at most {_LARGEST} hosts", "more")
     return hosts
-
-
-def _read_placement(path: Path, lines: Sequence[tuple[int, str]]) -> list[ListedHost]:
-    """Return the hosts of a placement.csv, in the order of ranks."""
-    rows: list[tuple[int, ListedHost]] = []
-    for number, line in lines:
-        match = _PLACEMENT_LINE.fullmatch(line)
-        if match is None:
-            raise InputError(path, number, "RANK,HOST", quote_found(line))
-        rows.append((int(match[1]), ListedHost(number, match[2], 1)))
-    return [host for _, host in sorted(rows, key=lambda row: row[0])]
 
 
 def read_host_list(path: Path, ranks: int) -> list[str]:
@@ -196,6 +183,8 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
         return list(_read_torchrun(path, lines))
     if any(_TOPOLOGY.fullmatch(line) for _, line in lines[:2]):  # `---` may precede YAML
         return _read_topology(path, data)
+    if lines and _PLACEMENT.fullmatch(lines[0][1]):
+        lines = list(_read_placement(path, lines[1:]))
     heads = lines[0][1].split() if lines else []
     for column, head in enumerate(heads):
         if head in _COLUMNS:
@@ -204,6 +193,18 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
         found = ((number, _NODE_LIST.search(line)) for number, line in lines)
         return [(number, match[1]) for number, match in found if match and not match[1].startswith("(")]
     return lines
+
+
+def _read_placement(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a placement.csv as those of a rank file, in the order of ranks."""
+    rows: list[tuple[int, int, str]] = []
+    for number, line in lines:
+        match = _PLACEMENT_LINE.fullmatch(line)
+        if match is None:
+            raise InputError(path, number, "RANK,HOST", quote_found(line))
+        rows.append((int(match[1]), number, match[2]))
+    for rank, number, host in sorted(rows):
+        yield number, f"rank {rank}={host}"
 
 
 def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:

@@ -176,6 +176,12 @@ def test_a_placement_lists_its_hosts_by_rank(tmp_path: Path) -> None:
     path = tmp_path / "placement.csv"
     path.write_text('rank,host\n2,"b"\n0,a\n1,a\n')
     assert [each.name for each in read_listed_hosts(path)] == ["a", "a", "b"]
+    assert read_host_list(path, 3) == ["a", "a", "b"]
+    with pytest.raises(InputError, match="expected a host for each of the 6 ranks, found none for rank 3"):
+        read_host_list(path, 6)
+    path.write_text("rank,host\n0,a\n1,b\n0,c\n")
+    with pytest.raises(InputError, match=":4: expected each rank once, found rank 0 again"):
+        read_listed_hosts(path)
     path.write_text("rank,host\n0 a\n")
     with pytest.raises(InputError, match=":2: expected RANK,HOST, found '0 a'"):
         read_listed_hosts(path)
