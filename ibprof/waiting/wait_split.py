@@ -183,7 +183,8 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
     The longest calls of a rank, and large messages among small ones, are all sampled, and are summed. In the rest of
     the row's time, waiting has the same share as in the other samples' time (a ratio estimate). The variance assumes
-    that calls were chosen independently with probability 1 / weight. In addition, samples can miss a share of
+    that calls were chosen independently with probability 1 / weight, or their messages in groups that are no larger
+    than the chosen part. In addition, samples can miss a share of
     1 / (n + 2), where n is the number of calls of equal length that would vary as much. A call is a rare long one if it
     lasts more than `LONG_OF_A_ROW` times the mean and would stand for more than `MOST_OF_A_ROW` of the row's time. It
     stands only for itself. Where samples stand for much less time than the row has, they missed its long calls: the
@@ -195,9 +196,9 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     time_s = times.time_ns.astype(np.float64) * 1e-9
     row_of = _find_rows(times, calls)
     known = row_of >= 0
-    at, weight, is_long = row_of[known], calls.weight[known], calls.is_long[known]
-    is_thinned = np.bincount(at, weights=weight > 1, minlength=rows) > 0
-    is_long = is_long | ((weight == 1) & is_thinned[at])
+    at, weight, part, is_long = row_of[known], calls.weight[known], calls.part[known], calls.is_long[known]
+    is_thinned = np.bincount(at, weights=weight > part, minlength=rows) > 0
+    is_long = is_long | ((weight == part) & is_thinned[at])
     stay = calls.stay_ns[known].astype(np.float64)
     wait, unsplit, clock = (part[known] for part in split_each(calls))
 
@@ -205,7 +206,7 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
         return np.bincount(at, weights=values, minlength=rows).astype(np.float64)
 
     mean = times.time_ns / np.maximum(times.calls, 1)
-    is_outlier = (weight > 1) & ~is_long & (weight * stay > MOST_OF_A_ROW * times.time_ns[at])
+    is_outlier = (weight > part) & ~is_long & (weight * stay > MOST_OF_A_ROW * times.time_ns[at])
     is_outlier &= stay > LONG_OF_A_ROW * mean[at]
     weight, is_long = np.where(is_outlier, 1, weight), is_long | is_outlier
     whole, long = add_up(weight * ~is_long * stay), add_up(is_long * stay)
@@ -219,11 +220,11 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
         wait_part, unsplit_part, clock_part = share(wait), share(unsplit), share(clock)
         ratio = add_up(weight * ~is_long * wait) / whole
-        variance = add_up(weight * (weight - 1) * (wait - ratio[at] * stay) ** 2) / whole**2
+        variance = add_up(weight * (weight - part) * ~is_long * (wait - ratio[at] * stay) ** 2) / whole**2
         sampled = add_up(np.ones(len(at)))
         alike = np.nan_to_num(whole**2 / add_up((weight * ~is_long * stay) ** 2))
         unseen = np.clip(1 - sampled / np.maximum(times.calls.astype(np.float64), 1), 0, 1) / (alike + 2)
-        spread = np.sqrt(add_up(weight * (weight - 1) * ~is_long * stay**2))
+        spread = np.sqrt(add_up(weight * (weight - part) * ~is_long * stay**2))
         missed = np.nan_to_num(1 - (whole + long + SPREADS * spread) * 1e-9 / time_s)
         missed = np.where(missed > LITTLE_OF_A_CALL, missed, 0)
         no_rest = np.bincount(at, weights=is_outlier, minlength=rows) * (whole == 0) > 0

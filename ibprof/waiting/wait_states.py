@@ -64,6 +64,7 @@ class SplitCalls(RowArrays):
         late: int32, rank that caused the last event; -1 for none.
         late_ns: int64, time of the last event by the common clock.
         weight: float64, number of calls that the sample stands for.
+        part: float64, share of the call's messages that were chosen; each one stands for its part of the call.
         is_long: bool, true for the rank's longest calls, which are all sampled and have weight 1.
     """
 
@@ -80,6 +81,7 @@ class SplitCalls(RowArrays):
     late: npt.NDArray[np.int32]
     late_ns: npt.NDArray[np.int64]
     weight: npt.NDArray[np.float64]
+    part: npt.NDArray[np.float64]
     is_long: npt.NDArray[np.bool_]
 
 
@@ -177,6 +179,8 @@ def split_calls(
     most = np.where(is_open, stay, most)
     wait = np.where(is_open, (least + most) // 2, wait)
     is_whole = ~is_short | (level_of == thinned[place[1].ravel()])
+    # A call is sampled if one of its messages is. Without thinning all are, and messages without a record are lost.
+    part = np.where(level_of > 0, np.minimum(counts / completed, 1), 1.0)
     # Of a call's events, the one with the longest wait decides.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))
     last = order[decisive[begins + counts - 1]]
@@ -195,8 +199,8 @@ def split_calls(
         state=np.where(is_waiting, need("state")[last], 0).astype(np.uint8),
         late=np.where(is_waiting, need("late")[last], -1).astype(np.int32),
         late_ns=need("late_ns")[last],
-        # A call is sampled if one of its messages is: each message stands for its part of the call.
-        weight=np.maximum.reduceat(weights[order], begins) * np.minimum(counts / completed, 1),
+        weight=np.maximum.reduceat(weights[order], begins) * part,
+        part=part,
         is_long=is_long[last],
     )
     return take_rows(split, is_whole)

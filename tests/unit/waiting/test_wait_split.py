@@ -15,7 +15,7 @@ from ibprof.waiting.wait_split import MeasuredWaiting, is_local, measure_waiting
 from ibprof.waiting.wait_states import WaitState
 from ibprof_testing.waits.derived_samples import Clock, derive_profile
 from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
-from ibprof_testing.waits.traces import Trace, find_waits, split_by_operation
+from ibprof_testing.waits.traces import SENT, Trace, find_waits, split_by_operation
 
 
 def random_clock(seed: int, ranks: int) -> Clock:
@@ -106,6 +106,24 @@ def test_the_error_of_samples_covers_the_truth() -> None:
             total = measure(traces, level=level).total()
             inside += abs(total.wait_s - true_wait(traces)) <= 2 * total.error_s
     assert inside >= 28  # of 30; two standard errors
+
+
+def test_the_error_covers_the_truth_where_calls_have_some_of_their_messages() -> None:
+    """Each message of a round has a tag of its own, by which it is chosen."""
+    for level in (1, 2, 3):
+        for salt in range(3):
+            traces = halo_with_a_slow_rank(rounds=200 + salt).traces()
+            for rank, trace in enumerate(traces):
+                rows = trace.messages
+                source = np.where(rows["side"] == SENT, rank, rows["peer"])
+                target = np.where(rows["side"] == SENT, rows["peer"], rank)
+                rows["tag"] = 16 * (np.arange(len(rows)) // 4 * 25 + source * 5 + target)
+            found = measure(traces, level=level)
+            assert (found.calls.weight < 1 << level).any()
+            total = found.total()
+            assert total.error_s > 0
+            assert total.wait_s - 2 * total.error_s < true_wait(traces)
+            assert true_wait(traces) < total.wait_s + total.unsplit_s + 2 * total.error_s
 
 
 def with_a_long_delay(seed: int, late: int = 1234, rounds: int = 4000) -> SyntheticRun:
