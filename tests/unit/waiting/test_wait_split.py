@@ -109,7 +109,7 @@ def test_the_error_of_samples_covers_the_truth() -> None:
 
 
 def test_the_error_covers_the_truth_where_calls_have_some_of_their_messages() -> None:
-    """Each message of a round has a tag of its own, by which it is chosen."""
+    """Each message of a round has another tag, and the tag decides whether it is chosen."""
     for level in (1, 2, 3):
         for salt in range(3):
             traces = halo_with_a_slow_rank(rounds=200 + salt).traces()
