@@ -9,13 +9,16 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from time import process_time
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.cli import layout
-from ibprof_lab.simulation.engine.deadlock import assign_lanes, describe_cycle, find_cycle
+from ibprof_lab.simulation.engine.deadlock import _find_cycle, assign_lanes, describe_cycle, find_cycle
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop, interrupted
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 from ibprof_lab.simulation.measure.latency_measurement import measure
@@ -274,6 +277,16 @@ def test_tables_with_a_cycle_are_reported() -> None:
         InconsistentError, match="'host16 HCA-1' in a cycle: 'L1-2' port 8 -> 'L2-4' port 2 -> the first"
     ):
         assign_lanes(replace(network, egress=egress))
+
+
+def test_a_long_cycle_is_found_at_once() -> None:
+    """A search of the whole path at each step would take several seconds."""
+    ends = 40_000
+    after = np.append(np.arange(1, ends), 7)
+    network = cast("SimulatedNetwork", SimpleNamespace(end_to=np.zeros(ends)))
+    begin = process_time()
+    assert _find_cycle(network, np.arange(ends) * ends + after) == list(range(7, ends))
+    assert process_time() - begin < 2
 
 
 def test_a_ring_deadlocks_and_is_reported() -> None:

@@ -90,10 +90,12 @@ def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
     if not len(here):
         return []
     awaited = dict(zip(here.tolist(), there.tolist(), strict=True))
-    path = [int(here[0])]
-    while (end := awaited[path[-1]]) not in path:
-        path.append(end)
-    return path[path.index(end) :]
+    place: dict[int, int] = {}
+    end = int(here[0])
+    while end not in place:
+        place[end] = len(place)
+        end = awaited[end]
+    return list(place)[place[end] :]
 
 
 def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np.uint8] | None:
