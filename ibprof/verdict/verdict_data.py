@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ibprof.waiting.message_rates import HostPair
     from ibprof.waiting.wait_split import LateRank
 
+ADVICE = "What to do:"
+"""Begin of a verdict's advice on waiting, its last sentence."""
+
 WORTH_HAVING = 0.01
 """Minimum share of the run that a worthwhile remedy saves."""
 

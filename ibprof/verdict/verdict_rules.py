@@ -16,6 +16,7 @@ from ibprof.text.quantities import format_bytes, format_seconds, format_with_err
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, measure_job
 from ibprof.verdict.shared_cores import SHARED_CORES
 from ibprof.verdict.verdict_data import (
+    ADVICE,
     WORTH_HAVING,
     BusiestLink,
     Evidence,
@@ -577,10 +578,10 @@ class _Judge:
         place = f"before {late.operation}{at}" if late.operation else self._outside
         first = self._times.parts.late[0] if self._times and self._times.parts and self._times.parts.late else None
         if cause == "slow-host" and first:
-            return f"What to do: find out what makes the ranks of {first.host} late {place}."
+            return f"{ADVICE} find out what makes the ranks of {first.host} late {place}."
         if first and first.outside_s and first.outside_s <= 1.1 * (first.others_outside_s or 0.0):
-            return f"What to do: find out what makes rank {late.rank} late {place}."
-        return f"What to do: give rank {late.rank} less to do {place}, or the other ranks more."
+            return f"{ADVICE} find out what makes rank {late.rank} late {place}."
+        return f"{ADVICE} give rank {late.rank} less to do {place}, or the other ranks more."
 
     def _list_late(self, times: JobTimes, parts: TransferTimes) -> list[Evidence]:
         """Return the ranks that other ranks wait for, with the places of waiting."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ibprof.errors import MissingToolError
-from ibprof_converter.outputs.rows import Table, Value
+from ibprof_converter.outputs.rows import BOUND_COLUMNS, COUNTER_COLUMNS, Table, Value
 
-_BYTES = frozenset(f"{end}_{what}" for end in "ab" for what in ("bytes", "counted", "shared", "most", "estimate"))
+_BYTES = frozenset({"a_bytes", "b_bytes", *COUNTER_COLUMNS, *BOUND_COLUMNS})
 
 _INTEGERS = frozenset({"rail", "a_port", "b_port", "a_level", "b_level", "level"})
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable
+from ibprof.verdict.verdict_data import ADVICE
 from ibprof_converter.hotspots.coverage import describe_left_out
 from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot, LinkGroup
 from ibprof_converter.reports.job_report import JobReport
@@ -40,9 +41,6 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 
 _REST = "(More: --full.)"
 """Text in place of sentences that are left out."""
-
-_ADVICE = "What to do:"
-"""Begin of a verdict's advice, which is its last sentence."""
 
 _AROUND = 26
 """Columns taken by the text around the two names of a link direction."""
@@ -115,7 +113,7 @@ def _wrap(text: str, width: int) -> list[str]:
 def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
     """Return whole sentences, in order: as many as fit in `most` lines, but at least one. Advice at the end is kept."""
     lines = _wrap(" ".join(sentences), width)
-    advice = [each for each in sentences[-1:] if each.startswith(_ADVICE)]
+    advice = [each for each in sentences[-1:] if each.startswith(ADVICE)]
     for end in (advice, []):
         for kept in range(len(sentences) - 1 - len(end), 0, -1):
             if len(lines) <= most:
