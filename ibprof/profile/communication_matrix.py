@@ -235,8 +235,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
 
 
 def _count_left_out(run: Profile, name: str) -> int:
-    """Return the user data that was sent before a region was last closed, but that counters do not distinguish from
-    later traffic."""
+    """Return user data from before a region was last closed; counters do not distinguish it from later traffic."""
     region = run.regions.index(name)
     closed = {mark.rank: mark for mark in run.marks if mark.kind == MarkKind.CLOSE and mark.region == region}
     counters = run.counters
