@@ -119,7 +119,9 @@ class MeasuredWaiting:
         """Return waiting, transfer, unsplit time and error of the waiting of each rank, in s: float64 [rank, part]."""
         shares = self.shares
         parts = (shares.wait_s, shares.transfer_s, shares.unsplit_s, shares.error_s**2)
-        sums = np.stack([np.bincount(shares.rank, weights=part, minlength=ranks)[:ranks] for part in parts], axis=1)
+        sums = np.zeros((ranks, len(parts)))
+        for number, part in enumerate(parts):
+            sums[:, number] = np.bincount(shares.rank, weights=part, minlength=ranks)[:ranks]
         sums[:, 3] = np.sqrt(sums[:, 3])
         return sums
 

@@ -180,7 +180,7 @@ def split_calls(
     wait = np.where(is_open, (least + most) // 2, wait)
     is_whole = ~is_short | (level_of == thinned[place[1].ravel()])
     # A call is sampled if one of its messages is. Without thinning all are, and messages without a record are lost.
-    part = np.where(level_of > 0, np.minimum(counts / completed, 1), 1.0)
+    chosen = np.where(level_of > 0, np.minimum(counts / completed, 1), 1.0)
     # Of a call's events, the one with the longest wait decides.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))
     last = order[decisive[begins + counts - 1]]
@@ -199,8 +199,8 @@ def split_calls(
         state=np.where(is_waiting, need("state")[last], 0).astype(np.uint8),
         late=np.where(is_waiting, need("late")[last], -1).astype(np.int32),
         late_ns=need("late_ns")[last],
-        weight=np.maximum.reduceat(weights[order], begins) * part,
-        part=part,
+        weight=np.maximum.reduceat(weights[order], begins) * chosen,
+        part=chosen,
         is_long=is_long[last],
     )
     return take_rows(split, is_whole)

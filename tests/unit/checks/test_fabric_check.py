@@ -364,7 +364,7 @@ def test_top_switches_that_differ_by_design_are_no_finding() -> None:
 
 def name_adapters(device: str, changed: Mapping[str, str]) -> Fabric:
     made = generate("xgft:2:4,4:1,2").fabric
-    named = {each: each.replace("HCA-1", device) for each in made.node_name} | changed
+    named = {**{each: each.replace("HCA-1", device) for each in made.node_name}, **changed}
     return replace(made, node_name=tuple(named[each] for each in made.node_name))
 
 

@@ -126,8 +126,8 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     return Candidate("direct", 0, edge, np.full(len(edge), slope), overhead, explained, 2 + len(edge))
 
 
-def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: int) -> npt.NDArray[np.integer]:
-    """Return the links of equal length, int [link, 2]; from `most` links on not all of them.
+def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: int) -> npt.NDArray[np.int32]:
+    """Return the links of equal length, int32 [link, 2]; from `most` links on not all of them.
 
     Measured pairs about the limit, and pairs that were not measured, are judged by their delays to other hosts.
 
@@ -144,7 +144,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
 
     likely = np.concatenate(list(list_pairs(lambda rows: known[rows] & (delays[rows] < limit), _BLOCK)))
     if len(likely) >= most:
-        return likely
+        return likely.astype(np.int32)
     step = _measure_link(delays, known, likely[:: len(likely) // _BLOCK + 1], errors)
     low, high = limit * np.exp(-_UNSURE * errors), limit * np.exp(_UNSURE * errors)
     links = [likely[delays[tuple(likely.T)] < low]]

@@ -137,7 +137,7 @@ class PairSearch:
         np.fill_diagonal(delays, 0.0)
         choice = choose_model(delays)
         self.is_hierarchy = choice.candidate.model == "levels" and not choice.unexplained
-        if not self.is_hierarchy:
+        if not self.is_hierarchy or choice.levels is None:
             return
         root = self._plant(core, choice.levels)
         for subtree in list(_walk(root)):
