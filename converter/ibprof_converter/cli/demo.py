@@ -118,7 +118,7 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
     chain.run("run", "--", mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(RANKS), *program)
     report(MOVED)
     placed = (FABRIC, "profile.otf2", "--placement", PLACEMENT)
-    picture = ("--png", PICTURE) if has_pictures else ()
+    picture: tuple[str, ...] = ("--png", PICTURE) if has_pictures else ()
     chain.run("layout", *placed, "-o", "links.csv", "--nodes", "nodes.csv", "--yaml", "links.yaml", *picture)
     chain.run("report", *placed, into="report.txt")
     chain.run("report", *placed, "--json", into="report.json")
