@@ -66,7 +66,7 @@ def test_the_wheel_is_for_any_python_3_on_this_kind_of_linux() -> None:
 def test_libraries_of_the_laboratory_alone_are_an_extra() -> None:
     needed = [line.replace('"', "'") for line in IBPROF.requires or ()]
     of_lab = {re.split("[ >=;]", line)[0] for line in needed if "extra == 'lab'" in line}
-    assert of_lab == {"netCDF4", "numexpr", "scikit-learn", "threadpoolctl"}
+    assert of_lab == {"matplotlib", "netCDF4", "networkx", "numexpr", "scikit-learn", "scipy", "threadpoolctl"}
     assert not of_lab & {re.split("[ >=;]", line)[0] for line in needed if "extra ==" not in line}
 
 

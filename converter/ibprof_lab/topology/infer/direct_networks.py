@@ -105,6 +105,8 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     if len(usual) < 3:
         return None
     degree = int(np.argmax(np.diff(np.log(usual[1:])))) + 1
+    if not usual[degree] < usual[degree + 1]:
+        return None
     limit = np.sqrt(usual[degree] * usual[degree + 1])
     most = hosts * (_MOST_NEIGHBOURS + 1) // 2
     edge = _link_near(delays, known, limit, float(np.log(nearest[nearest < limit]).std()), most)
