@@ -49,6 +49,7 @@ def test_a_tree_with_a_wrong_cable_and_a_slow_uplink(system_mpi: Mpi, tmp_path: 
     assert "slow: leaf1 to pod1" in said, said
 
 
+@pytest.mark.full
 def test_a_slow_host_and_a_thin_trunk(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
     """Inferred, then the links' throughputs, then what a recorded program puts on these links."""
     with cluster_of(FAULTY, system_mpi, tmp_path) as cluster:
