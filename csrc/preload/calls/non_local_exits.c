@@ -67,7 +67,9 @@ static void note_jump(const void *buffer)
     const uintptr_t from = ibp_stack_end, to = stack_end_in(buffer), timed = ibp_timed_frame();
 
     if (timed && leaves(timed, from, to)) ibp_timing_leave();
-    if (ibp_current_call.operation && leaves(ibp_current_call.frame, from, to)) ibp_leave();
+    /* The start of an unknown request is entered without an operation. */
+    if ((ibp_current_call.operation || ibp_current_call.starts_request) && leaves(ibp_current_call.frame, from, to))
+        ibp_leave();
 }
 
 /* Each hook calls its own original; they differ in their checks. */

@@ -74,12 +74,15 @@ static void on_window_error(MPI_Win *window, int *code, ...)
 /* -- what is sent meanwhile --------------------------------------------------------------------------------------------- */
 
 static int sum;
+static MPI_Request persistent[2];
 
 static void send(int bytes)
 {
     static char from[1000], into[1000];
     MPI_Request requests[2];
 
+    MPI_Startall(2, persistent);
+    MPI_Waitall(2, persistent, MPI_STATUSES_IGNORE);
     MPI_Irecv(into, bytes, MPI_BYTE, previous, 1, MPI_COMM_WORLD, &requests[0]);
     MPI_Send(from, bytes, MPI_BYTE, next, 1, MPI_COMM_WORLD);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
@@ -131,7 +134,7 @@ static void go_on(int bytes)
 
 static void fail_all(void)
 {
-    static char buffer[8], other[8];
+    static char buffer[8], other[8], ring[2][100];
     volatile int bytes = 10;
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Comm communicator;
@@ -142,6 +145,8 @@ static void fail_all(void)
     MPI_Win_create(buffer, sizeof buffer, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
     MPI_Win_create_errhandler(on_window_error, &handler);
     MPI_Win_set_errhandler(window, handler);
+    MPI_Send_init(ring[0], sizeof ring[0], MPI_BYTE, next, 3, MPI_COMM_WORLD, &persistent[0]);
+    MPI_Recv_init(ring[1], sizeof ring[1], MPI_BYTE, previous, 3, MPI_COMM_WORLD, &persistent[1]);
     FAIL(MPI_Bcast(buffer, none, MPI_BYTE, 0, MPI_COMM_WORLD));
     FAIL(MPI_Alltoall(buffer, none, MPI_BYTE, other, 1, MPI_BYTE, MPI_COMM_WORLD));
     FAIL(MPI_Ibcast(buffer, none, MPI_BYTE, 0, MPI_COMM_WORLD, &request));
@@ -154,6 +159,8 @@ static void fail_all(void)
     FAIL(MPI_Comm_dup(MPI_COMM_NULL, &communicator));
     FAIL(MPI_Start(&request));
     FAIL(MPI_Put(buffer, none, MPI_BYTE, next, 0, 1, MPI_BYTE, window));
+    MPI_Request_free(&persistent[0]);
+    MPI_Request_free(&persistent[1]);
     MPI_Win_free(&window);
     MPI_Errhandler_free(&handler);
 }
