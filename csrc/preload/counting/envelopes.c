@@ -116,9 +116,9 @@ static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t
     return ibp_sample_hash(hash, (uint32_t)tag) | 1;
 }
 
-/* Return the hash input that chooses messages of a number. All messages of one round of an exchange are chosen together,
- * whoever sends them. Otherwise the time of a call that completes several messages could not be split among them. Where
- * tags number the rounds, all messages are the first of their envelopes: 16 tags are then chosen together. */
+/* Return the hash input that, with the number of a message, chooses the message. It is equal for all messages of one
+ * round of an exchange, whoever sends them: otherwise the time of a call that completes several messages could not be
+ * split among them. Where tags number the rounds, each message has the number 0, so 16 tags are chosen together. */
 static uint64_t choice_of(const struct ibp_named_communicator *named, int tag, uint64_t number)
 {
     return ibp_sample_hash(named->name, number ? UINT64_MAX : (uint32_t)tag >> 4);
@@ -138,15 +138,19 @@ static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uin
     return ibp_sample_next(choice_of(named, tag, 1), number ? number : 1, level);
 }
 
-/* Return the level up to which a stream is kept, from two hashes: one keeps whole rounds where tags number them, the
- * other some of many peers. Either one suffices, so both need one level more for the same number of streams. */
-static unsigned stream_keeps(uint64_t stream, uint64_t round)
+/* Return the highest level of streams that keeps a message. First messages of envelopes are kept by whole rounds, as
+ * where tags number the rounds; further messages are kept by their stream. */
+static unsigned stream_keeps(const struct ibp_named_communicator *named, int tag, uint64_t stream, uint64_t number)
 {
-    const unsigned alone = (unsigned)__builtin_clzll(ibp_sample_hash(stream, 1) | 1);
-    const unsigned together = (unsigned)__builtin_clzll(ibp_sample_hash(round, 1) | 1);
-    const unsigned keeps = alone > together ? alone : together;
+    return (unsigned)__builtin_clzll(ibp_sample_hash(number ? stream : choice_of(named, tag, 0), 1) | 1);
+}
 
-    return keeps ? keeps - 1 : 0;
+/* Return the highest level of streams that keeps some message of an envelope. */
+static unsigned envelope_keeps(const struct ibp_named_communicator *named, int tag, uint64_t stream)
+{
+    const unsigned first = stream_keeps(named, tag, stream, 0), further = stream_keeps(named, tag, stream, 1);
+
+    return first > further ? first : further;
 }
 
 /* Return the envelope of a key, created if needed; NULL where it is not kept. */
@@ -158,7 +162,7 @@ static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_
 
     if (envelope->key) return envelope;
     if (used == USED_MAX) make_space();
-    keeps = stream ? stream_keeps(stream, choice_of(named, tag, 0)) : 0;
+    keeps = stream ? envelope_keeps(named, tag, stream) : 0;
     if (used == USED_MAX || keeps < stream_level) return NULL;
     envelope = probe(key);
     used++;
@@ -234,8 +238,8 @@ static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, en
     numbered.stratum = (uint8_t)stratum_of(named, tag, class);
     numbered.keeps = (uint8_t)ibp_sample_keeps(choice_of(named, tag, numbered.number), numbered.number);
     level = ibp_sample_level(IBP_INSTANCE_MESSAGE, numbered.stratum);
-    numbered.is_sampled = numbered.keeps >= level;
-    if (numbered.is_sampled) numbered.stream_keeps = envelope->stream_keeps;
+    numbered.stream_keeps = (uint8_t)stream_keeps(named, tag, stream, numbered.number);
+    numbered.is_sampled = numbered.keeps >= level && numbered.stream_keeps >= stream_level;
     if (!is_counted) return numbered;
     if (envelope->messages.left) {
         envelope->messages.left--;

@@ -5,7 +5,7 @@
  * both sides give them the same numbers and sample the same messages.
  *
  * The table has a fixed size. When it is full, the level of streams rises (counting/samples.h): both sides keep the
- * same half of the envelopes, chosen by hashes.
+ * same half of the messages, chosen by hashes, and the envelopes of these messages.
  */
 #ifndef IBPROF_COUNTING_ENVELOPES_H
 #define IBPROF_COUNTING_ENVELOPES_H
@@ -33,7 +33,7 @@ struct ibp_envelope {
     /* With several threads in MPI: the thread that uses the envelope. */
     uint32_t thread;
     uint8_t side; /* enum ibp_side */
-    /* The level of streams up to which it is kept. */
+    /* The highest level of streams that keeps one of its messages. */
     uint8_t stream_keeps;
 } __attribute__((aligned(64)));
 
@@ -89,9 +89,8 @@ struct ibp_numbered {
 
 /* Number a message by the arguments of a call. Its class is 0 if it is small, otherwise that of its number of items:
  * rare large messages keep their samples among many small ones. The sender and the receiver of a message may see
- * different classes.
- * ibp_communicator_learn must have been called (libmpi/communicators.h). This and the following functions require the
- * lock. */
+ * different classes. ibp_communicator_learn must have been called (libmpi/communicators.h). This and the following
+ * functions require the lock. */
 struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class);
 
 /* Return the number of the next message of an envelope. */
