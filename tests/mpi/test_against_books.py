@@ -56,16 +56,29 @@ def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path:
     assert received(profile) == recorded(profile, kinds=Kind)
 
 
-def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """Requests of the monitoring have no hook, so wrappers count: MPI_Startall, but not PMPI_Startall within it."""
+@pytest.mark.parametrize("monitored", [0, 1], ids=["", "monitored"])
+def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monitored: int, tmp_path: Path) -> None:
+    """MPI_Startall counts, but not PMPI_Startall within it: bytes, calls, and numbers of messages.
+
+    Requests of the monitoring have no hook, so wrappers count their bytes.
+    """
     (books := tmp_path / "books").mkdir()
     preload = f"{library()}:{build(system_mpi, 'other_tool.c', '-shared', '-fPIC')}"
     env = {"LD_PRELOAD": preload, "IBPROF_OUTPUT": str(tmp_path / "recording"), "TALLY": str(books)}
-    monitored: dict[str, str | int] = {"pml": "ob1,monitoring", "pml_monitoring_enable": 1}
-    run_mpi(system_mpi, 2, [build(system_mpi, "persistent.c")], env=env, mca=monitored)
+    components: dict[str, str | int] = {"pml": "ob1,monitoring", "pml_monitoring_enable": 1}
+    program = build(system_mpi, "persistent.c")
+    run_mpi(system_mpi, 2, [program], env=env, mca=components if monitored else None)
     profile = load_complete(tmp_path / "recording", 2)
     assert recorded_as_in(read_tally(books), profile) == read_tally(books)
     assert received(profile) == recorded(profile, kinds=Kind)
+    calls = {
+        name: int(profile.times.calls[profile.times.operation == number].sum())
+        for number, name in enumerate(profile.operations)
+    }
+    assert (calls["START"], calls["STARTALL"]) == (2 * 20 * 15 * 4, 2 * 20 * 45)
+    assert calls["WAITALL"] == 2 * 20 * 60
+    # Each of the 30 rounds of 20 lives sends 4 messages.
+    assert [rank.messages for rank in profile.ranks] == [2 * 20 * 30 * 4] * 2
 
 
 @pytest.mark.parametrize("monitored", [0, 1], ids=["", "monitored"])

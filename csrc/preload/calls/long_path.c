@@ -29,8 +29,6 @@
 #include "recording/process_state.h"
 #include "sources/source.h"
 
-#include <dlfcn.h>
-
 /* A call in progress. */
 struct call_in_progress {
     const struct ibp_wrapped_call *wrapped;
@@ -79,27 +77,30 @@ static int call_next(const struct call_in_progress *making)
 
 /* -- the next function --------------------------------------------------------------------------------------------- */
 
+enum { FUNCTION_NAME = 64 };
+
 /* By wrapper: whether the next function was found. */
 static char is_found[IBP_OPERATIONS * IBP_FORMS];
 
-static void *find_next(unsigned operation, unsigned form)
+/* Write the name of a wrapper's function. */
+static void name_function(unsigned operation, unsigned form, char name[static FUNCTION_NAME])
 {
     static const char *const prefixes[IBP_FORMS] = {"MPI_", "PMPI_", "MPI_", "MPIX_", "PMPIX_"};
-    char name[64];
 
-    ibp_text_copy(name, sizeof name, prefixes[form]);
-    ibp_text_append(name, sizeof name, ibp_operation_call(operation));
-    if (form == IBP_FORM_LARGE) ibp_text_append(name, sizeof name, "_c");
-    return ibp_mpi_next(name);
+    ibp_text_copy(name, FUNCTION_NAME, prefixes[form]);
+    ibp_text_append(name, FUNCTION_NAME, ibp_operation_call(operation));
+    if (form == IBP_FORM_LARGE) ibp_text_append(name, FUNCTION_NAME, "_c");
 }
 
 /* Find the next function of a wrapper, and set its pointer to it; return NULL when there is none. A wrapper with
  * choices (IBP_HAS_CHOICES) calls this function too, until another one is chosen. */
 static __attribute__((noinline)) void *set_next(unsigned wrapper, void **next)
 {
-    void *before = __atomic_load_n(&next[0], __ATOMIC_RELAXED);
-    void *const found = find_next(wrapper / IBP_FORMS, wrapper % IBP_FORMS);
+    void *before = __atomic_load_n(&next[0], __ATOMIC_RELAXED), *found;
+    char name[FUNCTION_NAME];
 
+    name_function(wrapper / IBP_FORMS, wrapper % IBP_FORMS, name);
+    found = ibp_mpi_next(name);
     if (!found) return NULL;
     if (ibp_wrapped_calls[wrapper / IBP_FORMS].needs & IBP_HAS_CHOICES)
         __atomic_compare_exchange_n(&next[1], &before, found, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -334,6 +335,15 @@ static void note_ready(const struct call_in_progress *making)
         ibp_partitions_ready((uintptr_t)IBP_HANDLE(last_argument(making)));
 }
 
+/* By operation: another tool wraps the call too. */
+static bool is_wrapped[IBP_OPERATIONS];
+
+/* Return whether another tool makes this call as a part of the same call of the program, which is timed as a whole. */
+static bool is_part_of_wrapped(unsigned operation)
+{
+    return IBP_UNLIKELY(is_wrapped[operation]) && ibp_stack_end < ibp_timed_frame();
+}
+
 /* Make a call that is not entered, and set it as the current call. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
@@ -353,7 +363,9 @@ static __attribute__((noinline)) int pass_on(const struct call_in_progress *maki
         ibp_current_call.call = call;
     else if (ibp_get_here()->is_outside)
         ibp_set_here(&call->context);
-    ibp_timing_begin(&timing, call, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
+    ibp_timing_begin(&timing, call,
+                     is_wrapped[making->operation] ||
+                         ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
     if (ibp_threads_multiple && !timing.time) let_repeat(making, call, &message, generation);
     result = call_next(making);
     ibp_timing_end(&timing);
@@ -383,7 +395,7 @@ int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const voi
 
     for (unsigned i = 0; i < making.wrapped->arguments; i++) copies[i] = arguments[i];
     if (IBP_UNLIKELY(!making.next)) return IBP_MISSING_CALL;
-    if (!ibp_is_active() || ibp_is_within_call()) return call_next(&making);
+    if (!ibp_is_active() || ibp_is_within_call() || is_part_of_wrapped(making.operation)) return call_next(&making);
     if (needs & IBP_IS_ONLY_TIMED || (needs & IBP_SENDS && !ibp_labels_sends)) return pass_on(&making);
     return enter_and_call(&making);
 }
@@ -393,10 +405,10 @@ int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const voi
 /* Return whether another tool also wraps a call: the tool's wrapper calls ibprof's wrapper of the other name. */
 static bool is_wrapped_by_tool(unsigned operation)
 {
-    void *next = find_next(operation, IBP_FORM_MPI);
-    Dl_info object;
+    char name[FUNCTION_NAME];
 
-    return next && dladdr && dladdr(next, &object) && !ibp_is_mpi_library(object.dli_fname);
+    name_function(operation, IBP_FORM_MPI, name);
+    return ibp_mpi_is_wrapped(name);
 }
 
 void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices)
@@ -408,7 +420,7 @@ void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices)
     if (ibp_labels_sends && choices->label)
         choice = choices->label;
     else if (ibp_times_recorded && (ibp_operation_wanted[operation] || ibp_sampling))
-        choice = is_wrapped_by_tool(operation) ? choices->whole : choices->timed;
+        choice = (is_wrapped[operation] = is_wrapped_by_tool(operation)) ? choices->whole : choices->timed;
     else if (ibp_sites_recorded && choices->site)
         choice = ibp_threads_multiple ? choices->among_threads : choices->site;
     __atomic_store_n((void **)next + 1, choice, __ATOMIC_RELAXED);

@@ -81,7 +81,7 @@ static int start_each(ibp_start_function *start_all, size_t count, void **reques
     }
 }
 
-/* Return whether this thread is in a start that counts itself: another tool's wrapper calls PMPI_Start there. */
+/* Return whether this thread is in a start whose requests are counted: the wrapper of another tool calls PMPI_Start. */
 static inline bool is_within_start(void)
 {
     return ibp_current_call.starts_request && ibp_stack_end < ibp_current_call.frame;
@@ -128,7 +128,7 @@ static inline bool is_short_start(struct ibp_call *call, void **requests, int co
                                                                                                                        \
         IBP_NAMES_PERSONALITY;                                                                                         \
         if (is_short_start(IBP_CALL_HERE_CACHED(of_operation), requests, count)) return next_##exported arguments;     \
-        if (ibp_is_within_call()) return see_##exported arguments;                                                     \
+        if (ibp_is_within_call() || is_within_start()) return see_##exported arguments;                                \
         ibp_sampled_starts(requests, count, IBP_CALL_HERE(of_operation));                                              \
         ibp_timing_begin(&timing, IBP_CALL_HERE(of_operation), ibp_times_large_requests);                              \
         result = IBP_LIKELY(ibp_requests_show_starts) ? next_##exported arguments : see_##exported arguments;          \

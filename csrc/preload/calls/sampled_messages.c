@@ -121,13 +121,16 @@ void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag
 
 uintptr_t ibp_own_request(uintptr_t request)
 {
-    static uintptr_t empty, null;
+    enum { HANDLES_OF_CONSTANTS = 4096 }; /* in the standard ABI */
 
-    if (ibp_mpi.abi == IBP_ABI_MPICH) return (uint32_t)request >> 31 ? request : 0;
-    if (ibp_mpi.abi != IBP_ABI_OPENMPI) return request < 4096 ? 0 : request; /* handles of constants */
-    if (!empty) empty = (uintptr_t)ibp_mpi_symbol("ompi_request_empty");
-    if (!null) null = (uintptr_t)ibp_mpi_symbol("ompi_request_null");
-    return request == empty || request == null ? 0 : request;
+    switch (ibp_mpi.abi) {
+    case IBP_ABI_MPICH:
+        return (uint32_t)request >> 31 ? request : 0;
+    case IBP_ABI_OPENMPI:
+        return request == (uintptr_t)ibp_mpi.null_request || request == (uintptr_t)ibp_mpi.empty_request ? 0 : request;
+    default:
+        return request < HANDLES_OF_CONSTANTS ? 0 : request;
+    }
 }
 
 uint32_t ibp_call_origin_record(struct ibp_call *call)
@@ -419,7 +422,9 @@ static void end_messages(struct ibp_sampled_message *sampled, unsigned operation
     const struct ibp_message_places *const places = sampled->places;
     const uintptr_t request = places->request < 0 ? 0 : request_of(places, arguments);
     const bool is_sending = places->to >= 0 && (int)arguments[places->to] >= 0;
-    const bool is_receiving = places->from >= 0 && receive_of(places, arguments).source >= IBP_ANY;
+    /* A call with a request completes at most its send. */
+    const bool is_receiving =
+        places->from >= 0 && places->request < 0 && receive_of(places, arguments).source >= IBP_ANY;
     const struct ibp_completing completing = {
         .origin = sampled->sent.origin,
         .messages = (uint32_t)is_sending + is_receiving,

@@ -59,8 +59,8 @@ void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag
 /* Return whether the status of an index belongs to a cancelled message. */
 bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
 
-/* Return the handle of a request; 0 for MPI_REQUEST_NULL and for requests that MPICH and Open MPI share between calls that
- * complete at once. */
+/* Return the handle of a request; 0 for MPI_REQUEST_NULL, and for requests that MPICH and Open MPI share between calls
+ * that complete at once. */
 uintptr_t ibp_own_request(uintptr_t request);
 
 /* Return the index of the record of a call's origin. The lock must be held. */

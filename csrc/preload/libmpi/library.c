@@ -53,6 +53,14 @@ void *ibp_mpi_next(const char *name)
     return found || !find_front() ? found : dlsym(front.handle, name);
 }
 
+bool ibp_mpi_is_wrapped(const char *name)
+{
+    void *next = ibp_mpi_next(name);
+    Dl_info object;
+
+    return next && dladdr && dladdr(next, &object) && !ibp_is_mpi_library(object.dli_fname);
+}
+
 void *ibp_mpi_symbol(const char *name)
 {
     /* Look up the program's symbol first. After a copy relocation the library's own object is unused. */
@@ -98,12 +106,14 @@ static int find_functions(void)
     return 0;
 }
 
-static void set_world(void)
+static void set_constants(void)
 {
     switch (ibp_mpi.abi) {
     case IBP_ABI_OPENMPI:
         ibp_mpi.world = (ibp_handle)ibp_mpi_symbol("ompi_mpi_comm_world");
         ibp_mpi.self = (ibp_handle)ibp_mpi_symbol("ompi_mpi_comm_self");
+        ibp_mpi.null_request = ibp_mpi_symbol("ompi_request_null");
+        ibp_mpi.empty_request = ibp_mpi_symbol("ompi_request_empty");
         break;
     case IBP_ABI_STANDARD:
         ibp_mpi.world = 0x101;
@@ -138,7 +148,7 @@ int ibp_mpi_find(void)
     ibp_visit_objects(visit_program, &ibp_mpi.program_data);
     ibp_mpi.library = front;
     ibp_mpi.abi = ibp_implementation_abi(&front);
-    set_world();
+    set_constants();
     return ibp_mpi.abi == IBP_ABI_NONE ? -ENOTSUP : 0;
 }
 
@@ -190,7 +200,7 @@ void ibp_mpi_close(void)
     if (ibp_mpi.has_own_self) ibp_mpi.comm_free(&ibp_mpi.self);
     ibp_mpi.session = ibp_mpi.world_group = 0;
     ibp_mpi.has_own_self = false;
-    set_world();
+    set_constants();
 }
 
 /* Find the library behind a library of unknown ABI, if the latter only translates handles. */
@@ -210,7 +220,7 @@ static int find_behind(char *why, size_t why_bytes)
     }
     ibp_mpi.is_behind_layer = true;
     ibp_mpi.abi = IBP_ABI_OPENMPI;
-    set_world();
+    set_constants();
     return 0;
 }
 

@@ -24,6 +24,8 @@ struct ibp_mpi {
     bool is_behind_layer;
     ibp_handle world;
     ibp_handle self;
+    /* In Open MPI: MPI_REQUEST_NULL, and the request that all calls share that complete at once. */
+    void *null_request, *empty_request;
     /* Rank and size in MPI_COMM_WORLD, or else in the process set mpi://WORLD. */
     int rank, size;
     /* The session that the program began with; 0 when it called MPI_Init. */
@@ -73,6 +75,9 @@ void ibp_mpi_close(void);
 /* Return the next definition of an MPI function after ibprof's: another tool's or the library's. NULL when there is
  * none. */
 void *ibp_mpi_next(const char *name);
+
+/* Return whether another tool wraps an MPI function: ibp_mpi_next then returns the tool's function. */
+bool ibp_mpi_is_wrapped(const char *name);
 
 /* Return a symbol of the MPI library, or the program's copy of it if the program calls this library. */
 void *ibp_mpi_symbol(const char *name);

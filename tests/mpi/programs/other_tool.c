@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Another tool that is preloaded: it counts broadcasts by the profiling interface of MPI, and says how many there were.
- * It passes on starts of requests.
+ * It passes on starts and completions of requests, and sends.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -23,6 +23,16 @@ int MPI_Start(MPI_Request *request)
 int MPI_Startall(int count, MPI_Request *requests)
 {
     return PMPI_Startall(count, requests);
+}
+
+int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses)
+{
+    return PMPI_Waitall(count, requests, statuses);
+}
+
+int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    return PMPI_Send(buffer, count, type, to, tag, comm);
 }
 
 int MPI_Finalize(void)

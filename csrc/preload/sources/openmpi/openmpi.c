@@ -126,7 +126,8 @@ static int attach(char *why, size_t why_bytes)
                  ibp_openmpi_probes_seen, IBP_PROBE_MESSAGES, ibp_mpi.version);
         return -1;
     }
-    ibp_requests_show_starts = receives_seen;
+    /* Below another tool, wrappers see that the tool passes on a start that is already counted. */
+    ibp_requests_show_starts = receives_seen && !ibp_mpi_is_wrapped("MPI_Start") && !ibp_mpi_is_wrapped("MPI_Startall");
     ibp_openmpi_own_start = receives_seen ? ibp_openmpi_start_own : NULL;
     if (receives_seen) hook_receives();
     tags_known = ibp_openmpi_tags_probe();

@@ -200,20 +200,22 @@ static size_t count_hooked(size_t count, void **requests)
 
 size_t ibp_openmpi_start(ibp_start_function *start, size_t count, void **requests, int *result)
 {
+    const struct ibp_current_call starting = {.kind = IBP_CALL_PERSISTENT, .starts_request = true};
     void *const before = requests[0];
     struct ibp_request known = {0};
     size_t hooked = count_hooked(count, requests);
 
     if (hooked) {
+        ibp_enter(&ibp_calls[IBP_OPERATION_NONE], starting);
         *result = start((int)hooked, requests);
+        ibp_leave();
         return hooked;
     }
     if (ibp_request_copy(before, &known) && known.role != IBP_REQUEST_SEND && known.role != IBP_REQUEST_RECEIVE)
         return 0;
     if (ibp_periodic_in_messages) ibp_periodic_check_now();
     count_any(before, IBP_OPERATION_NONE, &known);
-    ibp_enter(&ibp_calls[IBP_OPERATION_NONE],
-              (struct ibp_current_call){.kind = IBP_CALL_PERSISTENT, .starts_request = true});
+    ibp_enter(&ibp_calls[IBP_OPERATION_NONE], starting);
     *result = start(1, requests);
     ibp_leave();
     if (requests[0] != before) follow(known, requests[0]);
