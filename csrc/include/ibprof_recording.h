@@ -697,7 +697,8 @@ struct ibp_message_sample {
     uint32_t end_origin;
     uint32_t level;
     uint16_t side; /* enum ibp_side */
-    /* How many messages the completing call completed, sampled or not, at most; 0 where unknown. */
+    /* Since version 2. Upper bound of the number of messages and collectives, sampled or not, that the completing call
+     * completed; 0 where unknown. In version 1, the upper half of `side`, which is 0. */
     uint16_t completed;
     /* Rank of the other process in MPI_COMM_WORLD. */
     uint32_t peer;

@@ -27,7 +27,7 @@ struct line {
     uint64_t lanes, speed;
     double gbps;
     bool active;
-    /* The number of ends that were read, with the field after them. */
+    /* The number of ends that are certain, because the field after them was read too. */
     int ends;
     /* The first field that did not match. */
     const uint8_t *mismatch;
@@ -212,7 +212,7 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
         for (end->name = at; at <= line->stop && at - end->name <= LONGEST_NAME; at++) {
             const uint8_t *behind = at;
             if (!skip(line, &behind, "} LID:")) continue;
-            /* A longer description that holds its own end is made of parts of two lines. */
+            /* A text longer than a description, with a possible end inside, is of two lines without a line break. */
             if (has_end && at - end->name > DESCRIPTION_BYTES) break;
             has_end = true;
             end->name_bytes = (size_t)(at - end->name);

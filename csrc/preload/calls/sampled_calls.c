@@ -470,7 +470,7 @@ static int status_of(const struct places *places, const long *arguments, uint32_
     return -1;
 }
 
-/* Return how many requests a call completed. */
+/* Return the number of requests that a call completed; an upper bound where persistent requests may be inactive. */
 static uint32_t count_completed(const struct ibp_sampled_completion *completion, const struct places *places,
                                 const long *arguments)
 {

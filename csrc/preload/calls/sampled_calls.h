@@ -56,7 +56,7 @@ void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call)
 struct ibp_sampled_completion {
     /* When the call was entered; 0 where it concerns no sampled request. */
     uint64_t enter_ns;
-    /* How many requests the call has, and those of sampled messages. */
+    /* Number of requests that the call may complete, and number of sampled ones among them. */
     uint32_t requests, found;
     struct {
         uint32_t index, serial;

@@ -165,7 +165,7 @@ static uint64_t *record_demand(uint64_t key, uint32_t origin)
     return &demand->bytes;
 }
 
-/* Return the sum for keys without a record of their own. Messages are lost at their sender alone: their receiver and
+/* Return the bytes and messages of all keys without a record. Only sent user bytes are lost bytes: receivers and
  * demands count the same bytes again. */
 static uint64_t *amount_without_record(uint64_t key)
 {

@@ -41,8 +41,8 @@ unsigned ibp_receive_enter(const struct ibp_posted_receive *receive, uintptr_t r
 void ibp_receive_set_known(unsigned number, const struct ibp_instance_known *known);
 void ibp_receive_set_request(unsigned number, uintptr_t request);
 
-/* The call that completes a message: the record of its origin, its times, and how many messages it completes; 0 where
- * unknown. */
+/* The call that completes a message: the record of its origin, the number of messages that it completes (0 where
+ * unknown), and its times. */
 struct ibp_completing {
     uint32_t origin, messages;
     uint64_t enter_ns, exit_ns;

@@ -171,8 +171,8 @@ struct ibp_timing {
 void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_large);
 void ibp_timing_end(const struct ibp_timing *timing);
 
-/* Let a call that was entered long before its timing began last since then: the process had no core meanwhile, or the
- * file system was slow. */
+/* Set the beginning of a call's timing to the entry of the call, if the entry was much earlier: the process had no core
+ * in between, or the file system was slow. Without effect while several threads may be in MPI. */
 void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks);
 
 /* Return an address in the frame that times this thread's call as a whole; 0 outside of such a call. */
