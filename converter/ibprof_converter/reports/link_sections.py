@@ -98,7 +98,8 @@ def describe_groups(links: LinkReport) -> Section:
         for number, group in enumerate(links.groups, 1)
     )
     title = f"Most loaded links, alike ones together{name_basis(links.load_basis)}"
-    return Section("busiest", title, tables=(Table("link_groups", columns, rows),))
+    said = "Links alike share a row here. The next table has the most loaded directions one by one, with more senders."
+    return Section("busiest", title, sentences=(("", said),), tables=(Table("link_groups", columns, rows),))
 
 
 def name_loaders(spot: Hotspot) -> Iterator[tuple[str, float, str]]:

@@ -14,6 +14,16 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return created;
 }
 
+/** Return text in which options and names do not break at their hyphens. */
+export function unbroken(text: string): Node[] {
+  return text.split(/((?<!\S)(?=\S{3,32}(?:\s|$))\S*-\S*)/).map((part, index) => {
+    if (index % 2 === 0) return document.createTextNode(part);
+    const whole = element("span", part);
+    whole.className = "whole";
+    return whole;
+  });
+}
+
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const found = document.getElementById(id);
   if (!found) throw new Error(`the page has no ${id}`);

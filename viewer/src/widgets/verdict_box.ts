@@ -4,7 +4,7 @@
 import type { FirstCause } from "../data/model";
 import { printable } from "../format";
 import type { Page } from "../page";
-import { button, byId, element, replaceChildren } from "./dom";
+import { button, byId, element, replaceChildren, unbroken } from "./dom";
 
 export class VerdictBox {
   private shown: object | undefined;
@@ -21,7 +21,7 @@ export class VerdictBox {
     box.classList.toggle("fault", verdict.has_fault);
     const { name } = this.page;
     const title = `${verdict.question}${name ? ` ${name}:` : ""}`;
-    const parts: Node[] = [element("h2", title), element("p", printable(verdict.text))];
+    const parts: Node[] = [element("h2", title), element("p", "", ...unbroken(printable(verdict.text)))];
     const { end } = verdict;
     if (end !== null) {
       const busiest = button("Show the most loaded link", () => this.page.choose({ end }));
@@ -30,7 +30,7 @@ export class VerdictBox {
     }
     if (verdict.first_cause) parts.push(describeCause(verdict.first_cause));
     if (verdict.missing.length) {
-      const missing = element("p", `Missing: ${verdict.missing.map(printable).join("; ")}`);
+      const missing = element("p", "", ...unbroken(`Missing: ${verdict.missing.map(printable).join("; ")}`));
       missing.className = "note";
       parts.push(missing);
     }
@@ -40,6 +40,8 @@ export class VerdictBox {
 
 function describeCause({ cause, at, evidence, change }: FirstCause): HTMLElement {
   const place = at.length ? ` at ${at.map(printable).join(", ")}` : "";
-  const lines = [...evidence, ...(change ? [`Change: ${change}`] : [])].map((line) => element("li", printable(line)));
+  const lines = [...evidence, ...(change ? [`Change: ${change}`] : [])].map((line) =>
+    element("li", "", ...unbroken(printable(line))),
+  );
   return element("details", "", element("summary", `Cause: ${printable(cause)}${place}`), element("ul", "", ...lines));
 }

@@ -173,7 +173,7 @@ class LoadedBy:
     Attributes:
         ranks: number of sending ranks; None if the traffic has no ranks.
         hosts: number of sending adapters.
-        receiver: the rank that receives all of the bytes; None for several ranks, or unknown ranks.
+        sender, receiver: the rank that sends, or receives, all of the bytes; None for several ranks, or unknown ranks.
         operation, site, region: names; None if unknown.
         bytes: bytes of these senders in this call, line and region.
         share: share of the link direction's bytes, 0 to 1.
@@ -182,6 +182,7 @@ class LoadedBy:
 
     ranks: int | None
     hosts: int
+    sender: int | None
     receiver: int | None
     operation: str | None
     site: str | None
@@ -202,7 +203,7 @@ class LoadedBy:
     def words(self) -> str:
         """The senders in words, without their share."""
         number, noun = (self.hosts, "host") if self.ranks is None else (self.ranks, "rank")
-        words = count_of(number, noun)
+        words = count_of(number, noun) if self.sender is None else f"rank {self.sender}"
         if self.operation:
             words += f"{chr(39) if number != 1 else chr(39) + 's'} {self.operation}"
         words += f" at {self.site}" if self.site else ""
@@ -263,12 +264,16 @@ def _describe_group(flows: Traffic, chosen: npt.NDArray[np.intp], total: int) ->
     senders = np.unique(flows.source_rank[chosen])
     receivers = np.unique(flows.destination_rank[chosen])
     has_ranks = bool((senders != NO_RANK).all() and (receivers != NO_RANK).all())
+    sender, receiver = (
+        flows.job_of_rank(int(ranks[0]))[1] if has_ranks and len(ranks) == 1 else None for ranks in (senders, receivers)
+    )
     first = int(chosen[0])
     operation = flows.operations[flows.operation[first]]
     return LoadedBy(
         ranks=len(senders) if has_ranks else None,
         hosts=len(find_distinct(flows.source_lid[chosen])),
-        receiver=flows.job_of_rank(int(receivers[0]))[1] if has_ranks and len(receivers) == 1 else None,
+        sender=sender,
+        receiver=receiver,
         operation=None if operation == ALL else name_call(operation),
         site=_name(flows.sites[int(flows.site[first]) if len(flows.sites) > 1 else 0]),
         region=_name(flows.regions[flows.region[first]]),
