@@ -126,8 +126,8 @@ enum ibp_side {
     IBP_SIDE_WAITER = 2,
     /* A call lets other processes continue: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
-    /* Not a message, and without times: this process receives from the peer in neighbourhood collectives. A process is
-     * also a source of itself, so that a process without other sources has a record. */
+    /* Not a message, and without times: this process receives from the peer in neighbourhood collectives. Each process
+     * also has such a record with itself as the peer, so that a process without sources has one too. */
     IBP_SIDE_SOURCE = 4
 };
 

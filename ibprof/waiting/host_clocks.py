@@ -157,7 +157,10 @@ def fit_clocks(clocks: int, orders: EventOrders) -> HostClocks:
 
 
 def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, certain: Booleans) -> _PairLine | None:
-    """Return the middle of the possible lines; None if no line is possible, or if one side has no bound."""
+    """Return the mean line of those that meet all bounds on the difference of two clocks.
+
+    None if no line meets them, or if the difference has no upper or no lower bound.
+    """
     origin = int(x[0] // 2 + x[-1] // 2)
     shift = int(np.median(y - x))
     over = ((y - x) - shift).astype(np.float64)

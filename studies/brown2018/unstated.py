@@ -3,9 +3,10 @@
 
 python studies/brown2018/unstated.py [--minutes M] [--only CLAIM ...] [--inputs NAME ...] [--seed S]
 
-Each of `INPUTS` is one plausible reading of the thesis, for all figures of both chapters. Each of `CLAIMS` is measured
-under each reading, with fewer messages than the studies take, until the minutes are over; existing results are kept.
-The first reading is that of the studies: its difference from their figures shows the effect of short runs.
+Each of `INPUTS` is one plausible set of such values, for all figures of both chapters. Each of `CLAIMS` is tested with
+each set, in simulations of fewer messages than the studies have. No test begins after M minutes. Results in
+`unstated.csv` are kept. The studies use the first set: its difference from their figures shows the effect of short
+runs.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class UsedPart:
         is_host: bool [unit], true for hosts.
         is_used: bool [unit], true if a link of the unit carries bytes.
         links: pairs of units with a used link, without duplicates, most bytes first.
-        alike: distinct pairs of units of groups with at least half of the first group's time.
+        alike: pairs of units joined by a group with at least half of the first group's time, without duplicates.
         marks: the thick links, one per group, in the groups' order.
         has_levels: true if `y` is a level on all rails.
         group: intp [unit], dragonfly group of a switch; -1 for other units.

@@ -62,8 +62,8 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
 
 
 def _join_pairs(rows: Sequence[Row], rails: int, origin: str) -> Traffic:
-    """Return the pairs of ports of jobs as traffic. Invalid pairs, with impossible ports or bytes, are left out and
-    counted."""
+    """Return the traffic between the ports of all jobs. Invalid pairs, with impossible ports or bytes, are left out
+    and counted."""
     columns = (np.concatenate([row[name] for row in rows]).astype(np.int64) for name in _COLUMNS)
     source, destination, amount, rail = columns
     job = np.repeat(np.arange(len(rows), dtype=np.int32), [len(row["pair_bytes"]) for row in rows])

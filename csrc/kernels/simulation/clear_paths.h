@@ -13,8 +13,8 @@
  * counted.
  *
  * Where the whole path is clear, the message has one event, at its completion. Its packets leave the host one after the
- * other, at times that are known. A message of another process that shares a queue ends this: packets that have not
- * reached the first switch are placed where a simulation of every hop has them.
+ * other, at times that are known. When a message of another process starts to share one of its queues, its packets have
+ * events again: those that have not reached the first switch are placed as in a simulation of every hop.
  */
 #ifndef IBP_SIMULATION_CLEAR_PATHS_H
 #define IBP_SIMULATION_CLEAR_PATHS_H

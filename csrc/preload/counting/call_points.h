@@ -37,7 +37,7 @@ struct ibp_call_point {
 /* Reserve memory. Return false when there is none. */
 bool ibp_call_points_prepare(void);
 
-/* Return the place of an address, created if needed; NULL where there are too many. */
+/* Return the place of the calls that return to an address, created if needed; NULL if the table is full. */
 const struct ibp_call_point *ibp_call_point_of_address(const void *address);
 
 /* The same for a frame. */

@@ -33,7 +33,7 @@ struct ibp_named_communicator {
     bool is_disordered;
     /* Messages on the communicator were numbered (counting/envelopes.h). */
     bool has_envelopes;
-    /* The sources of its neighbourhood collectives are in the recording, or found no space. */
+    /* The sources of its neighbourhood collectives were added to the recording, or the recording was full. */
     bool has_sources;
 };
 

@@ -63,8 +63,8 @@ def read_delays(
 
     Args:
         statistics: statistics to read if there are several; the median is always read. Others take no memory.
-        unit: seconds per unit of a text or numpy matrix without a stated unit. None for a microsecond, or a nanosecond
-            in the format of core-to-core-latency.
+        unit: seconds per unit of a text or numpy matrix without a stated unit. None means microseconds; in files of
+            core-to-core-latency, nanoseconds.
 
     Raises:
         InputError: the file has another format, or is damaged.
@@ -191,8 +191,8 @@ def read_text_matrix(path: Path, unit: float | None) -> Delays:
     caption, and firmware's distances of NUMA nodes.
 
     Args:
-        unit: seconds per unit if the file states no unit. None for a microsecond, or a nanosecond in the format of
-            `core-to-core-latency --csv`: a lower triangle without names in a square of fields.
+        unit: seconds per unit if the file states no unit. None means microseconds; in files of
+            `core-to-core-latency --csv` (a lower triangle without names, padded with empty fields), nanoseconds.
 
     Raises:
         InputError: the file is invalid; the message has the line.

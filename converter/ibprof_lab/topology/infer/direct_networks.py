@@ -203,7 +203,7 @@ def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uin
 
 
 def _list_neighbours(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.int64]:
-    """Return the neighbours of each host, int64 [host, degree]; rows of fewer end with the host itself."""
+    """Return the neighbours of each host: int64 [host, largest degree], padded with the host itself."""
     ends = np.concatenate([edge, edge[:, ::-1]]).astype(np.int64)
     ends = ends[np.lexsort((ends[:, 1], ends[:, 0]))]
     degree = np.bincount(ends[:, 0], minlength=hosts)

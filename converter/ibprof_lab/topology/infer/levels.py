@@ -380,8 +380,9 @@ def find_support(
         draws: ascending host numbers of each subset.
 
     Returns:
-        Three values. The hosts beyond each link between switches, as seen from host 0, with the share of the subsets
-        that show the link again. The share of each host's switch, float64 [host]. The number of subsets.
+        Three values. For each link between switches, identified by the hosts on its side away from host 0: the share of
+        the subsets in which the link is found. The same share for each host's switch, float64 [host]. The number of
+        subsets.
     """
     hosts, count = len(delays), 0
     groups = [_away_from(0, group, frozenset(range(hosts))) for group in levels.groups()]

@@ -21,7 +21,7 @@ static const struct {
     {20, 0, 20, 60, true},  /* 2021.18, whose provider has no data in a message: the rank lies above the context */
 };
 
-/* Values of the purpose before the shift. */
+/* Bits of a message's purpose, to be shifted by `purpose_shift`. */
 static const struct ibp_fi_purposes of_mpich_5 = {
     .mask = 24, .synchronous = 8, .announced = 16, .announced_packed = 24, .reply = 1, .part = 4};
 static const struct ibp_fi_purposes of_mpich_4_3 = {

@@ -24,7 +24,7 @@ struct ibp_fi_known_endpoint {
     uint32_t last_number;
 };
 
-/* Remember a new endpoint or address vector. Return the endpoint's entry; NULL when there are too many. */
+/* Remember a new endpoint or address vector. Return the endpoint's entry; NULL if the table is full. */
 struct ibp_fi_known_endpoint *ibp_fi_add_endpoint(struct ibp_fi_endpoint *object, struct ibp_fi_domain *domain);
 void ibp_fi_add_addresses(struct ibp_fi_av *av, struct ibp_fi_domain *domain);
 

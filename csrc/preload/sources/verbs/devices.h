@@ -24,7 +24,7 @@ bool ibp_verbs_attached(void);
 /* Return the entry of a device; NULL when it is unknown. */
 struct ibp_verbs_device *ibp_verbs_device_find(const struct ibp_verbs_context *context);
 
-/* Enter a device, or another provider of a known device; NULL when there are too many. The lock of verbs must be
+/* Enter a device, or another provider of a known device; NULL if the table is full. The lock of verbs must be
  * held. */
 struct ibp_verbs_device *ibp_verbs_device_enter(const struct ibp_verbs_context *context,
                                                 const struct ibp_verbs_provider *provider);
