@@ -361,7 +361,7 @@ struct ibp_port {
     double rate_gbps;
     char link_layer[32];
     char gids[IBP_GIDS_PER_PORT][40];
-    /* Since version 2. The device's PCI function, such as 0000:3b:00.0; empty without one. */
+    /* Since version 2. The device's PCI function, such as 0000:3b:00.0; empty if there is none. */
     char pci[32];
     /* -1 where the kernel does not know it. */
     int32_t numa_node;
@@ -381,7 +381,7 @@ struct ibp_port {
 /* A network interface of this host. Recorded once a host, like its ports. */
 struct ibp_interface {
     char name[32];
-    /* The InfiniBand or RoCE device of the interface; empty without one. */
+    /* The InfiniBand or RoCE device of the interface; empty if there is none. */
     char device[64];
     /* Linux's number of the hardware type: 1 is Ethernet, 32 InfiniBand, 772 the loopback. */
     uint32_t type;
@@ -716,7 +716,7 @@ struct ibp_message_sample {
 struct ibp_nccl_communicator {
     /* The library's number of the communicator, equal on all of its ranks. */
     uint64_t hash;
-    /* The program's name for it; empty without one. */
+    /* The program's name for it; empty if there is none. */
     char name[64];
     uint32_t rank;
     /* 0 where unknown: versions 1 to 3 of the interface lack them. */

@@ -103,9 +103,9 @@ static void calls_of_no_items_may_take_no_tag(void)
     snprintf(ibp_mpi.version, sizeof ibp_mpi.version, "MPICH Version:      4.0.2");
     start_call(IBP_OPERATION_Igather, true);
     ibp_leave();
-    start_call(IBP_OPERATION_Ibcast, true); /* takes a tag in 4.0 */
+    start_call(IBP_OPERATION_Ibcast, true); /* allocates a tag in 4.0 */
     ibp_leave();
-    start_call(IBP_OPERATION_Iallreduce, true); /* takes a tag in all versions */
+    start_call(IBP_OPERATION_Iallreduce, true); /* allocates a tag in all versions */
     ibp_leave();
     start_call(IBP_OPERATION_Ialltoall, false);
     ibp_leave();
@@ -148,7 +148,7 @@ static void between_groups_a_broadcast_of_no_items_takes_no_tag(void)
     ibp_communicator_enter(WORLD)->is_between = true;
     start_call(IBP_OPERATION_Ibcast, true);
     ibp_leave();
-    start_call(IBP_OPERATION_Igather, true); /* takes a tag */
+    start_call(IBP_OPERATION_Igather, true); /* allocates a tag */
     ibp_leave();
     start_call(IBP_OPERATION_Iscatter, false);
     ibp_leave();
@@ -215,7 +215,7 @@ static void making_an_object_takes_a_tag_of_its_parent_in_intel_mpi(void)
     start_call(IBP_OPERATION_Ialltoall, false);
     ibp_leave();
     ibp_communicator_learn(OTHER);
-    ibp_communicator_enter(OTHER)->is_between = true; /* takes the tag of another communicator */
+    ibp_communicator_enter(OTHER)->is_between = true; /* allocates the tag of another communicator */
     ibp_mpich_made_object(OTHER);
     enter_call(IBP_OPERATION_Igather, IBP_CALL_NONBLOCKING, OTHER);
     ibp_mpich_before_tag();
@@ -257,7 +257,7 @@ static void a_call_with_wrong_arguments_takes_no_tag(void)
     ibp_mpich_after_tag(0);
     ibp_leave();
     start_call(IBP_OPERATION_Iallreduce, false);
-    ibp_mpich_after_tag(15 | 0x4000000); /* MPI_ERR_OTHER: the call took its tag */
+    ibp_mpich_after_tag(15 | 0x4000000); /* MPI_ERR_OTHER: the call allocated its tag */
     ibp_leave();
     start_call(IBP_OPERATION_Igather, false);
     ibp_mpich_after_tag(0);

@@ -155,7 +155,7 @@ class PortEnd:
 
     Attributes:
         host: index into `Profile.hosts`; None if no recorded host has the port.
-        port: the recorded port; None without one.
+        port: the recorded port; None if there is none.
         name: the port's GUID, else its GID, else its LID and the local port.
         label: host, device and port number, if known.
     """

@@ -79,7 +79,7 @@ def read_samples(
     """
     records, owner = file.records(kind)
     origins, origins_owner = file.records("IBP_SEGMENT_ORIGINS")
-    # A record without a name is unused. A record whose origin found no space cannot be assigned to an operation.
+    # A record without a name is unused. A record has no operation if there was no space for its origin.
     unknown = np.uint32(0xFFFFFFFF)
     known = (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
     is_source = _are_sources(records)

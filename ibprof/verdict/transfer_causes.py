@@ -119,7 +119,7 @@ class _HostTraffic:
         return self.sent + self.received
 
     def find_interface(self) -> Interface | None:
-        """Return the interface with TCP connections that carry most bytes to other hosts; None without one."""
+        """Return the interface with TCP connections that carry most bytes to other hosts; None if there is none."""
         names = [name for name in self.tcp if name != _LOOPBACK]
         # Connections of the launcher carry few bytes.
         if not self.moved or sum(self.tcp[name] for name in names) < max(CARRIES * self.moved, _WORTH_SAYING):
@@ -300,7 +300,7 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
 
 
 def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
-    """Return the fastest active port that is better than TCP over an interface; None without one."""
+    """Return the fastest active port that is better than TCP over an interface; None if there is none."""
     speed = (interface.speed_mbps or 0) / 1e3
     better = []
     for port in traffic.host.ports:
@@ -324,7 +324,7 @@ def _find_faster_interface(traffic: _HostTraffic, used: Interface) -> Interface 
 
 
 def _find_faster_port(traffic: _HostTraffic) -> tuple[Port, Port] | None:
-    """Return the port in use and a faster idle port; None without one, or if no counter shows the port in use."""
+    """Return the port in use and a faster idle port; None if there is none, or if no counter shows the port in use."""
     used = [port for port in traffic.find_ports() if (bytes_sent_by(port) or 0) >= CARRIES * traffic.sent > 0]
     if len(used) != 1:
         return None

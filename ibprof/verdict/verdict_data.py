@@ -100,7 +100,7 @@ class BusiestLink:
         is_host_link: true if no link between switches needs longer.
         loaded_by: description of the ranks, call, line and region with most load; empty if unknown.
         operation, site, region: names in `loaded_by`.
-        cause: name of the first cause in docs/causes.md; None without one.
+        cause: name of the first cause in docs/causes.md; None if there is none.
         advice: description of the remedy; empty without a cause.
         first_gain_s: seconds that the first cause's remedy saves on the most loaded link; None without a cause.
         gain_s: seconds that all remedies together save on the most loaded link; None without a cause.
@@ -137,7 +137,7 @@ class Verdict(NotebookView):
 
     Attributes:
         kind: reason for the job's speed.
-        cause: cause of the most loaded link; None without one.
+        cause: cause of the most loaded link; None if there is none.
         sentences: the verdict in words.
         run_s: time until the last rank ended, in seconds; None if unknown.
         mpi_s: time inside MPI calls, with MPI_Finalize, mean over ranks, in seconds; None if unknown.

@@ -125,7 +125,7 @@ def _format_share(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Names of a profile's regions, operations and sites, by number."""
+    """Names of a profile's regions, operations and sites, indexed by their numbers."""
 
     regions: tuple[str, ...]
     operations: tuple[str, ...]
@@ -570,7 +570,7 @@ class _Judge:
         return found
 
     def _advise_balance(self, evidence: Sequence[Evidence], cause: str | None) -> str:
-        """Return advice on the program: the rank or host that others wait for, and the place; empty without one."""
+        """Return advice that names the rank or host that others wait for, and the place; empty for other causes."""
         if not evidence or evidence[0].rank is None or cause not in ("late-rank", "slow-host", None):
             return ""
         late = evidence[0]

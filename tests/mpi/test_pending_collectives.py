@@ -70,14 +70,14 @@ def with_long(names: Sequence[str], long: Sequence[str]) -> list[object]:
 
 @pytest.mark.parametrize("name", with_long([mpis.SYSTEM, mpis.INTEL], [mpis.MPICH_SYSTEM, "mpich-5.0.2"]))
 def test_while_objects_are_made(name: str, build: Build, known: str, tmp_path: Path) -> None:
-    """Intel MPI's calls that make communicators, windows and files take a tag of their parent."""
+    """Intel MPI's calls that make communicators, windows and files allocate a tag of their parent."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     check_pending(mpi, build(mpi, "pending_collectives.c"), "made", MADE, tmp_path, known)
 
 
 @pytest.mark.parametrize("name", with_long([mpis.SYSTEM, "mpich-5.0.2"], [mpis.MPICH_SYSTEM, mpis.INTEL]))
 def test_after_calls_that_fail(name: str, build: Build, known: str, tmp_path: Path) -> None:
-    """Those with wrong arguments take no tag; reductions of a negative number of items take one in MPICH."""
+    """Those with wrong arguments allocate no tag; reductions of a negative number of items take one in MPICH."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     check_pending(
         mpi, build(mpi, "pending_collectives.c"), "failed", ("Iallreduce", "Ibcast", "Iscan"), tmp_path, known
@@ -115,7 +115,7 @@ def test_among_blocking_collectives(name: str, algorithm: str, build: Build, kno
 )
 def test_mpich(name: str, how: str, build: Build, known: str, tmp_path: Path) -> None:
     """Open MPI crashes on a communicator that is freed so early, without ibprof too. Intel MPI's persistent collectives
-    take a tag at each start."""
+    allocate a tag at each start."""
     mpi = mpis.find_mpich_like(name)
     calls = (*CALLS, "Iscan") if how == "freed" else PERSISTENT if how.endswith("persistent") else CALLS
     check_pending(mpi, build(mpi, "pending_collectives.c"), how, calls, tmp_path, known)
@@ -123,7 +123,7 @@ def test_mpich(name: str, how: str, build: Build, known: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("call", PERSISTENT)
 def test_starts_on_a_freed_communicator_of_intel_mpi(call: str, build: Build, tmp_path: Path) -> None:
-    """Each start takes a tag there, which is unknown once the communicator is freed: what leaves after the call is
+    """Each start allocates a tag there, which is unknown once the communicator is freed: what leaves after the call is
     UNATTRIBUTED, and nothing counts under another call."""
     mpi = mpis.find_mpich_like(mpis.INTEL)
     command: list[str | Path] = [build(mpi, "pending_collectives.c"), "freed-persistent", call]

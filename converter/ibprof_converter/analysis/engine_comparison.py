@@ -121,7 +121,7 @@ class EngineComparison:
 
     @property
     def conf_lines(self) -> tuple[str, ...]:
-        """The lines of `opensm.conf` that choose the best engine; empty without one."""
+        """The lines of `opensm.conf` that choose the best engine; empty if there is none."""
         if self.best is None:
             return ()
         return (f"routing_engine {self.best.engine}", *(("qos TRUE",) if self.best.deadlock == BY_LANES else ()))

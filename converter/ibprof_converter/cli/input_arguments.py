@@ -219,7 +219,7 @@ def check_unrouted(lost: UnroutedBytes | None, most: float | None) -> None:
     """Refuse to end with success if too many bytes have no route; called after the results are printed.
 
     Args:
-        lost: bytes without a route; None without any.
+        lost: bytes without a route; None if there are none.
         most: percentage of the bytes that may have no route; None: `MOST_UNROUTED`.
 
     Raises:

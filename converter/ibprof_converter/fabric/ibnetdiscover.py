@@ -147,7 +147,7 @@ class _Reader:
         nodes: NODE GUID -> stanza.
         node: node of the current stanza; None before the stanza's first line.
         system_guid, guid, port_guid, slot: values from the lines before the stanza's first line.
-        chassis: number of the chassis that holds the next nodes; empty for none.
+        chassis: number of the chassis that holds the next nodes; empty if there is none.
     """
 
     log: DamageLog

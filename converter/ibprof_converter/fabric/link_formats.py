@@ -85,7 +85,7 @@ def read_fabric(
     Args:
         path: the file, or a folder of `LLDP` files.
         ranges_path: the path of `guid2lid`; None: the `guid2lid` next to the file, if any.
-        names_path: the path of a name map, as OFED's tools take it; None for none.
+        names_path: the path of a name map, as OFED's tools take it; None if there is none.
         parts: the `LLDP` files of one fabric, `path` first; empty: the files of the folder `path`, if any.
         plane: number of the plane to read, below the result of `count_planes`; None: the whole list.
 
@@ -132,7 +132,7 @@ def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | Path
 
 
 def _read_speeds(fabric: Fabric, path: Path) -> Fabric:
-    """Return the fabric with the speeds of another list of its links in the same folder; unchanged without one."""
+    """Return the fabric with the speeds of another list of its links in the same folder; unchanged if there is none."""
     known = LINK_FORMATS[: LINK_FORMATS.index(LLDP)]
     others = [each for each, size in islice(list_files(path.parent), _LOOKED_AT) if size and each.name != path.name]
     found = [(known.index(kind), each) for each in others if (kind := find_link_format(peek_dump(each))) in known]

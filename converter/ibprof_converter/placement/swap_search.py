@@ -247,7 +247,7 @@ class SearchRound:
 
     @property
     def usual_rise(self) -> float:
-        """Geometric mean of the relative rises of the energy that were proposed; 0 without any."""
+        """Geometric mean of the relative rises of the energy that were proposed; 0 if there are none."""
         return float(np.exp(self._c.uphill / self._c.climbs)) if self._c.climbs else 0.0
 
     @property

@@ -173,7 +173,7 @@ def read_and_report(
     """Read traffic, put it on the links of a fabric if there is one, and report on it.
 
     Args:
-        fabric: the fabrics to read; None for none.
+        fabric: the fabrics to read; None if there is none.
         traffic: the traffic to read; without a fabric, only the first is read.
         command: the command that makes the report, as typed.
         files: files that are read for the report.

@@ -98,7 +98,7 @@ class TimeBin:
         begin_s, end_s: seconds since the first interval's begin.
         bytes: bytes sent by all ranks.
         mpi_s: sum over timed ranks of the time inside MPI calls, in seconds; None if not recorded.
-        wait_s: the waiting part of `mpi_s`, by the calls that were sampled then; None without any.
+        wait_s: the waiting part of `mpi_s`, by the calls that were sampled then; None if there are none.
     """
 
     begin_s: float
@@ -213,7 +213,7 @@ def follow_time(run: Profile) -> tuple[TimeBin, ...]:
 
 
 def _follow_waiting(run: Profile, edges_ns: npt.NDArray[np.float64]) -> list[float | None]:
-    """Return the waiting part of the sampled calls that begin in each span of time; None without any."""
+    """Return the waiting part of the sampled calls that begin in each span of time; None if there are none."""
     spans = len(edges_ns) - 1
     measured = measure_waiting(run)
     if not measured:

@@ -69,7 +69,7 @@ class Table:
     left_out: int = 0
 
     def path(self, row: int, column: Column) -> str:
-        """Return the path of a cell in the JSON; empty without one."""
+        """Return the path of a cell in the JSON; empty if there is none."""
         return f"{self.key}.{row}.{column.key}" if column.key else ""
 
 

@@ -146,7 +146,7 @@ def _describe_direction(number: int, group: LinkGroup, rail: str, by_bytes: bool
 
 
 def _describe_largest_part(spot: Hotspot) -> str:
-    """Return the pair, host or call with most of the bytes; empty without any."""
+    """Return the pair, host or call with most of the bytes; empty if there are none."""
     causes = spot.contributors
     if causes is None or not causes.rank_pairs:
         return ""

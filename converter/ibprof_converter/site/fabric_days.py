@@ -232,7 +232,7 @@ class FabricCalendar:
         self._read: dict[Path, DatedFabric] = {}
 
     def find(self, day: date) -> DatedFabric | None:
-        """Return the last fabric that begins on or before a day; None without one.
+        """Return the last fabric that begins on or before a day; None if there is none.
 
         Raises:
             IbprofError: as `read_routed_fabric` does.

@@ -242,7 +242,7 @@ def _load_links(run: Profile, fabric: DatedFabric, placement: str | None) -> Fab
 
 
 def _loads(loads: FabricLoads, fabric: DatedFabric) -> Row:
-    """Return the bytes of each used link direction, by number in the fabric's table, and of pairs of ports."""
+    """Return the bytes of each used link direction, with its number in the table, and of each pair of ports."""
     table = loads.table(only_used=True)
     used: list[Any] = []
     for end in "ab":

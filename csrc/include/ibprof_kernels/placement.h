@@ -81,7 +81,7 @@ struct ibp_placement_problem {
     const uint32_t *leaf_of_port;
     /* [rails][leaves], the leaf's switch in `routes`, or IBP_NONE: the leaf sends nothing */
     const int32_t *leaf_switch;
-    /* [rails][ports], the LID of a port, 0 for none */
+    /* [rails][ports], the LID of a port, 0 if there is none */
     const int32_t *lid;
     /* [rails]. Paths are followed on demand: a table of all paths takes gigabytes on large fabrics. */
     const struct ibp_routes *const *routes;

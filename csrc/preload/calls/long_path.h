@@ -2,8 +2,9 @@
  * Copyright The ibprof developers
  *
  * The long path of wrappers of MPI calls. It serves the calls that cannot take the short path: several threads are in
- * MPI, times are recorded, a call takes an internal tag, or it is the first call of its kind. All wrappers share the
- * long path and pass their arguments as an array. A copy in each of four hundred wrappers would be most of the library.
+ * MPI, times are recorded, a call allocates an internal tag, or it is the first call of its kind. All wrappers share
+ * the long path and pass their arguments as an array. A copy in each of four hundred wrappers would be most of the
+ * library.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H

@@ -21,7 +21,7 @@ struct ibp_called {
     struct ibp_call *call;
     const long *arguments;
     unsigned count;
-    /* IBP_HANDLE of the communicator argument; 0 without one. */
+    /* IBP_HANDLE of the communicator argument; 0 if there is none. */
     ibp_handle communicator;
     /* The bytes that a collective's arguments ask for. */
     const struct ibp_demanding *demanding;

@@ -30,7 +30,7 @@ static struct window {
 
 static int pool[POOL], pool_used;
 
-/* An epoch found no space, so the numbers of later epochs are unknown. */
+/* There was no space for an epoch, so the numbers of later epochs are unknown. */
 static bool is_lost;
 
 /* End an epoch: the ranks after its ranks move up. */

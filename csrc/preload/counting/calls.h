@@ -24,7 +24,7 @@
 
 /* The partner and the datatype of a call's last entry in the ledger (counting/ledger.h). */
 struct ibp_ledger_recent {
-    /* The communicator as passed; 0 without one. */
+    /* The communicator as passed; 0 if there is none. */
     long communicator;
     int root;
     /* This rank is the root. */

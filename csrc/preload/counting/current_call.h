@@ -30,7 +30,7 @@ struct ibp_current_call {
     bool moves_nothing;
     /* The internal tag that the call will probably take; 0 where it takes none. */
     int tag;
-    /* The communicator argument as passed; 0 without one. */
+    /* The communicator argument as passed; 0 if there is none. */
     long communicator;
     /* The end of the wrapper's stack frame. */
     uintptr_t frame;
@@ -40,7 +40,7 @@ struct ibp_current_call {
 
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_current_call ibp_current_call;
 
-/* Return the communicator of the call; 0 without one, or where its handle belongs to another library. */
+/* Return the communicator of the call; 0 if there is none, or where its handle belongs to another library. */
 static inline ibp_handle ibp_current_communicator(void)
 {
     return ibp_mpi.is_behind_layer ? 0 : IBP_HANDLE(ibp_current_call.communicator);

@@ -69,7 +69,7 @@ static inline uint32_t ibp_open_request_home(uintptr_t request)
     return (uint32_t)((uint64_t)request * UINT64_C(0x9e3779b97f4a7c15) >> 40) % IBP_OPEN_REQUEST_PLACES;
 }
 
-/* Return the entry of a request; NULL without one. Valid until an entry is added or removed. */
+/* Return the entry of a request; NULL if there is none. Valid until an entry is added or removed. */
 struct ibp_open_request *ibp_open_request_find(uintptr_t request);
 
 /* Return the envelope of a persistent request's messages; NULL where it is unknown. The table must exist. */

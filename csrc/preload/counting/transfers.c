@@ -35,7 +35,7 @@ struct array {
 
 static struct {
     struct ibp_process *process;
-    struct array pairs;   /* struct ibp_pair *, by number */
+    struct array pairs;   /* struct ibp_pair *, indexed by the pair's number */
     struct array groups;  /* struct group */
     struct array written; /* struct record, with a writer */
     struct array given;   /* struct record, with a region */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Communicators and windows: the world ranks of their members, and the calls that took their internal tags.
+ * Communicators and windows: the world ranks of their members, and the calls that allocated their internal tags.
  */
 #ifndef IBPROF_LIBMPI_COMMUNICATORS_H
 #define IBPROF_LIBMPI_COMMUNICATORS_H
@@ -47,7 +47,7 @@ struct ibp_communicator {
     bool is_duplicated;
     /* Number of tags that nonblocking calls took, where the library does not show it. */
     uint32_t tags_taken;
-    /* Some calls were assumed to take no tag. */
+    /* Some calls were assumed to allocate no tag. */
     bool has_spared_tags;
     /* The common operation of all of these calls; IBP_OPERATION_UNATTRIBUTED for several operations, IBP_OPERATION_NONE
      * before the first call. */
@@ -75,8 +75,8 @@ const struct ibp_communicator *ibp_communicator_at(size_t *place);
 /* Return the entry of a communicator that may have been freed; NULL without an entry. */
 const struct ibp_communicator *ibp_communicator_known(ibp_handle communicator);
 
-/* Return the entry of a window, described on first use: ibprof's lock, which must be held, is released meanwhile, for the
- * same reason. NULL when there is no memory. Call it within a call on the window. */
+/* Return the entry of a window, described on first use: ibprof's lock, which must be held, is released meanwhile, for
+ * the same reason. NULL when there is no memory. Call it within a call on the window. */
 const struct ibp_communicator *ibp_window_find(ibp_handle window);
 
 /* Forget a handle that is freed, because its address may be reused. */
@@ -88,7 +88,8 @@ uint32_t ibp_communicator_peer(const struct ibp_communicator *communicator, int 
 /* Note that a communicator, which may be incomplete, was made for a window. */
 void ibp_communicator_note_carrier(ibp_handle communicator);
 
-/* Return the number of the call (counting/calls.h) that took an internal tag; IBP_OPERATION_NONE when it is unknown. */
+/* Return the number of the call (counting/calls.h) that allocated an internal tag; IBP_OPERATION_NONE when it is
+ * unknown. */
 unsigned ibp_tag_call(const struct ibp_communicator *communicator, int tag);
 void ibp_tag_remember(struct ibp_communicator *communicator, int tag, unsigned call);
 

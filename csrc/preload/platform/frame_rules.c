@@ -240,7 +240,7 @@ static bool read_common(const struct ibp_frame_tables *tables, uintptr_t entry, 
     return !bytes.is_bad && return_register == IBP_REGISTER_RETURN;
 }
 
-/* Return the entry of the function that may contain an instruction, from the sorted table; 0 without one. */
+/* Return the entry of the function that may contain an instruction, from the sorted table; 0 if there is none. */
 static uintptr_t search(const struct ibp_frame_tables *tables, uintptr_t instruction)
 {
     struct bytes bytes = {tables->header, tables->header_end, false};

@@ -45,13 +45,13 @@ struct ibp_source_operations {
      * followed by a newline. */
     void (*describe_gaps)(char *notes, size_t bytes);
 
-    /* Called before and after a call of the library that takes an internal tag of its communicator. `error` is the
+    /* Called before and after a call of the library that allocates an internal tag of its communicator. `error` is the
      * result of the call. */
     void (*before_tag)(void);
     void (*after_tag)(int error);
 
-    /* Return whether a persistent collective takes such a tag each time it is started, and not once when it is created.
-     * NULL means that it does not. */
+    /* Return whether a persistent collective allocates such a tag each time it is started, and not once when it is
+     * created. NULL means that it does not. */
     bool (*starts_take_tags)(void);
 
     /* Start persistent requests of the application: from the first one on, all that send or receive messages and fit

@@ -186,7 +186,7 @@ static void failed(void)
     MPI_Comm_free(&comm);
 }
 
-/* Each communicator's first call takes the same tag. */
+/* Each communicator's first call allocates the same tag. */
 static void neighbours(int ranks)
 {
     static int from[ITEMS], into[3][2 * ITEMS];

@@ -177,7 +177,7 @@ class LoadedBy:
         operation, site, region: names; None if unknown.
         bytes: bytes of these senders in this call, line and region.
         share: share of the link direction's bytes, 0 to 1.
-        also: other senders, call, line and region with an equal load, in words; empty without any.
+        also: other senders, call, line and region with an equal load, in words; empty if there are none.
     """
 
     ranks: int | None

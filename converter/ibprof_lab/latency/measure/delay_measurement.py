@@ -117,7 +117,7 @@ class MeasurementSession:
             search: factory of the chooser of few pairs, called on the first process; None for all pairs.
 
         Returns:
-            The number of the signal that ended the measurement; 0 for none.
+            The number of the signal that ended the measurement; 0 if there is none.
 
         Raises:
             IbprofError: a file cannot be read or written, or belongs to another measurement.
@@ -363,7 +363,7 @@ def measure_delays(
         search: factory of the chooser of few pairs.
 
     Returns:
-        The number of the signal that ended the measurement, with partial results in the file; 0 for none.
+        The number of the signal that ended the measurement, with partial results in the file; 0 if there is none.
 
     Raises:
         UsageError: the plan does not fit the number of processes.

@@ -221,7 +221,7 @@ class Watch:
         return OverTime(begin, width, count[:slices], mean[:slices])
 
     def by_client(self) -> tuple[Counts, Floats]:
-        """Return each client's number of messages that left its host, and their mean latency, ns; nan without any."""
+        """Return each client's number of messages that left its host, and their mean latency, ns; nan without them."""
         none = np.full(len(self._client_sum), math.nan)
         return self._client_count, np.divide(
             self._client_sum, self._client_count, out=none, where=self._client_count > 0

@@ -96,7 +96,7 @@ def ask_replay(
         machine: network of the recording.
         to_fabric, to_routes: fabric and routes of the prediction; None for the recorded ones.
         to_hosts: host names of the prediction, in the order of the run's first ranks; None for the recorded hosts.
-        next_to: profile of another job there; None for none.
+        next_to: profile of another job there; None if there is none.
         next_to_hosts: host names of the other job; None for the recorded hosts.
         seeds: number of random seeds, which decide the start of the other job.
 

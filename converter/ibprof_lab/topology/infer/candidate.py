@@ -73,7 +73,7 @@ class Candidate:
     errors: float = 0.0
 
     def as_topology(self, hosts: tuple[str, ...], support: Floats | None = None) -> InferredTopology:
-        """Return the graph with names of hosts, and the support of its edges, float64 [edge]; None without any."""
+        """Return the graph with names of hosts and the support of its edges, float64 [edge]; None if unknown."""
         return InferredTopology(
             method=self.model,
             hosts=hosts,

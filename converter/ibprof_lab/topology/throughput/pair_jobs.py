@@ -163,7 +163,7 @@ def measure_on_all(
             processes.
 
     Returns:
-        The number of the signal that ended the measurement; 0 for none.
+        The number of the signal that ended the measurement; 0 if there is none.
 
     Raises:
         UsageError: the topology is directed, or a plan cannot be made.

@@ -41,7 +41,7 @@ def remeasure(
     `module` is `mpi4py.MPI`; the others are the arguments of `ibprof-topology remeasure`, the same on all processes.
 
     Returns:
-        The number of the signal that ended the measurement; 0 for none.
+        The number of the signal that ended the measurement; 0 if there is none.
 
     Raises:
         InconsistentError: the delays lack hosts of the topology.

@@ -25,7 +25,7 @@ bool ibp_mpich_is_local(uint32_t context);
 /* Return whether a communicator's context of a kind is known. */
 bool ibp_mpich_has_context(ibp_handle communicator, bool is_local);
 
-/* Return the call that took a tag of a context whose communicator was freed afterwards; IBP_OPERATION_NONE without
+/* Return the call that allocated a tag of a context whose communicator was freed afterwards; IBP_OPERATION_NONE without
  * one. */
 unsigned ibp_mpich_call_of_freed(uint32_t context, uint32_t tag);
 

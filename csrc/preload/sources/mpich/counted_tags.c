@@ -22,7 +22,7 @@ static uint32_t first_counted_tag = 287;
 #define LOWEST_MARKED_TAG 0x80000
 
 static bool numbers_were_wrong;
-/* True if calls that create communicators take a tag, as a message showed. */
+/* True if calls that create communicators allocate a tag, as a message showed. */
 static bool makers_take_tags;
 
 static bool has_taken_tags;
@@ -64,7 +64,7 @@ static bool is_version(const char *number)
     return !strncmp(version, number, strlen(number));
 }
 
-/* Return whether the current call takes a tag. Calls without items take none in MPICH 4 and 5 and in Intel MPI, as
+/* Return whether the current call allocates a tag. Calls without items take none in MPICH 4 and 5 and in Intel MPI, as
  * their next tags show; later versions may differ, and their messages would show it. MPICH 3 gives a tag to all
  * calls. */
 static bool is_given_tag(const struct ibp_communicator *communicator)
@@ -92,8 +92,8 @@ static bool is_intel(void)
     return strstr(ibp_mpi.version, "Intel");
 }
 
-/* In Intel MPI 2021 a start makes the nonblocking call, and that call takes a tag. MPICH 4 and 5 take the tag when the
- * request is created. */
+/* In Intel MPI 2021 a start makes the nonblocking call, and that call allocates a tag. MPICH 4 and 5 allocate the tag
+ * when the request is created. */
 bool ibp_mpich_starts_take_tags(void)
 {
     return is_intel();
@@ -132,8 +132,8 @@ void ibp_mpich_before_tag(void)
 }
 
 /* Return whether a call failed because of wrong arguments. The lowest bits of MPICH's errors are their class, and
- * MPI_ERR_ARG is the last class of wrong arguments. Calls with other errors took their tag, such as reductions of a
- * negative number of items. */
+ * MPI_ERR_ARG is the last class of wrong arguments. Calls with other errors allocated their tag, such as reductions of
+ * a negative number of items. */
 static bool is_of_arguments(int error)
 {
     enum { CLASS = 0x7f, LAST = 12 };
@@ -156,7 +156,7 @@ void ibp_mpich_after_tag(int error)
     ibp_unlock();
 }
 
-/* In Intel MPI 2021 such a call takes a tag of an intracommunicator and sends nothing under it. The exception,
+/* In Intel MPI 2021 such a call allocates a tag of an intracommunicator and sends nothing under it. The exception,
  * MPI_Comm_create_group, has another kind. */
 void ibp_mpich_made_object(ibp_handle parent)
 {
@@ -315,8 +315,8 @@ static bool is_of_blocking_collective(const struct ibp_communicator *communicato
            (is_made_of_nonblocking() || !communicator->only_started);
 }
 
-/* Return the number of a call that takes tags of its communicator unexpectedly: a blocking collective, or a call that
- * creates another communicator. */
+/* Return the number of a call that allocates tags of its communicator unexpectedly: a blocking collective, or a call
+ * that creates another communicator. */
 static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t tag)
 {
     makers_take_tags |= makes_communicator() && tag < LOWEST_MARKED_TAG;
@@ -378,7 +378,7 @@ unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag)
     if (!communicator) return IBP_OPERATION_UNATTRIBUTED;
     if (communicator->is_duplicated) return IBP_OPERATION_Comm_idup;
     if (is_of_blocking_collective(communicator)) return blocking_call(communicator, tag);
-    /* The tag was not expected: a call took several tags, or a start took a new tag. The operation is known if all
-     * calls have the same operation. */
+    /* The tag was not expected: a call allocated several tags, or a start allocated a new tag. The operation is known
+     * if all calls have the same operation. */
     return communicator->only_started ? communicator->only_started : IBP_OPERATION_UNATTRIBUTED;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Operations of messages that leave after their call has returned. Each such call takes the next tag of its
+ * Operations of messages that leave after their call has returned. Each such call allocates the next tag of its
  * communicator, so the tag identifies the call.
  */
 #ifndef IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
@@ -31,7 +31,7 @@ unsigned ibp_mpich_committing_call(uint32_t context);
 /* Return whether a message showed that tags were counted wrongly before. */
 bool ibp_mpich_counted_wrongly(void);
 
-/* Return whether a call took such a tag. Its messages may leave in any later call. */
+/* Return whether a call allocated such a tag. Its messages may leave in any later call. */
 bool ibp_mpich_has_taken_tags(void);
 
 /* See sources/source.h. */

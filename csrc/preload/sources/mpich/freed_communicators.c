@@ -33,8 +33,8 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
     next = (next + 1) % KEPT;
 }
 
-/* Return the call that took a tag on a communicator with this key, and set the place of the last such communicator.
- * A call took the tag on `number` communicators with this key. */
+/* Return the call that allocated a tag on a communicator with this key, and set the place of the last such
+ * communicator. A call allocated the tag on `number` communicators with this key. */
 static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
 {
     unsigned call = IBP_OPERATION_NONE;

@@ -11,11 +11,11 @@
 
 #include <stdint.h>
 
-/* Keep the calls that took tags of a communicator that is about to be freed. `key` is the key of its context; 0 where
- * the context is unknown. */
+/* Keep the calls that allocated tags of a communicator that is about to be freed. `key` is the key of its context; 0
+ * where the context is unknown. */
 void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator);
 
-/* Return the call that took a tag on a freed communicator of this context; IBP_OPERATION_NONE without one. */
+/* Return the call that allocated a tag on a freed communicator of this context; IBP_OPERATION_NONE without one. */
 unsigned ibp_mpich_freed_call(uint64_t key, uint32_t tag);
 
 /* The same for a context that belongs to no other communicator, and a freed communicator whose context is unknown. */

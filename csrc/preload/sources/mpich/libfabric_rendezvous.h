@@ -18,7 +18,7 @@ struct ibp_fi_tagged {
     size_t bytes;
     /* The data, if libfabric copied them in the call; otherwise NULL. */
     const void *injected;
-    /* The data that the provider sends with the message; 0 without any. */
+    /* The data that the provider sends with the message; 0 if it sends none. */
     uint64_t extra;
 };
 

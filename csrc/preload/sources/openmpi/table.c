@@ -24,7 +24,7 @@ struct ibp_openmpi_functions ibp_openmpi_next;
 static void **table;
 static const char *const *slots;
 
-/* Return the slot that a function's name ends with, as in mca_pml_ob1_isend; NULL for none. */
+/* Return the slot that a function's name ends with, as in mca_pml_ob1_isend; NULL if there is none. */
 static const char *slot_named(const char *symbol)
 {
     for (size_t i = 0; i < SLOTS_MAX && slots_of_5[i]; i++) {

@@ -10,8 +10,8 @@
 #include "platform/log.h"
 
 /* Internal tags of Open MPI are negative. Blocking collectives have fixed tags. A call that sends after it has returned
- * takes the next tag of its communicator, counting down from the first counted tag. Neighbourhood collectives also have
- * fixed tags, below half of the range (coll_tags.h of 4.1 and 5.0). */
+ * allocates the next tag of its communicator, counting down from the first counted tag. Neighbourhood collectives also
+ * have fixed tags, below half of the range (coll_tags.h of 4.1 and 5.0). */
 #define FIRST_COUNTED_TAG_OF_4 (-27)
 int ibp_openmpi_first_counted_tag;
 
@@ -56,7 +56,7 @@ void ibp_openmpi_after_tag(int error)
     ibp_unlock();
 }
 
-/* Return the call that took a tag on an intercommunicator, for the communicator of its local group. Nonblocking
+/* Return the call that allocated a tag on an intercommunicator, for the communicator of its local group. Nonblocking
  * collectives between two groups also send within their own group, under the intercommunicator's tags. They use a
  * communicator that only the intercommunicator refers to (c_local_comm). */
 static unsigned call_of_both_groups(ibp_handle local, int tag)
@@ -75,7 +75,7 @@ static unsigned call_of_both_groups(ibp_handle local, int tag)
 }
 
 /* Return whether a blocking collective on a communicator may have taken a tag: the tag is one of the last. A persistent
- * collective that is not remembered took its tag long ago. */
+ * collective that is not remembered allocated its tag long ago. */
 static bool may_be_of_blocking(ibp_handle communicator, int tag)
 {
     const int next = next_tag_offset ? next_tag(communicator) : tag;
@@ -89,9 +89,10 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
 
     if (call == IBP_OPERATION_NONE) call = call_of_both_groups(communicator->handle, tag);
     if (call != IBP_OPERATION_NONE) return call;
-    /* No call of the application took the tag. There are three causes: a persistent collective that was created long
-     * ago is started again, a communicator is duplicated, or a call uses nonblocking collectives. The last ones use the
-     * call's own communicator (as in coll/adapt) or others. Behind a layer the call's communicator is unknown. */
+    /* No call of the application allocated the tag. There are three causes: a persistent collective that was created
+     * long ago is started again, a communicator is duplicated, or a call uses nonblocking collectives. The last ones
+     * use the call's own communicator (as in coll/adapt) or others. Behind a layer the call's communicator is
+     * unknown. */
     if (ibp_current_call.starts_request && ibp_current_call.operation)
         operation = ibp_current_call.operation;
     else if (communicator->is_duplicated)

@@ -19,7 +19,7 @@
  * was found. */
 bool ibp_openmpi_tags_probe(void);
 
-/* Tags are taken one by one from the first tag, which the probe finds, down to the lowest tag. */
+/* Tags are allocated one by one from the first tag, which the probe finds, down to the lowest tag. */
 #define IBP_OPENMPI_LOWEST_COUNTED_TAG (-(INT32_MAX / 2) + 1)
 extern IBP_INTERNAL int ibp_openmpi_first_counted_tag;
 
@@ -28,7 +28,7 @@ static inline bool ibp_openmpi_tag_is_counted(int tag)
     return tag <= ibp_openmpi_first_counted_tag && tag >= IBP_OPENMPI_LOWEST_COUNTED_TAG;
 }
 
-/* Called before and after the current call, which takes a tag of its communicator. */
+/* Called before and after the current call, which allocates a tag of its communicator. */
 void ibp_openmpi_before_tag(void);
 void ibp_openmpi_after_tag(int error);
 

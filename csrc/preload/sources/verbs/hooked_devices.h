@@ -16,7 +16,7 @@ void ibp_verbs_hook_device(struct ibp_verbs_context *context);
 void ibp_verbs_see_device(struct ibp_verbs_context *context);
 
 /* Create the route of a new queue pair, in place of a former route at its address. `wanted` has the wr_ functions that
- * the program requested for the queue pair; NULL for none. */
+ * the program requested for the queue pair; NULL if there is none. */
 void ibp_verbs_enter_qp(struct ibp_verbs_qp *qp, const struct ibp_verbs_qp_init *wanted);
 
 /* Return the route of a queue pair, created if needed; NULL when there is none. */

@@ -45,7 +45,7 @@ class LabRun:
     """A recorded run.
 
     Attributes:
-        seconds: communication time that the program printed; nan without one.
+        seconds: communication time that the program printed; nan if there is none.
         profile: the recording's folder.
         counted: bytes of each link direction, from the interfaces' counters.
         lost: packets that queues dropped.
