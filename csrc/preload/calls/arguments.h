@@ -33,7 +33,7 @@
 #define ARGUMENTS_11 ARGUMENTS_10, a10
 #define ARGUMENTS_12 ARGUMENTS_11, a11
 
-/* The same for an array. */
+/* ITEMS_N: the first N items of an array, as arguments. */
 #define ITEMS_1(array) (array)[0]
 #define ITEMS_2(array) ITEMS_1(array), (array)[1]
 #define ITEMS_3(array) ITEMS_2(array), (array)[2]

@@ -37,14 +37,14 @@ struct ibp_choices {
     void *label;
     /* For a call whose send mode the source sees, but not its site; NULL for other calls. */
     void *site;
-    /* The same for several threads in MPI. */
+    /* As `site`, while several threads are in MPI. */
     void *among_threads;
 };
 
 /* Set the function that a wrapper calls, according to what is recorded now. */
 void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices);
 
-/* The same for all wrappers (trampolines.c). */
+/* Set the functions of all wrappers by ibp_choose (trampolines.c). */
 void ibp_wrappers_choose(void);
 
 #endif

@@ -209,7 +209,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* The same for calls that repeat the last one, where sites are recorded. */
+/* The wrapper of calls that repeat the last call, while times are recorded, where sites are recorded too. */
 #define TIMED(function, name, count)                                                                                   \
     MEDIUM(function, name, count)                                                                                      \
     static int timed_##function(PARAMETERS_##count)                                                                    \

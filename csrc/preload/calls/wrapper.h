@@ -32,7 +32,7 @@
     IBP_EXPORT int exported(__VA_ARGS__);                                                                              \
     IBP_EXPORT int exported(__VA_ARGS__)
 
-/* The same for an MPI-4 call for large counts, which is not exported (large_calls.h). */
+/* Begin a wrapper of an MPI-4 call for large counts, which is not exported (large_calls.h). */
 extern IBP_INTERNAL const struct ibp_replacements ibp_large_trampolines, ibp_large_one_sided;
 #define IBP_LARGE(function) ibp_large_##function
 #define IBP_DEFINE_LARGE(function, ...) static int IBP_LARGE(function)(__VA_ARGS__)

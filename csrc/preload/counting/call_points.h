@@ -40,10 +40,10 @@ bool ibp_call_points_prepare(void);
 /* Return the place of the calls that return to an address, created if needed; NULL if the table is full. */
 const struct ibp_call_point *ibp_call_point_of_address(const void *address);
 
-/* The same for a frame. */
+/* Return the place of a frame of a script, likewise. */
 const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_frame *frame);
 
-/* The same for a site and its callers. */
+/* Return the place of a site with its callers, likewise. */
 const struct ibp_call_point *ibp_call_point_of_chain(const struct ibp_caller_chain *chain);
 
 /* Return whether a key is an address in a program, and not the key of a frame or a chain. */

@@ -107,7 +107,7 @@ static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(un
     return call;
 }
 
-/* The same for several threads in MPI: a place then keeps its first address. */
+/* As ibp_call_cached, with several threads in MPI: a place then keeps its first address. */
 static inline struct ibp_call *ibp_call_cached_among_threads(unsigned operation, const void *address)
 {
     const struct ibp_cached_call *cached = ibp_cached_call_at(operation, ibp_cached_call_offset(address));

@@ -41,8 +41,8 @@ static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
 /* Return the context of a communicator and cache it; NULL without a context. */
 struct ibp_context *ibp_context_find(ibp_handle communicator);
 
-/* The same for receives of an operation. A context keeps the operation of its pending receives; receives of other
- * operations use an additional context. */
+/* Return and cache the communicator's context for receives of an operation. A context keeps the operation of its
+ * pending receives; receives of other operations use an additional context. */
 struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsigned operation);
 
 /* Create the context of a communicator whose messages are user data. */

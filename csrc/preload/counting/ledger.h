@@ -35,7 +35,7 @@ enum ibp_demand_shape {
     IBP_DEMAND_OWN,
     /* An array of counts, without this rank's element (MPI_Alltoallv). */
     IBP_DEMAND_OTHERS,
-    /* The same with an array of datatypes (MPI_Alltoallw). */
+    /* Arrays of counts and of datatypes, without this rank's element (MPI_Alltoallw). */
     IBP_DEMAND_OTHERS_TYPES,
     /* The call's arguments, to a peer (MPI_Send). */
     IBP_DEMAND_PEER

@@ -97,8 +97,8 @@ void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
 /* Let a place repeat the call that was counted last. The place may be in use. One thread is in MPI. */
 void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
 
-/* The same for several threads, at the second similar call in a row. `generation` is the value before the call was
- * numbered. The lock must be free. */
+/* As ibp_repeat_grant, with several threads in MPI, at the second similar call in a row. `generation` is the value
+ * before the call was numbered. The lock must be free. */
 void ibp_repeat_grant_among_threads(const void *address, const struct ibp_repeat *repeat, uint64_t generation);
 
 /* Use no place until all calls are taken back, at the next grant. Any thread may call it after objects were unloaded,

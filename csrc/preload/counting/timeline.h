@@ -20,10 +20,11 @@ void ibp_timeline_begin(uint32_t world_size);
 /* Take the last snapshot, if snapshots were begun. */
 void ibp_timeline_end(void);
 
-/* The same with a given interval and time. Return whether a snapshot is due. Each message calls this. Take a snapshot
- * of the present counters, with the lock held. */
+/* Begin snapshots with a given interval and time. */
 void ibp_timeline_open(uint64_t asked_ms, uint32_t world_size, uint64_t now_ns);
+/* Return whether a snapshot is due. Each message calls this. */
 bool ibp_timeline_is_due(uint64_t now_ns);
+/* Take a snapshot of the present counters, with the lock held. */
 void ibp_timeline_take(uint64_t now_ns);
 
 #endif

@@ -31,15 +31,15 @@ static inline uint64_t ibp_datatype_size_there(ibp_handle datatype)
 /* Return whether a datatype is predefined, so that its size never changes. */
 bool ibp_datatype_is_predefined(ibp_handle datatype);
 
-/* The same for Open MPI, where predefined datatypes are objects in the library's data or copies in the program's
- * data. */
+/* Return whether a datatype of Open MPI is predefined. Such datatypes are objects in the library's data or copies in
+ * the program's data. */
 static inline bool ibp_datatype_is_object(ibp_handle datatype)
 {
     return IBP_LIKELY(ibp_is_within(ibp_mpi.library.data, (uintptr_t)datatype)) ||
            ibp_is_within(ibp_mpi.program_data, (uintptr_t)datatype);
 }
 
-/* The same for an argument, in any MPI. */
+/* Return whether a call's argument is a predefined datatype, in any MPI. */
 static inline bool ibp_datatype_is_elementary(ibp_handle argument)
 {
     if (IBP_LIKELY(ibp_mpi.abi == IBP_ABI_OPENMPI)) return ibp_datatype_is_object(argument);

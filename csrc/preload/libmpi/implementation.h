@@ -56,7 +56,8 @@ void ibp_implementation_version(const struct ibp_implementation *library, char *
 /* Return a symbol that the library itself defines, and not one of its dependencies; NULL when there is none. */
 void *ibp_implementation_symbol(const struct ibp_implementation *library, const char *name);
 
-/* The same for a function by its PMPI name, or by its MPI name in libraries without PMPI names. */
+/* Return a function that the library itself defines, by its PMPI name, or by its MPI name in libraries without PMPI
+ * names; NULL when there is none. */
 void *ibp_implementation_function(const struct ibp_implementation *library, const char *name);
 
 #endif

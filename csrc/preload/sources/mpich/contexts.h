@@ -29,7 +29,8 @@ bool ibp_mpich_has_context(ibp_handle communicator, bool is_local);
  * one. */
 unsigned ibp_mpich_call_of_freed(uint32_t context, uint32_t tag);
 
-/* The same for a freed communicator whose context was not known. */
+/* Guess the call that allocated a tag: of a freed communicator whose context was not known. IBP_OPERATION_NONE without
+ * such a call. */
 unsigned ibp_mpich_call_of_freed_guessed(uint32_t context, uint32_t tag);
 
 /* Forget a communicator that is about to be freed, except its pending collectives. */

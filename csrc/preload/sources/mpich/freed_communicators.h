@@ -18,7 +18,8 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator);
 /* Return the call that allocated a tag on a freed communicator of this context; IBP_OPERATION_NONE without one. */
 unsigned ibp_mpich_freed_call(uint64_t key, uint32_t tag);
 
-/* The same for a context that belongs to no other communicator, and a freed communicator whose context is unknown. */
+/* Return the call that allocated a tag on a freed communicator whose context is unknown, for a context that belongs to
+ * no other communicator. */
 unsigned ibp_mpich_freed_call_guessed(uint64_t key, uint32_t tag);
 
 /* Drop the calls of a context that another communicator has now. */

@@ -71,10 +71,11 @@ void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t
 /* Count the received bytes of a request under a watch: now if it is complete, otherwise on completion. */
 void ibp_openmpi_request_watch(void *request, uint64_t watch);
 
-/* The same for a persistent request that is about to be started; no other thread uses it yet. */
+/* Watch a persistent request that is about to be started; no other thread uses it yet. */
 void ibp_openmpi_request_watch_next(void *request, uint64_t watch);
 
-/* The same for a context, while one thread at a time is in MPI. The datum is the context. */
+/* Count the received bytes of a request in a context, while one thread at a time is in MPI. The datum is the
+ * context. */
 ibp_openmpi_complete_function ibp_openmpi_request_arrived;
 int ibp_openmpi_request_expect_slowly(struct ibp_openmpi_request *part, struct ibp_context *context);
 void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_context *context);
@@ -100,7 +101,7 @@ static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *
     return 0;
 }
 
-/* The same for a persistent request that is about to be started. */
+/* Expect the bytes of a persistent request that is about to be started. */
 static inline void ibp_openmpi_request_expect_next(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

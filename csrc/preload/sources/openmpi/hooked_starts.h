@@ -23,10 +23,10 @@ bool ibp_openmpi_hook_own_start(void *request);
  * requests. */
 void ibp_openmpi_unhook_own_start(void *request);
 
-/* The same for a request that the application frees. */
+/* Restore the own function of a request that the application frees. */
 void ibp_openmpi_forget_request(void *request);
 
-/* The same for all requests. */
+/* Restore the own functions of all hooked requests. */
 void ibp_openmpi_unhook_own_starts(void);
 
 #endif

@@ -18,7 +18,7 @@ ibp_openmpi_improbe_function ibp_openmpi_hook_improbe;
 ibp_openmpi_mrecv_function ibp_openmpi_hook_mrecv;
 ibp_openmpi_imrecv_function ibp_openmpi_hook_imrecv;
 
-/* The same while several threads may be in MPI. A receive takes the lock once when it is posted and once when it
+/* The hooks while several threads may be in MPI. A receive takes the lock once when it is posted and once when it
  * completes. */
 ibp_openmpi_recv_function ibp_openmpi_hook_recv_among_threads;
 ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_among_threads;

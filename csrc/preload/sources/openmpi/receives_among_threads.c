@@ -26,7 +26,8 @@ static inline struct ibp_context *take_cached(int tag, ibp_handle communicator)
     return context;
 }
 
-/* The same for any communicator that has a context; NULL where the receive must be classified. */
+/* Return the context of a receive on any communicator that has a context, and count the receive as pending; NULL where
+ * it must be classified. */
 static struct ibp_context *take_context(int tag, ibp_handle communicator)
 {
     const unsigned operation = ibp_openmpi_operation_among_threads(tag, IBP_OPERATION_Recv);

@@ -17,11 +17,11 @@
 ibp_openmpi_send_function ibp_openmpi_hook_send;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend;
 
-/* The same for messages that check the clock. */
+/* The hooks whose messages check the clock. */
 ibp_openmpi_send_function ibp_openmpi_hook_send_periodic;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_periodic;
 
-/* The same while several threads may be in MPI. A message takes the lock once. */
+/* The hooks while several threads may be in MPI. A message takes the lock once. */
 ibp_openmpi_send_function ibp_openmpi_hook_send_among_threads;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_among_threads;
 
