@@ -283,7 +283,7 @@ struct ibp_process {
     /* Sent user bytes not counted by peer: no space was left for another counter. */
     uint64_t lost_bytes;
     uint64_t lost_messages;
-    /* Number of marks; IBP_SEGMENT_MARKS keeps the first ones. */
+    /* Number of marks; IBP_SEGMENT_MARKS keeps the first of them. */
     uint64_t marks_seen;
     /* Regions beyond the limit of names or of depth: their traffic counts in the enclosing region. */
     uint64_t regions_refused;

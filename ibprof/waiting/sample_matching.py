@@ -60,7 +60,7 @@ def find_shape(operation: str) -> Shape:
 
 
 def are_named(operations: Sequence[str], names: Collection[str]) -> Booleans:
-    """Return a mask of operations with one of some names, blocking, nonblocking or persistent."""
+    """Return a mask of the operations that have one of the names, in a blocking, nonblocking or persistent form."""
     bare = (name.removesuffix("_INIT") for name in operations)
     return np.array([name in names or name.removeprefix("I") in names for name in bare], np.bool_)
 

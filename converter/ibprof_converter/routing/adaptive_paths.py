@@ -54,7 +54,7 @@ class SwitchEdges:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The choices of some classes of destinations, in the order in which packets take them.
+    """The egress ports that packets to some classes of destinations choose from, in the order of a packet's path.
 
     Attributes:
         classes: int64 [c], numbers of the classes.

@@ -37,7 +37,7 @@ _MEANINGS = {
 
 
 def describe_nic(nic: str) -> str:
-    """Return the source of the bytes' adapters, in words; labels of several jobs are joined by `; `."""
+    """Return in words how the adapter of each byte is known; labels of several jobs are joined by `; `."""
     return "; ".join(f"{label} ({_MEANINGS[label]})" for label in nic.split("; "))
 
 

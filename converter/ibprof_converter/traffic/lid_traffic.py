@@ -174,7 +174,7 @@ def _take_adapters(
 
 
 def describe_rails(policy: str, count: int, hosts: Hosts) -> str:
-    """Return the source of the bytes' rails, in words, for `count` rails and their hosts."""
+    """Return in words how the rail of each byte is known, for `count` rails and their hosts."""
     if count > 1:
         return f"modelled ({policy})"
     return ONE_SUBNET if hosts.has_several else SINGLE_RAIL

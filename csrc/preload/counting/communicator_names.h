@@ -60,8 +60,8 @@ struct ibp_making {
 /* Name a new communicator, which may be null. The lock must be free, because MPI is called. */
 void ibp_name_made(ibp_handle made, const struct ibp_making *making);
 
-/* Name a window of a communicator, under the same conditions. Calls on the window are numbered separately from calls on
- * the communicator. */
+/* Name a window of a communicator; the window may be null. The lock must be free. Calls on the window are numbered
+ * separately from calls on the communicator. */
 void ibp_name_window(ibp_handle window, ibp_handle communicator, uint64_t number);
 
 /* Forget a communicator that is freed. The lock must be held. */

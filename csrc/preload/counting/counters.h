@@ -75,9 +75,9 @@ static inline enum ibp_kind ibp_key_kind(uint64_t key_of_operation)
  * peer. */
 #define IBP_KEY_DEMAND 3
 
-/* The key of a slot: 32 bits of peer, 24 of origin, 2 of kind, 2 of direction plus 1. Bins have 0 in the last field.
- * The key of a counter is never 0, even without an origin. Small numbers are in the low bits, so that the
- * multiplication spreads them over the bits that select a slot. */
+/* The key of a slot: 32 bits for the peer, 24 for the origin, 2 for the kind, 2 for the direction plus 1. Bins have 0
+ * in the last field. The key of a counter is never 0, even without an origin. Small numbers are in the low bits, so
+ * that the multiplication spreads them over the bits that select a slot. */
 #define IBP_SLOT_KEY(origin, kind, direction, peer)                                                                    \
     ((uint64_t)(uint32_t)(peer) << 28 | (uint64_t)(origin) << 4 | (uint64_t)(kind) << 2 | ((uint64_t)(direction) + 1))
 

@@ -27,7 +27,7 @@ struct ibp_envelope {
     struct ibp_messages_left messages;
     /* Number of its messages that the recording counts. */
     uint64_t counted;
-    /* Hash of the properties that both sides know; 0 for MPI_PROC_NULL, which receives no message. */
+    /* Hash of the properties that sender and receiver know; 0 for MPI_PROC_NULL, which receives no message. */
     uint64_t stream;
     ibp_handle communicator;
     /* With several threads in MPI: the thread that uses the envelope. */

@@ -56,7 +56,7 @@ extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
     uint64_t ticks;
 } ibp_thread_waits;
 
-/* Called by that hook. The first function returns 0 when the wait is not counted. */
+/* Called by that hook before and after a wait. The function for the beginning returns 0 if the wait is not counted. */
 uint64_t ibp_times_thread_wait_begin(void);
 void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
 
@@ -193,8 +193,8 @@ static inline uint64_t ibp_timing_begin_chosen(struct ibp_call *call, uint64_t *
 /* End the timing of that call, because the program leaves it by a non-local exit. Its frame must still exist. */
 void ibp_timing_leave(void);
 
-/* Called by the hooks of a progress loop before and after a pass. The first function returns 0 outside of a call that
- * waits. */
+/* Called by the hooks of a progress loop before and after a pass. The function for the beginning returns 0 outside of a
+ * call that waits. */
 static inline uint64_t ibp_times_progress_begin(void)
 {
     if (!ibp_get_here()->waited) return 0;

@@ -368,7 +368,8 @@ class SteadyState:
         if left <= 0:
             return False
         half = find_half(values) * math.sqrt(left)
-        # If fewer messages remain than were measured, a linear drift changes the mean of all by less.
+        # If fewer messages remain than were measured, a linear drift changes the mean of all messages by less than it
+        # changed the measured messages.
         change = abs(find_change(values)) * min(left / (1 - left), 1.0)
         return half <= self._part * mean and change <= 2 * self._part * mean
 

@@ -404,7 +404,7 @@ def _share_to(watch: Watch, hosts: npt.NDArray[np.bool_]) -> npt.NDArray[np.floa
 
 
 def _find_outliers(values: npt.NDArray[np.float64], *, is_rate: bool) -> npt.NDArray[np.bool_]:
-    """Return a mask of values far on the slow side of the others, bool [client]; nan is not slow."""
+    """Return a mask of the clients that are much slower than the others, bool [client]; nan is not slow."""
     cost = 1 / np.maximum(values, 1e-9) if is_rate else values
     known = cost[~np.isnan(cost)]
     if len(known) < _LEAST_PEERS:

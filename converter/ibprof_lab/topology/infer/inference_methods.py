@@ -64,7 +64,8 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
     """Infer a topology.
 
     Returns:
-        The inference, and the host-pair delays it explains; None in their place for a method that takes process delays.
+        The inference, and the delays between hosts that it explains. They are None if the method takes delays between
+        processes.
 
     Raises:
         UsageError: the message length was not measured.

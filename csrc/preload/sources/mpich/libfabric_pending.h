@@ -11,13 +11,13 @@
 
 struct ibp_fi_announcement {
     uint32_t peer;
-    /* The context without the bit that marks collectives, which the data lack. */
+    /* The context without the bit that marks collectives, since the context in the data lacks this bit. */
     uint32_t context;
     /* Number of the announcing call. */
     uint16_t call;
 };
 
-/* Keep an announcement. Of announcements without space, only the number is kept. */
+/* Keep an announcement. If there is no space, it is only counted. */
 void ibp_fi_pend(struct ibp_fi_announcement announcement);
 
 /* Return whether there may be an announcement to a peer under a context. */

@@ -9,7 +9,7 @@
 #include "libmpi/lock.h"
 #include "sources/openmpi/tags.h"
 
-/* Return the operation of a message without a counted tag; `otherwise` outside of wrapped calls. */
+/* Return the operation of a message without a counted tag. Outside of wrapped calls it is `otherwise`. */
 static unsigned untagged_operation(int tag, unsigned otherwise)
 {
     const bool by_user = tag >= -1; /* MPI_ANY_TAG is -1 */

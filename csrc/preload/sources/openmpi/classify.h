@@ -26,10 +26,11 @@ struct ibp_openmpi_message {
     uint32_t peer;
 };
 
-/* Classify a message; `otherwise` is its operation outside of wrapped calls. */
+/* Classify a message. Outside of wrapped calls its operation is `otherwise`. */
 struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle communicator, int rank, int tag, unsigned otherwise);
 
-/* Return the operation of a message while several threads are in MPI; IBP_OPERATION_NONE where it must be classified. */
+/* Return the operation of a message while several threads are in MPI; IBP_OPERATION_NONE where it must be
+ * classified. */
 static inline unsigned ibp_openmpi_operation_among_threads(int tag, unsigned otherwise)
 {
     const unsigned current = ibp_current_call.operation, operation = current ? current : otherwise;
