@@ -215,7 +215,7 @@ static void making_an_object_takes_a_tag_of_its_parent_in_intel_mpi(void)
     start_call(IBP_OPERATION_Ialltoall, false);
     ibp_leave();
     ibp_communicator_learn(OTHER);
-    ibp_communicator_enter(OTHER)->is_between = true; /* allocates the tag of another communicator */
+    ibp_communicator_enter(OTHER)->is_between = true; /* its calls allocate the tag on another communicator */
     ibp_mpich_made_object(OTHER);
     enter_call(IBP_OPERATION_Igather, IBP_CALL_NONBLOCKING, OTHER);
     ibp_mpich_before_tag();

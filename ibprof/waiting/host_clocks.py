@@ -167,7 +167,8 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
     at = (x - origin).astype(np.float64)
     half = max(float(np.abs(at).max()), 1.0)
     at /= half
-    # Points lie on both sides of the line and share its slope, so that the tightest point of a part can be found.
+    # The points above and below the line have nearly its slope. Without the slope, the tightest point of a part is the
+    # lowest above or the highest below.
     tilt = float(np.polyfit(at, over, 1)[0]) if len(at) > 8 and np.ptp(at) > 0.1 else 0.0
     tilt = float(np.clip(tilt, -MOST_DRIFT * half, MOST_DRIFT * half))
     level = over - tilt * at

@@ -203,7 +203,7 @@ def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> byte
 
 
 def _check_chunk(path: str | PathLike[str], chunk: bytes, size: int, limit: int, is_wide: bool) -> None:
-    """Refuse binary or too large files, by a chunk and by the size so far; UTF-16 has zero bytes."""
+    """Refuse a binary or too large file, from a chunk of it and its size up to there; UTF-16 may have zero bytes."""
     if b"\0" in chunk and not is_wide:
         raise InputError(path, None, "a text file", "binary data")
     if size > limit:

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Calls that repeat the last call at their place: they have the same small message, and are neither sampled nor timed.
- * Such a call needs only a comparison and a decrement. A place is granted some of the calls that remain until its time
- * record or its envelope chooses one. It gives back the calls that it did not use.
+ * Such a call needs only a comparison and a decrement. A place gets a number of calls in advance, at most as many as
+ * remain until its time record or its envelope chooses a call. It gives back the calls that it did not use.
  *
  * When a process is killed, the calls of places with granted calls are missing: at most IBP_REPEATS_MOST for each place
  * and thread.

@@ -70,7 +70,8 @@ struct search {
     struct ibp_implementation *found;
 };
 
-/* Keep a library loaded only if it is the wanted one. The program comes first and has no name. */
+/* dl_iterate_phdr calls this for each object. Keep a library loaded only if it is the wanted one. The first object is
+ * the program, whose name is empty. */
 static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
 {
     static const char self;

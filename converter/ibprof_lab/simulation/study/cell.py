@@ -163,7 +163,7 @@ class Outcome:
         key: key of the cell.
         latency: latency of the measured job.
         packet_hops, cpu_seconds: work of the simulation.
-        whole_ns: job -> each client's time for all of its messages, for running jobs with an end.
+        whole_ns: time of each client for all of its messages, by job; for the simulated jobs that end.
     """
 
     key: str

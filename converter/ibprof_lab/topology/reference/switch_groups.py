@@ -111,7 +111,8 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
     """Compare the links between switches that delays show with the reference's links.
 
     Neighbours are one link apart and all others at least two. Without the hosts' links, this leaves a gap in the
-    delays. A link is missing if the delay equals that of the path around it. A shorter delay means a slow link.
+    delays. A link of the reference is missing if the delay between its switches equals the delay of the path around it.
+    It is slow if the delay is longer than a link's, but shorter than that path's.
 
     Args:
         between: all switches of the reference, except switches with misplaced hosts.
