@@ -89,7 +89,7 @@ class _HostColumns:
             self._of_host[host_name(fabric.node_name[node])].append(float(layout.x[node]))
 
     def columns_of(self, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Positions | None:
-        """Return x of the nodes of level 0; hosts missing on the other rail are to the right. None for a first rail."""
+        """Return x of the nodes of level 0; hosts missing there are to the right. None without a stored rail."""
         if not self._of_host:
             return None
         left = {name: list(columns) for name, columns in self._of_host.items()}

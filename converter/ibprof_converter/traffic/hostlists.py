@@ -254,7 +254,7 @@ def _read_instances(path: Path, text: str) -> list[tuple[int, str]]:
 
 
 def _number_ids(text: str, count: int) -> Sequence[int | None]:
-    """Return the line of each "id"; None each if the text has other ones as well."""
+    """Return the line of each "id"; `count` times None if the text has another number of them."""
     lines = [number for number, line in enumerate(text.split("\n"), 1) for _ in _ID.finditer(line)]
     return lines if len(lines) == count else [None] * count
 

@@ -130,7 +130,7 @@ def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | No
         own_hosts_only: true to use only hosts that send or receive; false to use all hosts on every rail.
 
     Returns:
-        The best placement found; None for fewer than two hosts, and for too many pairs.
+        The best placement found; None if there are fewer than two hosts or too many pairs.
     """
     from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots  # noqa: PLC0415  (a search is not always worth it)
 

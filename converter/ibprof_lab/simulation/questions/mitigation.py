@@ -158,7 +158,7 @@ class UndecidedChange:
     Attributes:
         scenario: scenario with the change.
         gain, half: relative reduction of the latency, and half of its 95% interval; nan if unknown.
-        seeds: approximate number of seeds for an interval narrower than the gain; None for too many.
+        seeds: approximate number of seeds for an interval narrower than the gain; None if too many.
     """
 
     scenario: Scenario
@@ -200,7 +200,7 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
 
 
 def _count_seeds(seeds: int, gain: float, half: float) -> int | None:
-    """Return the number of seeds for an interval narrower than the gain, at the same scatter; None for too many."""
+    """Return the number of seeds for an interval narrower than the gain, at equal scatter; None if too many."""
     from scipy.stats import t  # noqa: PLC0415  (slow to import)
 
     if seeds < 2 or math.isnan(half):
