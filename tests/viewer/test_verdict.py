@@ -66,6 +66,9 @@ def test_a_fault_is_marked_with_its_cause_and_leads_to_the_busiest_link(
     assert box.locator("summary").inner_text() == f"Cause: {first['cause']} at {', '.join(first['at'])}"
     box.locator("summary").click()
     assert first["change"] in box.inner_text()
+    whole = box.locator(".whole")
+    assert "missing-uplink." in whole.all_inner_texts()
+    assert whole.evaluate_all("all => all.every(each => each.getClientRects().length === 1)")
     opened.page.locator("#busiest").click()
     assert f"Traffic on {diagnosis['max_link']}" in opened.page.locator("#selection h3").first.inner_text()
     assert opened.complaints == []

@@ -112,6 +112,14 @@ test("a stub that is opened shows its nodes", () => {
   for (const node of [9, 15, TOP, TOP + 5]) assert.equal(folding.stubOf[node], -1);
 });
 
+test("a stub has the distance of the next shown node in its row", () => {
+  const model = makeTree();
+  const { stubs, x } = layOutNodes(model, foldIdle(model, useOnePod(model), []));
+  const gapOf = new Map(stubs.map(({ nodes, gap }) => [nodes[0], gap]));
+  assert.equal(gapOf.get(9), Math.abs(x[8] - x[9]));
+  assert.equal(gapOf.get(TOP), Number.POSITIVE_INFINITY);
+});
+
 test("what is shown keeps its order, apart from its neighbours, and hosts are under their leaf", () => {
   const model = makeTree();
   const folding = foldIdle(model, useOnePod(model), []);

@@ -28,6 +28,8 @@ export interface LineLayout {
 export interface PlacedStub extends Stub {
   x: number;
   y: number;
+  /** The distance of the next shown node in its row, whose links a long name would cover. */
+  gap: number;
 }
 
 export function layOutNodes(model: Model, folding: Folding | null = null): LineLayout {
@@ -68,7 +70,13 @@ export function layOutNodes(model: Model, folding: Folding | null = null): LineL
   const layout = { x, y, middleX, middleY, width, height, rows: nameRows(model, y), stubs: [] };
   if (!folding) return layout;
   const { stubOf } = folding;
-  const stubs = folding.stubs.map((stub) => ({ ...stub, x: x[stub.nodes[0]], y: y[stub.nodes[0]] }));
+  const stubs = folding.stubs.map((stub) => {
+    const at = stub.nodes[0];
+    let gap = Number.POSITIVE_INFINITY;
+    for (let node = 0; node < model.nodes; node++)
+      if (stubOf[node] < 0 && y[node] === y[at]) gap = Math.min(gap, Math.abs(x[node] - x[at]));
+    return { ...stub, x: x[at], y: y[at], gap };
+  });
   return { ...layout, stubs, stubOf, drawn: thinOut(model, folding) };
 }
 

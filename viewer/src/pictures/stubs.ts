@@ -63,8 +63,10 @@ export function paintStubs(
       const next = row[at + 1];
       const end = next ? (x + view.x + next.x * view.scale) / 2 : width;
       for (const text of [nameOf(stub), countOf(stub)]) {
-        const wide = (text.length * LETTER + (text === nameOf(stub) ? APART : NUMBERS_APART)) / 2;
+        const isName = text === nameOf(stub);
+        const wide = (text.length * LETTER + (isName ? APART : NUMBERS_APART)) / 2;
         if (x - wide < free || x + wide > end) continue;
+        if (isName && stub.label === undefined && wide > (stub.gap * view.scale) / 2) continue;
         context.strokeStyle = theme.ground;
         context.lineWidth = 3;
         context.strokeText(text, x, y + BELOW);
