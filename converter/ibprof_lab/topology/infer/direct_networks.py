@@ -102,11 +102,10 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     ])  # fmt: skip
     usual = np.median(np.sort(nearest), axis=0)
     usual = usual[np.isfinite(usual)]  # most hosts may have fewer measured delays
-    if len(usual) < 3:
+    gaps = np.diff(np.log(usual[1:]))
+    if not gaps.any():
         return None
-    degree = int(np.argmax(np.diff(np.log(usual[1:])))) + 1
-    if not usual[degree] < usual[degree + 1]:
-        return None
+    degree = int(np.argmax(gaps)) + 1
     limit = np.sqrt(usual[degree] * usual[degree + 1])
     most = hosts * (_MOST_NEIGHBOURS + 1) // 2
     edge = _link_near(delays, known, limit, float(np.log(nearest[nearest < limit]).std()), most)
