@@ -64,6 +64,10 @@ int main(int argc, char **argv)
         MPI_Mrecv(received, 5, MPI_DOUBLE, &message, MPI_STATUS_IGNORE);
         do MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
         while (!flag);
+#if !defined(OMPI_MAJOR_VERSION) || OMPI_MAJOR_VERSION >= 5
+        MPI_Isendrecv(sent, 3, MPI_DOUBLE, up, 13, received, 3, MPI_DOUBLE, down, 13, MPI_COMM_WORLD, &requests[0]);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+#endif
     }
     MPI_Request_free(&persistent[0]);
     MPI_Request_free(&persistent[1]);
