@@ -104,9 +104,11 @@ wheels: | base-packages
 	scripts/make-wheels.sh dist
 
 # For this machine's processor and Python: pip install --no-index --find-links dist/offline ibprof
+# `make offline-bundle WITH=lab,mpi` adds what these extras need.
 offline-bundle: | base-packages
 	scripts/make-wheels.sh dist/offline $$(uname -m)
-	.venv-wheels/bin/pip download --quiet --only-binary :all: --dest dist/offline dist/offline/ibprof-*.whl
+	.venv-wheels/bin/pip download --quiet --only-binary :all: --dest dist/offline \
+	    "$$(echo dist/offline/ibprof-*.whl)$(WITH:%=[%])"
 
 .PHONY: clean
 clean:

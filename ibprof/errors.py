@@ -14,11 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from importlib.util import find_spec
 from os import PathLike, fspath
 from typing import ParamSpec, TypeVar
 
 THRESHOLD_CROSSED = 1
 UNEXPECTED = 70
+
+_LAB = ("matplotlib", "netCDF4", "networkx", "numexpr", "scipy", "sklearn", "threadpoolctl")
+"""Modules of the extra `lab`, which are imported at use."""
+
+_INSTALL_LAB = "{} is not installed: pip install 'ibprof[lab]'"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,6 +70,27 @@ class InconsistentError(IbprofError):
     status = 5
 
 
+def need_lab(*modules: str) -> None:
+    """Check that modules of the extra `lab` are installed, so that a command ends before its work, not after.
+
+    Raises:
+        MissingToolError: a module is not installed.
+    """
+    for module in modules:
+        try:
+            found = find_spec(module)
+        except ValueError:  # sys.modules has None for it
+            found = None
+        if found is None:
+            raise MissingToolError(_INSTALL_LAB.format(module))
+
+
+def find_missing_extra(error: Exception) -> MissingToolError | None:
+    """Return the error for users if a module of the extra `lab` is not installed; None for other errors."""
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return MissingToolError(_INSTALL_LAB.format(package)) if package in _LAB else None
+
+
 def quote_found(text: str | bytes, limit: int = 60) -> str:
     """Return `text` from a file on one line, with escapes for unprintable characters, cut after `limit` characters."""
     if isinstance(text, bytes):
@@ -75,7 +102,8 @@ def quote_found(text: str | bytes, limit: int = 60) -> str:
 def with_plain_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function of the Python API raise each error alone, without its causes and inner calls.
 
-    An error of the operating system becomes an `InputError` with the name of the file.
+    An error of the operating system becomes an `InputError` with the name of the file, a missing module of the extra
+    `lab` a `MissingToolError`.
     """
 
     @wraps(function)
@@ -88,5 +116,7 @@ def with_plain_errors(function: Callable[P, R]) -> Callable[P, R]:
             name = "a file" if error.filename is None else error.filename
             found = error.strerror.lower() if error.strerror else str(error)
             raise InputError(name, None, "a file that can be read or written", found) from None
+        except ModuleNotFoundError as error:
+            raise find_missing_extra(error) or error from None
 
     return call

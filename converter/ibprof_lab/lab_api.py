@@ -7,8 +7,7 @@ from operator import index
 from os import PathLike
 from pathlib import Path
 
-from ibprof.errors import UsageError, with_plain_errors
-from ibprof_lab.simulation.reports.simulated_run import run_and_show
+from ibprof.errors import UsageError, need_lab, with_plain_errors
 from ibprof_lab.simulation.study.study_file import read_study
 from ibprof_lab.simulation.study.study_results import StudyOutput, StudyResults
 from ibprof_lab.simulation.study.sweep import open_pool
@@ -32,9 +31,13 @@ def simulate(study: StrPath, folder: StrPath, *, workers: int = 1) -> StudyResul
         InputError: the study is invalid.
         UsageError: `workers` is below 1, or another process simulates in the folder.
         InconsistentError: a simulation is impossible.
+        MissingToolError: a library of the extra `lab` is not installed.
     """
     if index(workers) < 1:
         raise UsageError(f"workers: expected a number above 0, found {workers}")
+    need_lab("matplotlib", "scipy")
+    from ibprof_lab.simulation.reports.simulated_run import run_and_show  # noqa: PLC0415  (it imports matplotlib)
+
     plan = read_study(Path(study))
     with open_pool(workers) as pool:
         if pool is None:

@@ -27,7 +27,7 @@ from functools import wraps
 from io import StringIO
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ibprof.errors import UNEXPECTED, IbprofError, InputError, MissingToolError
+from ibprof.errors import UNEXPECTED, IbprofError, InputError, find_missing_extra
 from ibprof.text.quantities import count_of
 
 if TYPE_CHECKING:
@@ -50,9 +50,6 @@ _MISSPELT = 0.8
 
 _NAMED = 3
 """Number of commands that a hint names."""
-
-_LAB = ("matplotlib", "netCDF4", "networkx", "numexpr", "scipy", "sklearn", "threadpoolctl")
-"""Modules of the extra `lab`, which are imported at use."""
 
 _GARBAGE_THRESHOLD = 100_000
 """Number of new objects between searches for cycles."""
@@ -123,10 +120,9 @@ def run_command(
 
 def _report_unexpected(name: str, error: Exception) -> int:
     """Print the name of a missing extra, or the traceback of a bug; return the exit status."""
-    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    if package in _LAB:
-        _print_error(f"{name}: {package} is not installed: pip install 'ibprof[lab]'")
-        return MissingToolError.status
+    if missing := find_missing_extra(error):
+        _print_error(f"{name}: {missing}")
+        return missing.status
     _print_error(traceback.format_exc().rstrip())
     _print_error(f"{name}: this is a bug of ibprof; please report it with the lines above")
     return UNEXPECTED

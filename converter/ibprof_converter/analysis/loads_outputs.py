@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from ibprof.errors import UsageError
+from ibprof.errors import UsageError, need_lab
 from ibprof.profile.flame_graphs import fold_stacks
 from ibprof.profile.missing_data import accounts_as_json
 from ibprof.text.quantities import name_call
@@ -82,6 +82,7 @@ class LoadsOutputOptions:
 
         Raises:
             UsageError: a figure has an unknown suffix, or the loads do not distinguish the panels.
+            MissingToolError: an output needs a package that is not installed.
         """
         if self.figure and self.figure.suffix.lower() not in FIGURE_SUFFIXES:
             raise UsageError(f"--figure {self.figure}: expected a name that ends with {', '.join(FIGURE_SUFFIXES)}")
@@ -89,6 +90,7 @@ class LoadsOutputOptions:
             raise UsageError(f"--panels {self.panels} needs --by {self.panels}")
         if self.panels == JOB and jobs < 2:
             raise UsageError("--panels job needs several jobs")
+        need_lab(*(("matplotlib",) if self.png or self.figure else ()), *(("networkx",) if self.graphml else ()))
 
 
 _NO_FILES = ("panels", "only_used", "full_scale")

@@ -7,6 +7,7 @@ import base64
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
+from ibprof.errors import MissingToolError, need_lab
 from ibprof.profile.missing_data import describe_gaps
 from ibprof.profile.row_arrays import sum_by_group
 from ibprof.text.notebook_html import escape, render_html, render_table
@@ -207,6 +208,10 @@ def _gaps(coverage: Coverage, notes: Iterable[str]) -> Iterator[str]:
 
 
 def _picture(loads: FabricLoads) -> str:
+    try:
+        need_lab("matplotlib")
+    except MissingToolError as error:
+        return f"<p>picture: {escape(str(error))}</p>"
     file = io.BytesIO()
     draw_loads(file, loads)
     data = base64.b64encode(file.getvalue()).decode("ascii")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ibprof.cli.command import command, make_parser, rename_option
 from ibprof.cli.terminal import print_document
-from ibprof.errors import THRESHOLD_CROSSED
+from ibprof.errors import THRESHOLD_CROSSED, need_lab
 from ibprof_converter.cli.arguments import (
     Subcommands,
     add_subcommand,
@@ -137,6 +137,9 @@ def _add_measure(commands: Subcommands) -> None:
 
 
 def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
+    if not arguments.dry_run:
+        netcdf = () if arguments.output.suffix == ".csv" else ("netCDF4",)
+        need_lab(*netcdf, *(("scipy",) if arguments.few_pairs else ()))
     # --help and invalid options need no numpy, here and below.
     from ibprof_lab.latency.measure import delay_measurement, measurement_plan  # noqa: PLC0415
     from ibprof_lab.latency.measure.mpi_job import work_together  # noqa: PLC0415

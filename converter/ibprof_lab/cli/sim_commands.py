@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ibprof.cli.terminal import print_json, print_warnings, show_progress
-from ibprof.errors import UsageError
+from ibprof.errors import UsageError, need_lab
 from ibprof.profile.missing_data import accounts_as_json
 from ibprof_converter.cli.arguments import call_with_options
 from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
@@ -118,6 +118,7 @@ def _estimate(plan: StudyPlan, pool: Executor, workers: int) -> None:
 
 
 def _run_study(plan: StudyPlan, output: StudyOutput, pool: Executor) -> None:
+    need_lab("matplotlib", "scipy")
     # Questions draw nothing: they need no matplotlib, here and below.
     from ibprof_lab.simulation.reports.simulated_run import describe_results, run_and_show  # noqa: PLC0415
 
@@ -142,6 +143,7 @@ def _answering(
     folder: Path | None, pool: Executor, simulated: dict[Cell, Outcome], notes: Sequence[str]
 ) -> Iterator[Simulate]:
     """Print the notes on a question, and store its simulations until it is answered; add them to `simulated`."""
+    need_lab("scipy")
     print_warnings(_NAME, notes)
     with keep_results(folder) as kept, show_progress("simulating") as tell:
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ibprof.cli.command import command, make_parser, rename_option
+from ibprof.errors import need_lab
 from ibprof_converter.cli.arguments import (
     Subcommands,
     add_subcommand,
@@ -145,6 +146,7 @@ def main(argv: Sequence[str] | None) -> int | None:
 
 
 def _build(arguments: argparse.Namespace) -> Callable[[], int | None]:
+    need_lab("networkx", "scipy")
     # --help and invalid options need no numpy.
     from ibprof_lab.cli.topology_commands import build_command  # noqa: PLC0415
 
