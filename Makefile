@@ -18,7 +18,7 @@ help:
 	@echo 'make demo       record a small MPI program, find its loaded uplink on a fabric, and a cure (./ibprof-demo)'
 	@echo 'make test       all tests, as in CI'
 	@echo 'make test-full  the long forms too'
-	@echo 'make lab        tables of docs/lab.md, measured on a network of namespaces (as root)'
+	@echo 'make lab        tables of benchmarks/lab/README.md, measured on a network of namespaces (as root)'
 	@echo 'make lint       style, types, layers'
 	@echo 'make format     format Python, C and TypeScript'
 	@echo 'make viewer     build the page of ibprof-view, after a change in viewer/src'

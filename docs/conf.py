@@ -28,10 +28,12 @@ extensions = ["myst_parser"]
 root_doc = "docs/README"
 include_patterns = ["docs/**.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "findings/README.md"]
 include_patterns += ["changes/README.md", "examples/README.md", "packaging/README.md", "studies/*/README.md"]
+include_patterns += ["benchmarks/*/README.md"]
 exclude_patterns = [
     path.name
     for path in ROOT.iterdir()
-    if path.name not in ("changes", "docs", "examples", "findings", "packaging", "studies") and path.is_dir()
+    if path.name not in ("benchmarks", "changes", "docs", "examples", "findings", "packaging", "studies")
+    and path.is_dir()
 ]
 exclude_patterns += ["docs/decisions/0000-template.md"]
 

@@ -40,7 +40,7 @@ _MANY_TIMES = 4
 _NEXT_TO_OTHERS = 16
 """The same multiple for a known fabric: unseen traffic of other jobs slows messages as well.
 
-Source: docs/simulation.md: messages concurrent with a checkpoint take 8 to 11 times as long.
+Source: benchmarks/codes/README.md: messages concurrent with a checkpoint take 8 to 11 times as long.
 """
 
 OF_FILES = "FILE_"

@@ -137,7 +137,9 @@ def mean_length(passages: list[Passage]) -> float:
 def list_pages() -> list[str]:
     pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
     pages += [
-        page for folder in ("changes", "docs", "examples", "studies") for page in sorted((ROOT / folder).rglob("*.md"))
+        page
+        for folder in ("benchmarks", "changes", "docs", "examples", "studies")
+        for page in sorted((ROOT / folder).rglob("*.md"))
     ]
     return [page.relative_to(ROOT).as_posix() for page in pages]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of another simulator, CODES, for the same jobs on the same fabrics; see docs/simulation.md."""
+"""Figures of another simulator, CODES, for the same jobs on the same fabrics; see benchmarks/codes/README.md."""
 
 from __future__ import annotations
 
