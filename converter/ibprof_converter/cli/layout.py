@@ -179,7 +179,7 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     add("-o --output", "FILE", "links.csv, a row a link (default: stdout); Parquet if it ends with .parquet")
     add("--nodes", "FILE", "nodes.csv, a row a node; Parquet if it ends with .parquet")
     add("--yaml", "FILE", "nodes and links in one YAML file")
-    add("--png", "FILE", "a picture, each link direction coloured by its load")
+    add("--png", "FILE", "a picture, each link direction coloured by its load; needs pip install 'ibprof[lab]'")
     add("--figure", "FILE", "the same for a paper: PNG, SVG or PDF by its ending")
     outputs.add_argument(
         "--panels",
@@ -193,7 +193,8 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
         help="bytes of the darkest colour, for pictures to be compared (default: those of the most loaded direction)",
     )
     add("--html", "FILE", "the view of ibprof-view: one page for any browser")
-    add("--graphml", "FILE", "a graph for networkx, Gephi, yEd: an edge for each end of a link")
+    add("--graphml", "FILE", "a graph for networkx, Gephi, yEd: an edge for each end of a link; needs "
+        "pip install 'ibprof[lab]'")  # fmt: skip
     add("--dot", "FILE", "the same for Graphviz")
     add("--tgf", "FILE", "the same as Trivial Graph Format")
     add(
