@@ -346,3 +346,45 @@ class TestCommand:
         assert "plan.dot" in capsys.readouterr().err
         assert topology.main(["compare", "delays.nc", "nowhere.dot"]) == 3
         assert topology.main(["compare", "nowhere.json", "plan.dot"]) == 3
+
+
+class TestParallelCables:
+    """Two stated fabrics, with one and two cables between the same switches."""
+
+    CABLES = "leaf1 -- {a b c}; leaf2 -- {d e f}; leaf1 -- leaf2"
+
+    def compare(self, one: str, other: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+        status = topology.main(["compare", one, other, "--fail"])
+        return status, capsys.readouterr().out
+
+    def test_of_plans(self, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("one.dot").write_text(f"graph {{ {self.CABLES} }}")
+        Path("two.dot").write_text(f"graph {{ {self.CABLES}; leaf2 -- leaf1 }}")
+        for names, counts in ((("one.dot", "two.dot"), (1, 2)), (("two.dot", "one.dot"), (2, 1))):
+            status, said = self.compare(*names, capsys)
+            assert status == 1
+            assert "cables: leaf1 to leaf2: {}, by the reference {}\n".format(*counts) in said
+        assert self.compare("two.dot", "two.dot", capsys)[0] == 0
+
+    def test_of_dumps(self, capsys: pytest.CaptureFixture[str]) -> None:
+        whole = FABRICS / "testbed44" / "ibdiagnet.lst"
+        lines = whole.read_text().splitlines(keepends=True)
+        lines.remove(next(line for line in lines if "{sw-a}" in line and "{sw-b}" in line))
+        Path("less.lst").write_text("".join(lines))
+        status, said = self.compare("less.lst", str(whole), capsys)
+        assert status == 1
+        assert "1 difference\n" in said
+        assert "cables: sw-a to sw-b: 14, by the reference 15\n" in said
+
+    def test_latencies_do_not_show_them(self, capsys: pytest.CaptureFixture[str]) -> None:
+        timed = f"node [shape=ellipse]; leaf1, leaf2 [shape=box]; edge [latency_us=1]; {self.CABLES}"
+        Path("timed.dot").write_text(f"graph {{ {timed} }}".replace("leaf1, leaf2", "leaf1 [shape=box]; leaf2"))
+        Path("two.dot").write_text(f"graph {{ {self.CABLES}; leaf2 -- leaf1 }}")
+        status, said = self.compare("timed.dot", "two.dot", capsys)
+        assert status == 0
+        assert "unknown: the number of cables of leaf1 to leaf2: latencies do not show parallel cables\n" in said
+
+    def test_repeated_edges_of_a_strict_plan_are_one(self, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("one.dot").write_text(f"graph {{ {self.CABLES} }}")
+        Path("strict.dot").write_text(f"strict graph {{ {self.CABLES}; leaf2 -- leaf1 }}")
+        assert self.compare("one.dot", "strict.dot", capsys)[0] == 0

@@ -109,7 +109,7 @@ class _Parser:
         self.graph = DotGraph()
 
     def parse(self) -> DotGraph:
-        if self._next.text == "strict":
+        if is_strict := self._next.text == "strict":
             self._take()
         if self._next.kind != "keyword" or self._next.text not in ("graph", "digraph"):
             self._refuse("graph or digraph")
@@ -117,7 +117,17 @@ class _Parser:
         if self._next.kind == "name":
             self._take()
         self._statements({}, {}, set())
+        if is_strict:
+            self._merge_edges()
         return self.graph
+
+    def _merge_edges(self) -> None:
+        """Make repeated edges one edge, with the attributes of all."""
+        merged: dict[tuple[str, str], Attributes] = {}
+        for a, b, attributes in self.graph.edges:
+            pair = (b, a) if (b, a) in merged and not self.graph.directed else (a, b)
+            merged[pair] = merged.get(pair, {}) | attributes
+        self.graph.edges = [(*pair, attributes) for pair, attributes in merged.items()]
 
     def _take(self) -> _Token:
         token = self._next

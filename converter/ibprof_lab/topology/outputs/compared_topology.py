@@ -71,6 +71,7 @@ def describe_comparison(comparison: ReferenceComparison) -> dict[str, Any]:
         "apart": [_describe_fields(each) for each in found.separated],
         "merged": [list(each) for each in found.merged],
         "rehung": [_describe_fields(each) for each in found.recabled],
+        "cables": [asdict(each) for each in found.cables],
         "regrouped": [_describe_fields(each) | {"differing": list(each.differing)} for each in found.regrouped],
         "slow": [
             name(each.link)
@@ -261,10 +262,12 @@ def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:
     for what, pairs in (("missing", found.missing), ("not in the reference", found.extra)):
         for a, b in pairs[:_MOST_SHOWN]:
             yield f"link {what}: {a} to {b}"
+    for each in found.cables[:_MOST_SHOWN]:
+        yield f"cables: {each.a} to {each.b}: {each.cables}, by the reference {each.reference}"
     for link in comparison.slow[:_MOST_SHOWN]:
         a, b = (reference.names[end] for end in reference.link[link.link].tolist())
         yield f"slow: {a} to {b}: {link.why}"
-    lists = (found.misplaced, found.separated, found.missing, found.extra, comparison.slow)
+    lists = (found.misplaced, found.separated, found.missing, found.extra, found.cables, comparison.slow)
     if any(len(each) > _MOST_SHOWN for each in lists):
         yield "and more: --json has all"
     if found.not_measured:

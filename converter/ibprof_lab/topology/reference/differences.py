@@ -89,6 +89,22 @@ class RegroupedHosts:
 
 
 @dataclass(frozen=True, slots=True)
+class CableCount:
+    """Two linked vertices with another number of cables than in the reference.
+
+    Attributes:
+        a, b: names of the vertices in the reference.
+        cables: number of cables found.
+        reference: number of cables in the reference.
+    """
+
+    a: str
+    b: str
+    cables: int
+    reference: int
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyDifferences:
     """All differences of cabling.
 
@@ -105,6 +121,7 @@ class TopologyDifferences:
         merged: switches of the reference that delays do not distinguish; not counted as a difference.
         recabled: wrong cables of switches.
         regrouped: groups with other differences.
+        cables: links with another number of cables, if both topologies are stated.
         unknown: details that the delays do not determine, a sentence each.
     """
 
@@ -121,12 +138,13 @@ class TopologyDifferences:
     recabled: tuple[RecabledSwitch, ...] = ()
     regrouped: tuple[RegroupedHosts, ...] = ()
     unknown: Names = ()
+    cables: tuple[CableCount, ...] = ()
 
     @property
     def differences(self) -> int:
         """Number of differences."""
         found = (self.not_in_reference, self.missing, self.extra, self.misplaced, self.separated)
-        return sum(map(len, found)) + len(self.recabled) + len(self.regrouped)
+        return sum(map(len, found)) + len(self.recabled) + len(self.regrouped) + len(self.cables)
 
 
 @dataclass(frozen=True, slots=True)

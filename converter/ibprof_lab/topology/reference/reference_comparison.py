@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
+from ibprof.text.quantities import count_of
 from ibprof_converter.routing.rail_files import has_links
 from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_lab.lab_choices import LEAST_DELAY, LEAST_SPEED
@@ -19,6 +22,7 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.model.topology_files import READERS, read_graph
 from ibprof_lab.topology.reference.cabling_comparison import are_linked_in_cycles, compare_cabling, reduce_graph
 from ibprof_lab.topology.reference.differences import (
+    CableCount,
     MatchedHosts,
     TopologyDifferences,
     average_processes,
@@ -29,6 +33,7 @@ from ibprof_lab.topology.reference.reference_topology import (
     LARGEST_WITH_CYCLES,
     LinkTimes,
     Reference,
+    count_cables,
     find_reference_paths,
     keep_unique,
     read_reference,
@@ -220,6 +225,40 @@ def make_observable_topology(reference: Reference) -> InferredTopology:
     )
 
 
+def compare_cables(
+    compared: ReferenceComparison, names: Sequence[str], cables: Mapping[tuple[int, int], int], timed: bool = False
+) -> ReferenceComparison:
+    """Add links that have another number of cables in the reference.
+
+    Args:
+        compared: the comparison of the same topology.
+        names: names of the topology's vertices.
+        cables: number of cables of each link, by two vertices.
+        timed: True if latencies are known. Without any parallel cables, the topology was then measured, and its numbers
+            of cables are unknown.
+    """
+    reference = compared.reference
+    expected = count_cables(reference.link, reference.cables)
+    # An adapter after a host's first has the host's name, and no link.
+    linked = sorted({vertex for pair in expected for vertex in pair})
+    times = Counter(reference.names[vertex] for vertex in linked)
+    vertex_of = {reference.names[each]: each for each in linked if times[reference.names[each]] == 1}
+    vertex_of |= dict(zip(compared.matched.names, compared.matched.vertex.tolist(), strict=True))
+    differing = []
+    for (a, b), count in cables.items():
+        low, high = sorted(vertex_of.get(names[each], -1) for each in (a, b))
+        wanted = expected.get((low, high), count)
+        if wanted != count:
+            differing.append(CableCount(reference.names[low], reference.names[high], count, wanted))
+    found = compared.comparison
+    if differing and timed and max(cables.values()) == 1:
+        first, others = differing[0], len(differing) - 1
+        more = f" and of {count_of(others, 'other link')}" if others else ""
+        text = f"the number of cables of {first.a} to {first.b}{more}: latencies do not show parallel cables"
+        return replace(compared, comparison=replace(found, unknown=(*found.unknown, text)))
+    return replace(compared, comparison=replace(found, cables=tuple(differing)))
+
+
 def compare_files(
     inferred: str, reference: str, rail: int, least: float, least_speed: float, method: InferenceMethod
 ) -> ReferenceComparison:
@@ -238,9 +277,12 @@ def compare_files(
         timed = not np.isnan(found.latency_seconds).any()
         if not timed:
             found = replace(found, latency_seconds=np.full(len(found.edge), _ONE_HOP_S))
-        return compare_with_reference(found, expected, None, method.length or 0, least, least_speed, timed)
+        compared = compare_with_reference(found, expected, None, method.length or 0, least, least_speed, timed)
+        return compare_cables(compared, found.names, count_cables(found.edge, directed=found.directed), timed)
     if is_synthetic(inferred) or Path(inferred).is_dir() or has_links(Path(inferred)):
-        return compare_with_reference(make_observable_topology(read_reference(inferred)), expected, None, timed=False)
+        stated = read_reference(inferred)
+        compared = compare_with_reference(make_observable_topology(stated), expected, None, timed=False)
+        return compare_cables(compared, stated.names, count_cables(stated.link, stated.cables))
     delays, length = read_host_delays(inferred, method.unit), method.length
     if length is None:
         length = int(delays.lengths[0])

@@ -48,6 +48,7 @@ class Reference:
         routes: routes by the forwarding tables; None for shortest paths.
         host_lid: int32 [vertex], LIDs for these routes.
         fabric: source fabric with the same links; None for a plan.
+        cables: int64 [link], number of parallel cables of a plan's link; None for one each.
     """
 
     origin: str
@@ -60,6 +61,7 @@ class Reference:
     routes: SubnetRoutes | None = None
     host_lid: npt.NDArray[np.int32] | None = None
     fabric: Fabric | None = None
+    cables: Integers | None = None
 
     @property
     def vertices(self) -> int:
@@ -158,6 +160,8 @@ def read_reference(name: str, rail: int = 0) -> Reference:
 def _from_dot(name: str, graph: DotGraph) -> Reference:
     number = {vertex: index for index, vertex in enumerate(graph.vertices)}
     links: dict[tuple[int, int], tuple[float, float]] = {}
+    ends = np.array([[number[a], number[b]] for a, b, _ in graph.edges], np.int64).reshape(-1, 2)
+    cables = count_cables(ends, directed=graph.directed)
     for a, b, attributes in graph.edges:
         pair = (min(number[a], number[b]), max(number[a], number[b]))
         if pair[0] == pair[1] or (graph.directed and pair in links):
@@ -172,7 +176,26 @@ def _from_dot(name: str, graph: DotGraph) -> Reference:
         link=np.array(list(links), np.int32).reshape(-1, 2),
         gbps=columns[0],
         latency_seconds=columns[1],
+        cables=np.array([cables[pair] for pair in links], np.int64),
     )
+
+
+def count_cables(
+    link: npt.NDArray[np.integer], cables: Integers | None = None, *, directed: bool = False
+) -> dict[tuple[int, int], int]:
+    """Return the number of cables between vertices: (lower vertex, higher vertex) -> cables.
+
+    Args:
+        link: int [link, 2], vertices.
+        cables: int64 [link], cables of each link; None for one each.
+        directed: True if a cable is two links, one in each direction.
+    """
+    counts: Counter[tuple[int, int]] = Counter()
+    for (a, b), count in zip(link.tolist(), [1] * len(link) if cables is None else cables.tolist(), strict=True):
+        counts[a, b] += count
+    pairs = {(min(pair), max(pair)) for pair in counts if pair[0] != pair[1]}
+    join = max if directed else int.__add__
+    return {pair: join(counts[pair], counts[pair[::-1]]) for pair in sorted(pairs)}
 
 
 def _other_names(attributes: Attributes) -> tuple[str, ...]:
