@@ -74,7 +74,7 @@ class Coverage:
         notes: sentences with further facts for the reader.
         unaccounted: operations with fewer recorded bytes than their calls requested.
         accounts: account of each stage.
-        lost: sentences on hosts, LIDs and lines left out when fabrics were read.
+        lost: sentences on hosts, LIDs and lines left out when files were read, and on files of an unknown form.
         interfaces: the choice of adapters; None if all are used.
     """
 
@@ -149,7 +149,7 @@ def describe_coverage(
         unaccounted=tuple(find_unaccounted(run)) if run else (),
         routes=name_routes(subnets) if isinstance(placed, Traffic) and subnets else None,
         accounts=tuple(_keep_accounts(demand, placed, subnets, hosts, loads)),
-        lost=tuple(describe_lost(subnets, hosts)) if hosts else (),
+        lost=(*(demand.whole.doubts if demand else ()), *(describe_lost(subnets, hosts) if hosts else ())),
         interfaces=next((subnet.fabric.interfaces for subnet in subnets), None),
     )
 

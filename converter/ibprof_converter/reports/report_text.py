@@ -88,7 +88,8 @@ def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator
     links = report.links
     if report.coverage.interfaces:
         yield from _wrap(f"Interfaces: {report.coverage.interfaces.text}", width)
-    for sentence in describe_left_out(report.coverage):
+    # Without links, the verdict's text does not name them.
+    for sentence in (*(() if links else report.coverage.lost), *describe_left_out(report.coverage)):
         yield from _wrap(sentence, width)
     if links and links.groups:
         by_bytes = links.ranked_by == BY_BYTES

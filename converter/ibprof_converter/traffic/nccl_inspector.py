@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,10 @@ MODELLED = (
     "modelled: NCCL Inspector states neither algorithms nor peers, so collectives are rings in the order of ranks"
 )
 
+_FORM = "v4.0"
+"""The known form of the files."""
+
+_FORM_LENGTH, _FORMS_SHOWN = 16, 3
 _LINE_LIMIT = 1 << 24
 _SIZE_LIMIT = 1 << 62
 
@@ -76,8 +80,10 @@ def read_inspector(paths: Sequence[Path], name: str) -> RankTraffic:
     """
     communicators: dict[str, _Communicator] = defaultdict(_Communicator)
     spellings = HostSpellings()
+    forms: set[str] = set()
     for path in paths:
         for number, line in _read_lines(path):
+            forms.add(_find_form(path, number, line))
             _add_line(path, number, line, communicators, spellings)
     if not any(each.members for each in communicators.values()):
         raise InputError(paths[0], None, "records of NCCL Inspector", "none")
@@ -88,7 +94,20 @@ def read_inspector(paths: Sequence[Path], name: str) -> RankTraffic:
         missing += max(each.ranks - len(each.members), 0)
         _add_flows(each, processes, flows)
     notes = [f"{missing} ranks of communicators left no file"] if missing else []
-    return _make_traffic(processes, flows, (MODELLED, *notes, *spellings.describe()), name)
+    traffic = _make_traffic(processes, flows, (MODELLED, *notes, *spellings.describe()), name)
+    return replace(traffic, doubts=tuple(_describe_forms(forms - {_FORM})))
+
+
+def _find_form(path: Path, line: int, record: dict[str, Any]) -> str:
+    """Return the version of a line's form; empty if the line states none."""
+    return str(_part(path, line, record, "metadata").get("inspector_output_format_version", ""))[:_FORM_LENGTH]
+
+
+def _describe_forms(unknown: set[str]) -> Iterator[str]:
+    if unknown:
+        forms = ", ".join(quote_found(form) if form else "none" for form in sorted(unknown)[:_FORMS_SHOWN])
+        more = f" and {len(unknown) - _FORMS_SHOWN} more" if len(unknown) > _FORMS_SHOWN else ""
+        yield f"NCCL Inspector's files state form {forms}{more}: only the fields of {_FORM} are read."
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -57,6 +57,7 @@ class RankTraffic(NotebookView):
         part_of: the traffic from which this part was chosen by operation, region or site; None for a whole traffic. In
             a part, `profile` has only the chosen rows.
         layer: the layer where bytes were counted, in words (`Source.layer`); empty if they were not counted.
+        doubts: sentences on the form of the files, for the first lines of a report.
     """
 
     source: npt.NDArray[np.int32]
@@ -75,6 +76,7 @@ class RankTraffic(NotebookView):
     sites: tuple[str, ...] = (ALL,)
     part_of: RankTraffic | None = None
     layer: str = ""
+    doubts: tuple[str, ...] = ()
 
     @classmethod
     def without_regions(

@@ -138,3 +138,19 @@ def test_the_report_has_its_links_and_says_that_it_is_modelled(
     assert report["bytes_on_host"] == report["bytes_total"] // 2
     assert report["bytes_routed"] == report["bytes_total"] // 2
     assert MODELLED in json.dumps(report["coverage"])
+
+
+@pytest.mark.parametrize(
+    ("stated", "found"), [('"v9.1"', "'v9.1'"), ('"v4.2"', "'v4.2'"), ('""', "none"), ("7", "'7'"), ('"v4.0"', None)]
+)
+def test_an_unknown_form_is_read_and_named_in_the_first_lines(
+    stated: str, found: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = write(tmp_path, "AllReduce", hosts=2)
+    paths[1].write_text(paths[1].read_text().replace('"v4.0"', stated))
+    for fabric in ([str(FABRIC)], []):
+        assert main([*fabric, *map(str, paths)]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        expected = f"NCCL Inspector's files state form {found}: only the fields of v4.0 are read."
+        assert (expected in said) == (found is not None)
+    assert int(read_inspector(paths, "inspector").bytes.sum()) == 4 * 3 * 2 * SIZE * 3 // 4
