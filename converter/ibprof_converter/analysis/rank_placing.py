@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -48,8 +49,8 @@ from ibprof_converter.routing.route_choice import name_routes
 from ibprof_converter.routing.spread import Reason, spread
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import adapter_policies
-from ibprof_converter.traffic.adapter_policies import describe_nic
-from ibprof_converter.traffic.hosts import Hosts, find_hosts
+from ibprof_converter.traffic.adapter_policies import describe_nic, label_of_policy
+from ibprof_converter.traffic.hosts import Hosts, describe_lacking, find_hosts
 from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
@@ -222,7 +223,7 @@ def place_ranks(
             *notes,
             *note_divided(demand.origin, names),
             *problem.paths.notes,
-            *_list_gaps(coverage, subnets, demand, options, slots),
+            *_list_gaps(coverage, subnets, demand, options, slots, hosts),
         ),
         accounts=(*coverage.accounts, StageAccount("place", "bytes", sent, sent)),
         nic=slots.nic,
@@ -316,7 +317,12 @@ def _make_problem(
 
 
 def _list_gaps(
-    coverage: Coverage, subnets: Sequence[Subnet], demand: RankTraffic, options: PlaceOptions, slots: RankSlots
+    coverage: Coverage,
+    subnets: Sequence[Subnet],
+    demand: RankTraffic,
+    options: PlaceOptions,
+    slots: RankSlots,
+    hosts: Hosts,
 ) -> Iterator[str]:
     """Yield the limits of the times: gaps of the recording and the dumps, bytes without ranks, modelled choices."""
     yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
@@ -324,6 +330,8 @@ def _list_gaps(
         yield f"modelled: which rail bytes take: modelled ({options.rails or adapter_policies.SPLIT})"
     if slots.nic:
         yield f"modelled: which adapter of its host a rank uses: {describe_nic(slots.nic)}"
+    if slots.nic == label_of_policy(adapter_policies.RANK):
+        yield from chain(*describe_lacking(hosts, set(slots.host.tolist())))
     yield from (*coverage.notes, *note_training(demand.origin))
     yield from (f"{amount} bytes are in no time: {reason}" for reason, amount in demand.unmapped.items())
 

@@ -16,10 +16,17 @@ from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice
 from ibprof_converter.fabric.node_names import host_name, show_some
 from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet, find_unlisted
-from ibprof_converter.traffic.adapter_policies import MEASURED_RAILS, MODELLED, RECORDED, describe_nic
-from ibprof_converter.traffic.hosts import Hosts, account_for_fabrics, find_lost_hosts
+from ibprof_converter.traffic.adapter_policies import (
+    MEASURED_RAILS,
+    MODELLED,
+    RANK,
+    RECORDED,
+    describe_nic,
+    label_of_policy,
+)
+from ibprof_converter.traffic.hosts import Hosts, account_for_fabrics, describe_lacking, find_lost_hosts
 from ibprof_converter.traffic.link_loads import Loads
-from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
+from ibprof_converter.traffic.traffic_data import NO_LID, PortCounters, RankTraffic, Traffic, describe_origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +122,9 @@ def describe_coverage(
     if source is None:
         raise TypeError("a coverage is of a demand or a placed traffic")
     notes = [*(placed.notes if placed else ()), *(warning for subnet in subnets for warning in subnet.warnings)]
+    in_turn, doubts = _describe_turns(placed, subnets, hosts) if hosts and isinstance(placed, Traffic) else ((), ())
+    notes += in_turn
+    doubts = (*(demand.whole.doubts if demand else ()), *doubts)
     modelled = []
     if isinstance(placed, Traffic) and subnets:
         if routes := describe_routes(subnets):
@@ -149,9 +159,22 @@ def describe_coverage(
         unaccounted=tuple(find_unaccounted(run)) if run else (),
         routes=name_routes(subnets) if isinstance(placed, Traffic) and subnets else None,
         accounts=tuple(_keep_accounts(demand, placed, subnets, hosts, loads)),
-        lost=(*(demand.whole.doubts if demand else ()), *(describe_lost(subnets, hosts) if hosts else ())),
+        lost=(*doubts, *(describe_lost(subnets, hosts) if hosts else ())),
         interfaces=next((subnet.fabric.interfaces for subnet in subnets), None),
     )
+
+
+def _describe_turns(
+    placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return `describe_lacking` for the hosts of ranks that take adapters in turn."""
+    if not (placed.nic and label_of_policy(RANK) in placed.nic):
+        return (), ()
+    lids = zip(subnets, placed.rank_lid.T, hosts.of_node, strict=True)
+    used = {
+        host for subnet, lid, of_node in lids for host in of_node[subnet.fabric.lid_node[lid[lid != NO_LID]]].tolist()
+    }
+    return describe_lacking(hosts, used)
 
 
 def _keep_accounts(

@@ -136,7 +136,9 @@ def assign_slots(
         )
     _, group = np.unique(hosts.leaf[host], return_inverse=True)
     host_of_slot = np.repeat(np.arange(len(host)), count)
-    lid, port_of_slot = _find_ports(hosts.ports[host], host_of_slot, nic or adapter_policies.RANK)
+    policy = nic or adapter_policies.RANK
+    ports = hosts.turns if policy == adapter_policies.RANK else hosts.ports
+    lid, port_of_slot = _find_ports(ports[host], host_of_slot, policy)
     return RankSlots(
         name=tuple(hosts.name[number] for number in host.tolist()),
         host=host,
@@ -144,7 +146,7 @@ def assign_slots(
         host_of_slot=host_of_slot.astype(np.uint32),
         port_of_slot=port_of_slot.astype(np.uint32),
         lid=lid,
-        nic=label_of_policy(nic or adapter_policies.RANK) if adapter_policies.has_choice(hosts.ports[host]) else None,
+        nic=label_of_policy(policy) if adapter_policies.has_choice(hosts.ports[host]) else None,
         is_whole=bool((count == whole).all()),
     )
 
@@ -155,7 +157,7 @@ def _find_ports(
     """Return the LIDs of the slots' ports, and the port of each slot.
 
     Args:
-        ports: int32 [host, rail, adapter], LIDs of the hosts' ports.
+        ports: int32 [host, rail, adapter], LIDs of the hosts' ports; one port may be there twice.
         host_of_slot: [slot], host of each slot.
         nic: the adapter policy.
     """
@@ -168,6 +170,7 @@ def _find_ports(
     first = np.searchsorted(host_of_slot, host_of_slot)
     turn = (np.arange(len(host_of_slot)) - first)[:, np.newaxis] % np.maximum(count_ports(ports[host_of_slot]), 1)
     lid = np.take_along_axis(ports[host_of_slot], turn[:, :, np.newaxis], axis=2)[:, :, 0]
+    turn = (ports[host_of_slot] == lid[:, :, np.newaxis]).argmax(axis=2)
     taken = np.column_stack([host_of_slot, turn])
     _, index, port_of_slot = np.unique(taken, axis=0, return_index=True, return_inverse=True)
     return lid[index], port_of_slot.reshape(-1)

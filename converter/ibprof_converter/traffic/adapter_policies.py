@@ -92,6 +92,7 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
         UsageError: there is no such policy, or the recording lacks the data that it needs.
     """
     ports, recorded = placement.ports, placement.adapters
+    in_turn = ports if placement.in_turn is None else placement.in_turn
     near = recorded.near if recorded else None
     if nic is not None:
         label_of_policy(nic)
@@ -102,13 +103,13 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
     if nic is None and recorded and recorded.selected is not None:
         if not has_choice(recorded.selected):
             return ChosenPorts(recorded.selected[:, :, 0], None, RECORDED)
-        ports = recorded.selected
+        ports = in_turn = recorded.selected
     if nic is None:
         nic = RANK if near is None else NEAR
     if nic == NEAR and near is not None:
         lid = _take_turns(near, _group_alike(placement.host, near))
     else:
-        lid = _take_turns(ports, placement.host) if nic == RANK else ports[:, :, 0]
+        lid = _take_turns(in_turn, placement.host) if nic == RANK else ports[:, :, 0]
     return ChosenPorts(lid, ports if nic == SPREAD else None, label_of_policy(nic))
 
 

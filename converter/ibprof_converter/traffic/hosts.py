@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
 
@@ -14,12 +14,23 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.missing_data import StageAccount
+from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.listing import PORTS
-from ibprof_converter.fabric.node_names import host_name, is_aggregation_node, natural_key, rank_names
+from ibprof_converter.fabric.node_names import (
+    adapter_name,
+    host_name,
+    is_aggregation_node,
+    natural_key,
+    rank_names,
+    show_some,
+)
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 NO_HOST = -1
+
+_MOST_KINDS = 64
+"""Largest number of kinds of hosts that are compared: names may contain numbers that differ for each host."""
 
 _MISSPELT = 0.75
 """Least similarity, from 0 to 1, of an unknown name and its proposed host name."""
@@ -51,6 +62,10 @@ class Hosts:
         of_node: for each rail int32 [node], the host of each adapter, `NO_HOST` for other nodes.
         shared: names that several adapters of a rail share, so they identify no host.
         left_out: for each rail bool [node], adapters in `of_node` whose ports are left out, as in `Fabric`.
+        in_turn: int32 [host, rail, number], ports by the numbers of ranks on a host, if a host lacks an adapter; None:
+            as `ports`.
+        lacking: host -> names of adapters that it lacks and that hosts like it have.
+        uncertain: hosts with fewer adapters than most, whose names do not show which ones they lack.
     """
 
     name: tuple[str, ...]
@@ -59,6 +74,18 @@ class Hosts:
     of_node: tuple[npt.NDArray[np.int32], ...]
     shared: frozenset[str] = frozenset()
     left_out: tuple[npt.NDArray[np.bool_], ...] = ()
+    in_turn: npt.NDArray[np.int32] | None = None
+    lacking: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    uncertain: tuple[int, ...] = ()
+
+    @property
+    def turns(self) -> npt.NDArray[np.int32]:
+        """Ports that the ranks of a host take in turn: int32 [host, rail, number], then `NO_LID`.
+
+        A host that lacks an adapter has another one in its place, so that other ranks keep the adapters of their
+        numbers.
+        """
+        return self.ports if self.in_turn is None else self.in_turn
 
     @property
     def rails(self) -> int:
@@ -233,15 +260,85 @@ def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Ho
             of_node[rail][node] = host
         for rail, node in unused.get(name, ()):
             of_node[rail][node] = host
-    ports = stack_ports([lids[name] for name in order], len(fabrics))
-    return Hosts(
+    found = Hosts(
         name=tuple(order),
-        ports=ports,
+        ports=stack_ports([lids[name] for name in order], len(fabrics)),
         leaf=leaf_number,
         of_node=of_node,
         shared=frozenset(shared),
         left_out=tuple(fabric.is_left_out for fabric in fabrics) if unused else (),
     )
+    return _find_turns(found, fabrics)
+
+
+def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
+    """Return the hosts with the ports that ranks take in turn where hosts lack adapters."""
+    uneven = [rail for rail, count in enumerate(hosts.adapters.T) if 2 < count.max(initial=0) != count.min()]
+    if not uneven:
+        return hosts
+    turns = [[[lid for lid in own if lid != NO_LID] for own in by_rail] for by_rail in hosts.ports.tolist()]
+    lacking: dict[int, tuple[str, ...]] = {}
+    uncertain: dict[int, None] = {}
+    for rail in uneven:
+        fabric, having = fabrics[rail], hosts.count_by_ports(rail)
+        names = [
+            tuple(adapter_name(fabric.node_name[fabric.lid_node[lid]], host) for lid in by_rail[rail])
+            for host, by_rail in zip(hosts.name, turns, strict=True)
+        ]
+        kinds = Counter(names)
+        whole_of = {own: _find_whole(own, kinds) for own in kinds}
+        for host, own in enumerate(names):
+            if whole := whole_of[own]:
+                lids = turns[host][rail]
+                lid_of = dict(zip(_number_equal(own), lids, strict=True))
+                row = [lid_of.get(each, lids[turn % len(lids)]) for turn, each in enumerate(_number_equal(whole))]
+                turns[host][rail] = row
+                lost = (name for name, number in _number_equal(whole) if (name, number) not in lid_of)
+                lacking[host] = tuple(dict.fromkeys((*lacking.get(host, ()), *lost)))
+            elif any(_lacks_few(len(own), each) and number >= having[len(own)] for each, number in having.items()):
+                uncertain[host] = None
+    if not lacking:
+        return replace(hosts, uncertain=tuple(uncertain))
+    return replace(hosts, in_turn=stack_ports(turns, hosts.rails), lacking=lacking, uncertain=tuple(uncertain))
+
+
+def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Return the adapters of at least as common hosts of which a host lacks few; None if there are no such hosts."""
+    wholes = [
+        kind
+        for kind, number in kinds.most_common(_MOST_KINDS)
+        if number >= kinds[own] and _lacks_few(len(own), len(kind)) and _are_distinct(kind)
+    ]
+    return next((kind for kind in wholes if set(_number_equal(own)) < set(_number_equal(kind))), None)
+
+
+def _lacks_few(count: int, whole: int) -> bool:
+    return 1 < count < whole <= count + max(1, whole // 4)
+
+
+def _are_distinct(names: tuple[str, ...]) -> bool:
+    """Return true if names distinguish adapters. An adapter with two ports in a subnet has its name twice."""
+    return all(names) and len(names) <= 2 * len(set(names))
+
+
+def _number_equal(names: tuple[str, ...]) -> list[tuple[str, int]]:
+    """Return each name with its number among equal names."""
+    return [(name, names[:place].count(name)) for place, name in enumerate(names)]
+
+
+def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return a note on used hosts that lack adapters, and a sentence on those where it is unknown which; may be empty.
+
+    Both are for ranks that take the adapters of a host in turn.
+    """
+    known = [f"{hosts.name[each]}: {', '.join(names)}" for each, names in hosts.lacking.items() if each in used]
+    unknown = [hosts.name[each] for each in hosts.uncertain if each in used]
+    notes = (f"adapters that other hosts have are missing ({show_some(known)}): ranks of their numbers take others",)
+    doubts = (
+        f"{count_of(len(unknown), 'host')} with fewer adapters than others ({show_some(unknown)}): names do not show "
+        "which are missing, so ranks take those that are there in turn.",
+    )
+    return notes if known else (), doubts if unknown else ()
 
 
 def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDArray[np.int32]:

@@ -54,6 +54,8 @@ class RankPlacement:
         nic: source of the ports if ranks already have chosen ports, as in `Traffic`.
         adapters: adapters that the ranks chose in a recorded run, and adapters near the ranks; None for other
             placements.
+        in_turn: int32 [rank, rail, number], ports that the ranks of a machine take in turn, if a machine lacks an
+            adapter; None: as `ports`.
     """
 
     host: npt.NDArray[np.int32]
@@ -61,6 +63,7 @@ class RankPlacement:
     notes: tuple[str, ...]
     nic: str | None = None
     adapters: RankAdapters | None = None
+    in_turn: npt.NDArray[np.int32] | None = None
 
     @property
     def lid(self) -> npt.NDArray[np.int32]:
@@ -106,7 +109,13 @@ def place_ranks_by_rule(
             "a file rank,host can put several on one"
         )
     chosen = np.repeat(order, slots)[:ranks].astype(np.int32)
-    return RankPlacement(host=chosen, ports=hosts.ports[chosen], notes=(f"ranks are placed by --placement {rule}",))
+    return _place_on_hosts(chosen, hosts, f"--placement {rule}")
+
+
+def _place_on_hosts(host: npt.NDArray[np.int32], hosts: Hosts, source: str) -> RankPlacement:
+    """Place each rank on a host, int32 [rank], with all ports of the host."""
+    in_turn = None if hosts.in_turn is None else hosts.in_turn[host]
+    return RankPlacement(host, hosts.ports[host], (f"ranks are placed by {source}",), in_turn=in_turn)
 
 
 def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
@@ -159,12 +168,14 @@ def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: 
             found = index.find(name)
             if found is None:
                 raise InputError(path, line, "a host of the fabric", quote_found(name) + index.describe_unknown(name))
-            host[rank], ports[rank] = found, hosts.ports[found]
+            host[rank] = found
         else:
             host[rank], ports[rank] = _host_of_lid(path, line, fields[1], hosts, fabrics[0])
     if len(seen) < ranks:
         missing = next(rank for rank in range(ranks) if rank not in seen)
         raise InputError(path, None, f"a host for each of the {ranks} ranks", f"none for rank {missing}")
+    if form[1] == "host":
+        return _place_on_hosts(host, hosts, str(path))
     return RankPlacement(host=host, ports=ports, notes=(f"ranks are placed by {path}",))
 
 
@@ -185,7 +196,7 @@ def _place_ranks_on(
         if host is None:
             raise refuse(name, index.describe_unknown(name))
     chosen = np.array([found[name] for name in named], np.int32)
-    return RankPlacement(host=chosen, ports=hosts.ports[chosen], notes=(f"ranks are placed by {source}",))
+    return _place_on_hosts(chosen, hosts, source)
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
@@ -239,13 +250,42 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
         host_of_rank[rank.rank] = rank.host
     # `NO_HOST` indexes the last element, which has no port.
     ports_of_rank = stack_ports([*lids_of_host, []], hosts.rails)[host_of_rank]
+    in_turn = _find_turns([*lids_of_host, []], hosts, fabrics)
     notes = [f"{len(names)} {how}: {_some(names)}" for how, names in found.items() if names]
     if moved:
         notes.append(f"{moved} port(s) have a different LID in the fabric than in the run; the fabric's is used")
     from ibprof_converter.traffic.recorded_adapters import find_rank_adapters  # noqa: PLC0415  (most placements are not recorded)
 
     adapters = find_rank_adapters(run, ports_of_host, chosen_of_host, ranks, hosts.rails)
-    return RankPlacement(host=host_of_rank, ports=ports_of_rank, notes=tuple(notes), adapters=adapters)
+    return RankPlacement(
+        host=host_of_rank,
+        ports=ports_of_rank,
+        notes=tuple(notes),
+        adapters=adapters,
+        in_turn=None if in_turn is None else in_turn[host_of_rank],
+    )
+
+
+def _find_turns(
+    lids_of_machine: Sequence[Sequence[Sequence[int]]], hosts: Hosts, fabrics: Sequence[Fabric]
+) -> npt.NDArray[np.int32] | None:
+    """Return the ports that the ranks of each machine take in turn, as in `Hosts`: int32 [machine, rail, number].
+
+    A machine lacks an adapter that is not in the fabric, or was not active when the run was recorded. The result is
+    None if no machine lacks one.
+    """
+    turns: list[list[list[int]]] = []
+    for machine in lids_of_machine:
+        turns.append([])
+        for rail, own in enumerate(machine):
+            host = int(hosts.of_node[rail][fabrics[rail].lid_node[own[0]]]) if len(own) > 1 else NO_HOST
+            whole = [lid for lid in hosts.turns[host, rail].tolist() if lid != NO_LID] if host != NO_HOST else []
+            if len(whole) <= len(own) or not set(own) <= set(whole):
+                whole = list(own)
+            turns[-1].append([lid if lid in own else own[turn % len(own)] for turn, lid in enumerate(whole)])
+    if turns == [[[*own] for own in machine] for machine in lids_of_machine]:
+        return None
+    return stack_ports(turns, hosts.rails)
 
 
 def _active_ports(host: Host) -> list[Port]:

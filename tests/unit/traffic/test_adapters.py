@@ -7,6 +7,7 @@ import csv
 import io
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,10 @@ import pytest
 from ibprof.errors import UsageError
 from ibprof.profile.profile_data import AdapterChoice, Profile
 from ibprof_converter.cli import layout, report
+from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.hotspots import link_report
 from ibprof_converter.hotspots.coverage import describe_coverage
+from ibprof_converter.placement.slots import assign_slots
 from ibprof_converter.traffic.adapter_policies import number_on_host, spread_flows
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
@@ -107,6 +110,42 @@ def test_more_ranks_than_adapters_begin_anew(
     found, _ = run_layout(capsys, str(links), matrix(tmp_path, pairs), "--placement", place(tmp_path, hosts))
     sent = [found[dump.at[lid]] for lid in dump.adapters("gpu1")]
     assert sent == [(1 << rank) + (1 << rank + 8 if rank < 3 else 0) for rank in range(8)]
+
+
+def drop_adapters(fabric: Fabric, *names: str) -> Fabric:
+    return replace(fabric, is_left_out=np.isin(np.array(fabric.node_name), names))
+
+
+@pytest.mark.parametrize("device", [0, 3, 7])
+def test_ranks_keep_the_adapters_of_their_numbers_where_one_is_missing(device: int, tmp_path: Path) -> None:
+    fabric = drop_adapters(FABRIC, f"gpu2 {NATURAL[device]}")
+    hosts = find_hosts([fabric])
+    demand = build_pattern("pattern:shift:1", len(HOSTS_OF_RANKS))
+    placed = map_to_lids(demand, hosts, [fabric], place(tmp_path, HOSTS_OF_RANKS), None)
+    kept = [LID_OF[f"gpu2 {name}"] for name in NATURAL]
+    taken = placed.rank_lid[8:16, 0].tolist()
+    assert [lid for number, lid in enumerate(taken) if number != device] == kept[:device] + kept[device + 1 :]
+    assert taken[device] in kept
+    assert taken[device] != kept[device]
+    subnet = replace(make_subnet(), fabric=fabric)
+    coverage = describe_coverage(demand, placed, [subnet], hosts)
+    assert any(f"(gpu2: {NATURAL[device]})" in note for note in coverage.notes)
+    slots = assign_slots(hosts, {hosts.name.index("gpu2"): 8}, 8)
+    assert slots.lid[slots.port_of_slot, 0].tolist() == taken
+    assert len(np.unique(slots.lid)) == len(slots.lid)
+
+
+def test_a_report_says_where_names_do_not_show_which_adapter_is_missing(tmp_path: Path) -> None:
+    names = tuple(name.replace("mlx5_", f"mlx5_{node}0") for node, name in enumerate(FABRIC.node_name))
+    fabric = replace(FABRIC, node_name=names)
+    fabric = drop_adapters(fabric, next(name for name in names if name.startswith("gpu2")))
+    hosts = find_hosts([fabric])
+    demand = build_pattern("pattern:shift:1", len(HOSTS_OF_RANKS))
+    subnet = replace(make_subnet(), fabric=fabric)
+    for ranks, is_said in ((HOSTS_OF_RANKS, True), (["gpu1"] * len(HOSTS_OF_RANKS), False)):
+        placed = map_to_lids(demand, hosts, [fabric], place(tmp_path, ranks), None)
+        lost = describe_coverage(demand, placed, [subnet], hosts).lost
+        assert any("(gpu2): names do not show which are missing" in sentence for sentence in lost) == is_said
 
 
 def test_first_takes_the_first_adapter_alone(

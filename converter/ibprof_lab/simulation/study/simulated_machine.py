@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof.errors import IbprofError, UsageError, quote_found
 from ibprof.load import load_profile
@@ -132,8 +133,10 @@ class NamedHosts:
 
     def _adapters_of(self, machine: int) -> list[int]:
         """Return the simulated hosts of a machine's adapters, in the natural order of their names."""
-        lids = self._hosts.ports[machine, 0].tolist()
-        return [self._of_lid[lid] for lid in lids if lid in self._of_lid]
+        return self._find_adapters(self._hosts.ports[machine, 0])
+
+    def _find_adapters(self, lids: npt.NDArray[np.int32]) -> list[int]:
+        return [self._of_lid[lid] for lid in lids.tolist() if lid in self._of_lid]
 
     def replay_on(self, names: Sequence[str], recorded: Recorded, refuse: Refuse) -> ReplayedPorts:
         """Return the ports of a run's ranks on named machines, in the order of the run's first ranks.
@@ -149,7 +152,7 @@ class NamedHosts:
             raise refuse(f"as many as the run's {len(first)}", str(len(machines)))
         machine = np.array(machines)[np.argsort(np.argsort(first))][recorded.host]
         turn = number_on_host(recorded.host)
-        adapters = [self._adapters_of(each) for each in machine.tolist()]
+        adapters = [self._find_adapters(self._hosts.turns[each, 0]) for each in machine.tolist()]
         return ReplayedPorts.of(
             [some[number % len(some)] for some, number in zip(adapters, turn.tolist(), strict=True)], recorded
         )
