@@ -14,8 +14,14 @@ from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.route_check import name_nodes
 from ibprof_converter.fabric.assemble import NOT_ACTIVE
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
-from ibprof_converter.fabric.fabric_parts import count_parts, list_parts, number_parts
-from ibprof_converter.layout.node_levels import find_leaves, find_levels, find_slow_switches
+from ibprof_converter.fabric.fabric_parts import count_parts, list_parts
+from ibprof_converter.layout.node_levels import (
+    find_few_links,
+    find_leaves,
+    find_levels,
+    find_slow_switches,
+    find_usual_count,
+)
 from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 
 
@@ -140,31 +146,14 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches of the top level with fewer links down than most, where no switch below has fewer uplinks.
-
-    Peers are in one part of the fabric, and have as many ports: a smaller switch has fewer links by design. Links
-    between switches of the level, as between groups of a Dragonfly+, do not count.
-    """
-    level = find_levels(fabric)
-    is_switch = fabric.node_kind == NodeKind.SWITCH
-    links = fabric.link_node[is_switch[fabric.link_node].all(axis=1)]
-    one, other = level[links].T
-    count = np.bincount(np.concatenate([links[one > other, 0], links[other > one, 1]]), minlength=fabric.nodes)
-    top = int(level[is_switch].max(initial=0))
-    tops = np.flatnonzero(is_switch & (level == top) & (count > 0))
-    if top < 2:
-        return
-    kind = np.stack([number_parts(fabric)[tops], fabric.node_ports[tops]])
-    group = np.unique(kind, axis=1, return_inverse=True)[1].ravel()
-    for number in range(int(group.max(initial=-1)) + 1):
-        peers = tops[group == number]
-        usual = _find_usual(count[peers])
-        few = peers[count[peers] < usual]
-        if len(peers) >= 3 and 0 < 2 * len(few) < len(peers):
-            named = zip(name_nodes(fabric, few), count[few], strict=True)
-            places = tuple(f"{name} has {having}" for name, having in named)
-            what = f"{len(few)} of {len(peers)} switches of level {top} with fewer links than the usual {usual}"
-            yield FabricFinding(FindingKind.FEW_LINKS, rail, what, places)
+    """Find switches of the top level with fewer links down than most, where no switch below has fewer uplinks."""
+    for found in find_few_links(fabric, find_levels(fabric)):
+        named = zip(name_nodes(fabric, found.nodes), found.count.tolist(), strict=True)
+        what = (
+            f"{len(found.nodes)} of {found.peers} switches of level {found.level} with fewer links than the usual "
+            f"{found.usual}"
+        )
+        yield FabricFinding(FindingKind.FEW_LINKS, rail, what, tuple(f"{name} has {having}" for name, having in named))
 
 
 def _find_few(
@@ -177,7 +166,7 @@ def _find_few(
 ) -> Iterator[FabricFinding]:
     if len(peers) < 2:
         return
-    usual = _find_usual(up[peers])
+    usual = find_usual_count(up[peers])
     load = down / np.maximum(up, 1)
     usual_load = float(np.median(load[peers][up[peers] == usual]))
     few = peers[(up[peers] < usual) & (load[peers] > usual_load)]
@@ -194,13 +183,6 @@ def _find_few(
         counts = ", ".join(f"{having} with {number}" for number, having in numbers)
         what = f"{len(peers)} {words} have different numbers of uplinks: {counts}"
         yield FabricFinding(FindingKind.UNEVEN_UPLINKS, rail, what, places)
-
-
-def _find_usual(counts: npt.NDArray[np.int64]) -> int:
-    """Return the largest number that a quarter of the values have (at least two); else the commonest number."""
-    number, having = np.unique(counts, return_counts=True)
-    shared = number[having >= max(2, len(counts) / 4)]
-    return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])
 
 
 def _links(fabric: Fabric, links: npt.NDArray[np.integer]) -> tuple[str, ...]:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_parts import number_parts
 from ibprof_converter.fabric.graph_search import find_parts
 from ibprof_converter.fabric.node_names import is_aggregation_node
 
@@ -280,3 +282,53 @@ def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[Slo
         )
         for node, parts in sorted(found.items())
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class FewLinks:
+    """Switches of the top level with fewer links down than usual.
+
+    Attributes:
+        nodes: intp [switch], these switches.
+        count: int64 [switch], number of their links down.
+        usual: usual number of links.
+        peers: number of switches of the same part, level and number of ports that have links.
+        level: the level.
+    """
+
+    nodes: npt.NDArray[np.intp]
+    count: npt.NDArray[np.int64]
+    usual: int
+    peers: int
+    level: int
+
+
+def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[FewLinks]:
+    """Yield switches of the top level with fewer links down than most of their peers; none without a level above 1.
+
+    Peers are in one part of the fabric, and have as many ports: a smaller switch has fewer links by design. Links
+    between switches of the level, as between groups of a Dragonfly+, do not count.
+    """
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    links = fabric.link_node[is_switch[fabric.link_node].all(axis=1)]
+    one, other = level[links].T
+    count = np.bincount(np.concatenate([links[one > other, 0], links[other > one, 1]]), minlength=fabric.nodes)
+    top = int(level[is_switch].max(initial=0))
+    tops = np.flatnonzero(is_switch & (level == top) & (count > 0))
+    if top < 2:
+        return
+    kind = np.stack([number_parts(fabric)[tops], fabric.node_ports[tops]])
+    group = np.unique(kind, axis=1, return_inverse=True)[1].ravel()
+    for number in range(int(group.max(initial=-1)) + 1):
+        peers = tops[group == number]
+        usual = find_usual_count(count[peers])
+        few = peers[count[peers] < usual]
+        if len(peers) >= 3 and 0 < 2 * len(few) < len(peers):
+            yield FewLinks(few, count[few], usual, len(peers), top)
+
+
+def find_usual_count(counts: npt.NDArray[np.int64]) -> int:
+    """Return the largest number that a quarter of the values have (at least two); else the commonest number."""
+    number, having = np.unique(counts, return_counts=True)
+    shared = number[having >= max(2, len(counts) / 4)]
+    return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])

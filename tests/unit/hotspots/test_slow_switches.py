@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch all of whose links are slow is named, by the causes and by the check, with both readings."""
+"""A switch with slow or few links is named, by the causes and by the check, with both readings."""
 
 from __future__ import annotations
 
@@ -94,3 +94,29 @@ def test_one_of_two_spines_that_is_slow_is_named(tmp_path: Path, capsys: pytest.
     assert names["slow-switch"] == [
         "all 4 links of spine1 to switches run at 54.5455 Gb/s, those of another one at 100 Gb/s"
     ]
+
+
+def test_a_spine_with_half_the_links_of_its_peers_has_a_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """spine1 has one cable to each leaf, its peers have two."""
+    lines, node = [], ""
+    for line in SLOW_SPINE.read_text().replace("4xFDR", "4xEDR").splitlines():
+        if head := re.match(r'(?:Switch|Ca).*# "([^"]+)"', line):
+            node = head[1]
+        port, peer = re.match(r"\[(\d+)\]", line), re.search(r'"S-[0-9a-f]+"\[(\d+)\].*"(\w+)"', line)
+        of_spine = peer and "spine1" in (node, peer[2])
+        if not (of_spine and port and peer and int(port[1] if node == "spine1" else peer[1]) % 2 == 0):
+            lines.append(line)
+    path = tmp_path / "few.txt"
+    path.write_text("\n".join(lines) + "\n")
+    diagnosis = report_on(path, capsys)["diagnosis"]
+    (cause,) = diagnosis["causes"]
+    assert (cause["cause"], cause["kind"], cause["at"]) == ("few-links", "repair", ["spine1"])
+    assert cause["evidence"][0] == (
+        "spine1 has 4 links to switches; most switches of its level have 8: it was built so, or all cables to it lack one"
+    )
+    assert [cause["change"].count(f"leaf{leaf} ") for leaf in range(4)] == [1] * 4
+    assert cause["max_time_after_s"] < 0.7 * cause["max_time_s"]
+    layout.main(["--check", str(path), "--json"])
+    assert "few-links" in {each["name"] for each in json.loads(capsys.readouterr().out)["findings"]}

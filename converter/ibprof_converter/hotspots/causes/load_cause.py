@@ -22,6 +22,7 @@ from ibprof_converter.traffic.traffic_data import ALL, NO_RANK, Traffic
 SLOW_LINK = "slow-link"
 MISSING_UPLINK = "missing-uplink"
 MISSING_CABLE = "missing-cable"
+FEW_LINKS = "few-links"
 WRONG_CABLE = "wrong-cable"
 ONE_RAIL = "one-rail"
 ONE_ADAPTER = "one-adapter"

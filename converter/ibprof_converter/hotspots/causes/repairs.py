@@ -16,6 +16,7 @@ from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
 from ibprof_converter.fabric.listing import PORTS
 from ibprof_converter.hotspots.causes.load_cause import (
+    FEW_LINKS,
     MISSING_CABLE,
     MISSING_UPLINK,
     OVERSUBSCRIPTION,
@@ -24,7 +25,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     name_node,
 )
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.layout.node_levels import SlowSwitch, find_slow_switches
+from ibprof_converter.layout.node_levels import SlowSwitch, find_few_links, find_slow_switches
 from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_cabling
 
 _SLOWER = 0.99
@@ -102,7 +103,7 @@ def find_repairs(situation: Situation) -> list[Repair]:
         found += moved
         # If the fabric fits a regular one, all switches were already compared.
         if not moved:
-            found += _find_few_uplinks(situation, rail)
+            found += [*_find_few_uplinks(situation, rail)] or _find_few_links(situation, rail)
     return sorted(found, key=lambda repair: -repair.heat)
 
 
@@ -320,9 +321,42 @@ def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count
     leads_up = level[far] > level[near]
     siblings = near[(level[near] == level[node]) & np.isin(far, far[leads_up & (near == node)])]
     shared = candidates[np.isin(candidates, far[leads_up & np.isin(near, siblings)])]
-    links = {each: int((far[near == node] == each).sum()) for each in (shared if len(shared) else candidates).tolist()}
+    return _plan_evenly(fabric, node, shared if len(shared) else candidates, count, FreePorts(fabric))
+
+
+def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
+    """Find switches of the top level with fewer links than most, although no switch below has few uplinks."""
+    fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
+    ports = FreePorts(fabric)
+    for found in find_few_links(fabric, level):
+        for node, having in zip(found.nodes.tolist(), found.count.tolist(), strict=True):
+            far = fabric.link_node[:, ::-1][fabric.link_node == node]
+            below = np.unique(far[(fabric.node_kind[far] == NodeKind.SWITCH) & (level[far] < found.level)])
+            name = name_node(fabric, node)
+            if cables := _plan_evenly(fabric, node, below, found.usual - having, ports):
+                yield Repair(
+                    cause=FEW_LINKS,
+                    rail=rail,
+                    at=name,
+                    evidence=f"{name} has {having} links to switches; most switches of its level have {found.usual}: "
+                    "it was built so, or all cables to it lack one",
+                    change="plug " + _list_cables(fabric, cables, len(cables)),
+                    advice="plug " + _list_cables(fabric, cables, _CABLES_ADVISED),
+                    heat=_heat(situation, rail, [node]),
+                    apply=partial(add_cables, cables=cables),
+                    remakes_tables=True,
+                )
+
+
+def _plan_evenly(
+    fabric: Fabric, node: int, candidates: npt.NDArray[np.integer], count: int, ports: FreePorts
+) -> list[Cable]:
+    """Plan cables from a switch to those candidates with the fewest links to it; empty if no port is free."""
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    near, far = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]]).T
+    links = {each: int((far[near == node] == each).sum()) for each in candidates.tolist()}
     downs = np.bincount(near[is_switch[near] & is_switch[far]], minlength=fabric.nodes)
-    ports, gbps = FreePorts(fabric), usual_speed(fabric, node)
+    gbps = usual_speed(fabric, node)
     cables: list[Cable] = []
     while links and len(cables) < count:
         other = min(links, key=lambda each: (links[each], int(downs[each]), each))
