@@ -13,7 +13,7 @@ smallest such group of blocks that holds it, with the fewest free hosts. In it t
 possible (Slurm's topology.conf, topology/block).
 
 Run it as root where ibprof is installed, with Debian's slurmctld, slurmd, slurm-client and munge, from a checkout:
-    python benchmarks/training_placement.py [--only NAME] [--time SECONDS]
+    python benchmarks/training_placement.py [--only NAME] [--time SECONDS] [--divide-groups]
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ibprof_converter.analysis.pipeline_stages import read_subnets
 from ibprof_converter.cli import layout
 from ibprof_converter.placement.lower_bound import find_bounds
 from ibprof_converter.placement.placement_problem import PlacementProblem, PlacementScore, SlotOfRank, find_neighbours
-from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_on_hosts
+from ibprof_converter.placement.slots import RankSlots, assign_slots, hold_together, slots_on_hosts
 from ibprof_converter.placement.starting_placements import starting_placements
 from ibprof_converter.placement.swap_search import search
 from ibprof_converter.placement.switch_paths import find_switch_paths
@@ -79,6 +79,7 @@ _ALIKE = 1.01
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--time", type=float, default=3.0, metavar="SECONDS", help="of each search (default: 3)")
+    parser.add_argument("--divide-groups", action="store_true", help="let tensor groups be on several hosts")
     parser.add_argument("--only", default="", metavar="NAME", help="fabrics whose names contain it")
     arguments = parser.parse_args()
     print("most loaded link in ms / most loaded link between switches in ms")
@@ -88,7 +89,7 @@ def main() -> None:
     found: dict[str, list[Compared]] = {name: [] for name in FREE}
     for name in FABRICS:
         if arguments.only.lower() in name.lower():
-            for each in compare_on(name, arguments.time):
+            for each in compare_on(name, arguments.time, arguments.divide_groups):
                 found[each.free].append(each)
     for free, cases in found.items():
         every = [each.ratio for each in cases]
@@ -170,7 +171,7 @@ def splits_groups(slots: RankSlots, slot_of_rank: SlotOfRank, tp: int) -> bool:
     return bool((host != host[:, :1]).any())
 
 
-def compare_on(fabric: str, seconds: float) -> Iterator[Compared]:
+def compare_on(fabric: str, seconds: float, divide_groups: bool) -> Iterator[Compared]:
     """Print a row for each job, and yield its result."""
     subnets = read_subnets(FabricOptions(tuple(FABRICS[fabric])), no_progress)
     hosts = find_hosts([subnet.fabric for subnet in subnets])
@@ -183,6 +184,7 @@ def compare_on(fabric: str, seconds: float) -> Iterator[Compared]:
                 sizes = read_job(f"pattern:{text}")
                 gpus = sizes.gpus
                 slots = assign_slots(hosts, dict.fromkeys(chosen, gpus), demand.ranks, whole=gpus)
+                slots = slots if divide_groups else hold_together(slots, sizes.tp)
                 rails = slots.rails_among(subnets)
                 neighbours = find_neighbours(demand, "split", slots.rails, len(rails))
                 problem = PlacementProblem(neighbours, slots, find_switch_paths(rails, slots.lid))

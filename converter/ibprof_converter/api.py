@@ -295,6 +295,7 @@ def place(
     slots: int | None = None,
     rails: str | None = None,
     nic: str | None = None,
+    divide_groups: bool = False,
     seed: int = 1,
     seconds: float | None = None,
     operation: str | None = None,
@@ -311,6 +312,7 @@ def place(
         slots: number of ranks per host.
         rails: policy for bytes on several rails.
         nic: policy for a host's adapter in one subnet: `rank`, `first` or `spread`.
+        divide_groups: true if tensor groups of a training job may be on several hosts.
         seed: seed of the random choices; the same seed and input give the same placement.
         seconds: seconds that determine the work of the search; by default 10, and more for more than 1,024 ranks.
         operation, region, site: restriction to the calls of one operation, region or line (`solver.c:212`).
@@ -326,7 +328,8 @@ def place(
     demand = _read_ends(traffic, fabric, over_hosts=True)
     demand = require_ranks(choose_demand(demand, RowChoice(operation, region, site), _name_source(traffic)))
     where, free = (None if each is None else fspath(each) for each in (placement, hosts))
-    options = PlaceOptions(where, rails, free, None if slots is None else index(slots), index(seed), seconds, nic)
+    taken = None if slots is None else index(slots)
+    options = PlaceOptions(where, rails, free, taken, index(seed), seconds, nic, divide_groups=divide_groups)
     options.check()
     return place_ranks(fabric.subnets, fabric.hosts, demand, options)
 

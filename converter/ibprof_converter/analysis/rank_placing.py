@@ -37,6 +37,7 @@ from ibprof_converter.placement.slots import (
     all_hosts,
     assign_slots,
     check_slots,
+    hold_together,
     host_of_ranks,
     own_hosts,
     read_free_hosts,
@@ -55,7 +56,9 @@ from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
-from ibprof_converter.traffic.training_jobs import note_divided, note_training, ranks_a_host
+from ibprof_converter.traffic.training_jobs import note_divided, note_training, ranks_a_host, tensor_group_size
+
+WHOLE_GROUPS = "each tensor group stays on one host; --divide-groups lets the search divide them"
 
 _MOST_SECONDS = 60.0
 _RANKS = 1024
@@ -79,6 +82,7 @@ class PlaceOptions:
         slots: ranks per host; None: the host's present number with `OWN`, else that of a training pattern, else 1.
         seed: seed of the random choices.
         seconds: time in seconds that sets how much is searched; None: chosen by the number of ranks.
+        divide_groups: true if tensor groups of a training job may be on several hosts.
     """
 
     placement: str | None = None
@@ -89,6 +93,7 @@ class PlaceOptions:
     seconds: float | None = None
     nic: str | None = None
     adaptive: bool = False
+    divide_groups: bool = False
 
     def files(self) -> Iterator[Path]:
         """Yield the files to read. A placement rule, such as `packed`, is among them, though no file has its name."""
@@ -185,7 +190,7 @@ def place_ranks(
     if given is not None:
         slot_of_rank = slots_on_hosts(slots, given)
         if slot_of_rank is not None:
-            starts.insert(0, slot_of_rank)
+            starts[:0] = [slot_of_rank] if slots.keeps_groups(slot_of_rank) else []
             rows.insert(0, times.row("given", slot_of_rank))
         else:
             rows.insert(0, _judge_elsewhere(subnets, hosts, demand, given, options))
@@ -305,7 +310,10 @@ def _find_slots(
         free = own_hosts(given, options.slots)
     else:
         free = read_free_hosts(Path(options.hosts), hosts, slots)
-    return assign_slots(hosts, free, demand.ranks, options.nic, whole), notes
+    found = assign_slots(hosts, free, demand.ranks, options.nic, whole)
+    if not options.divide_groups:
+        found = hold_together(found, tensor_group_size(demand.origin))
+    return found, notes if found.together == 1 else (*notes, WHOLE_GROUPS)
 
 
 def _make_problem(

@@ -303,6 +303,11 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument(
         "--slots", metavar="N", type=int, help="ranks that a host takes (default: 1; of a training job its gpus)"
     )
+    what.add_argument(
+        "--divide-groups",
+        action="store_true",
+        help="let tensor groups of a training job be on several hosts (default: each stays on one host)",
+    )
     what.add_argument("--seed", metavar="S", type=int, default=1, help="of the random choices (default: 1)")
     what.add_argument(
         "--time",

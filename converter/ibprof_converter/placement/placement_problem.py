@@ -41,6 +41,19 @@ class Neighbours:
     received: npt.NDArray[np.int64]
     row_of_rails: npt.NDArray[np.int32]
 
+    def of_groups(self, size: int) -> Neighbours:
+        """Return the traffic between groups of `size` successive ranks."""
+        groups = (len(self.first) - 1) // size
+        owner, rank = self.owner().astype(np.int64) // size, self.rank.astype(np.int64) // size
+        apart = np.flatnonzero(owner != rank)
+        pairs, pair = np.unique(owner[apart] * groups + rank[apart], return_inverse=True)
+        sent, received = (np.zeros((len(pairs), *amount.shape[1:]), np.int64) for amount in (self.sent, self.received))
+        np.add.at(sent, pair, self.sent[apart])
+        np.add.at(received, pair, self.received[apart])
+        owner, rank = np.divmod(pairs, max(groups, 1))
+        first = np.searchsorted(owner, np.arange(groups + 1)).astype(np.uint64)
+        return Neighbours(first, rank.astype(np.uint32), sent, received, self.row_of_rails)
+
     def volume(self) -> npt.NDArray[np.int64]:
         """Return the bytes exchanged with each neighbour, over both directions: int64 [neighbour]."""
         both: npt.NDArray[np.int64] = (self.sent[:, 0] + self.received[:, 0]).sum(axis=1)
@@ -171,6 +184,7 @@ class PlacementProblem:
                 "ends": len(paths.rail),
                 "between": paths.between_switches,
                 "has_several": int(slots.has_several) << slots.is_whole,
+                "together": slots.together,
                 "routes": self._routes,
                 **{name: self._kernels.pointer(array) for name, array in arrays.items()},
             },

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ class RankSlots:
         lid: int32 [port, rail], LIDs of these adapters.
         nic: source of the choice among a host's adapters; None if no host has several on one rail.
         is_whole: true if ranks fill whole hosts, as jobs on GPUs do: as few hosts as possible.
+        together: number of successive ranks that stay on successive slots of one host, as a group; 1 for none. It
+            divides the number of slots of each host.
     """
 
     name: tuple[str, ...]
@@ -56,6 +58,24 @@ class RankSlots:
     lid: npt.NDArray[np.int32]
     nic: str | None = None
     is_whole: bool = False
+    together: int = 1
+
+    @property
+    def groups(self) -> RankSlots:
+        """The slots of groups, in the same order: a slot for each `together` slots."""
+        every = slice(None, None, self.together)
+        return replace(self, host_of_slot=self.host_of_slot[every], port_of_slot=self.port_of_slot[every], together=1)
+
+    def place_groups(self, slot_of_group: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        """Return the slot of each rank, given the slot of each group among `groups`: uint32 [rank]."""
+        first = slot_of_group.astype(np.int64)[:, np.newaxis] * self.together
+        return self.number((first + np.arange(self.together)).ravel().astype(np.uint32))
+
+    def keeps_groups(self, slot_of_rank: npt.NDArray[np.uint32]) -> bool:
+        """Return true if each group is on its own successive slots."""
+        of_group = slot_of_rank.astype(np.int64).reshape(-1, self.together)
+        own = of_group[:, :1] // self.together * self.together + np.arange(self.together)
+        return bool((of_group == own).all())
 
     @property
     def count(self) -> int:
@@ -149,6 +169,12 @@ def assign_slots(
         nic=label_of_policy(policy) if adapter_policies.has_choice(hosts.ports[host]) else None,
         is_whole=bool((count == whole).all()),
     )
+
+
+def hold_together(slots: RankSlots, size: int) -> RankSlots:
+    """Return slots that keep groups of `size` successive ranks on hosts, if the size divides the slots of each host."""
+    fits = not (np.bincount(slots.host_of_slot) % size).any()
+    return replace(slots, together=size) if fits else slots
 
 
 def _find_ports(

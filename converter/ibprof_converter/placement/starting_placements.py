@@ -50,6 +50,8 @@ def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
 
 def random_slots(slots: RankSlots, ranks: int, seed: int) -> SlotOfRank:
     """Return random slots, or random whole hosts; with one slot per host, the hosts of `--placement random:SEED`."""
+    if slots.together > 1:
+        return slots.place_groups(random_slots(slots.groups, ranks // slots.together, seed))
     if slots.is_whole:
         order = shuffle(len(slots.host), seed)[:, np.newaxis] * slots.most_of_a_host + np.arange(slots.most_of_a_host)
         return order.ravel()[:ranks].astype(np.uint32)
@@ -162,6 +164,9 @@ def starting_placements(
         seed: seed of the random choices.
         grid: int64 [rank, axis], position of each rank in the program's grid; None if unknown.
     """
+    if slots.together > 1:
+        of_groups = starting_placements(neighbours.of_groups(slots.together), slots.groups, paths, seed)
+        return {name: slots.place_groups(each) for name, each in of_groups.items()}
     ranks = len(neighbours.first) - 1
     starts = {"packed": packed_slots(slots, ranks), "spread": spread_slots(slots, ranks)}
     starts |= fabric_aware_slots(neighbours, slots, paths)

@@ -168,6 +168,16 @@ def note_training(text: str) -> tuple[str, ...]:
     return (f"modelled: the bytes are those of one training step by published formulas, with {said}",)
 
 
+def tensor_group_size(text: str) -> int:
+    """Return the number of successive ranks that form a tensor group; 1 for other traffic, and for other orders.
+
+    Raises:
+        UsageError: the text states no possible job.
+    """
+    job = read_job(text) if is_training(text) else TrainingJob()
+    return job.tp if job.order.startswith("tp") else 1
+
+
 def note_divided(text: str, hosts: Sequence[str]) -> tuple[str, ...]:
     """Return a note on tensor groups that would fit on a host but are on several; empty if there are none.
 

@@ -52,6 +52,9 @@ struct ibp_placement_problem {
     /* 0: each host has one slot. 1: a host has several slots. 2: as 1, but ranks move to free slots only by whole
      * hosts. */
     uint32_t has_several;
+    /* The number of successive ranks that stay on successive slots of one host, as a group; 1 for none. It divides the
+     * number of ranks and the number of slots of each host. */
+    uint32_t together;
     /* [ranks + 1], index of each rank's first neighbour */
     const uint64_t *first;
     /* The neighbour's rank; each rank of a pair lists the other. */
@@ -100,7 +103,7 @@ struct ibp_placement_problem {
     const double *seconds_per_byte;
 };
 
-/* A search by simulated annealing. It swaps two ranks or two hosts, or moves a rank to a free slot. It keeps changes
+/* A search by simulated annealing. It swaps two groups or two hosts, or moves a group to free slots. It keeps changes
  * that lower the energy: the sum over link directions of (bytes * unit) ^ (2 ^ doublings). At first it also keeps some
  * changes that raise the energy. */
 struct ibp_placement_search {

@@ -139,32 +139,36 @@ static uint32_t sample_slot(const problem_t *p, search_t *s, uint32_t rank)
     return first + sample_below(s, (on_host ? p->host_first[host + 1] : p->group_first[group + 1]) - first);
 }
 
+static int64_t group_of(const problem_t *p, int64_t rank)
+{
+    return rank == FREE ? FREE : rank / p->together;
+}
+
 static void move(search_t *s, int64_t rank, uint32_t slot)
 {
     s->new_slot[rank] = slot;
     s->moved[s->moves++] = (uint32_t)rank;
 }
 
-/* Propose that the rank `in` replaces `out` on a host; either may be FREE. On a host whose slots have different ports,
+/* Propose that the group `in` replaces `out` on a host; either may be FREE. On a host whose slots have different ports,
  * the ranks between the two move up or down. */
 static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out, int64_t in)
 {
     uint32_t host = p->host_of_slot[slot], to = p->host_first[host];
+    int64_t next = in == FREE ? 0 : in * p->together, end = in == FREE ? 0 : next + p->together;
     if (!p->is_numbered[host]) {
-        if (in != FREE) move(s, in, slot);
+        to = slot - (slot - to) % p->together;
+        while (next < end) move(s, next++, to++);
         return;
     }
     for (uint32_t from = to; from < p->host_first[host + 1] && s->rank_of_slot[from] != FREE; from++) {
         int32_t rank = s->rank_of_slot[from];
-        if (rank == out) continue;
-        if (in != FREE && in < rank) {
-            move(s, in, to++);
-            in = FREE;
-        }
+        if (group_of(p, rank) == out) continue;
+        while (next < end && next < rank) move(s, next++, to++);
         if (from != to) move(s, rank, to);
         to++;
     }
-    if (in != FREE) move(s, in, to);
+    while (next < end) move(s, next++, to++);
 }
 
 /* Propose that the ranks of two hosts change places. The hosts have the same number of slots and ports of the same
@@ -221,8 +225,8 @@ static void choose_moves(const problem_t *p, search_t *s)
         exchange_hosts(p, s, old_host, host);
         return;
     }
-    exchange(p, s, slot, other, rank);
-    exchange(p, s, old_slot, rank, other);
+    exchange(p, s, slot, group_of(p, other), group_of(p, rank));
+    exchange(p, s, old_slot, group_of(p, rank), group_of(p, other));
 }
 
 static void propose(const problem_t *p, search_t *s)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from ibprof.errors import UsageError
+from ibprof_converter.analysis.rank_placing import WHOLE_GROUPS
 from ibprof_converter.cli import place
 from ibprof_converter.cli.place import PlacementFiles, write_placement
 
@@ -97,3 +99,19 @@ def test_no_file_is_written_over_an_input_or_another_output(
     assert place.main(["xgft:1:4:1", "matrix.csv", *options]) == 2
     assert capsys.readouterr().err == f"ibprof-place: {said}\n"
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == contents
+
+
+def test_tensor_groups_stay_on_hosts_unless_they_may_be_divided(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["xgft:2:4,4:1,1", "--pattern", "nccl-tree:tp=2,dp=8,gpus=4", "--time", "0.2", "--json"]
+    found = []
+    for options in ([], ["--divide-groups"]):
+        assert place.main([*command, *options]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    whole, divided = found
+    hosts = whole["placement"]
+    assert hosts[::2] == hosts[1::2]
+    assert WHOLE_GROUPS in whole["notes"]
+    assert divided["placement"][::2] != divided["placement"][1::2]
+    assert any(note.startswith("8 of 8 tensor groups are on several hosts") for note in divided["notes"])
+    times = [each["bottleneck_seconds"]["best"] for each in found]
+    assert times[1] < 0.9 * times[0]

@@ -18,7 +18,7 @@ from ibprof.errors import InputError, UsageError
 from ibprof_converter.cli import layout, place
 from ibprof_converter.placement.lower_bound import find_bounds
 from ibprof_converter.placement.placement_problem import PlacementProblem, find_neighbours
-from ibprof_converter.placement.slots import RankSlots, assign_slots, read_free_hosts
+from ibprof_converter.placement.slots import RankSlots, assign_slots, hold_together, read_free_hosts
 from ibprof_converter.placement.starting_placements import packed_slots, random_slots
 from ibprof_converter.placement.swap_search import Energy, Goal, SearchRound, search
 from ibprof_converter.placement.switch_paths import find_switch_paths
@@ -87,10 +87,13 @@ def test_loads_are_those_of_a_tracer_of_its_own(seed: int, dump: Dump) -> None:
     assert found.lost == 0
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_kernel_keeps_the_numbering_of_ranks(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "together"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2)])
+def test_the_kernel_keeps_the_numbering_of_ranks(seed: int, together: int) -> None:
     """After each step the loads are those of the placement, and ranks of a host are on its first slots in order."""
-    problem = problem_on(samplesort(14, seed), {"gpu1": 8, "gpu2": 3, "gpu3": 9, "storage1": 2})
+    sizes = {"gpu1": 8, "gpu2": 3, "gpu3": 9, "storage1": 2} if together == 1 else {"gpu1": 8, "gpu2": 4, "gpu3": 10}
+    problem = problem_on(samplesort(14, seed), sizes)
+    problem = PlacementProblem(problem.neighbours, hold_together(problem.slots, together), problem.paths)
+    assert problem.slots.together == together
     start = random_slots(problem.slots, 14, seed)
     score = problem.score(start)
     how = Energy.towards(Goal.BOTTLENECK, problem, score, 3)
@@ -99,6 +102,7 @@ def test_the_kernel_keeps_the_numbering_of_ranks(seed: int) -> None:
         one.advance(1)
         now = one.slot_of_rank
         assert now.tolist() == problem.slots.number(now).tolist()
+        assert problem.slots.keeps_groups(now)
         assert len(set(now.tolist())) == len(now)
         costs = (problem.load(now) * problem.paths.seconds_per_byte / score.bottleneck_seconds) ** 8
         assert one.energy == pytest.approx(float(costs.sum()), rel=1e-9)

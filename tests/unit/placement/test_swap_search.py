@@ -17,6 +17,7 @@ from ibprof_converter.cli.place import placement_csv
 from ibprof_converter.placement import swap_search as search_module
 from ibprof_converter.placement.lower_bound import bound_max_seconds, find_bounds
 from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank
+from ibprof_converter.placement.slots import hold_together
 from ibprof_converter.placement.starting_placements import (
     fabric_aware_slots,
     packed_slots,
@@ -104,9 +105,12 @@ class PlainSearch:
         if here == there:
             return None
         if not hosts and not (slots.is_whole and slot not in self.rank_at):
-            changed[rank] = slot
-            if slot in self.rank_at:
-                changed[self.rank_at[slot]] = self.slot_of_rank[rank]
+            size = slots.together
+            old, new = self.slot_of_rank[rank] // size * size, slot // size * size
+            for place in range(size):
+                changed[self.rank_at[old + place]] = new + place
+                if new + place in self.rank_at:
+                    changed[self.rank_at[new + place]] = old + place
             return changed
         a, b = (int(slots.first_slot_of_host[host]) for host in (here, there))
         if slots.first_slot_of_host[here + 1] - a != slots.first_slot_of_host[there + 1] - b:
@@ -137,20 +141,25 @@ SEARCHED = [("testbed44",), DUAL, ("xgft3-512",)]
 
 
 @pytest.mark.parametrize(
-    ("samples", "slots", "goal"),
+    ("samples", "slots", "goal", "together"),
     [
-        pytest.param(samples, slots, goal, marks=[] if (place + slots + turn) % 3 == 0 else pytest.mark.full)
-        for place, samples in enumerate(SEARCHED)
-        for slots in (1, 2)
-        for turn, goal in enumerate(Goal)
+        *(
+            pytest.param(samples, slots, goal, 1, marks=[] if (place + slots + turn) % 3 == 0 else pytest.mark.full)
+            for place, samples in enumerate(SEARCHED)
+            for slots in (1, 2)
+            for turn, goal in enumerate(Goal)
+        ),
+        *((samples, 4, Goal.BOTTLENECK, 2) for samples in SEARCHED[:2]),
     ],
 )
 def test_the_kernel_takes_the_steps_of_a_search_in_plain_python(
-    samples: tuple[str, ...], slots: int, goal: Goal
+    samples: tuple[str, ...], slots: int, goal: Goal, together: int
 ) -> None:
     subnets = rails(*samples)
     _, chosen = hosts_on_all_rails(subnets)
-    problem = make_problem(samplesort(7, 3), subnets, chosen[::3][:9], slots)
+    problem = make_problem(samplesort(7 * together, 3), subnets, chosen[::3][:9], slots)
+    held = hold_together(problem.slots, together)
+    problem = PlacementProblem(problem.neighbours, held, problem.paths)
     start = random_slots(problem.slots, problem.ranks, 1)
     score = problem.score(start)
     how = Energy.towards(goal, problem, score, 3)
@@ -169,6 +178,7 @@ def test_the_kernel_takes_the_steps_of_a_search_in_plain_python(
             assert problem.score(kernel.slot_of_rank).bottleneck_seconds <= max(
                 score.bottleneck_seconds, problem.score(kernel.slot_of_rank).max_seconds
             )
+        assert held.keeps_groups(kernel.slot_of_rank)
     assert moved > (10 if goal is Goal.BOTTLENECK else 0)
 
 

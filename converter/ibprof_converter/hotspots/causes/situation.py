@@ -14,13 +14,14 @@ import numpy.typing as npt
 from ibprof.errors import UsageError
 from ibprof.profile.row_arrays import add_by_key
 from ibprof_converter.layout.node_levels import find_levels
-from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_as_taken, slots_on_hosts
+from ibprof_converter.placement.slots import RankSlots, assign_slots, hold_together, slots_as_taken, slots_on_hosts
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.adapter_policies import SPREAD, label_of_policy
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.link_loads import joins_switches, measure_line_rate_s, rank_directions
 from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, RankTraffic, Traffic
+from ibprof_converter.traffic.training_jobs import tensor_group_size
 
 if TYPE_CHECKING:
     from ibprof_converter.placement.placement_problem import SlotOfRank
@@ -326,6 +327,8 @@ def find_rank_flows(
         assert slot_of_rank is not None
     else:
         slots, slot_of_rank = slots_as_taken(hosts, host, placed.rank_lid)
+    held = hold_together(slots, tensor_group_size(demand.origin))
+    slots = held if held.keeps_groups(slot_of_rank) else slots
     if (slots.lid == NO_LID).any():
         return None  # Ranks on hosts without a common rail could not communicate.
     within = np.flatnonzero(host[demand.source] == host[demand.destination])
