@@ -76,19 +76,22 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
     volume = neighbours.volume().astype(np.float64)
     first = neighbours.first.astype(np.int64)
     pull_of_all = np.zeros(ranks)
-    free = np.ones(ranks, np.bool_)
+    is_free = np.ones(ranks, np.bool_)
     position_of_rank = np.zeros(ranks, np.int64)
     spare = sum(sizes) - ranks
     begin = 0
     for size in sizes:
-        pull = np.zeros(ranks)
-        for position in range(min(size, int(free.sum()))):
-            pulled = bool((pull[free] > 0).any())
-            if position and not pulled and spare >= size - position:
-                spare -= size - position
-                break
-            rank = int(np.argmax(np.where(free, pull if pulled else pull_of_all, -1.0)))
-            free[rank] = False
+        # Placed ranks have a pull of -inf, which no bytes change.
+        pull = np.where(is_free, 0.0, -np.inf)
+        for position in range(min(size, int(is_free.sum()))):
+            rank = int(np.argmax(pull))
+            if pull[rank] <= 0:
+                if position and spare >= size - position:
+                    spare -= size - position
+                    break
+                rank = int(np.argmax(pull_of_all))
+            is_free[rank] = False
+            pull[rank] = pull_of_all[rank] = -np.inf
             position_of_rank[rank] = begin + position
             here = slice(first[rank], first[rank + 1])
             pull[neighbours.rank[here]] += volume[here]
