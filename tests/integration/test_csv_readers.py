@@ -148,3 +148,6 @@ def test_lists_and_numbers_of_guids_are_read_back(tables: Path) -> None:
     # What the page states of DuckDB: a GUID is a number, the right one.
     guids = [row[0] for row in query(f"SELECT guid FROM '{path}'").fetchall()]
     assert guids == [int(guid, 16) for guid in frame["guid"]]
+    quoted = path.with_name("quoted.txt")
+    quoted.write_text("guid\n" + "".join(f'"{guid}"\n' for guid in frame["guid"]))
+    assert [row[0] for row in query(f"SELECT guid FROM read_csv('{quoted}')").fetchall()] == guids
