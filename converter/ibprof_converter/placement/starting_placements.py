@@ -174,17 +174,19 @@ def starting_placements(
     starts = {"packed": packed_slots(slots, ranks), "spread": spread_slots(slots, ranks)}
     starts |= fabric_aware_slots(neighbours, slots, paths)
     grids = [*([] if grid is None else [grid]), *find_grids(neighbours)]
-    dividers: dict[str, Divide] = {f"blocks{number}": GridDivider(each) for number, each in enumerate(grids)}
+    count = 0
     if len(neighbours.rank) <= ENTRIES_LIMIT:
         count = min(BISECTIONS, 1 + _ENTRIES // max(len(neighbours.rank), 1))
-        dividers |= {f"bisection{number}": TrafficDivider(neighbours, seed + number) for number in range(count)}
     distance = _distances(slots, paths)
     for shape, chosen in _chosen_slots(slots, near_groups(slots, paths, ranks), ranks).items():
         host = slots.host_of_slot[chosen]
         group = slots.group[host]
         apart = np.where(host[1:] == host[:-1], 0.0, 1.0 + distance[group[:-1], group[1:]])
-        for name, divider in dividers.items():
-            starts[f"{name}, {shape}"] = slots.number(divide_along(chosen, apart, divider))
+        for number, each in enumerate(grids):
+            starts[f"blocks{number}, {shape}"] = slots.number(divide_along(chosen, apart, GridDivider(each)))
+        for number in range(count):
+            divided = divide_by_traffic(neighbours, chosen, apart, seed + number)
+            starts[f"bisection{number}, {shape}"] = slots.number(divided)
     if slots.is_whole:
         fewest = -(-ranks // slots.most_of_a_host)
         starts = {name: each for name, each in starts.items() if len(np.unique(slots.host_of_slot[each])) == fewest}
@@ -229,31 +231,15 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
     return slot_of_rank
 
 
-class TrafficDivider:
-    """Divides ranks so that little traffic passes between the parts."""
-
-    def __init__(self, neighbours: Neighbours, seed: int) -> None:
-        self._first = neighbours.first.astype(np.int64)
-        self._rank = neighbours.rank.astype(np.int64)
-        self._volume = neighbours.volume().astype(np.float64)
-        self._seed = seed
-
-    def __call__(self, ranks: npt.NDArray[np.int64], size: int, depth: int) -> npt.NDArray[np.bool_]:
-        """Divide ranks, as `Divide`."""
-        count = self._first[ranks + 1] - self._first[ranks]
-        owner = np.repeat(np.arange(len(ranks)), count)
-        entry = np.arange(len(owner)) + np.repeat(self._first[ranks] - np.cumsum(count) + count, count)
-        number = np.full(len(self._first) - 1, -1, np.int64)
-        number[ranks] = np.arange(len(ranks))
-        other = number[self._rank[entry]]
-        inside = other >= 0
-        first = np.concatenate([[0], np.cumsum(np.bincount(owner[inside], minlength=len(ranks)))]).astype(np.uint64)
-        arrays = (first, other[inside].astype(np.uint32), self._volume[entry[inside]])
-        kernels, part = load_kernels(), np.zeros(len(ranks), np.uint8)
-        graph = kernels.ffi.new("struct ibp_graph *", (len(ranks), *map(kernels.pointer, arrays)))
-        seed = (self._seed << 32) + (int(ranks[0]) << 6) + depth
-        check_status(kernels.lib.ibp_bisect(graph, size, seed, kernels.pointer(part)))
-        return np.asarray(part == 0)
+def divide_by_traffic(
+    neighbours: Neighbours, slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64], seed: int
+) -> SlotOfRank:
+    """Return a placement as `divide_along`, with parts between which little traffic passes."""
+    arrays = (neighbours.first, neighbours.rank, neighbours.volume().astype(np.float64))
+    kernels, place = load_kernels(), np.zeros(len(slots), np.uint32)
+    graph = kernels.ffi.new("struct ibp_graph *", (len(slots), *map(kernels.pointer, arrays)))
+    check_status(kernels.lib.ibp_divide(graph, kernels.pointer(strength), seed, kernels.pointer(place)))
+    return slots[place]
 
 
 class GridDivider:

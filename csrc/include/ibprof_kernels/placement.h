@@ -190,6 +190,11 @@ void ibp_placement_search(const struct ibp_placement_problem *problem, struct ib
  * part[vertices] to 0 or 1. Returns a negative errno without memory. */
 int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint8_t *part);
 
+/* Divide a graph in two repeatedly, down to places without gaps. gap[vertices - 1] has the distance between each place
+ * and the next. A part is divided at its largest gap; among equal gaps, at the gap nearest to its middle. Sets
+ * place[vertices] to the place of each vertex. Returns a negative errno without memory. */
+int ibp_divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, uint32_t *place);
+
 /* -- cffi ends -- */
 
 #pragma GCC visibility pop

@@ -330,3 +330,120 @@ int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint
     free(p.best);
     return count < 0 ? count : 0;
 }
+
+/* Vertices of a part of a graph, at successive places. */
+typedef struct segment {
+    uint32_t begin, count, depth;
+} segment_t;
+
+typedef struct division {
+    /* [vertices], the vertices of each segment, ascending */
+    uint32_t *vertex;
+    uint32_t *spare;
+    /* [vertices], the number of a vertex in the present segment, UINT32_MAX for others */
+    uint32_t *number;
+    segment_t *pending;
+    uint8_t *part;
+    /* The edges within the present segment. */
+    uint64_t *first;
+    uint32_t *other;
+    double *weight;
+} division_t;
+
+/* Return the size of a segment's first part; 0 if it has no gaps. */
+static uint32_t choose_size(const double *gap, uint32_t count)
+{
+    double largest = 0;
+    uint32_t size = 0;
+    int64_t nearest = INT64_MAX;
+    for (uint32_t i = 0; i + 1 < count; i++)
+        if (gap[i] > largest) largest = gap[i];
+    for (uint32_t i = 0; largest > 0 && i + 1 < count; i++) {
+        int64_t away = llabs(2 * ((int64_t)i + 1) - (int64_t)count);
+        if (gap[i] < largest || away >= nearest) continue;
+        nearest = away;
+        size = i + 1;
+    }
+    return size;
+}
+
+static struct ibp_graph take_segment(const struct ibp_graph *graph, division_t *d, segment_t s)
+{
+    uint64_t edges = 0;
+    for (uint32_t i = 0; i < s.count; i++) d->number[d->vertex[s.begin + i]] = i;
+    for (uint32_t i = 0; i < s.count; i++) {
+        uint32_t vertex = d->vertex[s.begin + i];
+        d->first[i] = edges;
+        for (uint64_t edge = graph->first[vertex]; edge < graph->first[vertex + 1]; edge++) {
+            if (d->number[graph->other[edge]] == UINT32_MAX) continue;
+            d->other[edges] = d->number[graph->other[edge]];
+            d->weight[edges++] = graph->weight[edge];
+        }
+    }
+    d->first[s.count] = edges;
+    for (uint32_t i = 0; i < s.count; i++) d->number[d->vertex[s.begin + i]] = UINT32_MAX;
+    return (struct ibp_graph){.vertices = s.count, .first = d->first, .other = d->other, .weight = d->weight};
+}
+
+/* Put the vertices of the first part before those of the second. */
+static void separate(division_t *d, segment_t s)
+{
+    uint32_t kept = s.begin, moved = 0;
+    for (uint32_t i = 0; i < s.count; i++) {
+        uint32_t vertex = d->vertex[s.begin + i];
+        if (d->part[i] == 0)
+            d->vertex[kept++] = vertex;
+        else
+            d->spare[moved++] = vertex;
+    }
+    memcpy(d->vertex + kept, d->spare, moved * sizeof *d->spare);
+}
+
+static int divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, division_t *d, uint32_t *place)
+{
+    uint32_t pending = 1;
+    for (uint32_t i = 0; i < graph->vertices; i++) d->vertex[i] = i;
+    memset(d->number, 0xff, graph->vertices * sizeof *d->number);
+    d->pending[0] = (segment_t){0, graph->vertices, 0};
+    while (pending) {
+        segment_t s = d->pending[--pending];
+        uint32_t size = s.count > 1 ? choose_size(gap + s.begin, s.count) : 0;
+        if (size == 0) {
+            for (uint32_t i = s.begin; i < s.begin + s.count; i++) place[d->vertex[i]] = i;
+            continue;
+        }
+        struct ibp_graph part = take_segment(graph, d, s);
+        int status = ibp_bisect(&part, size, (seed << 32) + ((uint64_t)d->vertex[s.begin] << 6) + s.depth, d->part);
+        if (status) return status;
+        separate(d, s);
+        d->pending[pending++] = (segment_t){s.begin, size, s.depth + 1};
+        d->pending[pending++] = (segment_t){s.begin + size, s.count - size, s.depth + 1};
+    }
+    return 0;
+}
+
+int ibp_divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, uint32_t *place)
+{
+    size_t vertices = graph->vertices, edges = graph->first[vertices];
+    division_t d = {
+        .vertex = calloc(vertices + 1, sizeof *d.vertex),
+        .spare = calloc(vertices + 1, sizeof *d.spare),
+        .number = calloc(vertices + 1, sizeof *d.number),
+        .pending = calloc(vertices + 1, sizeof *d.pending),
+        .part = calloc(vertices + 1, 1),
+        .first = calloc(vertices + 1, sizeof *d.first),
+        .other = calloc(edges + 1, sizeof *d.other),
+        .weight = calloc(edges + 1, sizeof *d.weight),
+    };
+    int has_memory = d.vertex && d.spare && d.number && d.pending && d.part && d.first && d.other && d.weight;
+    int status = has_memory ? divide(graph, gap, seed, &d, place) : -ENOMEM;
+    free(d.vertex);
+    free(d.spare);
+    free(d.number);
+    free(d.pending);
+    free(d.part);
+    free(d.first);
+    free(d.other);
+    free(d.weight);
+    return status;
+}

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
+from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.analysis.pipeline_options import FabricOptions, no_progress
 from ibprof_converter.analysis.pipeline_stages import read_subnets
 from ibprof_converter.placement.lower_bound import find_bounds
 from ibprof_converter.placement.placement_problem import PlacementProblem, PlacementScore
 from ibprof_converter.placement.starting_placements import (
-    TrafficDivider,
     divide_along,
+    divide_by_traffic,
     packed_slots,
     starting_placements,
 )
@@ -109,7 +111,7 @@ def test_division_finds_cliques_and_fills_parts_exactly() -> None:
     demand = make_demand(number[source[together]], number[destination[together]], np.array(1000), 48)
     problem = problem_of(demand, 4)
     apart = np.where(np.arange(1, 48) % 4 == 0, 1.0, 0.0)
-    slots = divide_along(np.arange(48, dtype=np.uint32), apart, TrafficDivider(problem.neighbours, 1))
+    slots = divide_by_traffic(problem.neighbours, np.arange(48, dtype=np.uint32), apart, 1)
     assert sorted(slots.tolist()) == list(range(48))
     assert problem.score(slots).sum_seconds == 0
 
@@ -123,6 +125,30 @@ def test_two_grids_joined_by_few_edges_are_cut_there(seed: int) -> None:
     pairs.append((9, 10))
     source, destination = number[np.array(pairs).T]
     problem = problem_of(make_demand(source, destination, np.array(1000), 189), 16)
-    is_first = TrafficDivider(problem.neighbours, seed)(np.arange(189), 90, 0)
+    apart = np.where(np.arange(188) == 89, 1.0, 0.0)
+    is_first = divide_by_traffic(problem.neighbours, np.arange(189, dtype=np.uint32), apart, seed) < 90
     assert is_first.sum() == 90
     assert (is_first[source] != is_first[destination]).sum() == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_kernel_divides_as_plain_python_does(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    ranks = int(generator.integers(2, 90))
+    source, destination = generator.integers(0, ranks, (2, 4 * ranks))
+    neighbours = problem_of(make_demand(source, destination, generator.integers(1, 99, 4 * ranks), ranks), 8).neighbours
+    apart = generator.integers(0, 4, ranks - 1).astype(np.float64)
+    slots = generator.permutation(ranks).astype(np.uint32)
+    owner, volume, kernels = neighbours.owner(), neighbours.volume().astype(np.float64), load_kernels()
+
+    def divide(some: npt.NDArray[np.int64], size: int, depth: int) -> npt.NDArray[np.bool_]:
+        inside = np.isin(owner, some) & np.isin(neighbours.rank, some)
+        first = np.searchsorted(owner[inside], [*some, ranks]).astype(np.uint64)
+        arrays = first, np.searchsorted(some, neighbours.rank[inside]).astype(np.uint32), volume[inside]
+        graph = kernels.ffi.new("struct ibp_graph *", (len(some), *map(kernels.pointer, arrays)))
+        part = np.zeros(len(some), np.uint8)
+        kernels.lib.ibp_bisect(graph, size, (seed << 32) + (int(some[0]) << 6) + depth, kernels.pointer(part))
+        return np.asarray(part == 0)
+
+    found = divide_by_traffic(neighbours, slots, apart, seed)
+    assert found.tolist() == divide_along(slots, apart, divide).tolist()
