@@ -8,6 +8,8 @@ program's grid.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +18,7 @@ from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.placement.placement_problem import Neighbours, SlotOfRank
 from ibprof_converter.placement.slots import RankSlots
 from ibprof_converter.placement.switch_paths import SwitchPaths
-from ibprof_converter.routing.subnet_routes import check_status
+from ibprof_converter.routing.subnet_routes import check_status, count_threads
 from ibprof_converter.traffic.patterns import shuffle
 
 ENTRIES_LIMIT = 1 << 22
@@ -184,9 +186,10 @@ def starting_placements(
         apart = np.where(host[1:] == host[:-1], 0.0, 1.0 + distance[group[:-1], group[1:]])
         for number, each in enumerate(grids):
             starts[f"blocks{number}, {shape}"] = slots.number(divide_along(chosen, apart, GridDivider(each)))
-        for number in range(count):
-            divided = divide_by_traffic(neighbours, chosen, apart, seed + number)
-            starts[f"bisection{number}, {shape}"] = slots.number(divided)
+        divide = partial(divide_by_traffic, neighbours, chosen, apart)
+        with ThreadPoolExecutor(max(1, min(count_threads(), count))) as pool:
+            for number, divided in enumerate(pool.map(divide, range(seed, seed + count))):
+                starts[f"bisection{number}, {shape}"] = slots.number(divided)
     if slots.is_whole:
         fewest = -(-ranks // slots.most_of_a_host)
         starts = {name: each for name, each in starts.items() if len(np.unique(slots.host_of_slot[each])) == fewest}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +144,9 @@ class JobReport(NotebookView):
         if self.lids:
             document["matrix_LIDs"] = asdict(self.lids)
             document["bytes_total"] = sum(map(sum, self.lids.bytes))
-        document["balance"] = [asdict(each) for each in self.balance]
+        # asdict would copy the bytes of each rank one by one.
+        names = [each.name for each in fields(SenderBalance)]
+        document["balance"] = [{name: getattr(each, name) for name in names} for each in self.balance]
         provenance = asdict(self.provenance)
         document["reproduce"] = provenance | {"versions": dict(self.provenance.versions)}
         return document | dict(self.additions)

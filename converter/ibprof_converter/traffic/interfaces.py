@@ -334,9 +334,14 @@ def _divide_by_name(machines: _Machines) -> set[Slot]:
 
 
 def _divide_by_words(machines: _Machines, describe: Callable[[_Adapter], str]) -> set[Slot]:
-    texts = {slot: list(map(describe, members)) for slot, members in machines.slots.items()}
+    # Adapters of many hosts have few different texts.
+    texts = {slot: Counter(map(describe, members)) for slot, members in machines.slots.items()}
     storage, compute = (
-        {slot for slot, some in texts.items() if 2 * sum(bool(word.search(text)) for text in some) > len(some)}
+        {
+            slot
+            for slot, some in texts.items()
+            if 2 * sum(count for text, count in some.items() if word.search(text)) > some.total()
+        }
         for word in (_STORAGE_WORD, _COMPUTE_WORD)
     )
     return storage - compute if storage else set(machines.slots) - compute if compute else set()

@@ -288,9 +288,10 @@ def find_alike(situation: Situation) -> AlikeLinks:
     kind = _kind_of(situation, situation.most_loaded())
     least = ALIKE * situation.max_seconds
     count = 0
-    for rail, seconds in enumerate(situation.seconds):
-        for link, end in np.argwhere(seconds >= least).tolist():
-            count += _kind_of(situation, LinkDirection(rail, link, end)) == kind
+    for subnet, level, seconds in zip(situation.subnets, situation.levels, situation.seconds, strict=True):
+        levels = level[subnet.fabric.link_node]
+        is_kind = (levels == kind[0]) & (levels[:, ::-1] == kind[1])
+        count += int((is_kind & (seconds >= least)).sum())
     lower, upper = kind
     if 0 in kind:
         return AlikeLinks(count, "links from hosts" if lower == 0 else "links to hosts")
