@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -238,7 +239,8 @@ def divide_by_traffic(
     neighbours: Neighbours, slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64], seed: int
 ) -> SlotOfRank:
     """Return a placement as `divide_along`, with parts between which little traffic passes."""
-    arrays = (neighbours.first, neighbours.rank, neighbours.volume().astype(np.float64))
+    volume = neighbours.volume().astype(np.float64)
+    arrays: tuple[npt.NDArray[Any], ...] = (neighbours.first, neighbours.rank, volume)
     kernels, place = load_kernels(), np.zeros(len(slots), np.uint32)
     graph = kernels.ffi.new("struct ibp_graph *", (len(slots), *map(kernels.pointer, arrays)))
     check_status(kernels.lib.ibp_divide(graph, kernels.pointer(strength), seed, kernels.pointer(place)))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -144,7 +146,8 @@ def test_the_kernel_divides_as_plain_python_does(seed: int) -> None:
     def divide(some: npt.NDArray[np.int64], size: int, depth: int) -> npt.NDArray[np.bool_]:
         inside = np.isin(owner, some) & np.isin(neighbours.rank, some)
         first = np.searchsorted(owner[inside], [*some, ranks]).astype(np.uint64)
-        arrays = first, np.searchsorted(some, neighbours.rank[inside]).astype(np.uint32), volume[inside]
+        other = np.searchsorted(some, neighbours.rank[inside]).astype(np.uint32)
+        arrays: tuple[npt.NDArray[Any], ...] = (first, other, volume[inside])
         graph = kernels.ffi.new("struct ibp_graph *", (len(some), *map(kernels.pointer, arrays)))
         part = np.zeros(len(some), np.uint8)
         kernels.lib.ibp_bisect(graph, size, (seed << 32) + (int(some[0]) << 6) + depth, kernels.pointer(part))
