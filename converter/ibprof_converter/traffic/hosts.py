@@ -303,7 +303,7 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return the adapters of at least as common hosts of which a host lacks few; None if there are no such hosts."""
+    """Return the adapters of a kind of host that is at least as common and has a few more; None without one."""
     wholes = [
         kind
         for kind, number in kinds.most_common(_MOST_KINDS)

@@ -143,8 +143,8 @@ static uint64_t name_of_persistent(const struct ibp_instance_known *known)
     return ibp_sample_hash(known->name, known->number + 1);
 }
 
-/* Record the sources of neighbourhood collectives of a name; this process is the last one. More sources than
- * IBP_GRAPH_SOURCES_MAX are counted as a collective for which the recording was full. */
+/* Record the sources of neighbourhood collectives of a name; this process is the last one. If there are more than
+ * IBP_GRAPH_SOURCES_MAX, a collective is counted as lost, because the recording was full. */
 static void note_sources(const struct ibp_called *called, uint64_t name)
 {
     const ibp_handle communicator = called->communicator;

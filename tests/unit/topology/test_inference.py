@@ -266,6 +266,7 @@ def test_a_torus_of_many_hosts_is_recognised_with_its_sizes(noise: float, overhe
     linked = {(min(edge), max(edge)) for edge in inferred.topology.edge.tolist()}
     assert linked == {(int(a), int(b)) for a, b in np.argwhere(np.triu(hops == 1))}
     assert any("torus of 8 x 8 x 9 hosts" in note for note in inferred.topology.notes)
+    assert not any("likely delays" in note for note in inferred.topology.notes)
     assert inferred.refusal is None
 
 

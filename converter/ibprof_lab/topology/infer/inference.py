@@ -104,6 +104,8 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
             )
             answer = simple
     choice, topology = answer.choice, answer.topology
+    if choice.levels is not None and choice.measured.sum() < len(chosen) * (len(chosen) - 1):
+        notes.append("likely delays stand in for pairs that were not measured")
     notes += _describe_hosts(choice, hosts)
     if answer.drawn < effort.replicates:
         notes.append(
@@ -225,7 +227,7 @@ def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.intege
         count, label = connected_components(csr_matrix(measured.astype(np.int8)), directed=False)
     if count <= 1:
         share = 1 - pairs.sum() / max(measured.size - len(measured), 1)
-        return np.arange(len(seconds)), [(f"{share:.1%} of the pairs were not measured; likely delays stand in", [])]
+        return np.arange(len(seconds)), [(f"{share:.1%} of the pairs were not measured", [])]
     largest = int(np.bincount(label).argmax())
     out = np.flatnonzero(label != largest).tolist()
     return np.flatnonzero(label == largest), [
