@@ -21,12 +21,13 @@ RUNS = 9
 
 TRACE = "\n".join(
     (
-        "import atexit, os, sys",
+        "import sys",
+        "from inspect import CO_OPTIMIZED  # set for functions, not for the bodies of classes and modules",
         "from ibprof_converter.cli import report",
         "files, functions = set(), set()",
         "def see(frame, event, _):",
         "    code = frame.f_code",
-        '    named = event == "call" and code.co_name[0] != "<"',
+        '    named = event == "call" and code.co_flags & CO_OPTIMIZED and code.co_name[0] != "<"',
         '    if named and any(f"/{name}/" in code.co_filename for name in PACKAGES):',
         "        files.add(code.co_filename)",
         "        functions.add((code.co_filename, code.co_firstlineno))",
