@@ -16,8 +16,8 @@
 
 static void set_contexts(void)
 {
-    /* With periodic work no call takes the short path. Wrappers of sends test only the context, so closed contexts
-     * divert them. */
+    /* With periodic work, no call may take the short path. Wrappers of sends test only the context; closed contexts
+     * send them to the long path. */
     const bool is_detour = ibp_periodic && ibp_labels_sends;
 
     ibp_contexts_set(ibp_is_active() && ibp_counting && !ibp_threads_multiple && !is_detour ? ibp_mpi.world : 0);

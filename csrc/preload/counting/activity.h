@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Switches the recording and counting of MPI calls: sets the state in recording/process_state.h, and all state that
- * depends on it.
+ * Switch the recording and the counting of MPI calls on and off. The functions set the flags of
+ * recording/process_state.h and all state that depends on them.
  */
 #ifndef IBPROF_COUNTING_ACTIVITY_H
 #define IBPROF_COUNTING_ACTIVITY_H
@@ -11,7 +11,8 @@
 
 #include <stdbool.h>
 
-/* Begin recording MPI calls, as a source sees them. The source may require labels on the calls that send. */
+/* Begin recording MPI calls with a source. `labels_sends`: the source cannot distinguish calls that send, so their
+ * wrappers must set the current call. */
 void ibp_activity_begin(enum ibp_source source, bool labels_sends);
 
 /* End recording MPI calls. */

@@ -17,7 +17,7 @@
 static struct {
     struct ibp_address own[OWN_MAX];
     uint32_t own_count;
-    /* Key: hash of the address. */
+    /* Keys are hashes of addresses. */
     struct ibp_peers by_hash;
     /* Number of records in the recording. */
     uint32_t recorded;

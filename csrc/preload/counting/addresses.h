@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers by their network address. Only a peer's own recording shows the rank of an address, so readers need all
- * recordings. A query at run time would need a collective call, which hangs if one process is not preloaded.
+ * Peers that are known only by their network address. A peer's recording has its address and its rank, so readers need
+ * the recordings of all processes. To exchange the ranks at run time, ibprof would need a collective call, which hangs
+ * if one process is not preloaded.
  */
 #ifndef IBPROF_COUNTING_ADDRESSES_H
 #define IBPROF_COUNTING_ADDRESSES_H
@@ -13,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Enter an address of this process, or the address of a peer at the first message to it. Return the peer's number in
- * counters; IBP_PEER_UNKNOWN without memory. */
+/* Enter an address of this process, or a peer's address at the first message to the peer. Return the peer's number in
+ * counters; IBP_PEER_UNKNOWN if memory is exhausted. */
 uint32_t ibp_address_of_own(const void *address, size_t bytes);
 uint32_t ibp_address_of_peer(const void *address, size_t bytes);
 
@@ -24,7 +25,8 @@ bool ibp_address_is_own(uint32_t peer);
 /* Record the addresses that were entered before the recording was opened. */
 void ibp_addresses_record(void);
 
-/* Peers' numbers by a key of the network layer, such as an endpoint or an index, which is never 0. */
+/* A map from a key of the network layer, such as an endpoint or an index, to the number of the peer. Keys are never
+ * 0. */
 struct ibp_peers {
     struct ibp_peer {
         uint64_t key;
@@ -36,8 +38,8 @@ struct ibp_peers {
     uint64_t mask, used;
 };
 
-/* Return the entry of a key, created if needed; NULL without memory. The entry is valid until another one is
- * created. */
+/* Return the entry of a key, created if needed; NULL if memory is exhausted. The pointer is valid until another entry
+ * is created. */
 struct ibp_peer *ibp_peer_enter(struct ibp_peers *peers, uint64_t key);
 struct ibp_peer *ibp_peer_find(const struct ibp_peers *peers, uint64_t key);
 void ibp_peers_clear(struct ibp_peers *peers);

@@ -14,27 +14,28 @@
 
 #include <string.h>
 
-/* Places by hash of their keys: initially one page. */
+/* Number of entries of the first hash table, which fills one page. */
 #define PLACES_FIRST 256
 #define PLACES (4 * IBP_SITES_MAX)
 #define TABLES_MAX 8
-/* Maximum number of used places. The last ones are kept for lines, because a program may compile lines again without
- * end. */
+/* Maximum number of used entries. The last entries are reserved for new lines, because a program may compile the same
+ * lines again and again. */
 #define TAKEN_MAX (PLACES / 2)
 #define INSTRUCTIONS_MAX (TAKEN_MAX - IBP_SITES_MAX / 2)
-/* Maximum number of sites in chains of callers. The last ones are kept for the innermost lines of chains that do not
- * fit. */
+/* Maximum number of sites for chains of callers. The remaining sites are reserved for the innermost lines of chains
+ * that do not fit. */
 #define SITES_OF_CHAINS (IBP_SITES_MAX - IBP_SITES_MAX / 4)
 
 struct table {
-    /* By hash of the key. */
+    /* A hash table by key. */
     struct ibp_call_point *all;
     uint32_t capacity;
 };
 
 static struct {
-    /* Each table has twice as many places as the previous one. The previous table's memory is kept, because other
-     * threads may be reading it. A thread that does not find a key there searches again with the lock. */
+    /* Each table has twice as many entries as the previous table. Previous tables are not freed, because other threads
+     * may be reading them. A thread that does not find a key in an old table searches the newest table with the
+     * lock. */
     struct table tables[TABLES_MAX];
     const struct table *current;
     uint32_t taken;
@@ -57,8 +58,8 @@ static struct ibp_call_point *place_at(const void *key)
     return place_in(__atomic_load_n(&places.current, __ATOMIC_ACQUIRE), key);
 }
 
-/* Create the next table and copy all places to it. The lock must be held. Return false without memory, or if the table
- * would be too large. */
+/* Create the next table and copy all entries to it. The lock must be held. Return false if memory is exhausted, or if
+ * the table would be too large. */
 static bool grow(void)
 {
     const struct table *const before = places.current;
@@ -73,7 +74,7 @@ static bool grow(void)
     return true;
 }
 
-/* Return whether the table has space for more places; it is at most half full. The lock must be held. */
+/* Return whether the table has space for `more` entries. It may be at most half full. The lock must be held. */
 static bool has_space(uint32_t more)
 {
     return places.taken + more <= places.current->capacity / 2 || grow();
@@ -84,7 +85,7 @@ bool ibp_call_points_prepare(void)
     return places.current || grow();
 }
 
-/* Fill a place that is free or belongs to an unloaded object; other threads may already be reading it. The lock must be
+/* Fill an entry that is free or belongs to an unloaded object. Other threads may be reading the entry. The lock must be
  * held. */
 static struct ibp_call_point *take(struct ibp_call_point *place, const void *key, uint32_t site,
                                    enum ibp_language language)
@@ -109,9 +110,9 @@ static uint32_t record(const struct ibp_site *described, uint32_t most)
     return ++places.sites;
 }
 
-/* -- sites that several places have ------------------------------------------------------------------------------- */
+/* -- sites that several call points share ------------------------------------------------------------------------- */
 
-/* Return a key of a site, which differs from all keys of frames. */
+/* Return the key of a site. It differs from all keys of frames. */
 static const void *key_of_site(const struct ibp_site *site)
 {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
@@ -124,7 +125,8 @@ static const void *key_of_site(const struct ibp_site *site)
     return (const void *)(uintptr_t)(hash | UINT64_C(3) << 62);
 }
 
-/* Return the place of a site, recorded if it is new; NULL where `most` sites exist. The lock must be held. */
+/* Return the call point of a site. A new site is recorded, unless `most` sites exist: then return NULL. The lock must
+ * be held. */
 static struct ibp_call_point *place_of_site(const struct ibp_site *site, uint32_t most)
 {
     struct ibp_call_point *place = place_at(key_of_site(site));
@@ -138,7 +140,7 @@ static struct ibp_call_point *place_of_site(const struct ibp_site *site, uint32_
     return take(place, key_of_site(site), number, IBP_LANGUAGE_C);
 }
 
-/* Map a key to the site of a place, if there is space. The lock must be held. */
+/* Map a further key to the site of a call point, if the table has space. The lock must be held. */
 static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *place)
 {
     if (!place || places.taken >= INSTRUCTIONS_MAX || !has_space(1)) return place;
@@ -147,8 +149,8 @@ static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */
 
-/* Set when an object was unloaded: its addresses may now belong to other sites, and known sites may have other
- * addresses. */
+/* Set when an object was unloaded. Its addresses may now belong to other sites, and if the object is loaded again, its
+ * sites may have other addresses. */
 static bool is_any_unloaded;
 
 static bool is_known(const struct ibp_call_point *place)
@@ -215,7 +217,7 @@ void ibp_call_points_forget_unloaded(void)
 
 /* -- frames -------------------------------------------------------------------------------------------------------- */
 
-/* Describe the line of a frame. Return false for a frame without a line. */
+/* Fill `site` with the file and line of a Python frame. Return false for a frame without a line. */
 static bool describe(const struct ibp_script_frame *frame, uint32_t caller, struct ibp_site *site)
 {
     static char path[IBP_PATH_BYTES];
@@ -250,7 +252,7 @@ const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_fr
 
 /* -- chains of callers --------------------------------------------------------------------------------------------- */
 
-/* Describe the place of an address in the program. Return false when no object contains the address. */
+/* Fill `site` with the object and offset of an address. Return false if no loaded object contains the address. */
 static bool describe_address(const void *address, uint32_t caller, struct ibp_site *site)
 {
     struct ibp_object_place where;
@@ -261,8 +263,8 @@ static bool describe_address(const void *address, uint32_t caller, struct ibp_si
     return true;
 }
 
-/* Return the place of a part of a chain, numbered from the inside; NULL for an unknown part, or where there are too
- * many places. */
+/* Return the call point of a part of a chain, where part 0 is the innermost function. NULL if the part is unknown, or
+ * if the table is full. */
 static struct ibp_call_point *place_of_part(const struct ibp_caller_chain *chain, uint32_t part, uint32_t caller,
                                             uint32_t most)
 {

@@ -31,14 +31,14 @@ void ibp_callers_prepare(void)
 /* -- kinds of code ------------------------------------------------------------------------------------------------- */
 
 enum kind {
-    /* In no object: compiled at run time. */
+    /* In no object, for example compiled at run time. */
     IS_UNKNOWN,
     IS_OF_PROGRAM,
     /* In MPI or its bindings. */
     IS_OF_MPI,
     /* In an interpreter, or in a library that calls C functions for it. */
     IS_OF_PYTHON,
-    /* In libc, the dynamic linker or ibprof: they call functions that a program passes to them. */
+    /* In libc, the dynamic linker or ibprof, which call functions that a program passes to them. */
     IS_OF_SYSTEM
 };
 
@@ -69,7 +69,7 @@ static enum kind judge(const void *address)
     return begins_with_any(name, of_system) ? IS_OF_SYSTEM : IS_OF_PROGRAM;
 }
 
-/* Known addresses, each with its kind in the upper bits, which addresses of programs do not use. */
+/* Cache of known addresses. The upper bits, which are 0 in addresses of programs, contain the kind. */
 #define JUDGED 1024
 static uint64_t known[JUDGED];
 
@@ -91,7 +91,7 @@ static enum kind kind_of(const void *address)
 
 /* -- chains -------------------------------------------------------------------------------------------------------- */
 
-/* Number of times that addresses were forgotten. */
+/* How many times ibp_caller_chains_forget was called. */
 static uint64_t generation;
 
 void ibp_caller_chains_forget(void)
@@ -103,7 +103,7 @@ void ibp_caller_chains_forget(void)
 
 struct collecting {
     struct ibp_caller_chain *chain;
-    /* The first address of the chain. Frames further inside belong to ibprof and MPI and are skipped. */
+    /* The chain begins at this address. Inner frames belong to ibprof and MPI, and are skipped. */
     const void *first;
     bool is_found;
     uint64_t hash;

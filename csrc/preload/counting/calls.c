@@ -22,22 +22,22 @@
 
 #include <string.h>
 
-/* Places by hash of a site and an operation: initially one page. */
+/* Number of entries of the first hash table, which fills one page. */
 #define PLACES_FIRST 2048
 #define PLACES_MAX (4 * IBP_SITES_MAX)
-/* Most sites have calls of only one operation. */
+/* Enough, because most sites have calls of only one operation. */
 #define CALLS_MAX (IBP_SITES_MAX + 4 * IBP_OPERATIONS_MAX)
-/* Few programs have more than one part. */
+/* Calls are allocated in parts. Few programs need more than one part. */
 #define CALLS_OF_PART 64
 
 struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
 struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
 bool ibp_sites_recorded, ibp_labels_sends;
 
-/* Entries of calls that have a call site. They are never moved or removed. */
+/* Calls with a site. They are never moved or removed. */
 static struct {
     struct ibp_call *parts[CALLS_MAX / CALLS_OF_PART];
-    /* Numbers of calls, from 1, by hash of the site and the operation; 0 in a free place. */
+    /* Hash table, by site and operation, of the numbers of calls from 1; 0 if an entry is free. */
     uint16_t *places;
     uint32_t count, capacity;
 } calls;
@@ -45,7 +45,7 @@ static struct {
 _Static_assert((sizeof(struct ibp_cached_call) & (sizeof(struct ibp_cached_call) - 1)) == 0, "offsets are masked");
 _Static_assert(CALLS_MAX + IBP_OPERATIONS < UINT16_MAX && 2 * CALLS_MAX < PLACES_MAX, "numbers of calls fit");
 
-/* Return a call with a site by its number, from 0. */
+/* Return the call with a site that has a number, from 0. */
 static struct ibp_call *made(uint32_t number)
 {
     return &calls.parts[number / CALLS_OF_PART][number % CALLS_OF_PART];
@@ -64,7 +64,7 @@ static uint16_t *place_of(unsigned operation, uint32_t site)
     return &calls.places[place];
 }
 
-/* Double the number of places. The lock must be held. Return false without memory, or at the maximum. */
+/* Double the number of entries. The lock must be held. Return false if memory is exhausted, or at the maximum. */
 static bool grow_places(void)
 {
     const uint32_t before = calls.capacity, capacity = before ? 2 * before : PLACES_FIRST;
@@ -79,7 +79,7 @@ static bool grow_places(void)
     return true;
 }
 
-/* Return an unused call; NULL without memory. */
+/* Return an unused call; NULL if memory is exhausted. */
 static struct ibp_call *next_call(void)
 {
     struct ibp_call **const part = &calls.parts[calls.count / CALLS_OF_PART];
@@ -136,7 +136,7 @@ void ibp_call_begin(struct ibp_call *call)
 static struct ibp_call *call_at(unsigned operation, uint32_t site)
 {
     const uint16_t number = *place_of(operation, site);
-    /* The last calls are kept for calls at other sites. */
+    /* The last calls are reserved for IBP_SITE_OTHER. */
     const uint32_t most = CALLS_MAX - (site == IBP_SITE_OTHER ? 0 : IBP_OPERATIONS_MAX);
     struct ibp_call *const call = number ? made(number - 1U) : calls.count < most ? next_call() : NULL;
 
@@ -154,13 +154,13 @@ static void cache(unsigned operation, const void *address, struct ibp_call *call
 {
     struct ibp_cached_call *cached = ibp_cached_call_at(operation, ibp_cached_call_offset(address));
 
-    /* Other threads may be reading the place. */
+    /* Other threads may be reading the entry. */
     if (ibp_threads_multiple && cached->address) return;
     cached->call = call;
     __atomic_store_n(&cached->address, address, __ATOMIC_RELEASE);
 }
 
-/* Return the call of an operation at a place, and cache the place's key. */
+/* Return the call of an operation at a call point, and cache it under a key. */
 static struct ibp_call *call_at_place(unsigned operation, const void *key, const struct ibp_call_point *place)
 {
     struct ibp_call *call;
@@ -199,7 +199,7 @@ static struct ibp_call *find_by_python(unsigned operation)
     return call ? call : call_at_place(operation, key, ibp_call_point_of_script(&frame));
 }
 
-/* Addresses are not cached, so every call is looked up here. */
+/* With IBPROF_CALLERS, return addresses are not cached, so this function searches for every call. */
 static struct ibp_call *find_with_callers(unsigned operation, const void *address)
 {
     struct ibp_caller_chain chain;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls: an operation at a call site, which is the place in the program from which it calls MPI. A call keeps the
- * counters of its last messages and its last entry in the ledger, so that the next call finds them without a search.
+ * Calls. An `ibp_call` stands for all calls of one MPI operation at one call site of the program. It refers to the
+ * counters of its last messages and to its last entry in the ledger, so the next call finds them without a search.
  *
- * A wrapper finds its call by its return address. Where sites are not recorded, each operation has one call, without a
- * site.
+ * A wrapper finds its `ibp_call` by its return address. If sites are not recorded, each operation has only one
+ * `ibp_call`.
  *
- * Calls through a language binding return to the binding, at one address for all the program's lines. They are looked
- * up by the caller of the binding (counting/call_points.h).
+ * A call through a language binding returns to the same address of the binding for all lines of the program. Such a
+ * call is found by the caller of the binding (counting/call_points.h).
  */
 #ifndef IBPROF_COUNTING_CALLS_H
 #define IBPROF_COUNTING_CALLS_H
@@ -22,19 +22,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The partner and the datatype of a call's last entry in the ledger (counting/ledger.h). */
+/* The communicator, partner and datatype of a call's last entry in the ledger (counting/ledger.h). */
 struct ibp_ledger_recent {
-    /* The communicator as passed; 0 if there is none. */
+    /* The communicator argument; 0 if there is none. */
     long communicator;
     int root;
     /* This rank is the root. */
     bool is_root;
-    /* Bytes and calls. */
+    /* The counter of the entry: bytes and calls. */
     uint64_t *amount;
-    /* A predefined datatype as passed, and its size, where datatypes do not show it; otherwise 0. */
+    /* The argument and the size of a predefined datatype, in an MPI whose handles do not contain the size; otherwise
+     * 0. */
     long type;
     uint64_t type_size;
-    /* The next element in the list of elements with a communicator. */
+    /* The next element in the list of all elements whose communicator is set. */
     struct ibp_ledger_recent *next;
 };
 
@@ -42,48 +43,49 @@ struct ibp_call {
     /* The context of messages sent inside the call. */
     struct ibp_context context;
     struct ibp_ledger_recent ledger;
-    /* While times are recorded, in the present region: the record of the call's time, NULL where it is unknown; and the
-     * record while calls are timed at random (counting/times.h). */
+    /* `time`: the record of the call's time in the present region; NULL until it is known. `time_at_random`: the same
+     * record, but only while randomly chosen calls are timed (counting/times.h). */
     struct ibp_time *time, *time_at_random;
-    /* Calls timed at random: number of calls until the next timed call, and number of calls after it in the same
-     * block. */
+    /* For the random choice of timed calls: number of calls before the next timed call, and number of calls after it in
+     * the same block of IBP_TIMES_WEIGHT calls. */
     int64_t until_timed, after_timed;
     /* The envelope of the last message. */
     const struct ibp_envelope *last_envelope;
-    /* Each call is timed as a whole. */
+    /* Every call is timed as a whole. */
     bool is_timed;
-    /* Calls timed at random in the present region. A call took long; the next `watched` calls show whether this was by
-     * chance. `watch_span`: number of calls to watch after the next long call. */
+    /* A call took long: the next `watched` calls are timed as a whole, to see whether long calls are frequent.
+     * `watch_span`: number of calls to time after the next long call. */
     uint32_t watched, watch_span;
     uint64_t long_ticks;
-    /* The next call in the list of calls with a known record. */
+    /* The next element in the list of calls whose `time` is set. */
     struct ibp_call *next_timed;
     uint32_t site;
     uint16_t operation;
-    /* The operation's number for a call without a site. */
+    /* The number of this call; for a call without a site, the operation's number. */
     uint16_t number;
 };
 
 /* Calls without a site, by operation. */
 extern IBP_INTERNAL struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
 
-/* Sites are recorded: calls are recorded, and IBPROF_SITES is not 0. */
+/* MPI calls are recorded, and IBPROF_SITES is not 0. */
 extern IBP_INTERNAL bool ibp_sites_recorded;
 
-/* Set where calls that send must be entered (counting/current_call.h), because the source cannot distinguish them. */
+/* The source cannot distinguish calls that send. Their wrappers must therefore set the current call
+ * (counting/current_call.h). */
 extern IBP_INTERNAL bool ibp_labels_sends;
 
-/* Recently used calls by return address. The index is some bits of the address plus the operation, so that a place has
- * one operation for an address. */
+/* Cache of recently used calls by return address. The index is some bits of the address plus the operation, so an entry
+ * with a given address belongs to one operation. */
 #define IBP_CALLS_CACHED 512
 struct ibp_cached_call {
-    /* NULL in a free place. */
+    /* NULL if the entry is free. */
     const void *address;
     struct ibp_call *call;
 };
 extern IBP_INTERNAL struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
 
-/* Return the offset in bytes from the operation's first place to the place of an address. */
+/* Return the offset in bytes from the first entry of an operation to the entry of an address. */
 static inline uintptr_t ibp_cached_call_offset(const void *address)
 {
     return (uintptr_t)address & (IBP_CALLS_CACHED - 1) * sizeof(struct ibp_cached_call);
@@ -101,13 +103,13 @@ static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(un
     struct ibp_call *call;
 
     if (IBP_UNLIKELY(ibp_cached_call_at(operation, offset)->address != address)) return NULL;
-    __asm__("" : "+r"(offset)); /* the sum is not kept in a register: both loads can add */
+    __asm__("" : "+r"(offset)); /* do not compute the sum: both loads can add */
     call = ibp_cached_call_at(operation, offset)->call;
-    if (!call) __builtin_unreachable(); /* saves the callers a second test */
+    if (!call) __builtin_unreachable(); /* callers need no second test */
     return call;
 }
 
-/* As ibp_call_cached, with several threads in MPI: a place then keeps its first address. */
+/* As ibp_call_cached, for several threads in MPI. An entry then keeps its first address. */
 static inline struct ibp_call *ibp_call_cached_among_threads(unsigned operation, const void *address)
 {
     const struct ibp_cached_call *cached = ibp_cached_call_at(operation, ibp_cached_call_offset(address));
@@ -115,7 +117,8 @@ static inline struct ibp_call *ibp_call_cached_among_threads(unsigned operation,
     return IBP_LIKELY(__atomic_load_n(&cached->address, __ATOMIC_ACQUIRE) == address) ? cached->call : NULL;
 }
 
-/* Return the same call, created if needed; without a site while sites are not recorded. */
+/* Return the call of an operation and a return address, created if needed. While sites are not recorded, return the
+ * operation's call without a site. */
 struct ibp_call *ibp_call_find(unsigned operation, const void *address);
 
 /* Forget calls from unloaded objects, because other objects may have their addresses. Called before an object is
@@ -126,7 +129,7 @@ bool ibp_calls_forget_unloaded(void);
 #define IBP_CALL_HERE(operation)                                                                                       \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_find(operation, __builtin_return_address(0)))
 
-/* Expand to that call if no search is needed, and otherwise to NULL. */
+/* Expand to that call if it is cached, and otherwise to NULL. */
 #define IBP_CALL_HERE_CACHED(operation)                                                                                \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_cached(operation, __builtin_return_address(0)))
 
@@ -137,13 +140,14 @@ bool ibp_sites_are_wanted(void);
 void ibp_sites_begin(void);
 void ibp_sites_end(void);
 
-/* Set up the context of a call with an operation and a site, for the present state of counting. */
+/* Set up the context of a call whose operation and site are set. Whether the context is open depends on the state of
+ * counting. */
 void ibp_call_begin(struct ibp_call *call);
 
 /* Return a call by its number. */
 struct ibp_call *ibp_call_by_number(unsigned number);
 
-/* Return the next call with a site: the first one after NULL, and NULL after the last one. */
+/* Return the call with a site that follows `call`: the first call if `call` is NULL, and NULL after the last call. */
 struct ibp_call *ibp_call_next(const struct ibp_call *call);
 
 #endif

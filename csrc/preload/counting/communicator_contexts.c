@@ -15,9 +15,10 @@ _Static_assert((sizeof(struct ibp_cached_context) & (sizeof(struct ibp_cached_co
 
 struct ibp_cached_context ibp_cached_contexts[IBP_CONTEXTS_CACHED];
 
-/* -- contexts out of use ------------------------------------------------------------------------------------------- */
+/* -- unused contexts ----------------------------------------------------------------------------------------------- */
 
-/* Retired contexts are reused and never freed, because receives and the list of used counters refer to them. */
+/* Unused contexts. They are reused and never freed, because receives and the list of used counters may refer to
+ * them. */
 static struct ibp_context *retired;
 
 static void free_world_ranks(struct ibp_context *context)
@@ -60,7 +61,7 @@ static void clear(struct ibp_recent *recent)
     recent->origin = 0;
 }
 
-/* Return a context for the members of a communicator; NULL without memory. */
+/* Return a context for a communicator of `size` processes with these world ranks; NULL if memory is exhausted. */
 static struct ibp_context *take(int size, uint32_t *world_rank)
 {
     struct ibp_context *context = take_retired();
@@ -85,7 +86,7 @@ void ibp_context_make(struct ibp_communicator *communicator)
     communicator->context = take(communicator->size, communicator->world_rank);
 }
 
-/* Add another context of the same communicator. It has its own world ranks, because each context is freed
+/* Add another context for the same communicator. It gets a copy of the world ranks, because each context is retired
  * separately. */
 static struct ibp_context *add_another(struct ibp_context *context)
 {
@@ -126,7 +127,7 @@ struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsig
     return context;
 }
 
-/* Retire the contexts of a communicator, with the world ranks of its members. */
+/* Add the contexts of a communicator to the unused contexts, and free their world ranks. */
 static void retire(struct ibp_communicator *communicator)
 {
     for (struct ibp_context *context = communicator->context, *next; context; context = next) {

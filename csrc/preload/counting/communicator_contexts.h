@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Contexts of communicators other than MPI_COMM_WORLD, for whose messages ibp_here is the context. A communicator gets
- * a context when a message on it is first classified as user data. Requires the lock.
+ * Contexts of communicators other than MPI_COMM_WORLD; for messages on MPI_COMM_WORLD the context is ibp_here. A
+ * communicator gets a context when one of its messages is first classified as user data. All functions require the
+ * lock.
  */
 #ifndef IBPROF_COUNTING_COMMUNICATOR_CONTEXTS_H
 #define IBPROF_COUNTING_COMMUNICATOR_CONTEXTS_H
@@ -13,7 +14,7 @@
 
 #include <stddef.h>
 
-/* Recently used contexts, by bits of the handle, which is the address of an object in Open MPI. */
+/* Cache of recently used contexts. The index is some bits of the handle, which is an object's address in Open MPI. */
 #define IBP_CONTEXTS_CACHED 256
 struct ibp_cached_context {
     ibp_handle communicator;
@@ -34,15 +35,15 @@ static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
     const struct ibp_cached_context *cached = ibp_cached_context_of(communicator);
 
     if (IBP_UNLIKELY(cached->communicator != communicator)) return NULL;
-    if (!cached->context) __builtin_unreachable(); /* saves the callers a second test */
+    if (!cached->context) __builtin_unreachable(); /* callers need no second test */
     return cached->context;
 }
 
-/* Return the context of a communicator and cache it; NULL without a context. */
+/* Return the context of a communicator and cache it; NULL if the communicator has no context. */
 struct ibp_context *ibp_context_find(ibp_handle communicator);
 
-/* Return and cache the communicator's context for receives of an operation. A context keeps the operation of its
- * pending receives; receives of other operations use an additional context. */
+/* Return and cache the communicator's context for receives of an operation. While a context has pending receives, its
+ * operation does not change; receives of another operation get another context. */
 struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsigned operation);
 
 /* Create the context of a communicator whose messages are user data. */

@@ -9,12 +9,12 @@
 #include "platform/memory.h"
 #include "recording/operations.h"
 
-/* Number of places by hash of the handle, with open addressing; at most three quarters are used. */
+/* Number of entries of the hash table by handle, with open addressing. At most three quarters are used. */
 #define PLACES IBP_NAMES_MAX
 #define USED_MAX (PLACES / 4 * 3)
 
-/* This bit marks a key that replaces a handle: the entry counts the communicators that groups alone created under the
- * same name. Neither addresses nor MPICH's integer handles have this bit. */
+/* Some entries count communicators that were created from a group, with the same members and tag. Their key is not a
+ * handle but a hash with this bit. Neither addresses nor MPICH's integer handles have the bit. */
 #define COUNT_BIT (INT64_C(1) << 62)
 
 enum { NAME_OF_WORLD = 1, NAME_OF_SELF = 2, NAME_OF_CHILD = 3, NAME_OF_GROUP = 4, NAME_OF_WINDOW = 5 };
@@ -47,7 +47,7 @@ struct ibp_named_communicator *ibp_name_find(ibp_handle communicator)
     return place && place->handle && place->name ? place : NULL;
 }
 
-/* Return the place of a handle, created if needed; NULL when the table is full. */
+/* Return the entry of a handle, created if needed; NULL if the table is full. */
 static struct ibp_named_communicator *enter(ibp_handle handle)
 {
     struct ibp_named_communicator *const place = probe(handle);
@@ -107,8 +107,8 @@ static int translate(ibp_handle group, int count, const int *ranks, int *world)
     return failed;
 }
 
-/* Describe a group by all of its members, or only by the first member, which no other group of the call shares. Return
- * false where a member is not of this job. */
+/* Describe a group by all of its members, or only by its first member. The first member is enough where all groups of a
+ * call are disjoint. Return false if a member does not belong to this job. */
 static bool describe_group(ibp_handle group, bool of_all, struct members *into)
 {
     enum { AT_ONCE = 128 };
@@ -127,7 +127,7 @@ static bool describe_group(ibp_handle group, bool of_all, struct members *into)
     return true;
 }
 
-/* Describe the groups of a communicator; the second group is empty for an intracommunicator. */
+/* Describe both groups of a communicator. The remote group of an intracommunicator is empty. */
 static bool describe_groups(ibp_handle communicator, bool of_all, struct members *own, struct members *remote)
 {
     ibp_handle group = 0;
@@ -148,7 +148,8 @@ static bool describe_groups(ibp_handle communicator, bool of_all, struct members
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
 
-/* Return whether a call names communicators by all of their members, and not by the number of the call on a parent. */
+/* Return whether an operation creates communicators from a group. Their name is a hash of all members; other names are
+ * a hash of the number of the call on the parent. */
 static bool is_of_group(unsigned operation)
 {
     return operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Comm_create_from_group ||
@@ -162,11 +163,11 @@ static bool is_of_other_job(unsigned operation)
            operation == IBP_OPERATION_Comm_join;
 }
 
-/* Return the name of a communicator of a group: the tag, the members, and the number of earlier ones. The lock must be
- * held. */
+/* Return the name of a communicator created from a group: a hash of the tag, the members, and the number of earlier
+ * communicators with the same tag and members. The lock must be held. */
 static uint64_t name_group(const struct ibp_making *making, const struct members *own, const struct members *remote)
 {
-    /* Both groups compute the same name. */
+    /* A sum, so that both groups of an intercommunicator compute the same name. */
     const uint64_t like = ibp_sample_hash(ibp_sample_hash(NAME_OF_GROUP, making->tag), own->hash + remote->hash);
     struct ibp_named_communicator *const count = enter((ibp_handle)(like | COUNT_BIT));
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Names of communicators and windows. All members derive the same name without a message: from the parent's name, the
- * number of the creating call among the collective calls on the parent, and the first member's world rank. A
- * communicator that only a group creates is named by its members, the tag, and the number of earlier communicators with
- * the same members and tag.
+ * Names of communicators and windows. All members compute the same name without a message. It is a hash of the parent's
+ * name, the number of the creating call among the collective calls on the parent, and the first member's world rank.
+ * MPI_Comm_create_group and the like are not collective on the parent: their communicator's name is a hash of the
+ * members, the tag, and the number of earlier communicators with the same members and tag.
  *
- * The table has a fixed size. Communicators beyond it have no name; neither have spawned and connected communicators.
+ * The table has a fixed size. When the table is full, new communicators have no name. Communicators with spawned or
+ * connected processes have no name either.
  */
 #ifndef IBPROF_COUNTING_COMMUNICATOR_NAMES_H
 #define IBPROF_COUNTING_COMMUNICATOR_NAMES_H
@@ -19,49 +20,51 @@
 #define IBP_NAMES_MAX 512
 
 struct ibp_named_communicator {
-    /* 0 in a free place. */
+    /* 0 if the entry is free. */
     ibp_handle handle;
-    /* 0 where the name is unknown. */
+    /* 0 if the name is unknown. */
     uint64_t name;
-    /* Number of collective calls on it so far. */
+    /* Number of collective calls on the communicator so far. */
     uint64_t calls;
-    /* Number of the communicator's processes, in both groups of an intercommunicator, and number of this process. */
+    /* `size`: number of the communicator's processes, including both groups of an intercommunicator. `member`: number
+     * of this process among them. */
     uint32_t size, member;
     /* The communicator is an intercommunicator. */
     bool has_two_groups;
-    /* The numbers of messages received on the communicator are unknown. */
+    /* Messages received on the communicator cannot be numbered. */
     bool is_disordered;
     /* Messages on the communicator were numbered (counting/envelopes.h). */
     bool has_envelopes;
-    /* The sources of its neighbourhood collectives were added to the recording, or the recording was full. */
+    /* The sources of its neighbourhood collectives were added to the recording, or did not fit. */
     bool has_sources;
 };
 
 /* Enter MPI_COMM_WORLD and MPI_COMM_SELF. */
 void ibp_names_begin(void);
 
-/* Return the entry of a communicator; NULL without a name. The lock must be held. */
+/* Return the entry of a communicator; NULL if it has no name. The lock must be held. */
 struct ibp_named_communicator *ibp_name_find(ibp_handle communicator);
 
-/* Return whether some communicator did not fit the table. */
+/* Return whether a communicator did not fit into the table. */
 bool ibp_names_are_full(void);
 
 /* The creation of a communicator. */
 struct ibp_making {
     /* enum ibp_operation */
     unsigned operation;
-    /* Name of the parent, and number of the creating call on the parent; 0 where the parent is unknown. */
+    /* `parent`: name of the parent communicator. `number`: number of the creating call among the calls on the parent.
+     * Both are 0 if the parent is unknown. */
     uint64_t parent, number;
     ibp_handle parent_handle;
-    /* The tag argument of calls on a group. */
+    /* The tag argument of a call on a group. */
     uint64_t tag;
 };
 
-/* Name a new communicator, which may be null. The lock must be free, because MPI is called. */
+/* Name a new communicator, which may be MPI_COMM_NULL. The lock must be free, because the function calls MPI. */
 void ibp_name_made(ibp_handle made, const struct ibp_making *making);
 
-/* Name a window of a communicator; the window may be null. The lock must be free. Calls on the window are numbered
- * separately from calls on the communicator. */
+/* Name a window of a communicator. The window may be MPI_WIN_NULL. The lock must be free. Calls on the window are
+ * numbered separately from calls on the communicator. */
 void ibp_name_window(ibp_handle window, ibp_handle communicator, uint64_t number);
 
 /* Forget a communicator that is freed. The lock must be held. */

@@ -15,7 +15,7 @@ int ibp_lowest_tag_within;
 
 ibp_handle ibp_contexts_world;
 
-/* List of elements with a peer or an origin, to be forgotten. */
+/* List of the elements that have a peer or an origin. */
 static struct ibp_recent *used;
 
 void ibp_recents_forget(void)
@@ -86,7 +86,8 @@ void ibp_recent_begin(struct ibp_recent *recent, unsigned operation)
     recent->operation = (uint16_t)operation;
 }
 
-/* Partitioned requests are set up by messages that do not carry their data. */
+/* Messages of MPI_Psend_init and MPI_Precv_init always need classification: they only set up a request, and are no user
+ * data. */
 void ibp_context_set_open(struct ibp_context *context, int lowest_tag)
 {
     const unsigned send = context->send.operation, receive = context->receive.operation;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The context of messages, which avoids classifying each one. Outside of wrapped calls, a message is a point-to-point
- * message of the application. Inside a wrapped call, it is a message of that call.
+ * The context of messages. With it, most messages need no classification: outside of wrapped calls, a message is a
+ * point-to-point message of the application, and inside a wrapped call, it is a message of the call.
  */
 #ifndef IBPROF_COUNTING_CONTEXT_H
 #define IBPROF_COUNTING_CONTEXT_H
@@ -21,13 +21,13 @@
 struct ibp_recent {
     /* Members of the slot. */
     uint64_t *amount, *bins;
-    /* Rank in the communicator; IBP_NO_PEER where no counter was used. */
+    /* Rank in the communicator; IBP_NO_PEER if no counter was used. */
     int peer;
-    /* For a call: origin of its sent bytes in the present region; 0 where unknown. For a communicator: origin of the
-     * counter. */
+    /* For a call: the origin of its sent bytes in the present region; 0 until it is known. For a communicator: the
+     * origin of the counter. */
     uint32_t origin;
     uint16_t operation;
-    /* The element is in the list of elements to be forgotten; `next` is the next one in that list. */
+    /* The element is in the list of elements that ibp_recents_forget resets. `next` is its successor in this list. */
     bool is_listed;
     struct ibp_recent *next;
 };
@@ -37,28 +37,29 @@ struct ibp_recent {
 /* The context of a call (counting/calls.h; ibp_here points to it), or of a communicator. A communicator's context keeps
  * the origin and the peer of its last messages. */
 struct ibp_context {
-    /* For a call: MPI_COMM_WORLD; 0 where each message must be classified. Calls at a site mostly use one communicator:
-     * `sent_on` is the communicator of the last message, and `send` and `isend` remember peers in it. */
+    /* For a call: the communicator whose messages need no classification; 0 if each message must be classified. Both
+     * begin as MPI_COMM_WORLD. Calls at a site mostly use one communicator: `sent_on` follows the communicator of the
+     * last message, and the peers of `send` and `isend` are ranks in it. */
     ibp_handle sent_on, received_on;
-    /* For a call: messages with lower tags are classified. */
+    /* For a call: messages with lower tags must be classified. */
     int lowest_tag;
-    /* For a call: it is ibp_outside or a call that its wrapper only passes on, so no wrapped call has to be left. All
-     * its sends are of its operation or in standard mode. */
+    /* For a call: the context is ibp_outside, or the wrapper only passes the call on and sets no current call. All
+     * sends have the operation of the call or the standard mode. */
     bool is_outside;
     /* For a call: all its sends are MPI_Send or MPI_Isend, in standard mode. */
     bool is_of_standard_mode;
-    /* For a call: its site in the program. */
+    /* For a call: the number of its site. */
     uint32_t site;
-    /* For a communicator: number of world ranks; world_rank is NULL where ranks are world ranks. */
+    /* For a communicator: the number of its processes, and their world ranks. `world_rank` is NULL if ranks in the
+     * communicator are world ranks. */
     int size;
     uint32_t *world_rank;
     struct ibp_recent send, isend, receive;
-    /* For a call that waits in the progress loop: the record of its time; otherwise NULL. */
+    /* For a call that waits in the progress loop: the record that counts its waiting time; otherwise NULL. */
     struct ibp_time *waited;
-    /* Number of pending receives that refer to this context. While there are any, `receive.operation` does not
-     * change. */
+    /* Number of pending receives that refer to this context. If it is not 0, `receive.operation` must not change. */
     uint64_t pending;
-    /* For a call: `sent_on` is, or was, a communicator other than MPI_COMM_WORLD. */
+    /* For a call: ibp_context_move has set `sent_on` to another communicator than MPI_COMM_WORLD. */
     bool is_moved;
     /* The next context in a list: contexts of one communicator for receives of different operations, retired contexts
      * of communicators, or moved contexts of calls. */
@@ -75,11 +76,11 @@ static inline uint32_t ibp_context_peer(const struct ibp_context *context, int r
 /* The context between wrapped calls, without a site. */
 extern IBP_INTERNAL struct ibp_context ibp_outside;
 
-/* The present context, and the context between wrapped calls. While several threads are in MPI, or counting is off, all
- * contexts are closed, and ibp_between is not ibp_outside. */
+/* `ibp_here`: the present context. `ibp_between`: the context between wrapped calls. While several threads are in MPI,
+ * or counting is off, all contexts are closed, and ibp_between is not ibp_outside. */
 extern IBP_INTERNAL struct ibp_context *ibp_here, *ibp_between;
 
-/* Compiles to plain moves. Atomic, because several threads write it. */
+/* The store below is atomic, because several threads write the variable. It compiles to a plain move. */
 static inline struct ibp_context *ibp_get_here(void)
 {
     return ibp_here;
@@ -90,38 +91,39 @@ static inline void ibp_set_here(struct ibp_context *context)
     __atomic_store_n(&ibp_here, context, __ATOMIC_RELAXED);
 }
 
-/* Inside calls, messages with lower tags belong to a nonblocking collective. The source sets it before contexts are
- * opened. */
+/* Inside calls, a message with a lower tag belongs to a nonblocking collective. The source sets this limit before
+ * contexts are opened. */
 extern IBP_INTERNAL int ibp_lowest_tag_within;
 
-/* Set up the context of a call at a site. It equals ibp_outside where the wrapper only passes a send on. */
+/* Set up the context of a call at a site. `is_outside`: the wrapper only passes the call on, so the context is like
+ * ibp_outside. */
 void ibp_context_begin(struct ibp_context *context, unsigned operation, uint32_t site, bool is_outside);
 
-/* MPI_COMM_WORLD while contexts are open; else 0. */
+/* MPI_COMM_WORLD while contexts are open; otherwise 0. */
 extern IBP_INTERNAL ibp_handle ibp_contexts_world;
 
 #define IBP_LOWEST_TAG_OF_USERS (-1) /* MPI_ANY_TAG */
 
-/* Set the messages that a context accepts without classification, according to the operations of its members. */
+/* Set which messages need no classification in a context, according to the operations of its members. */
 void ibp_context_set_open(struct ibp_context *context, int lowest_tag);
 
-/* Set an operation, without counted bytes. */
+/* Set the operation; no counter is known yet. */
 void ibp_recent_begin(struct ibp_recent *recent, unsigned operation);
 
-/* Forget all remembered slots and origins, because each region has its own. */
+/* Forget all remembered counters and origins, because each region has separate ones. */
 void ibp_recents_forget(void);
 
-/* Remember the communicator of the last message of a call at a site, in `sent_on`. */
+/* Set `sent_on` to the communicator of a call's last message. */
 void ibp_context_move(struct ibp_context *context, ibp_handle communicator);
 
-/* Undo ibp_context_move for all calls, because a communicator is freed, or contexts are opened or closed. */
+/* Undo ibp_context_move for all calls. Needed when a communicator is freed, and when contexts are opened or closed. */
 void ibp_contexts_move_back(void);
 
-/* Remember the slot of a peer. */
+/* Remember the counter of a peer. */
 void ibp_recent_set(struct ibp_recent *recent, const struct ibp_slot *slot, int peer);
 
-/* Return the number of a call's origin for sent bytes in the present region, created if needed. `recent` is a member of
- * the context. */
+/* Return the number of the origin of a call's sent bytes in the present region, created if needed. `recent` is a member
+ * of the context. */
 uint32_t ibp_context_origin(const struct ibp_context *context, struct ibp_recent *recent);
 
 #endif

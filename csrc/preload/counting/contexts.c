@@ -11,7 +11,8 @@
 #include "counting/times.h"
 #include "recording/operations.h"
 
-/* To close the contexts, IBP_OPERATION_NONE becomes the call between calls, as if the thread were inside a call. */
+/* While contexts are closed, the context between calls is the context of IBP_OPERATION_NONE, as if the thread were
+ * inside a call. */
 void ibp_contexts_set(ibp_handle world)
 {
     struct ibp_call *call = NULL;

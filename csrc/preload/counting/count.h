@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Counting messages: those of the present call, and those of calls that have returned.
+ * Count messages of the current call, and messages of calls that have returned.
  */
 #ifndef IBPROF_COUNTING_COUNT_H
 #define IBPROF_COUNTING_COUNT_H
@@ -19,12 +19,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Set when a window or partitioned request was created. Their bytes are counted from arguments, because the library may
- * move them later. */
+/* Set when a window or a partitioned request was created. ibprof counts their bytes from the arguments of calls,
+ * because MPI may move the data later. */
 extern IBP_INTERNAL bool ibp_counts_arguments;
 
-/* Return the number of an operation's origin for sent bytes, created if needed. Its site is the site of the present
- * call, if that is a call of the operation. */
+/* Return the number of the origin of an operation's sent bytes, created if needed. The origin has the site of the
+ * present call if the present call is of this operation. */
 uint32_t ibp_origin_sent_slowly(unsigned operation);
 
 /* Return the context of the present call if it is of this operation; otherwise the operation's context. */

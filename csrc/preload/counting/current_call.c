@@ -13,8 +13,8 @@ unsigned ibp_current_call_number(void)
     return ibp_counting ? ibp_current_call.call->number : IBP_OPERATION_UNWANTED;
 }
 
-/* Source: Itanium C++ ABI: Exception Handling, 1.5.2. The first phase searches for a handler; the second phase removes
- * frames. When pthread_exit or pthread_cancel ends a thread, only the second phase runs. */
+/* Source: Itanium C++ ABI: Exception Handling, 1.5.2. The first phase searches for a handler; the second phase
+ * (cleanup) removes frames. pthread_exit and pthread_cancel run only the second phase. */
 #define PHASE_OF_CLEANUP 2
 #define CONTINUE_UNWINDING 8
 

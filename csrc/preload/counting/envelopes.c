@@ -15,7 +15,7 @@
 
 _Static_assert(PLACES == 1 << (64 - 54), "the upper bits of a key are its place");
 
-/* A table of free places, which nobody writes. */
+/* A table of free entries, which is never written. */
 static struct ibp_envelope nothing[PLACES];
 struct ibp_envelope *ibp_envelopes = nothing;
 
@@ -23,7 +23,8 @@ struct ibp_envelope ibp_envelope_of_none = {.next = IBP_NEVER, .messages = {.lef
 
 static uint32_t used;
 static unsigned stream_level;
-/* `is_disordered`: receives have no numbers on any communicator. `is_stopped`: sends have none either. */
+/* `is_disordered`: receives are no longer numbered, on any communicator. `is_stopped`: sends are no longer numbered
+ * either. */
 static bool is_disordered, is_stopped;
 
 bool ibp_envelopes_begin(void)
@@ -85,7 +86,7 @@ static bool is_kept(const struct ibp_envelope *envelope, unsigned level, ibp_han
     return envelope->communicator != but && envelope->stream_keeps >= level;
 }
 
-/* Keep only the envelopes of a level of streams, and drop the envelopes of a communicator. */
+/* Drop the envelopes below a level of streams, and all envelopes of communicator `but`. */
 static void keep(unsigned level, ibp_handle but)
 {
     for (uint32_t i = 0; i < PLACES; i++)
@@ -95,7 +96,7 @@ static void keep(unsigned level, ibp_handle but)
         }
 }
 
-/* Raise the level of streams until a place is free. */
+/* Raise the level of streams until an entry is free. */
 static void make_space(void)
 {
     while (used == USED_MAX && stream_level < IBP_SAMPLE_LEVELS) {
@@ -104,7 +105,8 @@ static void make_space(void)
     }
 }
 
-/* Return the stream of an envelope, a hash that both sides know; 0 where they do not. */
+/* Return the stream of an envelope: a hash that the sender and the receiver compute alike; 0 if the communicator has no
+ * name or the peer is unknown. */
 static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t peer, int tag, enum ibp_side side)
 {
     const uint64_t own = (uint64_t)ibp_mpi.rank;
@@ -116,9 +118,10 @@ static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t
     return ibp_sample_hash(hash, (uint32_t)tag) | 1;
 }
 
-/* Return the hash input that, with the number of a message, chooses the message. It is equal for all messages of one
- * round of an exchange, whoever sends them: otherwise the time of a call that completes several messages could not be
- * split among them. Where tags number the rounds, each message has the number 0, so 16 tags are chosen together. */
+/* Return a hash that decides, with the number of a message, whether the message is sampled. It does not depend on the
+ * sender, so all messages of one round of an exchange are sampled together. Otherwise the time of a call that completes
+ * several messages could not be split among them. In a program that uses a new tag for each round, every message has
+ * the number 0; then messages of 16 successive tags are sampled together. */
 static uint64_t choice_of(const struct ibp_named_communicator *named, int tag, uint64_t number)
 {
     return ibp_sample_hash(named->name, number ? UINT64_MAX : (uint32_t)tag >> 4);
@@ -129,7 +132,7 @@ static unsigned stratum_of(const struct ibp_named_communicator *named, int tag, 
     return (unsigned)(ibp_sample_hash(choice_of(named, tag, 0), 2 + class) % IBP_SAMPLE_STRATA);
 }
 
-/* Return the number of the next small message that is sampled. */
+/* Return the number of the next small message to be sampled, from `number` on. */
 static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uint64_t number)
 {
     const unsigned level = ibp_sample_level(IBP_INSTANCE_MESSAGE, stratum_of(named, tag, 0));
@@ -138,14 +141,15 @@ static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uin
     return ibp_sample_next(choice_of(named, tag, 1), number ? number : 1, level);
 }
 
-/* Return the highest level of streams that keeps a message. First messages of envelopes are kept by whole rounds, as
- * where tags number the rounds; further messages are kept by their stream. */
+/* Return the highest level of streams at which a message is kept. The first messages of envelopes are kept or dropped
+ * together for a whole round, because programs may use a new tag for each round. Further messages are kept or dropped
+ * by stream. */
 static unsigned stream_keeps(const struct ibp_named_communicator *named, int tag, uint64_t stream, uint64_t number)
 {
     return (unsigned)__builtin_clzll(ibp_sample_hash(number ? stream : choice_of(named, tag, 0), 1) | 1);
 }
 
-/* Return the highest level of streams that keeps some message of an envelope. */
+/* Return the highest level of streams at which any message of an envelope is kept. */
 static unsigned envelope_keeps(const struct ibp_named_communicator *named, int tag, uint64_t stream)
 {
     const unsigned first = stream_keeps(named, tag, stream, 0), further = stream_keeps(named, tag, stream, 1);
@@ -153,7 +157,8 @@ static unsigned envelope_keeps(const struct ibp_named_communicator *named, int t
     return first > further ? first : further;
 }
 
-/* Return the envelope of a key, created if needed; NULL where it is not kept. */
+/* Return the envelope of a key, created if needed; NULL if the table is full or the level of streams drops the
+ * envelope. */
 static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_t stream,
                                   const struct ibp_named_communicator *named, int tag, enum ibp_side side)
 {
@@ -182,7 +187,7 @@ static bool is_without_order(const struct ibp_named_communicator *named, enum ib
     return is_stopped || (side == IBP_SIDE_RECEIVER && (is_disordered || (named && named->is_disordered)));
 }
 
-/* Return whether another thread also used an envelope: the order of its messages is then unknown. */
+/* Return whether another thread also used an envelope. Then the order of its messages is unknown. */
 static bool is_shared(struct ibp_envelope *envelope)
 {
     static uint32_t threads;
@@ -193,8 +198,8 @@ static bool is_shared(struct ibp_envelope *envelope)
     return envelope->thread != thread;
 }
 
-/* Number a message. A message that is not counted has the same number as the next one. Whether a large message is
- * sampled depends on the level of its class, and not on the next small message. */
+/* Number a message. A message that is not counted gets the same number as its successor. A large message is sampled by
+ * the level of its class; `next` is only for small messages. */
 static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class,
                                   bool is_counted)
 {

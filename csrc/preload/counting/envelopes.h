@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Envelopes of messages: sender, receiver, communicator and tag. MPI delivers the messages of an envelope in order, so
- * both sides give them the same numbers and sample the same messages.
+ * Envelopes. Messages with the same sender, receiver, communicator and tag have the same envelope. MPI delivers them in
+ * order, so the sender and the receiver number them alike and sample the same messages.
  *
- * The table has a fixed size. When it is full, the level of streams rises (counting/samples.h): both sides keep the
- * same half of the messages, chosen by hashes, and the envelopes of these messages.
+ * The table has a fixed size. When it is full, the level of streams rises (counting/samples.h): sender and receiver
+ * keep the same half of the streams, chosen by a hash, and forget the other envelopes.
  */
 #ifndef IBPROF_COUNTING_ENVELOPES_H
 #define IBPROF_COUNTING_ENVELOPES_H
@@ -20,29 +20,29 @@
 #include <stdint.h>
 
 struct ibp_envelope {
-    /* Key of the call's arguments; 0 in a free place. */
+    /* Key of the call's arguments (ibp_envelope_key); 0 if the entry is free. */
     uint64_t key;
-    /* The number of the next sampled message, and the number of messages before it. */
+    /* `next`: the number of the next sampled message. `messages`: how many messages remain before it. */
     uint64_t next;
     struct ibp_messages_left messages;
-    /* Number of its messages that the recording counts. */
+    /* How many of the envelope's messages were added to the total in the recording. */
     uint64_t counted;
-    /* Hash of the properties that sender and receiver know; 0 for MPI_PROC_NULL, which receives no message. */
+    /* Hash of properties that sender and receiver know, equal on both sides; 0 for MPI_PROC_NULL. */
     uint64_t stream;
     ibp_handle communicator;
     /* With several threads in MPI: the thread that uses the envelope. */
     uint32_t thread;
     uint8_t side; /* enum ibp_side */
-    /* The highest level of streams that keeps one of its messages. */
+    /* The highest level of streams at which a message of the envelope is kept. */
     uint8_t stream_keeps;
 } __attribute__((aligned(64)));
 
 #define IBP_ENVELOPE_PLACES 1024
 
-/* Before the first envelope, a single free place that stands for all places. */
+/* The table. Before ibp_envelopes_begin, it is an array of free entries that is never written. */
 extern IBP_INTERNAL struct ibp_envelope *ibp_envelopes;
 
-/* A number that is never reached: nothing is sampled. */
+/* A message number that is never reached: no message is sampled. */
 #define IBP_NEVER ((uint64_t)INT64_MAX)
 
 /* Return the key of an envelope, from the arguments of a call. */
@@ -55,7 +55,8 @@ static inline uint64_t ibp_envelope_key(ibp_handle communicator, int peer, int t
     return key | 1;
 }
 
-/* Return the envelope of a message that is not sampled, if that needs no search; NULL for all others. */
+/* Return the envelope of a message. Return NULL if the message may have to be sampled, or if the envelope is not at its
+ * hash position. */
 static inline struct ibp_envelope *ibp_envelope_unsampled(ibp_handle communicator, int peer, int tag,
                                                           enum ibp_side side)
 {
@@ -68,10 +69,10 @@ static inline struct ibp_envelope *ibp_envelope_unsampled(ibp_handle communicato
     return IBP_LIKELY(envelope->messages.left) ? envelope : NULL;
 }
 
-/* The envelope of messages that are not numbered, while there are no samples. */
+/* The envelope of all messages while no samples are taken: they are not numbered. */
 extern IBP_INTERNAL struct ibp_envelope ibp_envelope_of_none;
 
-/* Create the table. Return false without memory. */
+/* Create the table. Return false if memory is exhausted. */
 bool ibp_envelopes_begin(void);
 
 /* The number of a message. */
@@ -83,21 +84,21 @@ struct ibp_numbered {
     uint32_t peer;
     bool is_sampled;
     uint8_t stratum, keeps, stream_keeps;
-    /* NULL for a message without a number. Valid until an envelope is forgotten. */
+    /* NULL for a message without a number. The pointer is valid until an envelope is forgotten. */
     struct ibp_envelope *envelope;
 };
 
-/* Number a message by the arguments of a call. Its class is 0 if it is small, otherwise that of its number of items:
- * rare large messages keep their samples among many small ones. The sender and the receiver of a message may see
- * different classes. ibp_communicator_learn must have been called (libmpi/communicators.h). This and the following
- * functions require the lock. */
+/* Number a message from the arguments of a call. `class` is 0 for a small message, otherwise the size class of its
+ * number of items. Classes are sampled separately, so that rare large messages have samples too. The sender and the
+ * receiver of a message may see different classes. ibp_communicator_learn must have been called before
+ * (libmpi/communicators.h). This function and all below require the lock. */
 struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class);
 
-/* Return the number of the next message of an envelope. */
+/* Return the number of the next message of an envelope, without counting the message. */
 struct ibp_numbered ibp_envelope_peek(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 
-/* Stop sampling an envelope. Stop sampling all messages received on a communicator, or, with 0, on all
- * communicators. */
+/* ibp_envelope_stop: stop sampling the messages of an envelope. ibp_envelopes_disorder: stop sampling all messages
+ * received on a communicator; if it is 0, on all communicators. */
 void ibp_envelope_stop(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 void ibp_envelopes_disorder(ibp_handle communicator);
 
@@ -107,7 +108,7 @@ void ibp_envelopes_stop(void);
 /* Forget the envelopes of a communicator that is freed. */
 void ibp_envelopes_forget(ibp_handle communicator);
 
-/* Count all numbered messages. */
+/* Add all numbered messages to the totals in the recording. */
 void ibp_envelopes_end(void);
 
 #endif

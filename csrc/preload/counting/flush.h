@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Copies of a recording from the node's own storage to its destination, at the interval IBPROF_FLUSH.
+ * Copies of the recording from the storage of the node to its destination, at intervals of IBPROF_FLUSH seconds.
  */
 #ifndef IBPROF_COUNTING_FLUSH_H
 #define IBPROF_COUNTING_FLUSH_H

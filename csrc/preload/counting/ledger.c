@@ -12,7 +12,7 @@
 
 #include "ibprof_recording.h"
 
-/* List of elements with a communicator. */
+/* List of all elements whose communicator is set. */
 static struct ibp_ledger_recent *used;
 
 static bool has_root(const struct ibp_demanding *call)
@@ -100,7 +100,7 @@ static uint64_t *enter(struct ibp_call *call, struct ibp_demanded demanded)
     return slot->ordinal ? slot->amount : NULL;
 }
 
-/* Behind a layer, handles among the arguments are not the library's. */
+/* Behind a layer such as mpitrampoline, the handles among the arguments do not belong to the MPI library. */
 static bool is_wanted(const struct ibp_call *call)
 {
     return ibp_is_active() && ibp_counting && ibp_operation_wanted[call->operation] && !ibp_mpi.is_behind_layer;
@@ -128,14 +128,15 @@ static void remember(const struct ibp_demanding *call, uint32_t partner, uint64_
     recent->amount = amount;
 }
 
-/* Return whether a type's size is cached. MPI is asked again where a handle may be reused for another type. */
+/* Return whether the size of the datatype may be cached. It may not if MPI can reuse the handle for another
+ * datatype. */
 static bool is_type_kept(const struct ibp_demanding *call)
 {
     return !has_counts(call) && !ibp_datatype_size_offset && ibp_datatype_is_predefined(IBP_HANDLE(call->type));
 }
 
-/* MPI is asked before the lock is taken. MPI may wait for a lock that a sending thread holds while it waits for
- * ibprof's. */
+/* MPI is called before ibprof's lock is taken, to avoid a deadlock: a sending thread may hold a lock of MPI and wait
+ * for ibprof's. */
 void ibp_ledger_add(const struct ibp_demanding *call)
 {
     struct ibp_demanded demanded;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The ledger: the bytes that calls asked MPI to move, for a comparison with the bytes that the source saw. From all
- * recordings, readers compute a lower bound on the bytes that any algorithm must send (ibprof/profile/unaccounted.py).
+ * The ledger: the bytes that calls asked MPI to move. Readers compute from it a lower bound on the bytes that any
+ * algorithm must send, and compare this bound with the bytes that the source counted (ibprof/profile/unaccounted.py).
  *
  * A call adds its bytes to the demand of (operation, partner). The partner is the rank of the root or peer, or the
  * group of the communicator.
@@ -21,15 +21,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The arguments that determine a call's bytes. */
+/* How the bytes of a call follow from its arguments. */
 enum ibp_demand_shape {
     /* The call is not in the ledger. */
     IBP_DEMAND_NONE,
-    /* With a root; the call's arguments are equal on all ranks (MPI_Bcast). */
+    /* There is a root; count and datatype are equal on all ranks (MPI_Bcast). */
     IBP_DEMAND_TREE,
-    /* With a root; the call's arguments count on all ranks except the root (MPI_Gather). */
+    /* There is a root; count and datatype are used on all ranks except the root (MPI_Gather). */
     IBP_DEMAND_LEAF,
-    /* The call's arguments (MPI_Allreduce). */
+    /* A count and a datatype (MPI_Allreduce). */
     IBP_DEMAND_GROUP,
     /* This rank's element of an array of counts (MPI_Allgatherv). */
     IBP_DEMAND_OWN,
@@ -37,19 +37,19 @@ enum ibp_demand_shape {
     IBP_DEMAND_OTHERS,
     /* Arrays of counts and of datatypes, without this rank's element (MPI_Alltoallw). */
     IBP_DEMAND_OTHERS_TYPES,
-    /* The call's arguments, to a peer (MPI_Send). */
+    /* A count and a datatype, sent to a peer (MPI_Send). */
     IBP_DEMAND_PEER
 };
 
-/* A call with its arguments as passed. */
+/* A call and its arguments. */
 struct ibp_demanding {
     struct ibp_call *call;
     uint16_t operation;
     uint8_t shape; /* enum ibp_demand_shape */
-    /* Counts have 64 bits: a call for large counts. */
+    /* The call has 64-bit counts (MPI_Send_c). */
     bool is_large;
     long communicator;
-    /* A count or an array of counts, and a datatype or an array of them. */
+    /* `items`: a count or an array of counts. `type`: a datatype or an array of datatypes. */
     long items, type;
     /* Rank of the root or the peer. */
     long root;
@@ -65,15 +65,16 @@ struct ibp_demanded ibp_ledger_describe(const struct ibp_demanding *call);
 /* Enter one call. */
 void ibp_ledger_enter(struct ibp_call *call, struct ibp_demanded demanded);
 
-/* Enter a call that has succeeded, and remember its partner for the next call; or enter a call that has failed. */
+/* ibp_ledger_add: enter a call that has succeeded, and remember its partner for the next call. ibp_ledger_add_failed:
+ * enter a call that has failed. */
 void ibp_ledger_add(const struct ibp_demanding *call);
 void ibp_ledger_add_failed(struct ibp_call *call);
 
-/* Forget remembered partners of a communicator that is freed, or all partners when the region changes. */
+/* Forget all remembered partners: when a communicator of one of them is freed, or when the region changes. */
 void ibp_ledger_forget(ibp_handle communicator);
 void ibp_ledger_forget_all(void);
 
-/* Find the size of a call's datatype, if no call to MPI is needed. */
+/* Find the size of a call's datatype without calling MPI. Return false if that is not possible. */
 static inline bool ibp_ledger_type_size(struct ibp_demanding call, uint64_t *size)
 {
     const struct ibp_ledger_recent *recent = &call.call->ledger;
@@ -97,8 +98,8 @@ static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t by
     return slot;
 }
 
-/* Enter a call before it is made, if it resembles the last call of its operation: the same communicator and root, and a
- * datatype of known size. Return false for all other calls. To be called only while one thread at a time is in MPI. */
+/* Enter a call before it is made, if its communicator and root are those of the last call here and the size of its
+ * datatype is known. Return false for all other calls. Only for one thread at a time in MPI. */
 static inline __attribute__((always_inline)) bool ibp_ledger_add_known(struct ibp_demanding call)
 {
     const struct ibp_ledger_recent *recent = &call.call->ledger;

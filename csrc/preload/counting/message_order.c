@@ -13,7 +13,7 @@ struct waiting {
     /* 0 for a blocking receive, and after completion. */
     uintptr_t request;
     struct ibp_instance_known known;
-    /* Its number in the list; the other numbers stay the same when it leaves. */
+    /* Identifier of the receive, which does not change when other receives leave the list. */
     unsigned number;
     bool is_complete, is_gone, is_cancelling;
     struct ibp_completing completing;
@@ -112,8 +112,8 @@ void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side
     ibp_samples_note_clock(completing->exit_ns);
 }
 
-/* Number a receive with a known envelope. If it is sampled, keep the sample, or let the completion of its request keep
- * it. */
+/* Number a receive whose envelope is known. If it is sampled and complete, record the sample; otherwise the completion
+ * of its request will record it. */
 static void number(struct waiting *waiting)
 {
     const struct ibp_posted_receive *const receive = &waiting->receive;
@@ -137,7 +137,7 @@ static void number(struct waiting *waiting)
         ibp_open_request_remove(entry);
 }
 
-/* Return whether an earlier receive may have taken the message of this one. */
+/* Return whether an earlier receive may match the message of the receive at index `place`. */
 static bool is_preceded(uint32_t place)
 {
     for (uint32_t i = 0; i < place; i++)
@@ -145,7 +145,7 @@ static bool is_preceded(uint32_t place)
     return false;
 }
 
-/* Number all receives that can be numbered, and close the gaps. */
+/* Number all receives that can be numbered, and remove them from the list. */
 static void resolve(void)
 {
     uint32_t kept = 0;
@@ -184,7 +184,7 @@ void ibp_receive_try_cancel(unsigned of)
     struct waiting *const waiting = find(of);
 
     if (!waiting) return;
-    waiting->receive.source = IBP_ANY; /* like a receive with a wildcard, it gets no number before it completes */
+    waiting->receive.source = IBP_ANY; /* as a wildcard, so that it gets no number before it completes */
     waiting->is_cancelling = true;
 }
 

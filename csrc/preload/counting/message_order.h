@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Receives that wait for their number. The envelope of a receive with wildcards is known only when the receive has
- * completed. The receive takes its message before all later receives that match the message. Until it completes, these
- * later receives have no number either. Therefore all waiting receives are kept in the order in which they were posted.
- * The list has a fixed size. Requires the lock.
+ * Receives that cannot be numbered yet. The envelope of a receive with wildcards is unknown until the receive
+ * completes. It matches before all later receives that could match the same message, so these cannot be numbered either
+ * until it completes. All these receives wait in a list, in the order in which they were posted. The list has a fixed
+ * size. All functions require the lock.
  */
 #ifndef IBPROF_COUNTING_MESSAGE_ORDER_H
 #define IBPROF_COUNTING_MESSAGE_ORDER_H
@@ -21,7 +21,7 @@
 /* Number of receives in the list. */
 extern IBP_INTERNAL uint32_t ibp_waiting_receives;
 
-/* A receive by its arguments; source and tag are negative for a wildcard. */
+/* The arguments of a receive. Source and tag may be IBP_ANY. */
 struct ibp_posted_receive {
     ibp_handle communicator;
     int source, tag;
@@ -30,40 +30,41 @@ struct ibp_posted_receive {
 /* A wildcard source or tag. */
 #define IBP_ANY (-1)
 
-/* Return whether a receive must wait: it has wildcards, or a waiting receive may take its message. */
+/* Return whether a receive must wait in the list: it has wildcards, or a receive in the list may match its message. */
 bool ibp_receive_waits(const struct ibp_posted_receive *receive);
 
-/* Add a waiting receive. Return its number in the list, from 1; 0 where there is no space. */
+/* Add a receive to the list. Return its identifier in the list, from 1; 0 if the list is full. */
 unsigned ibp_receive_enter(const struct ibp_posted_receive *receive, uintptr_t request,
                            const struct ibp_instance_known *known);
 
-/* Note the known data of a waiting receive, and its request; a blocking receive has no request. */
+/* Store the known data of a waiting receive, or its request. A blocking receive has no request. */
 void ibp_receive_set_known(unsigned number, const struct ibp_instance_known *known);
 void ibp_receive_set_request(unsigned number, uintptr_t request);
 
-/* The call that completes a message: the record of its origin, the number of messages that it completes (0 where
+/* The call that completes a message: the index of its origin's record, the number of messages that it completes (0 if
  * unknown), and its times. */
 struct ibp_completing {
     uint32_t origin, messages;
     uint64_t enter_ns, exit_ns;
 };
 
-/* Note that a receive completed, with the values of its status; or that it will not complete. */
+/* ibp_receive_complete: a receive has completed with the source and tag of its status. ibp_receive_cancel: a receive
+ * will not complete. */
 void ibp_receive_complete(unsigned number, int source, int tag, const struct ibp_completing *completing);
 void ibp_receive_cancel(unsigned number);
 
-/* Note that the program cancels a receive. Its completion shows whether it took a message. */
+/* The program cancels a receive. Whether it received a message is known only when it completes. */
 void ibp_receive_try_cancel(unsigned number);
 bool ibp_receive_is_cancelling(unsigned number);
 
-/* Drop the receives of a communicator, or of all communicators with 0, and number no more of them. */
+/* Drop the receives on a communicator, and never number its receives again. 0: of all communicators. */
 void ibp_receives_disorder(ibp_handle communicator);
 
-/* Keep the sample of a message. */
+/* Add the sample of a message to the recording. */
 void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side,
                       const struct ibp_completing *completing);
 
-/* Set the data that a message's number determines. */
+/* Copy the number of a message and the data that belong to it into `known`. */
 void ibp_message_set_number(struct ibp_instance_known *known, const struct ibp_numbered *numbered, int tag);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Requests of sampled collectives and messages, from the call that made them to the one that completes them. The table
- * has a fixed size. All functions require the lock; only ibp_open_requests is read without it.
+ * Requests of sampled collectives and messages, from the call that creates the request to the call that completes it.
+ * The table has a fixed size. All functions require the lock; only ibp_open_requests may be read without it.
  */
 #ifndef IBPROF_COUNTING_OPEN_REQUESTS_H
 #define IBPROF_COUNTING_OPEN_REQUESTS_H
@@ -16,63 +16,65 @@
 
 enum ibp_open_role { IBP_OPEN_COLLECTIVE = 1, IBP_OPEN_SEND, IBP_OPEN_RECEIVE };
 
-/* The known part of an instance before it completes. */
+/* The data of a sampled collective or message that are known before it completes. */
 struct ibp_instance_known {
-    /* Name of the communicator; for a persistent collective, of its request; 0 where it is not sampled. Then the
-     * number. */
+    /* `name`: name of the communicator, or of the request of a persistent collective; 0 if there is no sample.
+     * `number`: number of the collective or message. */
     uint64_t name, number;
     uint64_t bytes;
     uint64_t start_ns;
     uint32_t origin;
     /* For a collective: the number of processes. For a message: the world rank of the other process. */
     uint32_t size_or_peer;
-    /* For a collective: the number of this process, and the root. For a message: the tag. */
+    /* For a collective: `member` is the number of this process and `root_or_tag` the root. For a message: `root_or_tag`
+     * is the tag. */
     uint32_t member;
     int32_t root_or_tag;
     uint8_t stratum, keeps, stream_keeps;
 };
 
 struct ibp_open_request {
-    /* 0 in a free place. */
+    /* 0 if the entry is free. */
     uintptr_t request;
     /* For a message: the arguments of the call that created the request. */
     intptr_t communicator;
     int source, tag;
     struct ibp_instance_known known;
-    /* For a persistent request: the number of starts of a collective; the envelope of a message, if it is known. */
+    /* For a persistent request: `starts` is the number of starts of a collective; `envelope` is the envelope of a
+     * message, NULL if unknown. */
     uint64_t starts;
     struct ibp_envelope *envelope;
     uint8_t role; /* enum ibp_open_role */
-    /* For a message of a persistent request: its class (counting/envelopes.h). */
+    /* For a message of a persistent request: its size class (ibp_envelope_number). */
     uint8_t class;
     bool is_persistent, is_started;
-    /* A call is about to complete the request. With several threads, MPI may then reuse its handle. */
+    /* A call is about to complete the request. With several threads, MPI may reuse its handle from now on. */
     bool is_completing;
     /* Distinguishes successive entries of one handle. */
     uint32_t serial;
-    /* For a receive that waits for its number (counting/message_order.h): its number in the list, from 1; otherwise
-     * 0. */
+    /* For a receive that cannot be numbered yet (counting/message_order.h): its identifier in that list, from 1;
+     * otherwise 0. */
     unsigned order;
     uint16_t operation;
 };
 
-/* Number of started requests. Completing calls search only while it is not 0. */
+/* Number of started requests. While it is 0, completing calls need not search the table. */
 extern IBP_INTERNAL uint32_t ibp_open_requests;
 
 /* The table; NULL before the first entry. */
 #define IBP_OPEN_REQUEST_PLACES 256
 extern IBP_INTERNAL struct ibp_open_request *ibp_open_request_places;
 
-/* Return the place where the search for a request begins. */
+/* Return the index of the entry where the search for a request begins. */
 static inline uint32_t ibp_open_request_home(uintptr_t request)
 {
     return (uint32_t)((uint64_t)request * UINT64_C(0x9e3779b97f4a7c15) >> 40) % IBP_OPEN_REQUEST_PLACES;
 }
 
-/* Return the entry of a request; NULL if there is none. Valid until an entry is added or removed. */
+/* Return the entry of a request; NULL if there is none. The pointer is valid until an entry is added or removed. */
 struct ibp_open_request *ibp_open_request_find(uintptr_t request);
 
-/* Return the envelope of a persistent request's messages; NULL where it is unknown. The table must exist. */
+/* Return the envelope of a persistent request's messages; NULL if it is unknown. The table must exist. */
 static inline struct ibp_envelope *ibp_open_request_envelope(uintptr_t request)
 {
     const struct ibp_open_request *entry = &ibp_open_request_places[ibp_open_request_home(request)];
@@ -81,10 +83,10 @@ static inline struct ibp_envelope *ibp_open_request_envelope(uintptr_t request)
     return entry ? entry->envelope : NULL;
 }
 
-/* Return whether a persistent request of an envelope exists. */
+/* Return whether a persistent request with this role and these arguments exists. */
 bool ibp_open_request_of(enum ibp_open_role role, intptr_t communicator, int source, int tag);
 
-/* Add an entry, which replaces a former entry of the same request. Return NULL when the table is full. */
+/* Add an entry, which replaces a former entry of the same request. Return NULL if the table is full. */
 struct ibp_open_request *ibp_open_request_add(uintptr_t request);
 
 /* Forget the envelopes of all entries. */

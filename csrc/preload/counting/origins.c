@@ -28,7 +28,7 @@ uint32_t ibp_origins_without_site[IBP_OPERATIONS_MAX];
 static struct {
     /* Origins by number, from 1. */
     struct origin *made;
-    /* Numbers by hash, 0 in a free place. There are twice as many places as elements of `made`. */
+    /* Hash table of numbers; 0 if an entry is free. It has twice as many entries as `made`. */
     uint32_t *places;
     uint32_t count, capacity;
     uint32_t region;
@@ -118,7 +118,7 @@ uint32_t ibp_origin_moved(uint32_t origin, uint32_t region)
 
 uint32_t ibp_origin_record_moved(uint32_t record, uint32_t from, uint32_t into)
 {
-    /* Origins without a record also have numbers. */
+    /* Origins without a record have numbers too, so the number may be larger than the index. */
     for (uint32_t i = record + 1; i <= origins.count && i; i++)
         if (origins.made[i].record == record)
             return origins.made[i].region == from ? ibp_origin_record(ibp_origin_moved(i, into)) : record;

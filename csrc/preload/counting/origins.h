@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Origins: numbers that stand for (region, operation, site). All counted data refer to their origin, so that a message
- * needs only one number of the sending call.
+ * Origins: each combination of region, operation and site has a number. All counted data refer to this number, so a
+ * message needs only one number of the call that sent it.
  */
 #ifndef IBPROF_COUNTING_ORIGINS_H
 #define IBPROF_COUNTING_ORIGINS_H
@@ -15,13 +15,13 @@
 
 #define IBP_REGIONS_MAX 8192
 #define IBP_ORIGIN_BITS 24
-/* The origin of operations without memory for another one; it has no record. */
+/* The origin of everything that needs a new origin when memory is exhausted. It has no record. */
 #define IBP_ORIGIN_UNKNOWN ((1U << IBP_ORIGIN_BITS) - 1)
 
 #define IBP_OPERATIONS_MAX 256
 
-/* For the present region: the number of each operation's origin without a site, from 1; 0 where unknown. Received bytes
- * count there, because any later call may complete the receive. */
+/* Numbers of the origins without a site in the present region, from 1, by operation; 0 until known. Received bytes
+ * count for these origins, because any later call may complete the receive. */
 extern IBP_INTERNAL uint32_t ibp_origins_without_site[IBP_OPERATIONS_MAX];
 
 /* Enter a region. */
@@ -33,20 +33,20 @@ uint32_t ibp_origin_at_site(unsigned operation, uint32_t site);
 /* Return the number of origins, which is also the largest number. */
 uint32_t ibp_origins_count(void);
 
-/* Return the record of an origin's time; NULL until it is set. */
+/* Return the time record of an origin; NULL until it is set. */
 struct ibp_time *ibp_origin_time(uint32_t origin);
 void ibp_origin_set_time(uint32_t origin, struct ibp_time *time);
 
-/* Return the number of the same origin in another region, created if needed. */
+/* Return the number of the origin with the same operation and site in another region, created if needed. */
 uint32_t ibp_origin_moved(uint32_t origin, uint32_t region);
 
 uint32_t ibp_origin_region(uint32_t origin);
 
-/* Return the index of the same origin's record in region `into`, if the index belongs to region `from`; otherwise
- * return the same index. */
+/* If a record belongs to region `from`, return the index of the record of the same origin in region `into`; otherwise
+ * return the index unchanged. */
 uint32_t ibp_origin_record_moved(uint32_t record, uint32_t from, uint32_t into);
 
-/* Return the index of an origin's record; UINT32_MAX where no space was left. */
+/* Return the index of an origin's record; UINT32_MAX if the recording was full. */
 uint32_t ibp_origin_record(uint32_t origin);
 
 #endif

@@ -9,7 +9,7 @@
 #define GROUPS_MAX 4096
 #define NUMBER_GROUP 0x80000000
 
-/* Groups of communicators in their recorded form; a group's index is its number without NUMBER_GROUP. */
+/* Groups of communicators, in the form of the recording. The partner's number is the index plus NUMBER_GROUP. */
 static struct {
     uint64_t partner[GROUPS_MAX];
     uint32_t count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Periodic work. ibprof has no thread, signal or timer for it. Instead, the program's calls check the clock: calls that
- * mpi.def selects, such as collectives, calls of regions, and with IBPROF_INTERVAL each message.
+ * Periodic work. ibprof has no thread, signal or timer for it. Instead, calls of the program check the clock: MPI calls
+ * that mpi.def selects, such as collectives; calls that mark regions; and, with IBPROF_INTERVAL, each message.
  */
 #ifndef IBPROF_COUNTING_PERIODIC_H
 #define IBPROF_COUNTING_PERIODIC_H
@@ -13,19 +13,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Return whether there is periodic work, and whether messages also check the clock for it. */
+/* `ibp_periodic`: there is periodic work. `ibp_periodic_in_messages`: messages check the clock too. */
 extern IBP_INTERNAL bool ibp_periodic, ibp_periodic_in_messages;
 
 /* A periodic task. Its times are values of ibp_clock_coarse_ns. */
 struct ibp_periodic_task {
-    /* Called without the lock, by any thread. */
+    /* Any thread may call it, without the lock. */
     bool (*is_due)(uint64_t now_ns);
     /* Called with the lock held. */
     void (*run)(uint64_t now_ns);
     struct ibp_periodic_task *next;
 };
 
-/* Add a task, which runs before earlier tasks. */
+/* Add a task. The task added last runs first. */
 void ibp_periodic_add(struct ibp_periodic_task *task);
 
 /* End all periodic work. */
@@ -34,14 +34,15 @@ void ibp_periodic_end(void);
 /* Run the tasks that are due. */
 void ibp_periodic_run(void);
 
-/* Limit of reads of the clock: one in `step` cycles of the processor's counter, a fraction of a millisecond on any
- * processor. Without a counter the step is 0, and the clock is read each time. */
+/* To read the clock less often: at most once in `step` cycles of the processor's counter, which is less than a
+ * millisecond on any processor. Without a counter, the step is 0, and the clock is read each time. `looked`: the cycles
+ * at the last reading. */
 struct ibp_periodic_cycles {
     uint64_t step, looked;
 };
 extern IBP_INTERNAL struct ibp_periodic_cycles ibp_periodic_cycles;
 
-/* Must not be called with the lock held. */
+/* The lock must be free. */
 static inline void ibp_periodic_check_now(void)
 {
     const uint64_t looked = __atomic_load_n(&ibp_periodic_cycles.looked, __ATOMIC_RELAXED);

@@ -31,7 +31,7 @@
 
 static struct ibp_process *process;
 static char why_not_recorded[1024];
-/* MPI reports the rank of this process and its end. */
+/* MPI reports the rank of this process, and its end: the process has called MPI_Init. */
 static bool is_of_mpi;
 static uint64_t cpu_at_start_ns, no_core_at_start_ns;
 
@@ -47,7 +47,7 @@ const char *ibp_process_why_not_recorded(void)
 
 /* -- opening ------------------------------------------------------------------------------------------------------- */
 
-/* Read the command line from the kernel, arguments separated by blanks. */
+/* Read the command line from the kernel, and separate arguments by blanks. */
 static void describe_command(char *command, size_t bytes)
 {
     const long length = ibp_text_read_file("/proc/self/cmdline", command, bytes);
@@ -56,8 +56,8 @@ static void describe_command(char *command, size_t bytes)
         if (!command[i]) command[i] = ' ';
 }
 
-/* Note the CPU time of the process, and the time for which its first thread had no core: the values at the start, or
- * the increase since then. */
+/* Record the CPU time of the process, and how long its first thread waited for a core. At the end, record the increase
+ * since the start. */
 static void note_use_of_cores(bool is_begin)
 {
     char text[128];
@@ -87,7 +87,7 @@ static void describe_process(void)
     ibp_other_transports_describe(process->notes, sizeof process->notes);
 }
 
-/* Open the recording and enter this process. Return 0, or -1 with the reason in `why`. */
+/* Create the recording, and fill the record of this process. Return 0, or -1 with the reason in `why`. */
 static int open_recording(char *why, size_t why_bytes)
 {
     const char *output = *ibp_environment("IBPROF_OUTPUT") ? ibp_environment("IBPROF_OUTPUT") : "profile.ibprof";
@@ -176,7 +176,7 @@ void ibp_process_hand_over(void)
     error = ibp_recording_copy();
     if (!error)
         ibp_recording_leave();
-    else /* the recording stays on the node, where readers find it */
+    else /* the recording stays on the node; readers find it there */
         ibp_say_once_a_job("the recording stays on its nodes", strerror(error));
 }
 

@@ -25,7 +25,7 @@
 
 static struct {
     struct ibp_region *record[IBP_REGIONS_MAX];
-    /* Region + 1, by hash of the name. */
+    /* Hash table by name: the number of the region plus 1; 0 if free. */
     uint16_t by_name[BUCKETS];
     uint32_t count;
     struct { /* stack of entered regions, outermost first; regions deeper than DEPTH_MAX count in the last element */
@@ -33,11 +33,11 @@ static struct {
         uint64_t since_ns;
     } entered[DEPTH_MAX];
     unsigned depth;
-    /* When region 0 began; set at each mark. */
+    /* When region 0 began: the time of the last mark. */
     uint64_t open_since_ns;
     /* IBPROF_REGION() was called. */
     bool marked;
-    /* 0 while switched on. */
+    /* When counting was switched off; 0 while it is on. */
     uint64_t off_since_ns;
 } *regions;
 
@@ -67,7 +67,8 @@ static void shorten(char *kept, const char *name)
     ibp_text_copy(kept + IBP_REGION_NAME_BYTES - 1 - strlen(hash), sizeof hash, hash);
 }
 
-/* Return the region of a name, created if needed; `otherwise` without space for another region. */
+/* Return the number of the region with a name, created if needed; `otherwise` if there is no space for another
+ * region. */
 static uint32_t find_region(const char *name, uint32_t otherwise)
 {
     char kept[IBP_REGION_NAME_BYTES];
@@ -102,7 +103,7 @@ static uint32_t current_region(void)
     return depth ? regions->entered[depth - 1].region : 0;
 }
 
-/* Assign transfers to the former region when the region changes, because threads that post work requests do not know
+/* When the region changes, assign all posted work requests to the former region. Threads that post them do not know
  * regions. */
 static void note_transfers(void)
 {
@@ -133,7 +134,7 @@ int ibp_regions_open(void)
     return 0;
 }
 
-/* Move the contents of region 0 to the named region, and return that region. */
+/* Move all data of region 0 to the named region. Return the number of the named region. */
 static uint32_t close_open_region(const char *name, uint64_t now)
 {
     const uint32_t region = find_region(name, 0);

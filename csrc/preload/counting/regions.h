@@ -3,8 +3,8 @@
  *
  * Regions of the program, and the marks that delimit them.
  *
- * Region 0 is open from the start. IBPROF_REGION() moves what was counted there since the last such call to a named
- * region.
+ * Region 0 is open from the start. IBPROF_REGION() moves everything that was counted in region 0 since the last such
+ * call to a named region.
  */
 #ifndef IBPROF_COUNTING_REGIONS_H
 #define IBPROF_COUNTING_REGIONS_H
@@ -14,7 +14,7 @@
 /* Record region 0. Return 0 or a negative errno. */
 int ibp_regions_open(void);
 
-/* Close, begin and end a region as described in ibprof.h. The process must be recorded. */
+/* Close, begin and end a region: the functions of ibprof.h. The process must have a recording. */
 void ibp_region_close(const char *name);
 void ibp_region_begin(const char *name);
 void ibp_region_end(void);
@@ -22,7 +22,7 @@ void ibp_region_end(void);
 /* Close all regions, at MPI_Finalize. */
 void ibp_regions_close(void);
 
-/* Record that counting is switched on or off. */
+/* Record when counting is switched on or off. */
 void ibp_regions_switch(bool on);
 
 #endif

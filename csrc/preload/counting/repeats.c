@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct ibp_repeat) == 128, "an address is a multiple of a 
 
 struct ibp_repeat ibp_no_repeats[PLACES], *ibp_repeats = ibp_no_repeats, *ibp_repeats_between = ibp_no_repeats;
 
-/* The places of a thread, and the list of places that are or were in use. */
+/* The entries of a thread, and the list of entries that are or were in use. */
 struct table {
     struct ibp_repeat places[PLACES];
     struct ibp_repeat *listed;
@@ -23,7 +23,7 @@ struct table {
 static bool is_recording, is_stale;
 static uint32_t watched[IBP_WATCHED];
 
-/* One table, or one for each of several threads. Tables of ended threads are kept. */
+/* One table, or with several threads one for each thread. Tables of ended threads are not freed. */
 #define TABLES_MAX 256
 static struct table *tables[TABLES_MAX];
 static uint32_t tables_count;
@@ -37,7 +37,7 @@ static struct table *table_of(struct ibp_repeat *places)
     return (struct table *)places;
 }
 
-/* Create a table; return NULL where there is no space. */
+/* Create a table. Return NULL if there are too many, or if memory is exhausted. */
 static struct table *make_table(void)
 {
     struct table *const made = tables_count < TABLES_MAX ? ibp_memory_map(sizeof *made) : NULL;
@@ -46,7 +46,7 @@ static struct table *make_table(void)
     return made;
 }
 
-/* -- when places are used ------------------------------------------------------------------------------------------ */
+/* -- when calls are granted ---------------------------------------------------------------------------------------- */
 
 void ibp_repeats_choose(void)
 {
@@ -179,7 +179,7 @@ static void grant(struct table *table, struct ibp_repeat *place, const void *add
     int64_t most = IBP_REPEATS_MOST;
 
     if (call->until_timed < most) most = call->until_timed;
-    /* Another place may use the same envelope. */
+    /* Leave half to other entries, because they may have the same envelope. */
     if (repeat->messages && repeat->messages->left / 2 < most) most = repeat->messages->left / 2;
     if (most <= 0 || !call->time_at_random) return;
     call->until_timed -= most;
@@ -219,7 +219,7 @@ void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat)
     grant(table_of(ibp_repeats), place, address, repeat);
 }
 
-/* Return whether this thread has places. */
+/* Return whether this thread has a table; create it if needed. */
 static bool has_places(void)
 {
     struct table *table;

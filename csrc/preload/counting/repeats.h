@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls that repeat the last call at their place: they have the same small message, and are neither sampled nor timed.
- * Such a call needs only a comparison and a decrement. A place gets a number of calls in advance, at most as many as
- * remain until its time record or its envelope chooses a call. It gives back the calls that it did not use.
+ * Repeated calls. A call whose message is small and whose arguments are those of the previous call at its call site is
+ * only counted: it is neither sampled nor timed. It needs only a comparison and a decrement. A call site is granted a
+ * number of calls in advance: at most as many as remain before the next call to be timed or the next message to be
+ * sampled. Granted calls that were not made are taken back.
  *
- * When a process is killed, the calls of places with granted calls are missing: at most IBP_REPEATS_MOST for each place
- * and thread.
+ * When a process is killed, the granted calls that were made are not yet counted: at most IBP_REPEATS_MOST calls for
+ * each entry of the table and each thread.
  *
- * Where several threads may be in MPI, each thread has its own places and uses them without the lock. Another thread
- * can start a new generation: a thread then takes back its calls before it uses its places again.
+ * Where several threads may be in MPI, each thread has a separate table and uses it without the lock. Any thread can
+ * start a new generation. Then each thread takes back its granted calls before it uses its table again.
  */
 #ifndef IBPROF_COUNTING_REPEATS_H
 #define IBPROF_COUNTING_REPEATS_H
@@ -24,46 +25,48 @@
 #define IBP_REPEATS 512
 #define IBP_REPEATS_MOST 256
 
-/* Messages of an envelope until the next sampled one: the number that is left, and the list of places that were granted
- * some of them. */
+/* `left`: number of messages of an envelope before the next sampled message, without granted messages. `granted`: list
+ * of the entries to which some of these messages were granted. */
 struct ibp_messages_left {
     int64_t left;
     struct ibp_repeat *granted;
 };
 
 struct ibp_repeat {
-    /* Return address of a call; NULL in a free place. */
+    /* Return address of a call; NULL if the entry is free. */
     const void *address;
     struct ibp_call *call;
-    /* The arguments as passed, for a call that posts a message. */
+    /* The arguments of a call that posts a message. */
     long communicator, type;
     int peer, tag;
-    /* Number of further calls without a search. */
+    /* Number of granted calls that are left. */
     int32_t left;
-    /* A message with at least this many items is too large; 0 for derived datatypes, as another datatype may have their
-     * handle later. */
+    /* A message with at least this many items is large. 0 for a derived datatype, because MPI may reuse its handle for
+     * another datatype. */
     uint32_t large;
-    /* The remaining messages of the message's envelope; NULL for a call that posts no message. */
+    /* The remaining messages of the envelope; NULL for a call that posts no message. */
     struct ibp_messages_left *messages;
     /* The time record that counts the calls. */
     struct ibp_time *time;
     /* The initial value of `left`. */
     int32_t granted;
-    /* The next place with granted messages of the same envelope. */
+    /* The next entry with granted messages of the same envelope. */
     struct ibp_repeat *next;
-    /* The next place that is or was in use. */
+    /* The next element in the list of entries that are or were in use. */
     struct ibp_repeat *next_listed;
     bool is_listed;
-    /* With several threads: the address and the envelope's messages of the last call here that was not granted. */
+    /* With several threads: the address, and the `messages` of the envelope, of the last call that was not granted in
+     * advance. */
     const void *last_address;
     const struct ibp_messages_left *last_messages;
 } __attribute__((aligned(64)));
 
-/* The index is some bits of the address plus the operation, so that a place has one operation for an address. An empty
- * table replaces this one within calls, and while requests or receives are watched. */
+/* The table. The index is some bits of the address plus the operation, so an entry with a given address belongs to one
+ * operation. `ibp_repeats` is the empty table within calls, and while requests or receives are watched. */
 extern IBP_INTERNAL struct ibp_repeat *ibp_repeats, *ibp_repeats_between, ibp_no_repeats[];
 
-/* The places of this thread and their generation; the present generation, which is odd while no place is used. */
+/* The table of this thread, and the generation of its grants. The last variable is the present generation, which is odd
+ * while no table is used. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_repeat *ibp_repeats_of_thread;
 extern IBP_INTERNAL IBP_THREAD_LOCAL uint64_t ibp_repeats_generation_of_thread;
 extern IBP_INTERNAL uint64_t ibp_repeats_generation;
@@ -73,43 +76,45 @@ static inline __attribute__((always_inline)) struct ibp_repeat *ibp_repeat_in(st
 {
     const uintptr_t offset = (uintptr_t)address * 8 & (IBP_REPEATS - 1) * sizeof(struct ibp_repeat);
 
-    /* Scatter neighbouring calls of different operations. */
+    /* Spread calls at close addresses over the table if their operations differ. */
     return (struct ibp_repeat *)((char *)table + offset) + operation * 97 % IBP_REPEATS;
 }
 
-/* Return the generation in which calls of any thread may be granted; odd while there is none. */
+/* Return the present generation; it is odd while no calls may be granted. */
 static inline uint64_t ibp_repeats_now(void)
 {
     return __atomic_load_n(&ibp_repeats_generation, __ATOMIC_RELAXED);
 }
 
-/* Set whether places are used: they are used where times and sites are recorded. */
+/* Begin and end granting calls. Calls are granted only if times and sites are recorded. */
 void ibp_repeats_begin(void);
 void ibp_repeats_end(void);
 
-/* Choose whether places are used between calls, after contexts were opened or closed. */
+/* Decide again whether the table may be used between calls, after contexts were opened or closed. */
 void ibp_repeats_choose(void);
 
-/* Set the number of watched requests or receives. */
+/* Set the number of watched requests or receives. While there are any, no calls are granted. */
 enum ibp_watched { IBP_WATCHED_REQUESTS, IBP_WATCHED_RECEIVES, IBP_WATCHED };
 void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
 
-/* Let a place repeat the call that was counted last. The place may be in use. One thread is in MPI. */
+/* Grant repetitions of the call that was counted last. They replace the grant of another call in the same entry. Only
+ * for one thread at a time in MPI. */
 void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
 
-/* As ibp_repeat_grant, with several threads in MPI, at the second similar call in a row. `generation` is the value
- * before the call was numbered. The lock must be free. */
+/* As ibp_repeat_grant, for several threads in MPI. Calls are granted after two similar calls in a row. `generation`:
+ * the generation before the call's message was numbered. The lock must be free. */
 void ibp_repeat_grant_among_threads(const void *address, const struct ibp_repeat *repeat, uint64_t generation);
 
-/* Use no place until all calls are taken back, at the next grant. Any thread may call it after objects were unloaded,
- * because other objects may have their addresses. */
+/* Stop using the table until the next grant, which first takes back all granted calls. Needed after objects were
+ * unloaded, because other objects may get their addresses. Any thread may call this function. */
 void ibp_repeats_forget_later(void);
 
-/* Take back the calls of all places, or the messages of an envelope. Other threads take back their calls later. */
+/* Take back all granted calls, or the granted messages of an envelope. Other threads take back their granted calls
+ * later. */
 void ibp_repeats_take_back(void);
 void ibp_messages_take_back(struct ibp_messages_left *messages);
 
-/* Count calls that places have not yet given back in another record. */
+/* Count granted calls of the time record `from` in the time record `into`. */
 void ibp_repeats_move(const struct ibp_time *from, struct ibp_time *into);
 
 #endif

@@ -16,12 +16,12 @@
 
 #define FIRST_PLACES 256
 
-/* The table before the first request. */
+/* The only entry of the table before the first request. */
 static struct ibp_request nothing;
 struct ibp_requests ibp_requests = {.place = &nothing};
 bool ibp_requests_show_starts;
 
-/* Number of places with an address, including forgotten requests. */
+/* Number of entries with an address, including forgotten requests. */
 static uint64_t used;
 
 static struct ibp_request *probe(struct ibp_request *places, uint64_t mask, void *address)

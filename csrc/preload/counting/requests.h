@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Persistent requests and matched messages, by address: what MPI_Start will send is known only when the request is
- * made.
+ * Persistent requests and matched messages, by address. The arguments of a message that MPI_Start sends are known only
+ * when the request is created.
  */
 #ifndef IBPROF_COUNTING_REQUESTS_H
 #define IBPROF_COUNTING_REQUESTS_H
@@ -23,9 +23,9 @@ enum ibp_request_role {
     IBP_REQUEST_SEND = 1,
     IBP_REQUEST_RECEIVE,
     IBP_REQUEST_COLLECTIVE,
-    /* MPI_Mprobe's message: not a request, but remembered like one. */
+    /* The message that MPI_Mprobe matched. It is not a request, but is in the same table. */
     IBP_REQUEST_MESSAGE,
-    /* A partitioned send. */
+    /* A send of MPI_Psend_init. */
     IBP_REQUEST_PARTS
 };
 
@@ -41,21 +41,22 @@ struct ibp_request {
     /* For a send: the context of the call that created it. For a receive on MPI_COMM_WORLD: the context of its
      * operation. */
     struct ibp_context *context;
-    /* For a send: its last counter, the bin of its size, and their origin; IBP_NO_ORIGIN without a counter. */
+    /* For a send: its last counter, the bin of its size, and the origin of both; IBP_NO_ORIGIN if there is no
+     * counter. */
     uint64_t *amount, *bin;
     uint32_t origin;
     /* The source hooked the start function of this request. */
     bool has_hook;
-    /* Each start asks for `bytes` of a partner, `peer` (counting/ledger.h). */
+    /* Each start adds `bytes` to the demand of partner `peer` (counting/ledger.h). */
     bool is_demand;
     /* For a collective or a partitioned send: the number of the call that created it (counting/calls.h). */
     uint16_t call;
 } __attribute__((aligned(64)));
 
-/* Requests by hash of the address: a power of two places. */
+/* Hash table of requests by address. The number of entries is a power of two. */
 struct ibp_requests {
     struct ibp_request *place;
-    /* Mask of the offset of a place in bytes. */
+    /* A hash and this mask give the offset of an entry in bytes. */
     uint64_t mask;
 };
 extern IBP_INTERNAL struct ibp_requests ibp_requests;
@@ -68,14 +69,15 @@ static inline uint64_t ibp_request_place(void *address, uint64_t mask)
     return ((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
 }
 
-/* Remember a request, in place of a former request at its address. */
+/* Remember a request. It replaces a former request with the same address. */
 void ibp_request_remember(const struct ibp_request *request);
 
-/* Return a request, valid until another one is remembered; NULL for an unknown address. */
+/* Return the entry of a request; NULL for an unknown address. The pointer is valid until another request is
+ * remembered. */
 struct ibp_request *ibp_request_find(void *address);
 
-/* Return the place at an address's hash position. It is nearly always the request's own place, if the address is
- * known. */
+/* Return the entry at the hash position of an address. If the request is known, this is nearly always its entry; the
+ * caller checks it. */
 static inline struct ibp_request *ibp_request_at_hash(void *address)
 {
     return (struct ibp_request *)((char *)ibp_requests.place + ibp_request_place(address, ibp_requests.mask));
@@ -83,41 +85,44 @@ static inline struct ibp_request *ibp_request_at_hash(void *address)
 
 void ibp_request_forget(void *address);
 
-/* A communicator is about to be freed. Collectives on it may still be started. */
+/* A communicator is about to be freed. Persistent collectives on it may still be started. */
 void ibp_requests_forget_communicator(ibp_handle communicator);
 
 /* Call a function with each remembered request. */
 void ibp_requests_visit(void (*visit)(const struct ibp_request *request));
 
-/* The source sees each start of all requests that the application has created so far, so wrappers of MPI_Start need not
- * look at requests. */
+/* The source sees each start of all requests that the application has created so far. Then wrappers of MPI_Start need
+ * not look at requests. */
 extern IBP_INTERNAL bool ibp_requests_show_starts;
 
 /* The following are for wrappers of MPI calls, which do not hold the lock. */
 
-/* Copy the entry of a request. Return whether there is one. */
+/* Copy the entry of a request. Return false if there is none. */
 bool ibp_request_copy(void *address, struct ibp_request *known);
 void ibp_request_freed(void *address);
 
-/* Remember a partitioned send. It is started like a persistent one, and no hook sees its parts. */
+/* Remember a partitioned send. Its bytes count when it is started, because no hook sees its parts. */
 void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes,
                            const struct ibp_call *call);
 
 /* Count a partitioned send that is about to be started. */
 void ibp_request_count_parts(void *address);
 
-/* Remember a request whose messages show their operation only through MPI_Start: a persistent collective on a
- * communicator, or, with communicator 0, a send where calls are labelled. */
+/* Remember which call created a request, so that messages of MPI_Start count for this call. The request is a persistent
+ * collective on `communicator`. With communicator 0, it is a persistent send, and the source cannot distinguish
+ * sends. */
 void ibp_request_keep_call(void *address, const struct ibp_call *call, ibp_handle communicator,
                            struct ibp_demanded demanded, bool is_demand);
 
 /* Enter the start of a request in the ledger. */
 void ibp_request_demand(void *address);
 
-/* Return the communicator of a persistent collective; 0 for other requests, and after the communicator was freed. */
+/* Return the communicator of a persistent collective. Return 0 for other requests, and after the communicator was
+ * freed. */
 ibp_handle ibp_request_communicator(void *address);
 
-/* Return the call that created such a request; for other requests, the call of IBP_OPERATION_NONE. */
+/* Return the call that created a request of ibp_request_keep_call; for other requests, the call of
+ * IBP_OPERATION_NONE. */
 struct ibp_call *ibp_request_call(void *address);
 
 #endif

@@ -12,12 +12,12 @@
 
 _Static_assert(offsetof(struct ibp_collective_sample, level) == offsetof(struct ibp_sample, level) &&
                    offsetof(struct ibp_message_sample, level) == offsetof(struct ibp_sample, level),
-               "all samples begin alike");
+               "all samples have the same first members");
 
 #define NOTE_NS UINT64_C(1000000000)
 #define SOURCES_MAX (IBP_SAMPLES_MAX / 4)
 
-/* A record, with the highest levels of sampling that keep it. */
+/* A record, with the highest level and the highest level of streams that keep it. */
 struct slot {
     struct ibp_sample *record;
     uint8_t stratum, keeps, stream_keeps;
@@ -29,14 +29,15 @@ static struct {
     uint32_t used, made;
     uint32_t held[IBP_SAMPLE_STRATA];
     uint8_t level[IBP_SAMPLE_STRATA];
-    /* Level of streams. */
+    /* The level of streams; 0 for collectives. */
     unsigned stream_level;
 } samples[IBP_INSTANCES];
 
-/* Number of message samples that hold sources in graphs. */
+/* Number of message samples that ibp_samples_add_sources has used. */
 static uint32_t sources_held;
 
-/* Collectives with the largest scores that the hash does not choose, and the index of the lowest score. */
+/* The collectives with the largest scores that the hash does not choose. `lowest`: index of the collective with the
+ * lowest score. */
 static struct {
     struct ibp_collective_sample *records[IBP_LONGEST_MAX];
     uint32_t used, lowest;
@@ -48,9 +49,9 @@ static uint64_t noted_ns;
 bool ibp_sampling;
 uint64_t ibp_long_ns;
 
-/* -- which instances are kept -------------------------------------------------------------------------------------- */
+/* -- which numbers are kept ---------------------------------------------------------------------------------------- */
 
-/* Return which half of a block of 2^level numbers contains the kept number, from the number of the block. */
+/* Return whether the kept number of a block of 2^level numbers is in its first half (0) or its second half (1). */
 static unsigned kept_half(uint64_t stream, uint64_t block, unsigned level)
 {
     return (unsigned)(ibp_sample_hash(stream + level, block) >> 63);
@@ -87,7 +88,7 @@ static unsigned level_of(enum ibp_instance instance, const struct slot *slot)
     return samples[instance].level[slot->stratum] + samples[instance].stream_level;
 }
 
-/* Note the lowest score of the longest collectives, once their space is full. */
+/* Once the space for the longest collectives is full: find the collective with the lowest score. */
 static void set_lowest(void)
 {
     if (longest.used < IBP_LONGEST_MAX) return;
@@ -131,7 +132,7 @@ static struct ibp_sample *keep_long(struct ibp_sample *sample)
     return (struct ibp_sample *)instead;
 }
 
-/* Drop samples that are no longer kept, and set the levels of the others. */
+/* Drop the samples that the present levels do not keep. Set the level of all other samples. */
 static void drop(enum ibp_instance instance)
 {
     for (uint32_t i = 0; i < samples[instance].used;) {
@@ -153,7 +154,7 @@ static void drop(enum ibp_instance instance)
     }
 }
 
-/* Raise the level of the stratum with the most samples until there is space. Return whether there is space. */
+/* Raise the level of the stratum with the most samples until a slot is free. Return whether a slot is free. */
 static bool make_space(enum ibp_instance instance)
 {
     unsigned largest = 0;
@@ -168,7 +169,7 @@ static bool make_space(enum ibp_instance instance)
     return true;
 }
 
-/* Return whether a slot for a new record was added. */
+/* Add a slot with a new record. Return false if the recording is full. */
 static bool add_slot(enum ibp_instance instance)
 {
     static const enum ibp_segment_kind kinds[] = {IBP_SEGMENT_COLLECTIVE_SAMPLES, IBP_SEGMENT_MESSAGE_SAMPLES};
@@ -257,7 +258,7 @@ void ibp_sample_refuse(enum ibp_instance instance, enum ibp_unsampled reason)
     process->unsampled[instance][reason]++;
 }
 
-/* Read both clocks four times, and keep the reading that took the shortest time. */
+/* Read the monotonic clock and the Unix time four times. Record the reading that took the shortest time. */
 static void note_clocks(unsigned place)
 {
     uint64_t least = UINT64_MAX;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samples: the times of some collectives and messages. All processes that take part in an instance sample it, without a
- * message between them. Each instance has a number in a stream; all participants know both, and a hash of both decides.
+ * Samples: the times of some collectives and messages. All processes that take part in a collective or message sample
+ * it, without communication about the choice. Each collective and each message has a number in a stream, such as all
+ * collectives on a communicator. All participants know the stream and the number, and a hash of both decides.
  *
- * At level L one instance is kept of each block of 2^L in its stream. Instances of level L + 1 are also of level L. The
- * collectives that took longest, or that this process entered latest, are kept as well: they show the late process to
- * the others.
+ * At level L, one of 2^L successive numbers of a stream is kept. Numbers that are kept at level L + 1 are also kept at
+ * level L. The collectives that took longest, or that this process entered latest, are kept as well, so that readers
+ * can see which process was late.
  *
- * The space for samples is fixed. When it is full, the level of the stratum with the most samples rises. Strata are
- * groups of streams or of kinds of calls, so that frequent calls do not displace rare ones.
+ * The space for samples is fixed. When it is full, the level of the stratum with the most samples rises. Each stratum
+ * is a group of streams or of kinds of calls, so that frequent calls do not displace rare calls.
  *
  * All functions require the lock.
  */
@@ -26,10 +27,10 @@
 #define IBP_SAMPLE_STRATA 64
 #define IBP_SAMPLE_LEVELS 48
 
-/* Samples are taken, because times are recorded. */
+/* Samples are taken: times are recorded. */
 extern IBP_INTERNAL bool ibp_sampling;
 
-/* The beginning of all records of samples. */
+/* The first members of both kinds of sample records. */
 struct ibp_sample {
     uint64_t communicator;
     uint64_t number;
@@ -51,41 +52,42 @@ static inline uint64_t ibp_sample_hash(uint64_t hash, uint64_t number)
     return hash ^ hash >> 31;
 }
 
-/* Return the highest level at which an instance of a stream is kept. */
+/* Return the highest level at which a number of a stream is kept. */
 unsigned ibp_sample_keeps(uint64_t stream, uint64_t number);
 
-/* Return the first number, from `number` on, that a level keeps. */
+/* Return the first number, from `number` on, that is kept at a level. */
 uint64_t ibp_sample_next(uint64_t stream, uint64_t number, unsigned level);
 
-/* Return the level of a stratum. */
+/* Return the present level of a stratum. */
 unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum);
 
-/* Return a record for an instance that is kept up to a level, with a stream that is kept up to another level of
- * streams. NULL where the instance is not kept. The caller fills the record, the name of the communicator last. */
+/* Return a record for a collective or message; NULL if the present levels do not keep it. `keeps`: the highest level
+ * that keeps its number. `stream_keeps`: the highest level of streams that keeps its stream. The caller fills the
+ * record, and stores the name of the communicator last. */
 void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps);
 
 /* Collectives with a larger score (struct ibp_collective_sample) are kept, even if the hash does not choose them. */
 extern IBP_INTERNAL uint64_t ibp_long_ns;
 
-/* Return a record for such a collective, which replaces the record with the lowest score; NULL without space. The
- * caller fills the record, the name of the communicator last. */
+/* Return a record for a collective with a score above ibp_long_ns; NULL if the recording is full. The record with the
+ * lowest score may be reused for it. The caller fills the record, and stores the name of the communicator last. */
 void *ibp_sample_take_long(uint64_t score_ns);
 
-/* Record the sources of this process in a graph, with itself last. They use a part of the space of message samples. A
- * graph is counted as unsampled if not all of it fits. Readers notice that, because each record has the number of all
- * sources. */
+/* Record from which processes this process receives in neighbourhood collectives; the last source is this process. The
+ * records use a part of the space for message samples. If not all sources fit, a collective is counted as unsampled.
+ * Readers notice missing sources, because each record has the number of all sources. */
 void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint32_t *sources, uint32_t count);
 
-/* Drop samples of streams that a level of streams does not keep. */
+/* Set the level of streams, and drop samples of streams that it does not keep. */
 void ibp_samples_raise_streams(unsigned level);
 
-/* Count an instance that cannot be sampled. */
+/* Count a collective or message that cannot be sampled. */
 void ibp_sample_refuse(enum ibp_instance instance, enum ibp_unsampled reason);
 
-/* Count instances. */
+/* Count collectives or messages. */
 void ibp_sample_count(enum ibp_instance instance, uint64_t count);
 
-/* Note the clock, if the last note is long ago. */
+/* Record a reading of both clocks, if the last reading was more than a second ago. */
 void ibp_samples_note_clock(uint64_t now_ns);
 
 /* Move the samples of one region to another. */

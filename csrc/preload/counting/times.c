@@ -19,23 +19,24 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first calls of a site are timed as a whole. The very first call may set up connections. The others show the time
- * outside of the progress loop, for example of calls that copy large messages. */
+/* The first calls of a site are timed as a whole, to see whether they take long outside of the progress loop, for
+ * example because they copy large messages. The first SETUP_CALLS of them are not used for this, because they may set
+ * up connections. */
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 
 /* A call is long if it takes more ticks than this, about a microsecond. */
 #define LONG_TICKS 3000
 
-/* A call that does not wait was interrupted if it takes more ticks than this, about a tenth of a millisecond. */
+/* If a call spends more ticks than this outside of the progress loop, about 0.1 ms, it was interrupted. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
-/* Number of calls that are timed as a whole after a long one, to detect sites whose calls are long now and then. If one
- * of these is long too, more are watched after it; if none is, the number falls again. */
+/* Number of calls that are timed as a whole after a long call, to detect sites whose calls are sometimes long. If one
+ * of these calls is long too, the number is multiplied by 4 up to WATCHED_MOST; if none is, it is divided by 4. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 
-/* Ticks between two notes of the clock. */
+/* Ticks between two recorded readings of the clock. */
 #define NOTE_TICKS (UINT64_C(1) << 28)
 
 bool ibp_times_recorded, ibp_times_see_progress, ibp_times_see_sends, ibp_times_see_exits, ibp_times_large_requests;
@@ -44,7 +45,7 @@ IBP_THREAD_LOCAL struct ibp_thread_waits ibp_thread_waits;
 uint64_t ibp_times_waiting_since;
 struct ibp_times_sum ibp_times_sum;
 
-/* Calls with a known record. */
+/* List of the calls whose `time` is set. */
 static struct ibp_call *timed;
 
 static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15), noted, first_ticks, first_ns;
@@ -72,7 +73,7 @@ void ibp_times_prepare(void)
 
 /* -- beginning and ending ------------------------------------------------------------------------------------------ */
 
-/* Choose the next call to be timed: one in each block of IBP_TIMES_WEIGHT. */
+/* Choose the next call to be timed at random: one in each block of IBP_TIMES_WEIGHT calls. */
 void ibp_times_choose_next(struct ibp_call *call)
 {
     int64_t place;
@@ -85,7 +86,7 @@ void ibp_times_choose_next(struct ibp_call *call)
     call->after_timed = IBP_TIMES_WEIGHT - 1 - place;
 }
 
-/* Start or stop timing calls at random. */
+/* Switch the random choice of timed calls on, or off if `time` is NULL. */
 static void set_at_random(struct ibp_call *call, struct ibp_time *time)
 {
     if (time == call->time_at_random) return;
@@ -100,8 +101,8 @@ void ibp_times_begin(void)
     struct ibp_process *process = ibp_counters.process;
 
     if (!process || !first_ticks) return;
-    /* Where the waits of threads are not visible, each call is timed as a whole. This costs more than a default may, so
-     * it must be requested. */
+    /* If the waits of threads are not hooked, each call must be timed as a whole. This is too slow for the default, so
+     * the user must set IBPROF_TIME. */
     if (ibp_threads_multiple && !ibp_times_see_thread_waits && !*ibp_environment("IBPROF_TIME")) return;
     ibp_times_recorded = true;
     process->times_weight = IBP_TIMES_WEIGHT;
@@ -110,7 +111,7 @@ void ibp_times_begin(void)
     note_clock(process, ibp_clock_cycles());
     random_state ^= first_ticks;
     ibp_repeats_begin();
-    if (ibp_mpi.is_behind_layer) return; /* MPI cannot be asked about the program's handles */
+    if (ibp_mpi.is_behind_layer) return; /* the program's handles are not handles of MPI */
     ibp_names_begin();
     if (ibp_envelopes_begin()) ibp_samples_begin(process);
 }
@@ -138,7 +139,7 @@ void ibp_times_enter_region(void)
 
 /* -- records ------------------------------------------------------------------------------------------------------- */
 
-/* Return the record of an origin, created if needed; NULL when the recording is full. */
+/* Return the time record of an origin, created if needed; NULL if the recording is full. */
 static struct ibp_time *record_of(uint32_t origin)
 {
     const uint32_t number = ibp_origin_record(origin);
@@ -155,7 +156,7 @@ static struct ibp_time *record_of(uint32_t origin)
     return time;
 }
 
-/* Find the record of a call. The lock must be held. */
+/* Set the time record of a call. The lock must be held. */
 static void find_record(struct ibp_call *call)
 {
     const unsigned needs = ibp_wrapped_calls[call->operation].needs;
@@ -203,8 +204,8 @@ static IBP_THREAD_LOCAL struct {
     uintptr_t frame;
     struct ibp_time *time;
     bool is_sampled;
-    /* With several threads in MPI: this thread is inside a timed call. A call left by a non-local exit lasts until the
-     * next call. */
+    /* With several threads in MPI: this thread is inside a timed call. If the program left that call by a non-local
+     * exit, this stays set until the next call. */
     bool is_inside;
     uint64_t begin, before;
 } timed_call;
@@ -233,8 +234,8 @@ static void begin_timed(const struct ibp_timing *timing)
     timed_call.before = timing->before;
 }
 
-/* Return the counted ticks of waits, including waits of earlier calls: from the call's record, or from this thread
- * where several threads use the record. */
+/* Return the ticks of all waits so far, including waits of earlier calls. With several threads, these are the waits of
+ * this thread; otherwise the ticks of the call's record. */
 static uint64_t count_waits(const struct ibp_time *time)
 {
     return ibp_threads_multiple ? ibp_thread_waits.ticks : time->ticks;
@@ -268,7 +269,7 @@ void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin)
         ibp_thread_waits.ticks += ticks;
     }
     ibp_unlock_among_threads();
-    /* A callback of the program may have made calls. */
+    /* During the wait, a callback of the program may have made MPI calls. */
     ibp_thread_waits.time = time;
 }
 
@@ -277,7 +278,7 @@ struct ibp_times_sum ibp_times_so_far(void)
     struct ibp_times_sum sum = ibp_times_sum;
     uint64_t now, waited;
 
-    /* A call chosen at random stands for others too, and seldom takes long. */
+    /* A randomly chosen call is left out: its time is an estimate for other calls too, and it is seldom long. */
     if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
     now = ibp_clock_cycles();
     waited = waited_since(timed_call.time, timed_call.before);
@@ -285,8 +286,8 @@ struct ibp_times_sum ibp_times_so_far(void)
     return sum;
 }
 
-/* Return whether a call is made within a timed call. A frame that no longer exists shows that the call was left by a
- * non-local exit. */
+/* Return whether a call is made within a timed call. If the frame of the timed call no longer exists, the program left
+ * it by a non-local exit. */
 static bool is_nested(const struct ibp_timing *timing)
 {
     return timed_call.frame && (uintptr_t)timing < timed_call.frame;
@@ -335,7 +336,8 @@ static void stand_for_others(struct ibp_time *time, uint64_t ticks)
     time->sampled_squares += (double)ticks * (double)ticks;
 }
 
-/* Time the next calls as a whole, after a long call whose ticks may stand for others too. */
+/* After a long call, time the next calls as a whole. `long_ticks`: ticks of the long call that may become an estimate
+ * for other calls too. */
 static void watch(struct ibp_call *call, uint64_t long_ticks)
 {
     if (call->watch_span < WATCHED_CALLS) call->watch_span = WATCHED_CALLS;
@@ -354,16 +356,17 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
         stand_for_others(time, rest);
         return;
     }
-    /* A long call may be due to an interrupt or another process, and then stands only for itself. The next calls of
-     * this site show whether its calls are long. */
+    /* If an interrupt or another process caused the long time, it is no estimate for other calls. Therefore it counts
+     * only for this call, and the next calls of the site are timed as a whole, to see whether they are long too. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
     set_at_random(call, NULL);
     watch(call, rest);
 }
 
-/* The shorter of two long calls is not due to chance: its time, within the first one, stands for other calls. Two
- * interruptions stand only for themselves. */
+/* A second call of the site is long. So long calls are frequent: the time of the shorter of the two calls becomes an
+ * estimate for other calls, and is subtracted from the ticks of the first call. If both were interrupted, nothing is
+ * changed. */
 static void watch_further(struct ibp_call *call, struct ibp_time *time, uint64_t rest)
 {
     const uint64_t common = rest < call->long_ticks ? rest : call->long_ticks;
@@ -426,7 +429,7 @@ void ibp_timing_end_chosen(struct ibp_call *call, uint64_t begin, uint64_t befor
     const uint64_t now = ibp_clock_cycles();
     const struct ibp_timing timing = {.call = call, .time = call->time_at_random, .before = before};
 
-    /* A callback of the program may have ended the recording or begun another region. */
+    /* During the call, a callback of the program may have ended the recording or begun another region. */
     if (timing.time) end_sampled(&timing, now > begin ? now - begin : 0);
     if (now - noted > NOTE_TICKS) note_clock(ibp_counters.process, now);
 }

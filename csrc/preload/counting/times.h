@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Time inside MPI calls. Two reads of a clock in each call would cost more than all other work of ibprof.
+ * Time inside MPI calls. To read the clock twice in each call would cost more than all other work of ibprof. Therefore:
  *
- *   - Calls wait in the progress loop of the MPI library. Where the loop is hooked, the hook reads the clock from the
- *     call's first pass to its last pass, or to its end. A call that need not wait reads no clock.
+ *   - Calls wait in the progress loop of the MPI library. Where the loop is hooked, the hook measures the time from the
+ *     call's first pass to its last pass, or to its end. In a call that need not wait, no clock is read.
  *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed as a whole. Its time outside of the progress loop
- *     stands for the calls that were not chosen. The estimate is unbiased, because the choice is independent of calls.
- *   - The first calls of a site are timed as a whole. If a timed call is long, some of the next calls are timed too;
- *     their number grows with the number of long calls.
+ *     is an estimate for the other calls. The estimate is unbiased, because the choice does not depend on the calls.
+ *   - The first calls of a site are timed as a whole. If a timed call is long, a number of the next calls are timed
+ *     too. This number grows with the number of long calls.
  *   - Sends, receives and one-sided calls of large messages are timed as a whole, because MPI may copy the data outside
  *     of the progress loop. Derived datatypes of unknown size count as large.
- *   - Calls that poll are timed as a whole: they pass the progress loop each time, so the clock is read anyway.
- *   - Collectives are timed as a whole, and all calls where the progress loop is not hooked.
+ *   - Calls that poll, such as MPI_Test, are timed as a whole: they pass the progress loop each time, where the clock
+ *   is read anyway.
+ *   - Collectives are timed as a whole. So are all calls if the progress loop is not hooked.
  *   - Where several threads may be in MPI, they wait in a separate function, which is hooked instead of the loop.
  *
  * Ticks are counts of the processor's cycle counter. They are compared only within a process.
@@ -37,36 +38,38 @@
 /* A message of predefined datatypes with at least this many items is large. */
 #define IBP_TIMES_LARGE 1024
 
-/* Times are recorded: IBPROF_TIME is not 0, there is a clock, and calls are recorded. */
+/* Times are recorded: IBPROF_TIME is not 0, the processor has a cycle counter, and MPI calls are recorded. */
 extern IBP_INTERNAL bool ibp_times_recorded;
 
-/* The progress loop is hooked and reads the clock (below). The source sets this before times are begun. */
+/* The progress loop is hooked. The source sets this before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_progress;
 
-/* Calls that send and wait also pass the progress loop. */
+/* Calls that send, and wait for this, pass the progress loop too. */
 extern IBP_INTERNAL bool ibp_times_see_sends;
 
-/* The function in which threads wait is hooked. The source sets this before times are begun. */
+/* The function in which threads wait is hooked. The source sets this before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_thread_waits;
 
-/* The record that counts this thread's waits, and the ticks of all its waits; used where several threads may be in MPI.
- * The record is NULL where the call is timed as a whole. */
+/* Where several threads may be in MPI: the record that counts this thread's waits, and the ticks of all waits of this
+ * thread. The record is NULL while the call is timed as a whole. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
     struct ibp_time *time;
     uint64_t ticks;
 } ibp_thread_waits;
 
-/* Called by that hook before and after a wait. The function for the beginning returns 0 if the wait is not counted. */
+/* The hook of that function calls these before and after a wait. ibp_times_thread_wait_begin returns 0 if the wait is
+ * not counted. */
 uint64_t ibp_times_thread_wait_begin(void);
 void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
 
-/* MPI continues after the last pass of the loop, so a call that waited reads the clock again when it returns. */
+/* MPI works on after the last pass of the progress loop. Therefore the clock is also read when a call that waited
+ * returns. */
 extern IBP_INTERNAL bool ibp_times_see_exits;
 
-/* Persistent requests of large messages exist: their starts are timed as a whole. */
+/* Persistent requests of large messages exist. Calls that start them are timed as a whole. */
 extern IBP_INTERNAL bool ibp_times_large_requests;
 
-/* When the present call began to wait, or when the last pass of the progress loop ended; 0 before that. */
+/* When the present call began to wait, or when its last pass of the progress loop ended. 0 before the first pass. */
 extern IBP_INTERNAL uint64_t ibp_times_waiting_since;
 
 /* Sums over all records. */
@@ -75,13 +78,14 @@ struct ibp_times_sum {
 };
 extern IBP_INTERNAL struct ibp_times_sum ibp_times_sum;
 
-/* Return these sums now, including the elapsed part of this thread's call that is timed as a whole. */
+/* Return the sums at this moment. They include the time so far of this thread's present call, if it is timed as a
+ * whole. */
 struct ibp_times_sum ibp_times_so_far(void);
 
 /* Return whether the user wants times: IBPROF_TIME. */
 bool ibp_times_are_wanted(void);
 
-/* Note the clock when MPI begins, to measure its rate. */
+/* Read the cycle counter and the time when MPI begins, to measure the rate of the counter. */
 void ibp_times_prepare(void);
 
 /* Begin and end recording times, if they are wanted. */
@@ -94,7 +98,7 @@ void ibp_times_enter_region(void);
 /* Move the times of one region to another. */
 void ibp_times_move(uint32_t from, uint32_t into);
 
-/* Return whether items of a derived datatype certainly have few bytes. */
+/* Return whether a message of a derived datatype is known to be small. */
 static inline bool ibp_is_small_of_derived(unsigned items, ibp_handle type)
 {
     return ibp_datatype_size_offset && type && items * ibp_datatype_size_there(type) < 8 * IBP_TIMES_LARGE;
@@ -106,14 +110,13 @@ static inline bool ibp_items_are_known(ibp_handle type)
     return ibp_datatype_is_elementary(type) || (ibp_datatype_size_offset && type);
 }
 
-/* Return the least number of items of a large message; 0 where MPI must be asked about the datatype. */
+/* Return from how many items on a message of a datatype is large; 0 if only MPI knows the datatype's size. */
 static inline uint32_t ibp_items_that_are_large(ibp_handle type)
 {
     return ibp_datatype_is_elementary(type) ? IBP_TIMES_LARGE : 0;
 }
 
-/* Return whether a call moves a large message, from its second and third arguments: the number of items and their
- * datatype. */
+/* Return whether a call moves a large message. `items` and `type` are the second and third argument of the call. */
 static inline bool ibp_is_large(unsigned operation, long items, ibp_handle type)
 {
     switch (operation) {
@@ -142,14 +145,14 @@ static inline bool ibp_is_large(unsigned operation, long items, ibp_handle type)
     }
 }
 
-/* Return whether a call posts a message, from the arguments that sends and receives have. */
+/* Return whether a call has the arguments of MPI_Send or MPI_Recv, and posts a message. */
 static inline __attribute__((always_inline)) bool ibp_posts_message(unsigned operation)
 {
     return ibp_is_large(operation, IBP_TIMES_LARGE, 0) && operation != IBP_OPERATION_Mrecv &&
            operation != IBP_OPERATION_Imrecv;
 }
 
-/* Enter a call that is not timed as a whole. Return false for all other calls. */
+/* Count a call if it is not timed as a whole. Return false if it is. */
 static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_call *call)
 {
     if (IBP_UNLIKELY(!call->time_at_random) || IBP_UNLIKELY(--call->until_timed < 0)) return false;
@@ -158,27 +161,27 @@ static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_
     return true;
 }
 
-/* The timing of a call as a whole; `time` is NULL for other calls. Nothing is added for an outermost call that
- * was chosen at random, if the program leaves it by a non-local exit unnoticed. */
+/* The timing of a call as a whole; `time` is NULL if the call is not timed. If the program leaves an outermost,
+ * randomly chosen call by a non-local exit that ibprof does not notice, its time is not added. */
 struct ibp_timing {
     struct ibp_call *call;
     struct ibp_time *time;
     bool is_sampled, is_large;
     uint64_t begin;
-    /* The record's ticks at the beginning of the call. */
+    /* Ticks of waits at the beginning of the call. */
     uint64_t before;
 };
 void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_large);
 void ibp_timing_end(const struct ibp_timing *timing);
 
-/* Set the beginning of a call's timing to the entry of the call, if the entry was much earlier: the process had no core
- * in between, or the file system was slow. Without effect while several threads may be in MPI. */
+/* If a call was entered much earlier than its timing began, set the beginning of the timing to the entry. In between,
+ * the process had no core, or the file system was slow. No effect while several threads may be in MPI. */
 void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks);
 
-/* Return an address in the frame that times this thread's call as a whole; 0 outside of such a call. */
+/* Return an address in the stack frame of this thread's call that is timed as a whole; 0 if there is no such call. */
 uintptr_t ibp_timed_frame(void);
 
-/* Time a call that was chosen at random: ibp_time_at_random returned false for it. One thread is in MPI. */
+/* Time a call for which ibp_time_at_random returned false. Only for one thread at a time in MPI. */
 void ibp_times_choose_next(struct ibp_call *call);
 void ibp_timing_end_chosen(struct ibp_call *call, uint64_t begin, uint64_t before);
 static inline uint64_t ibp_timing_begin_chosen(struct ibp_call *call, uint64_t *before)
@@ -190,11 +193,12 @@ static inline uint64_t ibp_timing_begin_chosen(struct ibp_call *call, uint64_t *
     return ibp_clock_cycles();
 }
 
-/* End the timing of that call, because the program leaves it by a non-local exit. Its frame must still exist. */
+/* End the timing of this thread's call, because the program leaves it by a non-local exit. The frame of the call must
+ * still exist. */
 void ibp_timing_leave(void);
 
-/* Called by the hooks of a progress loop before and after a pass. The function for the beginning returns 0 outside of a
- * call that waits. */
+/* The hooks of a progress loop call these before and after a pass. ibp_times_progress_begin returns 0 outside of calls
+ * that wait. */
 static inline uint64_t ibp_times_progress_begin(void)
 {
     if (!ibp_get_here()->waited) return 0;
@@ -207,7 +211,7 @@ static inline void ibp_times_progress_end(uint64_t begin)
     struct ibp_time *const time = ibp_get_here()->waited;
     uint64_t now;
 
-    /* A callback of the program may have made calls in the meantime. */
+    /* During the pass, a callback of the program may have made MPI calls. */
     if (IBP_UNLIKELY(!time) || IBP_UNLIKELY(begin != ibp_times_waiting_since)) return;
     now = ibp_clock_cycles();
     if (IBP_LIKELY(now > begin)) {

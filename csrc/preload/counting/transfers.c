@@ -11,17 +11,18 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Requests that all threads posted between a pair with one opcode, and the part that was assigned to regions. */
+/* All work requests with one opcode between a pair of ports, and the part of them that is already assigned to
+ * regions. */
 struct group {
     uint32_t pair;
     uint32_t opcode;
     /* Bytes and messages assigned to regions. */
     uint64_t given[2];
-    /* Used while regions change. */
+    /* Bytes and messages that all threads posted; valid only while the region changes. */
     uint64_t total[2];
 };
 
-/* A record in the recording, of a group and a writer or of a group and a region. */
+/* A record in the recording: for a group and a writer, or for a group and a region. */
 struct record {
     uint64_t key;
     uint64_t *amount;
@@ -39,7 +40,7 @@ static struct {
     struct array groups;  /* struct group */
     struct array written; /* struct record, with a writer */
     struct array given;   /* struct record, with a region */
-    /* uint64_t: numbers of the items of these arrays, by hash of their keys */
+    /* hash table of the numbers of the items of these arrays */
     struct array index;
     /* The open region. */
     uint32_t region;
@@ -47,7 +48,7 @@ static struct {
 
 /* -- arrays that grow ---------------------------------------------------------------------------------------------- */
 
-/* Append a zeroed item and return it; NULL without memory. */
+/* Append an item of zeros and return it; NULL if memory is exhausted. */
 static void *append(struct array *array, size_t item_bytes)
 {
     if (array->count == array->capacity) {
@@ -70,7 +71,7 @@ enum table { PAIRS, GROUPS, WRITTEN, GIVEN };
 struct entry {
     uint64_t hash;
     uint32_t table;
-    /* 0 in a free entry. */
+    /* 0 if the entry is free. */
     uint32_t number;
 };
 
@@ -89,7 +90,7 @@ static uint64_t hash_of_pair(const struct ibp_pair *pair)
     return hash;
 }
 
-/* Return the key of two numbers within a table: (pair, opcode), (group, writer) or (group, region). */
+/* Return the key of two numbers: (pair, opcode), (group, writer) or (group, region). */
 static uint64_t key_of(uint32_t first, uint32_t second)
 {
     return (uint64_t)first << 32 | second;
@@ -135,7 +136,7 @@ static bool grow_index(void)
     return true;
 }
 
-/* Return the entry of an item, or a free entry for it; NULL without memory. */
+/* Return the entry of an item, or a free entry for it; NULL if memory is exhausted. */
 static struct entry *find(enum table table, uint64_t key, const struct ibp_pair *pair)
 {
     const uint64_t hash = pair ? hash_of_pair(pair) : mix(table, key);
@@ -164,7 +165,7 @@ static void enter(struct entry *entry, const struct array *array)
 
 /* -- pairs, groups and records ------------------------------------------------------------------------------------- */
 
-static uint32_t unseen; /* queue pairs, including those made before the recording was opened */
+static uint32_t unseen; /* total of ibp_transfers_note_unseen, also from before ibp_transfers_open */
 
 void ibp_transfers_open(struct ibp_process *process)
 {
@@ -292,8 +293,8 @@ void ibp_transfers_move(uint32_t from, uint32_t into)
         if ((uint32_t)record.key != from || !(moved[0] | moved[1])) continue;
         amount = find_record(GIVEN, (struct group *)transfers.groups.items + record.group, 0, into);
         if (!amount) continue;
-        /* Subtract first. If the process is killed in between, the bytes count in the open region, and totals are
-         * right. */
+        /* The source record is emptied first. If the process is killed in between, the bytes count for the open region,
+         * and the totals are right. */
         record.amount[0] = record.amount[1] = 0;
         amount[0] += moved[0];
         amount[1] += moved[1];
