@@ -92,7 +92,7 @@ def read_dump(path: str | PathLike[str]) -> bytes:
             expands to more than `EXPANDED_LIMIT` bytes or `EXPANSION` times its size.
     """
     try:
-        with _find_packed(path).open("rb") as raw, _unpack(raw) as text:
+        with _find_packed(path).open("rb") as raw, unpack_dump(raw) as text:
             data = _read_text(path, raw, text)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise InputError(path, None, "a readable file", _describe(error)) from error
@@ -107,7 +107,7 @@ def peek_dump(path: str | PathLike[str]) -> bytes:
         found = _find_packed(path)
         if not found.is_file():  # a pipe can be read only once
             return b""
-        with found.open("rb") as raw, _unpack(raw) as text:
+        with found.open("rb") as raw, unpack_dump(raw) as text:
             return _plain_lines(text.read(_HEAD))
     except (OSError, EOFError, zlib.error, lzma.LZMAError):
         return b""
@@ -215,7 +215,8 @@ def _size_of(text: BinaryIO) -> int:
     return os.fstat(text.fileno()).st_size if isinstance(text, io.BufferedReader) else 0
 
 
-def _unpack(raw: BinaryIO) -> BinaryIO:
+def unpack_dump(raw: BinaryIO) -> BinaryIO:
+    """Return a file's text as a stream: that of gzip or xz, else the file itself."""
     magic = raw.peek(len(_XZ_MAGIC)) if hasattr(raw, "peek") else b""
     if magic.startswith(_GZIP_MAGIC):
         return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]  # it reads like one

@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic modelled from the files of NCCL Inspector: collectives as rings.
+"""Traffic modelled from the files of NCCL Inspector: collectives as rings and trees.
 
-A line of these files is a JSON object: a communicator, the rank and its host, and one collective, send or receive with
-its size. The files state neither algorithm nor peers. Collectives are modelled as NCCL's rings, in which each rank
-sends to the next. Hosts follow each other in the order of their lowest ranks. With k ranks on each host there are k
-rings, each with 1/k of the bytes. Each ring enters and leaves a host at a different rank, as in NCCL if each GPU has an
-adapter near it.
+A line of these files is a JSON object: one collective, send or receive with its size, and a communicator with the rank
+and its host. In forms v4.3 and v4.4 a line on a dump states the latter for the lines that follow. No file states the
+peers of collectives. They are modelled as NCCL's rings, in which each rank sends to the next, or as its double binary
+trees where a line (v4.2 and later) states a tree. Hosts follow each other in the order of their lowest ranks. With k
+ranks on each host there are k rings, each with 1/k of the bytes. Each ring enters and leaves a host at a different
+rank, as in NCCL if each GPU has an adapter near it.
 
-Source of the bytes: NCCL's documentation of nccl-tests, doc/PERFORMANCE.md: in a ring each rank sends 2(n-1)/n of an
-AllReduce's bytes, and (n-1)/n of all that an AllGather or a ReduceScatter moves.
+Sources:
+    NVIDIA, NCCL, plugins/profiler/inspector: README.md, inspector_json.cc, comm-patterns/README.md (forms).
+    AMD, "Using the RCCL Inspector plugin": RCCL writes form v4.0 of the same fields.
+    NVIDIA, nccl-tests, doc/PERFORMANCE.md: in a ring each rank sends 2(n-1)/n of an AllReduce's bytes, and (n-1)/n of
+        all that an AllGather or a ReduceScatter moves.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+import lzma
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,16 +31,22 @@ import numpy as np
 from ibprof.errors import InputError, quote_found
 from ibprof.profile.profile_data import Counters, Host, MessageSizes, Profile, Rank, RegionTimes, Source
 from ibprof.text.host_lists import HostSpellings
-from ibprof_converter.fabric.dump_files import peek_dump
+from ibprof.text.quantities import count_of
+from ibprof_converter.fabric.dump_files import peek_dump, unpack_dump
 from ibprof_converter.traffic.traffic_data import RANK_LIMIT, RankTraffic
-from ibprof_converter.traffic.training_jobs import ring_bytes, ring_edges
+from ibprof_converter.traffic.training_jobs import ring_bytes, ring_edges, tree_edges
 
 MODELLED = (
-    "modelled: NCCL Inspector states neither algorithms nor peers, so collectives are rings in the order of ranks"
+    "modelled: NCCL Inspector states no peers of collectives, so they are rings in the order of ranks, or NCCL's "
+    "trees where it states these"
 )
 
-_FORM = "v4.0"
-"""The known form of the files."""
+_FORMS = frozenset({"v4.0", "v4.1", "v4.2", "v4.3", "v4.4"})
+"""The known forms of the files."""
+
+_TREES = frozenset({"TREE", "NVLS_TREE"})
+_RINGS = frozenset({"", "RING", "UNKNOWN"})
+_OPERATIONS = ("coll_perf", "p2p_perf")
 
 _FORM_LENGTH, _FORMS_SHOWN = 16, 3
 _LINE_LIMIT = 1 << 24
@@ -59,14 +71,35 @@ class _Communicator:
     Attributes:
         members: process of each rank.
         ranks: number of the communicator's ranks, recorded or not.
-        collectives: bytes by (function, number), the largest that a rank states.
+        collectives: bytes and algorithm by (function, number); the bytes are the most that a rank states.
         sends: bytes by (rank, peer).
+        dropped: by (rank, process id, kind of operation), records that NCCL Inspector dropped up to the last dump.
     """
 
     members: dict[int, tuple[str, int]] = field(default_factory=dict)
     ranks: int = 0
-    collectives: dict[tuple[str, int], int] = field(default_factory=dict)
+    collectives: dict[tuple[str, int], tuple[int, str]] = field(default_factory=dict)
     sends: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))
+    dropped: dict[tuple[int, int, str], int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Account:
+    """Parts of the files that are not on links.
+
+    Attributes:
+        forms: forms that the lines state.
+        cut: operations that are cut off, or announced by a dump and not in the file.
+        unread: records of other kinds, such as those on proxies, by kind.
+        unmodelled: bytes by reason.
+        as_rings: collectives of other algorithms, by algorithm.
+    """
+
+    forms: set[str] = field(default_factory=set)
+    cut: int = 0
+    unread: Counter[str] = field(default_factory=Counter)
+    unmodelled: Counter[str] = field(default_factory=Counter)
+    as_rings: Counter[str] = field(default_factory=Counter)
 
 
 def read_inspector(paths: Sequence[Path], name: str) -> RankTraffic:
@@ -76,26 +109,86 @@ def read_inspector(paths: Sequence[Path], name: str) -> RankTraffic:
         paths: the files of one job.
 
     Raises:
-        InputError: a line does not have NCCL Inspector's form.
+        InputError: a file cannot be read, or a line does not have NCCL Inspector's form.
     """
     communicators: dict[str, _Communicator] = defaultdict(_Communicator)
     spellings = HostSpellings()
-    forms: set[str] = set()
+    account = _Account()
     for path in paths:
-        for number, line in _read_lines(path):
-            forms.add(_find_form(path, number, line))
-            _add_line(path, number, line, communicators, spellings)
+        _read_file(path, communicators, spellings, account)
     if not any(each.members for each in communicators.values()):
         raise InputError(paths[0], None, "records of NCCL Inspector", "none")
     processes = _order_processes(communicators)
     flows: dict[tuple[str, int, int], int] = defaultdict(int)
-    missing = 0
     for each in communicators.values():
-        missing += max(each.ranks - len(each.members), 0)
-        _add_flows(each, processes, flows)
-    notes = [f"{missing} ranks of communicators left no file"] if missing else []
-    traffic = _make_traffic(processes, flows, (MODELLED, *notes, *spellings.describe()), name)
-    return replace(traffic, doubts=tuple(_describe_forms(forms - {_FORM})))
+        _add_flows(each, processes, flows, account)
+    traffic = _make_traffic(processes, flows, (MODELLED, *spellings.describe()), name)
+    doubts = (*_describe_forms(account.forms - _FORMS), *_describe_gaps(account, communicators.values()))
+    return replace(traffic, unmapped=dict(account.unmodelled), doubts=doubts)
+
+
+def _describe_forms(unknown: set[str]) -> Iterator[str]:
+    if unknown:
+        forms = ", ".join(quote_found(form) if form else "none" for form in sorted(unknown)[:_FORMS_SHOWN])
+        more = f" and {len(unknown) - _FORMS_SHOWN} more" if len(unknown) > _FORMS_SHOWN else ""
+        known = f"{min(_FORMS)} to {max(_FORMS)}"
+        yield f"NCCL Inspector's files state form {forms}{more}: only the fields of {known} are read."
+
+
+def _describe_gaps(account: _Account, communicators: Collection[_Communicator]) -> Iterator[str]:
+    """Yield sentences on operations that are not, or only roughly, on links."""
+    if missing := sum(max(each.ranks - len(each.members), 0) for each in communicators):
+        whose = "its" if missing == 1 else "their"
+        yield f"{count_of(missing, 'rank')} of communicators left no file: {whose} sent bytes are missing."
+    numbers: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for place, each in enumerate(communicators):
+        for function, number in each.collectives:
+            numbers[place, function].append(number)
+    span = sum(max(each) - min(each) + 1 for each in numbers.values())
+    if absent := span - sum(map(len, numbers.values())):
+        yield (
+            f"{absent:,} of {span:,} numbered collectives are in no file, so their bytes are missing: NCCL Inspector "
+            "leaves out small ones, and older versions keep only the last one of each dump."
+        )
+    lost: Counter[str] = Counter()
+    for each in communicators:
+        for (*_, kind), count in each.dropped.items():
+            lost[kind] += count
+    if lost.total():
+        yield (
+            f"NCCL Inspector dropped {lost[_OPERATIONS[0]]:,} records of collectives, and {lost[_OPERATIONS[1]]:,} of "
+            "sends and receives. Bytes of sends, and of collectives that every rank dropped, are missing: increase "
+            "NCCL_INSPECTOR_DUMP_COLL_RING_SIZE and NCCL_INSPECTOR_DUMP_P2P_RING_SIZE."
+        )
+    if account.cut:
+        yield f"{count_of(account.cut, 'record')} of NCCL Inspector cut off: their bytes are missing."
+    if account.as_rings:
+        named = ", ".join(f"{quote_found(name)} ({count:,})" for name, count in account.as_rings.most_common(3))
+        yield f"Collectives of other algorithms are taken as rings: {named}."
+    if account.unread:
+        named = ", ".join(f"{quote_found(kind)} ({count:,})" for kind, count in account.unread.most_common(3))
+        yield f"Records of other kinds are not read: {named}."
+
+
+def _read_file(path: Path, into: dict[str, _Communicator], spellings: HostSpellings, account: _Account) -> None:
+    """Add the lines of a file to communicators and the account."""
+    dump: dict[str, Any] = {}
+    due = 0
+    for number, line in _read_lines(path):
+        if line is None:
+            due = max(due, 1)
+        elif "dump_stats" in line:
+            account.cut += due
+            account.forms.add(_find_form(path, number, line))
+            due = _add_dump(path, number, line, into)
+            dump = {key: line[key] for key in ("header", "metadata")}
+        else:
+            due = max(due - 1, 0)
+            whole = line if "header" in line else {**dump, **line}
+            account.forms.add(_find_form(path, number, whole))
+            account.unread.update(line.keys() - {"header", "metadata", *_OPERATIONS})
+            _add_line(path, number, whole, into, spellings)
+    account.cut += due
 
 
 def _find_form(path: Path, line: int, record: dict[str, Any]) -> str:
@@ -103,29 +196,45 @@ def _find_form(path: Path, line: int, record: dict[str, Any]) -> str:
     return str(_part(path, line, record, "metadata").get("inspector_output_format_version", ""))[:_FORM_LENGTH]
 
 
-def _describe_forms(unknown: set[str]) -> Iterator[str]:
-    if unknown:
-        forms = ", ".join(quote_found(form) if form else "none" for form in sorted(unknown)[:_FORMS_SHOWN])
-        more = f" and {len(unknown) - _FORMS_SHOWN} more" if len(unknown) > _FORMS_SHOWN else ""
-        yield f"NCCL Inspector's files state form {forms}{more}: only the fields of {_FORM} are read."
+def _add_dump(path: Path, line: int, record: dict[str, Any], into: dict[str, _Communicator]) -> int:
+    """Add the counts of dropped records that a dump states, and return the number of operations in the dump."""
+    header = _part(path, line, record, "header")
+    pid = _number(path, line, _part(path, line, record, "metadata"), "pid", 1 << 32)
+    stats = _part(path, line, record, "dump_stats")
+    communicator = into[_text(path, line, header, "id")]
+    rank = _number(path, line, header, "rank", RANK_LIMIT)
+    for kind in _OPERATIONS:
+        total = _number(path, line, stats, f"{kind.removesuffix('_perf')}_dropped_total", 1 << 64)
+        key = rank, pid, kind
+        communicator.dropped[key] = max(communicator.dropped.get(key, 0), total)
+    counts = [f"{kind.removesuffix('_perf')}_records" for kind in _OPERATIONS]
+    counts += ["proxy_records"] * ("proxy_records" in stats)
+    return sum(_number(path, line, stats, count, _SIZE_LIMIT) for count in counts)
 
 
-def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with path.open(encoding="utf-8", errors="surrogateescape") as file:
-        number = 0
-        while line := file.readline(_LINE_LIMIT):
-            number += 1
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                if not line.endswith("\n"):  # the job was killed during the write
-                    return
-                raise InputError(path, number, "a JSON object", quote_found(line[:80])) from None
-            if not isinstance(record, dict):
-                raise InputError(path, number, "a JSON object", quote_found(line[:80]))
-            yield number, record
+def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """Yield number and record of each line; None for a last line that a killed job left unfinished."""
+    try:
+        with path.open("rb") as raw, unpack_dump(raw) as file:
+            number = 0
+            while line := file.readline(_LINE_LIMIT):
+                number += 1
+                if line.strip():
+                    yield number, _parse_line(path, number, line.decode(errors="surrogateescape"))
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise InputError(path, None, "a readable file", quote_found(str(error))) from error
+
+
+def _parse_line(path: Path, number: int, line: str) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        if not line.endswith("\n"):
+            return None
+        raise InputError(path, number, "a JSON object", quote_found(line[:80])) from None
+    if not isinstance(record, dict):
+        raise InputError(path, number, "a JSON object", quote_found(line[:80]))
+    return record
 
 
 def _number(path: Path, line: int, record: dict[str, Any], key: str, limit: int) -> int:
@@ -164,7 +273,8 @@ def _add_line(
         done = _part(path, line, record, "coll_perf")
         key = (_text(path, line, done, "coll"), _number(path, line, done, "coll_sn", 1 << 64))
         amount = _number(path, line, done, "coll_msg_size_bytes", _SIZE_LIMIT)
-        communicator.collectives[key] = max(communicator.collectives.get(key, 0), amount)
+        algorithm = _text(path, line, done, "coll_algo").upper() if "coll_algo" in done else ""
+        communicator.collectives[key] = max(communicator.collectives.get(key, (0, "")), (amount, algorithm))
     elif "p2p_perf" in record:
         done = _part(path, line, record, "p2p_perf")
         if _text(path, line, done, "p2p") == "Send":
@@ -185,21 +295,33 @@ def _add_flows(
     communicator: _Communicator,
     processes: dict[tuple[str, int], int],
     flows: dict[tuple[str, int, int], int],
+    account: _Account,
 ) -> None:
     members = communicator.members
     for (rank, peer), amount in communicator.sends.items():
         if peer in members:
             flows["ncclSend", processes[members[rank]], processes[members[peer]]] += amount
+        else:
+            account.unmodelled["sends to ranks that left no file"] += amount
     hosts: dict[str, list[int]] = {}
     for rank in sorted(members):
         hosts.setdefault(members[rank][0], []).append(processes[members[rank]])
-    sums: dict[str, int] = defaultdict(int)
-    for (function, _), amount in communicator.collectives.items():
-        sums[function] += ring_bytes(function, amount, max(communicator.ranks, len(members)))
-    for function, amount in sums.items():
-        if len(members) < 2 or not amount:
-            continue
-        for sources, destinations, share in ring_edges(list(hosts.values()), amount):
+    ranks = max(communicator.ranks, len(members))
+    sums: Counter[tuple[str, bool]] = Counter()
+    for (function, _), (amount, algorithm) in communicator.collectives.items():
+        is_tree = function == "AllReduce" and algorithm in _TREES
+        sent = amount if is_tree else ring_bytes(function, amount, ranks)
+        sums[function, is_tree] += sent
+        if amount and not sent and ranks > 1:
+            account.unmodelled[f"collectives without a model: {quote_found(function)}"] += amount
+        elif sent and not is_tree and algorithm not in _RINGS:
+            account.as_rings[algorithm] += 1
+    if len(members) < 2:
+        alone = sum(sums.values())
+        account.unmodelled.update({"collectives with one rank's file alone": alone} if alone else {})
+        return
+    for (function, is_tree), amount in sums.items():
+        for sources, destinations, share in (tree_edges if is_tree else ring_edges)(list(hosts.values()), amount):
             for source, destination in zip(sources, destinations, strict=True):
                 flows[f"nccl{function}", source, destination] += share
 

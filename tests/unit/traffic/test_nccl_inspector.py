@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of NCCL Inspector as modelled traffic. The lines have the form that its sources write (v4.0)."""
+"""Files of NCCL Inspector as modelled traffic. The lines have the forms that its sources write (v4.0 to v4.4)."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,99 @@ def test_each_rank_of_a_ring_sends_what_the_formulas_say(function: str, each: in
     sent = [int(traffic.bytes[traffic.source == rank].sum()) for rank in range(8)]
     assert sent == [3 * each] * 8
     assert MODELLED in traffic.origin
+
+
+def write_dumps(paths: list[Path], form: str, **stats: int) -> None:
+    """Rewrite files of v4.0: a line on a dump states communicator and process of the lines that follow."""
+    for path in paths:
+        lines = [json.loads(text) for text in path.read_text().splitlines()]
+        counts = {
+            "coll_records": len(lines),
+            "coll_dropped_total": 0,
+            "p2p_records": 0,
+            "p2p_dropped_total": 0,
+            **stats,
+        }
+        head = {"header": lines[0]["header"], "metadata": lines[0]["metadata"], "dump_stats": counts}
+        head["metadata"]["inspector_output_format_version"] = form
+        rest = [{key: each[key] for key in each.keys() - {"header", "metadata"}} for each in lines]
+        path.write_text("".join(f"{json.dumps(each)}\n" for each in (head, *rest)))
+
+
+@pytest.mark.parametrize("form", ["v4.3", "v4.4"])
+def test_lines_belong_to_the_dump_before_them(form: str, tmp_path: Path) -> None:
+    """Two communicators share the files, which are compressed."""
+    paths = write(tmp_path, "AllReduce")
+    expected = read_inspector(paths, "inspector")
+    write_dumps(paths, form)
+    packed = [path.with_suffix(".log.gz") for path in paths]
+    for path, to in zip(paths, packed, strict=True):
+        second = path.read_text().replace("0x7f", "0x80").replace("AllReduce", "AllGather")
+        to.write_bytes(gzip.compress((path.read_text() + second).encode()))
+    found = read_inspector(packed, "inspector")
+    first = found.operation == found.operations.index("ncclAllReduce")
+    assert (found.ranks, found.doubts) == (8, ())
+    assert found.bytes[first].tolist() == expected.bytes.tolist()
+    assert int(found.bytes[~first].sum()) == 8 * 3 * SIZE * 7
+
+
+def test_a_line_without_a_dump_before_it_is_an_error(tmp_path: Path) -> None:
+    paths = write(tmp_path, "AllReduce")
+    write_dumps(paths, "v4.3")
+    paths[2].write_text(paths[2].read_text().split("\n", 1)[1])
+    with pytest.raises(InputError, match=rf'{paths[2].name}:1: expected "metadata", an object'):
+        read_inspector(paths, "inspector")
+
+
+def test_an_all_reduce_takes_nccls_trees_where_the_file_states_a_tree(tmp_path: Path) -> None:
+    """NCCL's trees of four hosts, by hand: 0-2, 2-1, 2-3, and mirrored 3-1, 1-2, 1-0. Each has half of the bytes."""
+    paths = write(tmp_path, "AllReduce", on_host=1, count=2)
+    for path in paths:
+        first, second = path.read_text().splitlines()
+        tree = first.replace('"coll_sn"', '"coll_algo": "TREE", "coll_proto": "LL128", "coll_sn"')
+        path.write_text(f"{tree}\n{second.replace('AllReduce', 'AllGather')}\n".replace("v4.0", "v4.2"))
+    traffic = read_inspector(paths, "inspector")
+    rows = traffic.operation == traffic.operations.index("ncclAllReduce")
+    pairs = zip(*(each[rows].tolist() for each in (traffic.source, traffic.destination, traffic.bytes)), strict=True)
+    half = dict.fromkeys([(0, 2), (2, 3), (1, 3), (0, 1)], SIZE // 2) | {(1, 2): SIZE}
+    assert {(source, to): amount for source, to, amount in pairs} == {
+        pair: amount for (one, other), amount in half.items() for pair in ((one, other), (other, one))
+    }
+    assert int(traffic.bytes[~rows].sum()) == 4 * 3 * SIZE, "other collectives are rings"
+    assert traffic.doubts == ()
+
+
+def test_what_is_not_on_links_is_in_the_first_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = write(tmp_path, "AllReduce", hosts=2)
+    sends = {"p2p": "Send", "p2p_sn": 1, "p2p_peer": 3, "p2p_msg_size_bytes": 4096}
+    odd = {"coll_perf": {**collective("AllGather", 7)["coll_perf"], "coll_algo": "PAT"}}
+    more = [{"p2p_perf": sends}, collective("All2All", 0), odd, collective("AllReduce", 5), {"proxy_trace": {}}]
+    paths[0].write_text(paths[0].read_text() + "".join(f"{line(0, 4, 'host01', done)}\n" for done in more))
+    write_dumps(paths, "v4.3", coll_dropped_total=5, p2p_dropped_total=2)
+    paths[1].write_text("".join(paths[1].read_text().splitlines(keepends=True)[:-1])[:-9])
+    paths[3].unlink()
+    assert main([str(FABRIC), *map(str, paths[:3]), "--full"]) == 5
+    said = " ".join(capsys.readouterr().out.split())
+    for sentence in (
+        "1 rank of communicators left no file: its sent bytes are missing",
+        "2 of 8 numbered collectives are in no file, so their bytes are missing",
+        "NCCL Inspector dropped 15 records of collectives, and 6 of sends and receives.",
+        "have no route: collectives without a model: 'All2All'",
+        "2 records of NCCL Inspector cut off",
+        "Collectives of other algorithms are taken as rings: 'PAT' (1).",
+        "Records of other kinds are not read: 'proxy_trace' (1).",
+    ):
+        assert sentence in said
+    traffic = read_inspector(paths[:3], "inspector")
+    assert traffic.unmapped == {
+        "sends to ranks that left no file": 4096,
+        "collectives without a model: 'All2All'": SIZE,
+    }
+
+
+def test_collectives_of_one_file_alone_are_left_out(tmp_path: Path) -> None:
+    traffic = read_inspector(write(tmp_path, "AllReduce")[:1], "inspector")
+    assert traffic.unmapped == {"collectives with one rank's file alone": 3 * 2 * SIZE * 7 // 8}
 
 
 def test_each_ring_leaves_a_host_at_another_rank(tmp_path: Path) -> None:
@@ -141,7 +235,7 @@ def test_the_report_has_its_links_and_says_that_it_is_modelled(
 
 
 @pytest.mark.parametrize(
-    ("stated", "found"), [('"v9.1"', "'v9.1'"), ('"v4.2"', "'v4.2'"), ('""', "none"), ("7", "'7'"), ('"v4.0"', None)]
+    ("stated", "found"), [('"v9.1"', "'v9.1'"), ('"v4.2"', None), ('""', "none"), ("7", "'7'"), ('"v4.0"', None)]
 )
 def test_an_unknown_form_is_read_and_named_in_the_first_lines(
     stated: str, found: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -151,6 +245,6 @@ def test_an_unknown_form_is_read_and_named_in_the_first_lines(
     for fabric in ([str(FABRIC)], []):
         assert main([*fabric, *map(str, paths)]) == 0
         said = " ".join(capsys.readouterr().out.split())
-        expected = f"NCCL Inspector's files state form {found}: only the fields of v4.0 are read."
+        expected = f"NCCL Inspector's files state form {found}: only the fields of v4.0 to v4.4 are read."
         assert (expected in said) == (found is not None)
     assert int(read_inspector(paths, "inspector").bytes.sum()) == 4 * 3 * 2 * SIZE * 3 // 4
