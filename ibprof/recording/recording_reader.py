@@ -103,7 +103,7 @@ CUT_SHORT = "the recording of this host ends before its last segment: it was cop
 
 FULL = {
     "IBP_FULL_MOVED": "the recording was removed or moved while the job ran, or the program changed its root",
-    "IBP_FULL_USER": "the program changed its user, who may not write to the recording",
+    "IBP_FULL_USER": "the program changed to a user who may not write to the recording",
 }
 """Reasons for incomplete recording, by the names of enum ibp_full."""
 

@@ -98,7 +98,7 @@ def test_an_unknown_operation_is_reported_once(mpi: Mpi, build: Build, tmp_path:
 def test_a_filter_of_no_known_operation_costs_nothing(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
     command: list[str | Path] = [build(system_mpi, "figure36.c")]
     done = run_mpi(system_mpi, 2, command, recording=tmp_path, env={"IBPROF": "NOPE"})
-    assert "unknown operations: NOPE, and no other, so all are recorded; known are" in done.stderr
+    assert "unknown operations: NOPE (no known name, so all operations are recorded); known are" in done.stderr
     profile = load_complete(tmp_path, 2)
     assert profile.operations_asked == ""
     assert recorded(profile, operation="BCAST")[0, 1][0] == 200_000

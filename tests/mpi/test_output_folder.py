@@ -132,7 +132,7 @@ def test_another_user_while_running(system_mpi: Mpi, build: Build, tmp_path: Pat
     without_files = {"OMPI_MCA_btl": "tcp,self"}
     done = check_no_harm(system_mpi, RANKS, command, tmp_path / "profile.ibprof", variables=without_files)
     (line,) = ibprof_lines(done.stderr)
-    assert line.startswith("ibprof: the program changed its user, who may not write to the recording (")
+    assert line.startswith("ibprof: the program changed to a user who may not write to the recording (")
     profile = load_profile(tmp_path / "profile.ibprof")
     assert all(any("the program changed its user" in note for note in rank.notes) for rank in profile.ranks)
     assert not any("removed or moved" in note for rank in profile.ranks for note in rank.notes)

@@ -43,9 +43,12 @@ def test_point_to_point_and_collectives(mpi: Mpi, build: Build, transport: str, 
     [
         ("AUTO", ""),
         ("openmpi", ""),
-        ("nonsense", "IBPROF_SOURCE names no source: nonsense, so one is chosen; known are auto, exact, openmpi,"),
+        (
+            "nonsense",
+            "IBPROF_SOURCE has an unknown value: nonsense; ibprof chooses a source; known values: auto, exact,",
+        ),
         ("ucx", "nothing is recorded: this MPI ("),
-        ("verbs", "nothing is recorded: IBPROF_SOURCE=verbs asks for work requests alone"),
+        ("verbs", "nothing is recorded: IBPROF_SOURCE=verbs records only work requests"),
     ],
 )
 def test_a_source_that_is_asked_for(system_mpi: Mpi, build: Build, asked: str, said: str, tmp_path: Path) -> None:

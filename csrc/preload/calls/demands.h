@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The positions of the arguments that determine a call's bytes. They are constants in each wrapper: compilers evaluate
- * the array, so that a call outside of the ledger costs nothing.
+ * Positions of the arguments from which the bytes of a call follow. In each wrapper they are constants that the
+ * compiler reads from the array, so a call that is not in the ledger costs nothing.
  */
 #ifndef IBPROF_CALLS_DEMANDS_H
 #define IBPROF_CALLS_DEMANDS_H
@@ -19,7 +19,7 @@ struct ibp_demand_places {
     int8_t items, type, root;
 };
 
-/* The positions of each operation's arguments. */
+/* By operation. */
 static const struct ibp_demand_places ibp_demand_places[IBP_OPERATIONS + 1] = {
 #define IBP_DEMAND_OF(name, nonblocking, shape, items, type, root)                                                     \
     [IBP_OPERATION_##name] = {IBP_DEMAND_##shape, items, type, root},                                                  \
@@ -31,7 +31,7 @@ static const struct ibp_demand_places ibp_demand_places[IBP_OPERATIONS + 1] = {
 #undef IBP_DEMAND_OF_SEND
 };
 
-/* Return whether a name is the name of a function for large counts. */
+/* Expand to whether a function is the form for large counts (MPI_Send_c). */
 #define IBP_IS_LARGE(function)                                                                                         \
     (sizeof #function > 3 && #function[sizeof #function - 3] == '_' && #function[sizeof #function - 2] == 'c')
 

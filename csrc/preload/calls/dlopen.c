@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Some programs open an MPI library or libibverbs with dlopen and find its functions with dlsym. They get ibprof's
- * functions instead, if these would call the function that was found. ctypes and Julia find MPI in this way, and NCCL
- * finds verbs.
+ * Some programs open an MPI library or libibverbs with dlopen and find its functions with dlsym: ctypes and Julia do so
+ * for MPI, and NCCL for verbs. If dlsym finds the function that ibprof's function of the same name would call, the
+ * program gets ibprof's function.
  *
- * A new library may get the addresses of a closed library, so the call sites of the closed library are forgotten.
+ * A newly opened library may get the addresses of a closed library. Therefore the call sites of closed libraries are
+ * forgotten.
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"
@@ -47,7 +48,7 @@ static bool is_mpi_call(const char *name)
     return begins(name, "MPI_") || begins(name, "PMPI_") || begins(name, "MPIX_") || begins(name, "PMPIX_");
 }
 
-/* Return whether a name may be a name of ibprof's functions. The test is cheap, because every lookup makes it. */
+/* Return whether ibprof may have a function with a name. The test must be cheap, because every lookup calls it. */
 static bool is_watched(const char *name)
 {
     switch (name[0]) {
@@ -72,8 +73,8 @@ static void *our_function(const char *name)
     return found ? found : ibp_large_call(name);
 }
 
-/* Return ibprof's function in place of a function that was found, if ibprof's function would call exactly that one.
- * Otherwise return the found function: it is another tool's, or another version. */
+/* Return ibprof's function with a name, if this function would call the function that was found. Otherwise the found
+ * function belongs to another tool or is another version: return it. */
 static void *prefer_own(const char *name, void *found)
 {
     void *own = found ? our_function(name) : NULL;
@@ -82,10 +83,12 @@ static void *prefer_own(const char *name, void *found)
     return found == (is_mpi_call(name) ? ibp_mpi_next(name) : ibp_verbs_real(name)) ? own : found;
 }
 
-/* Set when a library was opened with RTLD_DEEPBIND, which binds its calls to MPI directly, past ibprof. */
+/* Set when a library was opened with RTLD_DEEPBIND. Its calls of MPI are then bound directly to the MPI library and
+ * bypass ibprof. */
 static char opened_deep;
 
-/* Redirect the calls of such a library before the program finds its first function. */
+/* Redirect the MPI calls of a library that was opened with RTLD_DEEPBIND. Called before the program finds its first
+ * function. */
 static void follow_deep_calls(void)
 {
     if (IBP_LIKELY(!__atomic_load_n(&opened_deep, __ATOMIC_RELAXED))) return;
@@ -103,8 +106,8 @@ static void *look_up_version(void *library, const char *name, const char *versio
     return prefer_own(name, real.versioned_lookup(library, name, version));
 }
 
-/* Return whether ibprof answers. With RTLD_DEFAULT and RTLD_NEXT the answer depends on the caller, so the real function
- * must see the caller; it finds ibprof's functions without help. */
+/* Return whether ibprof must handle a lookup. A lookup with RTLD_DEFAULT or RTLD_NEXT depends on the caller and must be
+ * made by the real function. It finds ibprof's functions anyway. */
 static bool is_answered(void *library, const char *name)
 {
     return library != RTLD_DEFAULT && library != RTLD_NEXT && name && is_watched(name);
@@ -124,8 +127,9 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
 
 /* -- tail calls ---------------------------------------------------------------------------------------------------- */
 
-/* Define a function that calls `choose` with its own arguments and ends in a jump to the returned function. The real
- * function then sees the same caller; its search depends on the caller. Compilers do not guarantee such a jump. */
+/* Define a function that calls `choose` with its own arguments and then jumps to the returned function, which therefore
+ * sees the same caller. dlsym and dlopen depend on their caller. Assembler, because compilers do not guarantee such a
+ * jump. */
 #define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \
@@ -174,8 +178,8 @@ static void *open_nothing(const char *path, int flags)
     return NULL;
 }
 
-/* When such a library is opened, look-ups of its functions follow. All callers of dlsym are redirected, because another
- * library may make the look-ups. */
+/* Before an MPI library, libibverbs, or a library with RTLD_DEEPBIND is opened: redirect dlsym in all loaded objects,
+ * because any of them may look up the functions of the library. */
 __attribute__((used)) static ibp_open_function *choose_open(const char *path, int flags)
 {
     ibp_open_function *open = ibp_loader_open();

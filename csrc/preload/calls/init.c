@@ -14,12 +14,12 @@
 
 #include <string.h>
 
-/* The attribute that MPI_Finalize deletes after the program's last message. */
+/* MPI_Finalize will delete an attribute of ibprof after the program's last message. */
 static bool has_last_attribute;
 /* Recording has stopped, and MPI is about to end. */
 static bool has_stopped;
 
-/* Stop recording, unless the program's first session is open: MPI does not end then. */
+/* Stop recording, unless the session with which the program began is open: then MPI continues. */
 static void leave_world(void)
 {
     ibp_lifecycle.has_world = false;
@@ -27,11 +27,11 @@ static void leave_world(void)
     ibp_lifecycle_stop();
     has_stopped = true;
     if (__atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) > 0)
-        ibp_process_note_missing(
-            "sessions were open when MPI_Finalize was called: what was sent in them from then on is missing\n");
+        ibp_process_note_missing("sessions were open when MPI_Finalize was called: their later messages are missing\n");
 }
 
-/* MPICH deletes the attributes when the last session ends; a program may leave this session open. */
+/* Return whether MPI_Finalize deletes the attribute. MPICH deletes attributes only when the last session ends, and a
+ * program may never end it. */
 static bool stops_in_finalize(void)
 {
     return has_last_attribute && __atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) <= 0;
@@ -51,8 +51,8 @@ static int delete_last(ibp_handle comm, int keyval, void *value, void *state)
 }
 
 /* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, in the reverse order of their setting (MPI 4.1, 11.2.4).
- * The callbacks of the program's attributes may still send: HDF5 closes its files there. Therefore ibprof sets the
- * first attribute, and recording stops when MPI deletes it. */
+ * Callbacks of the program's attributes may still send messages: HDF5 closes its files there. Therefore ibprof sets an
+ * attribute before the program does. MPI deletes it last, and ibprof then stops recording. */
 static void set_last_attribute(void)
 {
     struct {
@@ -76,7 +76,7 @@ static void set_last_attribute(void)
 static void enter_world(void)
 {
     ibp_lifecycle.has_world = true;
-    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* the open session has sent no messages */
+    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* no message was sent in the open session */
     ibp_lifecycle_start();
     set_last_attribute();
 }
@@ -126,7 +126,7 @@ INIT_THREAD(PMPI_Init_thread)
 FINALIZE(MPI_Finalize)
 FINALIZE(PMPI_Finalize)
 
-/* MPI lets tools define further arguments of MPI_Pcontrol; five are passed on. */
+/* Tools may define further arguments of MPI_Pcontrol. Five arguments are passed on. */
 #define PCONTROL(exported)                                                                                             \
     IBP_DEFINE(exported, int level, long a1, long a2, long a3, long a4, long a5)                                       \
     {                                                                                                                  \

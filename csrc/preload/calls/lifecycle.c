@@ -68,8 +68,8 @@ void ibp_lifecycle_prepare(void)
     hook_callers();
 }
 
-/* Return whether a memory limit is so low that the program may lack the memory that ibprof uses, or that MPI uses for
- * ibprof. */
+/* Return whether the limit of memory (ulimit -v) is so low that the memory used by ibprof may be missing in the
+ * program. */
 static bool is_memory_scarce(void)
 {
     const uint64_t spare = UINT64_C(32) << 20;
@@ -88,7 +88,7 @@ static void say_unknown_operations(const char *unknown)
     if (!*unknown) return;
     ibp_operations_list(known, sizeof known);
     snprintf(said, sizeof said, "%s%s; known are %s", unknown,
-             ibp_operations_filtered ? "" : ", and no other, so all are recorded", known);
+             ibp_operations_filtered ? "" : " (no known name, so all operations are recorded)", known);
     ibp_say_once_a_job("IBPROF names unknown operations", said);
 }
 
@@ -97,7 +97,7 @@ static void say_unknown_source(void)
     char unknown[256];
 
     ibp_sources_describe_unknown(unknown, sizeof unknown);
-    if (*unknown) ibp_say_once_a_job("IBPROF_SOURCE names no source", unknown);
+    if (*unknown) ibp_say_once_a_job("IBPROF_SOURCE has an unknown value", unknown);
 }
 
 static void say_invalid_numbers(void)
@@ -108,12 +108,12 @@ static void say_invalid_numbers(void)
         ibp_say_once_a_job("IBPROF_INTERVAL", "expected whole milliseconds, so no snapshots are taken");
 }
 
-/* Record calls and their times where bytes cannot be seen. */
+/* No source sees the bytes of messages: record only calls and their times. */
 static void record_times_alone(void)
 {
-    hook_callers(); /* without a source, all redirected calls were restored */
+    hook_callers(); /* the failed choice of a source has restored all redirected calls */
     ibp_source = &ibp_no_source;
-    ibp_say_once_a_job("messages between ranks are not recorded, but the time inside calls is", ibp_source_why_not);
+    ibp_say_once_a_job("messages between ranks are not recorded; times inside calls are recorded", ibp_source_why_not);
 }
 
 /* Find the MPI library and choose a source. Return whether there is anything to record. */
@@ -126,7 +126,8 @@ static bool choose_source(void)
     }
     if (ibp_mpi.is_behind_layer) hook_callers();
     if (is_memory_scarce()) {
-        ibp_say_once_a_job("nothing is recorded", "ulimit -v leaves the program hardly more memory than it has now");
+        ibp_say_once_a_job("nothing is recorded",
+                           "ulimit -v is less than 32 MB above the memory that the program uses now");
         return false;
     }
     ibp_threads_multiple = ibp_mpi.thread_level >= 3;
@@ -139,7 +140,7 @@ static bool choose_source(void)
     return false;
 }
 
-/* Open the recording, unless a work request opened it. Return whether there is one. */
+/* Create the recording, unless a work request has created it. Return whether there is a recording. */
 static bool open_recording(void)
 {
     if (ibp_process_open()) return true;
@@ -153,8 +154,7 @@ void ibp_lifecycle_start(void)
     char unknown[256];
 
     if (started) {
-        ibp_process_note_missing(
-            "MPI was initialised again when it had ended: what was sent from then on is missing\n");
+        ibp_process_note_missing("MPI was initialised again after its end: messages from then on are missing\n");
         return;
     }
     started = true;
@@ -166,7 +166,7 @@ void ibp_lifecycle_start(void)
     say_invalid_numbers();
     ibp_process_describe_rank(ibp_source ? ibp_source->source : IBP_SOURCE_NONE);
     ibp_source_note_gaps();
-    (void)ibp_recording_copy(); /* the copy names this rank even if its node is lost */
+    (void)ibp_recording_copy(); /* with this copy, readers know this rank even if its node fails */
     if (!ibp_source) return;
     if (ibp_source->sees_host()) ibp_process_record()->flags |= IBP_PROCESS_SEES_HOST;
     if (!ibp_mpi.is_behind_layer) ibp_process_record()->flags |= IBP_PROCESS_DEMANDS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The start and end of recording. A program may begin MPI by MPI_Init, by sessions, or by both.
+ * The start and end of recording. A program may begin MPI with MPI_Init, with sessions, or with both.
  */
 #ifndef IBPROF_CALLS_LIFECYCLE_H
 #define IBPROF_CALLS_LIFECYCLE_H
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* The reasons why MPI is still initialised. */
+/* MPI is initialised while `has_world` is set or `sessions` is not 0. */
 struct ibp_lifecycle {
     /* Between MPI_Init and MPI_Finalize. */
     bool has_world;
@@ -19,18 +19,19 @@ struct ibp_lifecycle {
 };
 extern IBP_INTERNAL struct ibp_lifecycle ibp_lifecycle;
 
-/* Prepare hooks, before MPI is initialised. */
+/* Install the hooks that must exist before MPI is initialised. */
 void ibp_lifecycle_prepare(void);
 
-/* Start recording when MPI is ready. If recording has already ended, record a note that calls are missing. */
+/* Start recording, once MPI is initialised. If recording has already ended, add a note to the recording that messages
+ * are missing. */
 void ibp_lifecycle_start(void);
 bool ibp_lifecycle_is_started(void);
 
-/* Stop recording, before MPI ends; then ibp_process_hand_over is called. */
+/* Stop recording, before MPI ends. After the end of MPI, the caller calls ibp_process_hand_over. */
 void ibp_lifecycle_stop(void);
 
-/* Return whether this thread may change regions. Below MPI_THREAD_SERIALIZED only the thread that may call MPI does so,
- * because nothing is locked. */
+/* Return whether this thread may change regions. Below MPI_THREAD_SERIALIZED, only the thread that may call MPI may
+ * change them, because ibprof takes no lock. */
 bool ibp_may_change_regions(void);
 
 #endif

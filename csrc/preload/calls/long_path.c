@@ -33,15 +33,16 @@
 struct call_in_progress {
     const struct ibp_wrapped_call *wrapped;
     void *next;
-    /* Copies of the arguments, which may be changed. */
+    /* Copies of the arguments. Samples may replace some of them. */
     long *arguments;
     const void *caller;
     unsigned operation, form; /* enum ibp_form */
-    /* When a blocking collective was entered; 0 for other calls. The first call at a place takes longer to be found. */
+    /* When a blocking collective was entered; 0 for other calls. Read before the search for the call, because the
+     * search takes long at a new site. */
     uint64_t entered_ns, entered_ticks;
 };
 
-/* Return an argument of a call; 0 where it has none at this position. */
+/* Return the argument at a position; 0 if the call has no such argument. */
 static inline long argument(const struct call_in_progress *making, int place)
 {
     return (unsigned)place < making->wrapped->arguments ? making->arguments[place] : 0;
@@ -79,10 +80,10 @@ static int call_next(const struct call_in_progress *making)
 
 enum { FUNCTION_NAME = 64 };
 
-/* By wrapper: whether the next function was found. */
+/* Whether the next function of each wrapper was found. */
 static char is_found[IBP_OPERATIONS * IBP_FORMS];
 
-/* Write the name of a wrapper's function. */
+/* Write the name of the function that a wrapper wraps. */
 static void name_function(unsigned operation, unsigned form, char name[static FUNCTION_NAME])
 {
     static const char *const prefixes[IBP_FORMS] = {"MPI_", "PMPI_", "MPI_", "MPIX_", "PMPIX_"};
@@ -92,8 +93,8 @@ static void name_function(unsigned operation, unsigned form, char name[static FU
     if (form == IBP_FORM_LARGE) ibp_text_append(name, FUNCTION_NAME, "_c");
 }
 
-/* Find the next function of a wrapper, and set its pointer to it; return NULL when there is none. A wrapper with
- * choices (IBP_HAS_CHOICES) calls this function too, until another one is chosen. */
+/* Find the next function of a wrapper, and store it in the wrapper's pointer. Return NULL if there is none. In a
+ * wrapper with IBP_HAS_CHOICES, it also becomes the chosen function, until ibp_choose is called. */
 static __attribute__((noinline)) void *set_next(unsigned wrapper, void **next)
 {
     void *before = __atomic_load_n(&next[0], __ATOMIC_RELAXED), *found;
@@ -115,16 +116,16 @@ static inline void *next_function(unsigned wrapper, void **next)
     return __atomic_load_n(&next[0], __ATOMIC_RELAXED);
 }
 
-/* -- what calls ask for -------------------------------------------------------------------------------------------- */
+/* -- arguments of calls -------------------------------------------------------------------------------------------- */
 
-/* Return the handle at an address; 0 for a null address, which MPI reports. */
+/* Return the handle at an address; 0 if the address is NULL, an error that MPI reports. */
 static ibp_handle handle_at(long address)
 {
     if (!address) return 0;
     return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
 }
 
-/* Forget a communicator or window: its handle may be reused. */
+/* Forget the communicator or window whose handle is at an address, because MPI may reuse the handle. */
 static void forget(long address)
 {
     ibp_handle handle;
@@ -147,7 +148,8 @@ static inline struct ibp_call *call_of(const struct call_in_progress *making)
                                            : ibp_call_find(making->operation, making->caller);
 }
 
-/* Describe the bytes that a call asks for; a send is described only where wrappers label it. */
+/* Describe the bytes that a call asks MPI to move. Sends are left out, unless the source cannot distinguish them
+ * (ibp_labels_sends). */
 static inline struct ibp_demanding describe(const struct call_in_progress *making, struct ibp_call *call)
 {
     const struct ibp_demand_places *places = &ibp_demand_places[making->operation];
@@ -163,7 +165,7 @@ static inline struct ibp_demanding describe(const struct call_in_progress *makin
     return demanding;
 }
 
-/* Remember a persistent request, and the bytes that each start asks for. */
+/* Remember a persistent request, and the bytes that each start asks MPI to move. */
 static void keep_request(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const bool is_demand = call->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer;
@@ -174,8 +176,8 @@ static void keep_request(const struct call_in_progress *making, const struct ibp
         is_demand ? ibp_ledger_describe(call) : (struct ibp_demanded){0}, is_demand);
 }
 
-/* Return whether a nonblocking call has no items. MPI_Gather and MPI_Scatter have two counts; a root may pass only
- * one. */
+/* Return whether the counts of a nonblocking call are 0. MPI_Gather and MPI_Scatter have two counts; only one of them
+ * may be set at the root. */
 static bool moves_nothing(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const bool is_leaf = call->shape == IBP_DEMAND_LEAF;
@@ -186,11 +188,11 @@ static bool moves_nothing(const struct call_in_progress *making, const struct ib
     return call->is_large ? !counts : !(int)counts;
 }
 
-/* No peer: the call's messages are not compared with the source. */
+/* A peer with this value: the source must not compare the message. */
 #define NOT_COMPARED (-1)
 
-/* Compare a send with the source's view of it. The count of items is an int. Calls for large counts are not
- * compared. */
+/* Give the arguments of a send to the source, which compares them with the message that it sees. Calls for large counts
+ * are not compared. */
 static void expect(const struct call_in_progress *making)
 {
     const bool is_large = making->form == IBP_FORM_LARGE;
@@ -201,7 +203,7 @@ static void expect(const struct call_in_progress *making)
 
 /* -- calls that are entered ---------------------------------------------------------------------------------------- */
 
-/* Do the work before a call that needs more than entering. */
+/* Do the work before a call that one of the bits of ibp_call_needs requires. */
 static __attribute__((noinline)) void prepare(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const unsigned needs = making->wrapped->needs;
@@ -211,7 +213,7 @@ static __attribute__((noinline)) void prepare(const struct call_in_progress *mak
     if (needs & IBP_FREES) forget(making->arguments[0]);
 }
 
-/* Do the work after such a call. */
+/* Do the work after a call that one of the bits of ibp_call_needs requires. */
 static __attribute__((noinline)) void complete(int result, const struct call_in_progress *making,
                                                const struct ibp_demanding *call)
 {
@@ -225,7 +227,7 @@ static __attribute__((noinline)) void complete(int result, const struct call_in_
     if (making->wrapped->kind == IBP_CALL_PERSISTENT) keep_request(making, call);
 }
 
-/* Return whether a call itself asks for bytes. A persistent call asks for them when it is started. */
+/* Return whether a call itself counts in the ledger. Of persistent calls, only the starts count. */
 static bool is_in_ledger(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     return call->shape != IBP_DEMAND_NONE && making->wrapped->kind != IBP_CALL_PERSISTENT &&
@@ -253,8 +255,8 @@ static struct ibp_called called_as(const struct call_in_progress *making, struct
     };
 }
 
-/* Make a call that is the outermost one. Its bytes are entered in the ledger before the call, if they are known, and
- * otherwise after it has succeeded. */
+/* Enter and make an outermost call. Its bytes are added to the ledger before the call if they are known without a
+ * search, otherwise after the call has succeeded. */
 static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
 {
     struct ibp_call *const of_operation = call_of(making);
@@ -296,8 +298,8 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
-/* Let later calls like this one, which was neither sampled nor timed, run without a search: calls that post no message,
- * and calls with the message of the previous one. Several threads may be in MPI. */
+/* After a call that was neither sampled nor timed: grant repetitions of it (counting/repeats.h), if it posts no message
+ * or the same message as the previous call. Only for several threads in MPI. */
 static void let_repeat(const struct call_in_progress *making, struct ibp_call *call,
                        const struct ibp_sampled_message *message, uint64_t generation)
 {
@@ -325,7 +327,7 @@ static void let_repeat(const struct call_in_progress *making, struct ibp_call *c
                                    generation);
 }
 
-/* Note that a call makes partitions ready. */
+/* If a call makes partitions ready, report this to the samples. */
 static void note_ready(const struct call_in_progress *making)
 {
     const unsigned operation = making->operation;
@@ -335,16 +337,16 @@ static void note_ready(const struct call_in_progress *making)
         ibp_partitions_ready((uintptr_t)IBP_HANDLE(last_argument(making)));
 }
 
-/* By operation: another tool wraps the call too. */
+/* Whether another tool wraps each operation too. */
 static bool is_wrapped[IBP_OPERATIONS];
 
-/* Return whether another tool makes this call as a part of the same call of the program, which is timed as a whole. */
+/* Return whether this call is made by another tool's wrapper inside a call of the program that is timed as a whole. */
 static bool is_part_of_wrapped(unsigned operation)
 {
     return IBP_UNLIKELY(is_wrapped[operation]) && ibp_stack_end < ibp_timed_frame();
 }
 
-/* Make a call that is not entered, and set it as the current call. */
+/* Make a call that is passed on without being entered. It still becomes the current call. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);
@@ -402,7 +404,8 @@ int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const voi
 
 /* -- choosing ------------------------------------------------------------------------------------------------------ */
 
-/* Return whether another tool also wraps a call: the tool's wrapper calls ibprof's wrapper of the other name. */
+/* Return whether another tool wraps an operation too. The tool's wrapper of MPI_X then calls ibprof's wrapper of
+ * PMPI_X. */
 static bool is_wrapped_by_tool(unsigned operation)
 {
     char name[FUNCTION_NAME];

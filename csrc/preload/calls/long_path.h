@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The long path of wrappers of MPI calls. It serves the calls that cannot take the short path: several threads are in
- * MPI, times are recorded, a call allocates an internal tag, or it is the first call of its kind. All wrappers share
- * the long path and pass their arguments as an array. A copy in each of four hundred wrappers would be most of the
- * library.
+ * The long path of wrappers of MPI calls. A call cannot take the short path if several threads are in MPI, if times are
+ * recorded, if MPI uses an internal tag for it, or if it is the first call at its site. All wrappers share the code of
+ * the long path, and pass their arguments as an array. A copy of the code in each of four hundred wrappers would be
+ * most of the library.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H
 
 #include "platform/system.h"
 
-/* The names that wrappers of an operation have: MPI_X, PMPI_X, MPI_X_c, MPIX_X, PMPIX_X. */
+/* The forms of an operation's wrapper: MPI_X, PMPI_X, MPI_X_c, MPIX_X, PMPIX_X. */
 enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_FORM_PMPIX, IBP_FORMS = 8 };
 
 /* The number of a wrapper. */
@@ -24,24 +24,25 @@ enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_
  *   arguments   of the call, in order
  *   caller      where the wrapper returns to
  *
- * Return what the function returns; IBP_MISSING_CALL where there is none. */
+ * Return the result of the function; IBP_MISSING_CALL if MPI does not have the function. */
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller);
 
-/* Functions that a wrapper of a sending or timed call may call: the next function, or a function that runs before
- * it. */
+/* A wrapper of a sending or timed call calls the next function (the MPI library's or another tool's), or one of these
+ * functions, which call the next function. */
 struct ibp_choices {
-    /* While times are recorded: `timed` for most calls; `whole` for calls that another tool also wraps, so that the
-     * tool's inner calls are recognised as parts of them. */
+    /* While times are recorded: `timed` for most calls. `whole` for calls that another tool wraps too: they are timed
+     * as a whole, so that calls of the tool's wrapper are recognised as parts of them. */
     void *timed, *whole;
-    /* Where sends are labelled; NULL for other calls. */
+    /* While wrappers of sends must set the current call (ibp_labels_sends). NULL for calls that do not send. */
     void *label;
-    /* For a call whose send mode the source sees, but not its site; NULL for other calls. */
+    /* While sites are recorded but not times, and the source sees the mode of sends. NULL for calls that do not
+     * send. */
     void *site;
-    /* As `site`, while several threads are in MPI. */
+    /* As `site`, with several threads in MPI. */
     void *among_threads;
 };
 
-/* Set the function that a wrapper calls, according to what is recorded now. */
+/* Set which function a wrapper calls. This depends on whether times and sites are recorded now. */
 void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices);
 
 /* Set the functions of all wrappers by ibp_choose (trampolines.c). */

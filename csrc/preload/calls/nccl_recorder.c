@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI may record at the same time. NCCL's records
- * have separate kinds, so no lock is needed between them.
+ * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI calls may be recorded at the same time. No lock
+ * is needed between both, because records of NCCL have their own kinds.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"
@@ -31,12 +31,12 @@ static bool open_recording(const char *library)
         ibp_say_once_a_job("nothing is recorded", ibp_process_why_not_recorded());
         return false;
     }
-    /* Without MPI any thread may do the periodic work, and change regions. */
+    /* Without MPI, any thread may do periodic work and change regions. */
     if (!ibp_lifecycle_is_started()) ibp_threads_multiple = true;
     is_rank_known = ibp_job_rank(&rank, &ranks) && ranks;
     ibp_text_copy(library_name, sizeof library_name, library);
     ibp_process_describe_without_mpi(rank, ranks, IBP_SOURCE_NCCL, library);
-    (void)ibp_recording_copy(); /* the copy shows this process even if its node is lost */
+    (void)ibp_recording_copy(); /* with this copy, readers know this process even if its node fails */
     return true;
 }
 

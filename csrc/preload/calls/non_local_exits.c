@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The word of a jmp_buf with the stack pointer, in glibc and in musl. glibc stores the stack pointer XORed with a
- * secret and rotated. */
+/* PLACE: index of the word of a jmp_buf that contains the stack pointer, in glibc and in musl. glibc stores it XORed
+ * with a secret and rotated by ROTATED bits. */
 #if defined(__x86_64__)
 enum { PLACE = 6, ROTATED = 17 };
 #elif defined(__aarch64__)
@@ -44,7 +44,7 @@ static __attribute__((noinline)) void find_secret(unsigned by)
     secret = stack_end_in(here) ^ ibp_stack_end;
 }
 
-/* Return whether the C library stores the stack pointer in this form. */
+/* Return whether the present secret and rotation decode the stack pointer. */
 static __attribute__((noinline)) bool is_secret_right(void)
 {
     volatile char room[512] = ""; /* moves the top of the stack */
@@ -53,9 +53,9 @@ static __attribute__((noinline)) bool is_secret_right(void)
     return !setjmp(here) && stack_end_in(here) == ibp_stack_end && !room[0];
 }
 
-/* Return whether a jump leaves a frame. A jump between frames inside a call, such as frames of a reduction, does not
- * leave the call. A signal handler's stack may lie above: a jump leaves it for a lower address, at the call's frame or
- * above the frame. */
+/* Return whether a jump leaves a frame. A jump between inner frames, for example within a reduction function, does not
+ * leave it. The stack of a signal handler may have higher addresses than the frame: then a jump to a lower address, but
+ * above the frame, leaves it. */
 static bool leaves(uintptr_t frame, uintptr_t from, uintptr_t to)
 {
     return to > frame && (from < frame || to < from);
@@ -67,12 +67,12 @@ static void note_jump(const void *buffer)
     const uintptr_t from = ibp_stack_end, to = stack_end_in(buffer), timed = ibp_timed_frame();
 
     if (timed && leaves(timed, from, to)) ibp_timing_leave();
-    /* The start of an unknown request is entered without an operation. */
+    /* An MPI_Start of an unknown request has no operation, but `starts_request` is set. */
     if ((ibp_current_call.operation || ibp_current_call.starts_request) && leaves(ibp_current_call.frame, from, to))
         ibp_leave();
 }
 
-/* Each hook calls its own original; they differ in their checks. */
+/* Each hook calls the function that it replaces, because these functions make different checks. */
 #define JUMP(function)                                                                                                 \
     static void (*next_##function)(void *, int);                                                                       \
     static void hook_##function(void *buffer, int value)                                                               \
@@ -99,7 +99,8 @@ void ibp_interpose_longjmp(void)
     find_secret(ROTATED);
     if (PLACE && !is_secret_right()) find_secret(0);
     if (!PLACE || !is_secret_right()) {
-        ibp_log(2, "longjmp out of MPI calls is not noticed: the layout of this C library's jmp_buf is unknown");
+        ibp_log(2,
+                "ibprof does not notice a longjmp out of MPI calls: the layout of this C library's jmp_buf is unknown");
         return;
     }
     put_before("longjmp", (void *)hook_longjmp, &next_longjmp);

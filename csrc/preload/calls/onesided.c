@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * One-sided calls may bypass every layer where messages are seen. Their bytes are counted from their arguments: MPI_Put
- * sends bytes, and MPI_Get fetches them, because the target takes no part. Messages that MPI sends for them are counted
- * as control messages where they are seen.
+ * Messages of one-sided calls may bypass every layer that ibprof hooks. Their bytes are counted from the arguments at
+ * the origin: MPI_Put sends bytes and MPI_Get fetches bytes, because the target makes no call. If a source sees
+ * messages that MPI sends for these calls, they count as control messages.
  */
 #include "platform/system.h"
 #include "calls/wrapper.h"
@@ -23,8 +23,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Return whether an operation is MPI_NO_OP, which sends no data of the origin. In Open MPI its handle is the address of
- * an object. */
+/* Return whether an operation is MPI_NO_OP: then no data of the origin are sent. In Open MPI, its handle is the address
+ * of an object. */
 static bool is_no_op(ibp_handle operation)
 {
     static ibp_handle no_op;
@@ -35,8 +35,8 @@ static bool is_no_op(ibp_handle operation)
     return no_op && IBP_HANDLE(operation) == no_op;
 }
 
-/* Count the bytes of a call. MPI_PROC_NULL moves nothing. Calls with wrong arguments also move nothing; MPICH reports
- * them to the program's error handler. */
+/* Count the bytes of a call. Calls to MPI_PROC_NULL and calls with invalid arguments move no bytes. MPICH reports
+ * invalid arguments to the program's error handler. */
 static void count(unsigned operation, enum ibp_direction direction, ibp_handle window, int target, int64_t items,
                   ibp_handle type)
 {
@@ -56,7 +56,7 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
     if (is_member) ibp_count(operation, IBP_KIND_USER, direction, peer, ibp_mpi_bytes((uint64_t)items, type));
 }
 
-/* Define a wrapper. `counting` computes the bytes from the arguments, and `is_large` whether the data are large. */
+/* Define a wrapper. `counting`: the bytes, computed from the arguments. `is_large`: whether the data are large. */
 #define WRAPPER(define, function, name, parameters, arguments, is_large, counting)                                     \
     define(function, UNPACK parameters)                                                                                \
     {                                                                                                                  \

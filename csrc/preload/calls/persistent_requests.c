@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of the calls that start, cancel and free requests. Those of Open MPI that send and receive messages count
- * their starts themselves (sources/openmpi/starts.h).
+ * Wrappers of the calls that start, cancel and free requests. In Open MPI, requests of point-to-point messages have
+ * hooks that count their starts (sources/openmpi/starts.h).
  */
 #include "platform/system.h"
 #include "calls/sampled_calls.h"
@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 
-/* Enter the start of a collective on a communicator, or the start of another request with 0 as the communicator. */
+/* Enter MPI_Start of a persistent collective on `communicator`, or of another request; then `communicator` is 0. */
 static void enter_start(struct ibp_call *call, ibp_handle communicator)
 {
     const bool takes_tag = communicator && ibp_source->starts_take_tags && ibp_source->starts_take_tags();
@@ -33,7 +33,8 @@ static void enter_start(struct ibp_call *call, ibp_handle communicator)
     if (takes_tag) ibp_source->before_tag();
 }
 
-/* Start unknown requests, where wrappers label the calls that send. Return their number. */
+/* While wrappers of sends must set the current call: start the first requests of an array that are unknown. Return
+ * their number. */
 static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
 {
     struct ibp_request known;
@@ -47,8 +48,8 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
     return unknown;
 }
 
-/* Start a request that is partitioned, or whose messages do not show its operation. The current call then identifies
- * the messages. */
+/* Start a partitioned request, or a request whose messages do not show their operation. Meanwhile, the current call
+ * shows it. */
 static int start_alone(ibp_start_function *start_all, void **request)
 {
     void *before = ibp_mpi_request(request, 0);
@@ -62,7 +63,7 @@ static int start_alone(ibp_start_function *start_all, void **request)
     return result;
 }
 
-/* Start requests in groups. */
+/* Start requests, several at once if possible. */
 static int start_each(ibp_start_function *start_all, size_t count, void **requests)
 {
     size_t started;
@@ -81,7 +82,8 @@ static int start_each(ibp_start_function *start_all, size_t count, void **reques
     }
 }
 
-/* Return whether this thread is in a start whose requests are counted: the wrapper of another tool calls PMPI_Start. */
+/* Return whether this thread is inside MPI_Start already. Then the wrapper of another tool calls PMPI_Start, and the
+ * request is already counted. */
 static inline bool is_within_start(void)
 {
     return ibp_current_call.starts_request && ibp_stack_end < ibp_current_call.frame;
@@ -103,8 +105,8 @@ static inline bool is_short_start(struct ibp_call *call, void **requests, int co
     return ibp_time_at_random(call);
 }
 
-/* The next function of a wrapper's name; before the first call, a function that finds it. The wrapper usually jumps to
- * it. */
+/* `next_...` is the next function with the wrapper's name; before the first call, it is a function that finds the next
+ * function. Usually, the wrapper ends with a jump to it. */
 #define START_WRAPPER(exported, of_operation, parameters, arguments, start_all, count, requests)                       \
     static int find_##exported parameters;                                                                             \
     static int(*next_##exported) parameters = find_##exported;                                                         \
@@ -195,9 +197,9 @@ CANCEL(PMPI_Cancel)
 REQUEST_FREE(MPI_Request_free)
 REQUEST_FREE(PMPI_Request_free)
 
-/* The bytes of all partitions are counted when the send starts, because the order and form of the parts are not
- * visible. The request of a receive receives nothing itself: Open MPI posts another request for the sender's
- * description of the parts. */
+/* The bytes of all partitions are counted when the send starts, because ibprof does not see in which messages MPI sends
+ * them. A partitioned receive is not remembered: Open MPI posts another request, which receives a description of the
+ * partitions. */
 #define PARTITIONED_INIT(exported, of_operation, buffer_type, is_send)                                                 \
     IBP_DEFINE(exported, buffer_type buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,    \
                ibp_handle communicator, ibp_handle info, void **request)                                               \

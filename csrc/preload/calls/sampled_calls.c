@@ -18,7 +18,7 @@
 
 /* -- collectives --------------------------------------------------------------------------------------------------- */
 
-/* Return whether all members of a communicator call an operation in the same order. */
+/* Return whether an operation is collective: all members of a communicator call it in the same order. */
 static bool is_collective(unsigned operation)
 {
     switch (ibp_wrapped_calls[operation].kind) {
@@ -48,7 +48,7 @@ static ibp_handle called_on(const struct ibp_called *called)
     return called->operation == IBP_OPERATION_Win_fence ? IBP_HANDLE(called->arguments[1]) : called->communicator;
 }
 
-/* Return the position of the argument that points to the new communicator of a call; -1 where the call creates none. */
+/* Return the position of the argument that points to the new communicator; -1 if the operation creates none. */
 static int place_of_made(unsigned operation, unsigned count)
 {
     switch (operation) {
@@ -71,7 +71,7 @@ static bool is_rooted(const struct ibp_demanding *call)
     return call->shape == IBP_DEMAND_TREE || call->shape == IBP_DEMAND_LEAF;
 }
 
-/* Return a class of sizes in powers of 16, where all members pass the same size. */
+/* Return the size class of a collective, in powers of 16; 0 if members may pass different sizes. */
 static uint64_t size_class(const struct ibp_demanding *call)
 {
     const int64_t items = call->is_large ? call->items : (int)call->items;
@@ -95,7 +95,7 @@ static bool is_wanted(unsigned operation)
     return ibp_counting && ibp_operation_wanted[operation];
 }
 
-/* Choose whether an instance is sampled, and note its start. */
+/* Decide whether a collective is sampled. Set its stratum and the levels that keep it. */
 static bool choose_collective(struct ibp_instance_known *known, unsigned operation, uint64_t class)
 {
     const uint64_t hash = ibp_sample_hash(ibp_sample_hash(operation, class), ibp_size_bin(known->size_or_peer));
@@ -118,7 +118,7 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
         return;
     }
     known->name = on->name;
-    /* A call on a group of members does not involve the other members of the communicator. */
+    /* MPI_Comm_create_group is no call of all members, so it does not count on the communicator. */
     known->number = called->operation == IBP_OPERATION_Comm_create_group ? on->calls : on->calls++;
     known->size_or_peer = on->size;
     known->member = on->member;
@@ -137,14 +137,14 @@ static bool is_of_neighbours(unsigned operation)
            (operation >= IBP_OPERATION_Neighbor_allgather_init && operation <= IBP_OPERATION_Neighbor_alltoallw_init);
 }
 
-/* Return the name of a persistent collective: its starts are a separate stream. */
+/* Return the name of a persistent collective. Its starts are a separate stream with this name. */
 static uint64_t name_of_persistent(const struct ibp_instance_known *known)
 {
     return ibp_sample_hash(known->name, known->number + 1);
 }
 
-/* Record the sources of neighbourhood collectives of a name; this process is the last one. If there are more than
- * IBP_GRAPH_SOURCES_MAX, a collective is counted as lost, because the recording was full. */
+/* Record the sources of the neighbourhood collectives with a name, followed by this process. If there are more than
+ * IBP_GRAPH_SOURCES_MAX sources, count a collective as unsampled. */
 static void note_sources(const struct ibp_called *called, uint64_t name)
 {
     const ibp_handle communicator = called->communicator;
@@ -167,7 +167,7 @@ static void note_sources(const struct ibp_called *called, uint64_t name)
     ibp_unlock();
 }
 
-/* Record the sources of a neighbourhood collective, unless they are recorded. */
+/* Record the sources of a neighbourhood collective, unless they were recorded before. */
 static void see_sources(const struct ibp_instance_known *known, const struct ibp_called *called)
 {
     const bool is_persistent = ibp_wrapped_calls[called->operation].kind == IBP_CALL_PERSISTENT;
@@ -220,7 +220,7 @@ static void fill(struct ibp_collective_sample *sample, const struct ibp_instance
     ibp_samples_note_clock(exit_ns);
 }
 
-/* Keep the sample of a collective that a call completed. The lock must be held. */
+/* Record the sample of a collective that a call has completed. The lock must be held. */
 static void keep_collective(const struct ibp_instance_known *known, uint32_t end_origin, uint64_t enter_ns,
                             uint64_t exit_ns, uint64_t score_ns)
 {
@@ -232,8 +232,8 @@ static void keep_collective(const struct ibp_instance_known *known, uint32_t end
     fill(sample, known, end_origin, enter_ns, exit_ns);
 }
 
-/* Return the duration of a blocking collective, or the time from the start of the previous one to its own start,
- * whichever is longer: a process that the previous collective delays is late for the next one. */
+/* Return the score of a blocking collective: its duration, or the time between the start of the previous collective and
+ * its start, whichever is longer. If this time is long, the process may be late for the collective. */
 static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now_ns)
 {
     static uint64_t last_start_ns;
@@ -244,7 +244,7 @@ static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now
     return late_ns > (int64_t)took_ns ? (uint64_t)late_ns : took_ns;
 }
 
-/* Keep the sample of a blocking collective, if the hash chooses it or it is one of the longest. The lock must be
+/* Record the sample of a blocking collective, if the hash chooses it or it is one of the longest. The lock must be
  * held. */
 static void keep_blocking(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t now_ns,
                           uint64_t score_ns)
@@ -261,8 +261,8 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
 
-/* Number a call that only the members of a group make. The name of the new communicator identifies the call on all of
- * them. */
+/* Number a call that only the members of a group make. On all members, its stream is the name of the new
+ * communicator. */
 static void number_group(struct ibp_sampled_collective *sampled, const struct ibp_called *called, ibp_handle made)
 {
     const struct ibp_named_communicator *of;
@@ -299,13 +299,13 @@ static void name_made(struct ibp_sampled_collective *sampled, const struct ibp_c
     if (has_tag && making.parent) number_group(sampled, called, read_handle(called->arguments[place]));
 }
 
-/* Return the request that a call created, its last argument; 0 where the request is complete. */
+/* Return the request that a call created (the last argument); 0 if the request is complete. */
 static uintptr_t made_request(const struct ibp_called *called)
 {
     return ibp_own_request((uintptr_t)read_handle(called->arguments[called->count - 1]));
 }
 
-/* Remember a request. Return its entry; NULL where there is no space or the request is complete. */
+/* Remember a request. Return its entry; NULL if the request is complete or the table is full. */
 static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_role role, unsigned operation,
                                              const struct ibp_instance_known *known)
 {
@@ -318,7 +318,7 @@ static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_ro
     return entry;
 }
 
-/* Remember the request of a collective in progress. */
+/* Remember the request of a nonblocking collective. */
 static void open_collective(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t now_ns)
 {
     const uintptr_t request = made_request(called);
@@ -333,8 +333,8 @@ static void open_collective(struct ibp_sampled_collective *sampled, const struct
         ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, IBP_UNSAMPLED_FULL);
 }
 
-/* Remember a persistent collective. Its starts are a separate stream, because members may start persistent collectives
- * in any order. */
+/* Remember a persistent collective. Its starts are numbered in a separate stream, because members may start several
+ * persistent collectives in different orders. */
 static void open_persistent(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {
     struct ibp_instance_known known = sampled->known;
@@ -375,8 +375,8 @@ void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp
 
 /* -- completions --------------------------------------------------------------------------------------------------- */
 
-/* The positions of the arguments of a completing call, -1 for a missing one: number of requests, requests, number of
- * completed requests, their indices, flag, statuses. */
+/* Positions of the arguments of a completing call; -1 if the call has no such argument. `count`: number of requests.
+ * `completed`: number of completed requests. `indices`: indices of the completed requests. */
 struct places {
     int8_t count, requests, completed, indices, flag, statuses;
 };
@@ -409,7 +409,7 @@ static const struct places *places_of(unsigned operation)
     }
 }
 
-/* Pass statuses of ibprof to a call, unless the program passes some. Return false without memory. */
+/* Pass statuses of ibprof to a call, unless the program passes statuses. Return false if memory is exhausted. */
 static bool need_statuses(struct ibp_sampled_completion *completion, const struct places *places, int count,
                           long *arguments)
 {
@@ -457,7 +457,7 @@ void ibp_completion_begin(struct ibp_sampled_completion *completion, unsigned op
     if (completion->found) completion->enter_ns = ibp_clock_monotonic_ns();
 }
 
-/* Return the index of a request's status among the call's statuses; -1 where the call did not complete the request. */
+/* Return the index of the status of a request; -1 if the call did not complete the request. */
 static int status_of(const struct places *places, const long *arguments, uint32_t index)
 {
     const int *const indices = places->indices < 0 ? NULL : (const int *)arguments[places->indices];
@@ -470,7 +470,8 @@ static int status_of(const struct places *places, const long *arguments, uint32_
     return -1;
 }
 
-/* Return the number of requests that a call completed; an upper bound where persistent requests may be inactive. */
+/* Return the number of requests that a call completed. If some are inactive persistent requests, the number is an upper
+ * bound. */
 static uint32_t count_completed(const struct ibp_sampled_completion *completion, const struct places *places,
                                 const long *arguments)
 {
@@ -478,8 +479,7 @@ static uint32_t count_completed(const struct ibp_sampled_completion *completion,
     return places->indices >= 0 ? 1 : completion->requests;
 }
 
-/* Keep the sample of a completed request, and forget the request unless it can be started again. The lock must be
- * held. */
+/* Record the sample of a completed request. Forget the request, unless it is persistent. The lock must be held. */
 static void complete(struct ibp_open_request *entry, const struct ibp_completing *completing)
 {
     if (entry->order)
@@ -495,8 +495,8 @@ static void complete(struct ibp_open_request *entry, const struct ibp_completing
         ibp_open_request_remove(entry);
 }
 
-/* Complete a receive that waits for its number, if it has not got the number meanwhile. A cancelled receive took no
- * message. */
+/* Complete a receive of the list of waiting receives, if it was not numbered in the meantime. A cancelled receive
+ * received no message. */
 static void complete_waiting(unsigned order, const void *statuses, int status, const struct ibp_completing *completing)
 {
     int source, tag;

@@ -17,23 +17,23 @@
 
 enum { WINDOWS = 64, PEERS_MAX = 256, POOL = 4096, TAG_OF_POSTS = 0, TAG_OF_COMPLETIONS = 1 };
 
-/* The processes of an epoch in progress: a range of the pool, which holds their ranks in the window. */
+/* The processes of an epoch in progress: a range of the pool, which contains their ranks in the window. */
 struct epoch {
     int count, begin;
 };
 
 static struct window {
-    /* 0 in a free entry. */
+    /* 0 if the entry is free. */
     ibp_handle handle;
     struct epoch access, exposure;
 } windows[WINDOWS];
 
 static int pool[POOL], pool_used;
 
-/* There was no space for an epoch, so the numbers of later epochs are unknown. */
+/* An epoch did not fit. Therefore the numbers of later epochs are unknown. */
 static bool is_lost;
 
-/* End an epoch: the ranks after its ranks move up. */
+/* End an epoch, and close the gap of its ranks in the pool. */
 static void end(struct epoch *epoch)
 {
     const int count = epoch->count, after = epoch->begin + count;
@@ -48,7 +48,7 @@ static void end(struct epoch *epoch)
     *epoch = (struct epoch){0};
 }
 
-/* Begin an epoch. Return false without space. */
+/* Begin an epoch. Return false if it does not fit into the pool. */
 static bool begin(struct epoch *epoch, int count, const int *peers)
 {
     end(epoch);
@@ -59,7 +59,7 @@ static bool begin(struct epoch *epoch, int count, const int *peers)
     return true;
 }
 
-/* Return the entry of a window, created if needed; NULL where there is no space. */
+/* Return the entry of a window, created if needed; NULL if the table is full. */
 static struct window *find(ibp_handle handle)
 {
     struct window *free_place = NULL;
@@ -82,7 +82,8 @@ void ibp_epochs_forget(ibp_handle window)
     }
 }
 
-/* Read the ranks of a group's members in a window. The lock must be free. Return their number, -1 if it is unknown. */
+/* Translate the members of a group to ranks in a window. Return their number; -1 if it is unknown. The lock must be
+ * free. */
 static int read_group(ibp_handle group, ibp_handle window, int *peers)
 {
     ibp_handle all = 0;
@@ -97,7 +98,7 @@ static int read_group(ibp_handle group, ibp_handle window, int *peers)
     return is_read ? count : -1;
 }
 
-/* Number the posts or completions of an epoch's processes, and keep samples of a call. */
+/* Number the messages of a call to or from each process of an epoch, and record their samples. */
 static void keep(ibp_handle window, const struct epoch *epoch, int tag, enum ibp_side side, bool is_last,
                  struct ibp_instance_known *known, uint64_t exit_ns)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samples of the calls that begin and end epochs on the processes of a group: MPI_Win_post, start, complete and wait.
- * Both processes of a pair give their epochs the same numbers. A post permits an access epoch; a completion ends the
- * wait for it.
+ * Samples of MPI_Win_post, MPI_Win_start, MPI_Win_complete and MPI_Win_wait, which begin and end epochs with the
+ * processes of a group. The origin and the target give an epoch the same number. Like messages: MPI_Win_start waits for
+ * MPI_Win_post of the target, and MPI_Win_wait waits for MPI_Win_complete of the origin.
  */
 #ifndef IBPROF_CALLS_SAMPLED_EPOCHS_H
 #define IBPROF_CALLS_SAMPLED_EPOCHS_H
@@ -13,8 +13,8 @@
 
 #include <stdint.h>
 
-/* Return when an epoch call is entered; 0 for other calls, and without samples. Note the end of the call, if it
- * succeeded. */
+/* ibp_epoch_begin: return the time at which one of these calls is entered; 0 for other calls, and while no samples are
+ * taken. ibp_epoch_end: after the call has succeeded, record its samples. */
 uint64_t ibp_epoch_begin(unsigned operation);
 void ibp_epoch_end(uint64_t enter_ns, const struct ibp_called *called);
 

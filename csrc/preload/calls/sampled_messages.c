@@ -17,13 +17,14 @@
 #include "recording/operations.h"
 #include "recording/process_state.h"
 
-/* Positions of a call's arguments; -1 for a missing one. */
+/* Positions of a call's arguments; -1 if the call has no such argument. */
 struct ibp_message_places {
     int8_t count, type, to, to_tag, from, from_tag, communicator, status, request;
     bool is_persistent;
 };
 
-/* MPI_Mprobe and MPI_Improbe take a message; a later call receives it without waiting. MPI_Probe takes no message. */
+/* MPI_Mprobe and MPI_Improbe match a message, which MPI_Mrecv then receives without waiting. MPI_Probe matches no
+ * message. */
 static const struct ibp_message_places send = {1, 2, 3, 4, -1, -1, 5, -1, -1, false},
                                        start_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, false},
                                        make_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, true},
@@ -75,8 +76,8 @@ static int any_tag(void)
     return ibp_mpi.abi == IBP_ABI_STANDARD ? -2 : -1;
 }
 
-/* Return the arguments of a receive. Source and tag are IBP_ANY for a wildcard; the source is lower for
- * MPI_PROC_NULL. */
+/* Return the arguments of a receive. A wildcard becomes IBP_ANY. The source MPI_PROC_NULL becomes a lower number than
+ * IBP_ANY. */
 static struct ibp_posted_receive receive_of(const struct ibp_message_places *places, const long *arguments)
 {
     const int source = (int)arguments[places->from], tag = (int)arguments[places->from_tag];
@@ -145,8 +146,8 @@ static bool is_wanted(unsigned operation)
     return ibp_counting && ibp_operation_wanted[operation];
 }
 
-/* Return the class of a message's items in powers of 16; 0 for a message that is not timed as large (times.h). The
- * datatype follows the count. */
+/* Return the size class of a message by its number of items, in powers of 16; 0 for a small message (counting/times.h).
+ * The argument after the count is the datatype. */
 static unsigned size_class(int place_of_count, const long *arguments)
 {
     const ibp_handle type = place_of_count < 0 ? 0 : IBP_HANDLE(arguments[place_of_count + 1]);
@@ -158,7 +159,7 @@ static unsigned size_class(int place_of_count, const long *arguments)
     return 1 + ibp_size_bin(items) / 4;
 }
 
-/* Return the position of the count of received items. */
+/* Return the position of the argument with the count of the receive. */
 static int place_of_received(const struct ibp_message_places *places)
 {
     return places == &exchange || places == &start_exchange ? 6 : places->count;
@@ -177,7 +178,7 @@ static void number_send(struct ibp_sampled_message *sampled, unsigned operation,
     if (sampled->is_send_sampled) ibp_message_set_number(&sampled->sent, &numbered, tag);
 }
 
-/* Number a receive, or let it wait for its number. */
+/* Number a receive, or add it to the list of waiting receives. */
 static void number_receive(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments)
 {
     const unsigned class = size_class(place_of_received(sampled->places), arguments);
@@ -203,7 +204,7 @@ static bool is_probe(const struct ibp_message_places *places)
     return places == &look || places == &probe || places == &poll;
 }
 
-/* Pass a status of ibprof to a call, unless the program passes one. */
+/* Pass a status of ibprof to a call, unless the program passes a status. */
 static void need_status(struct ibp_sampled_message *sampled, long *arguments)
 {
     const int place = sampled->places->status;
@@ -257,14 +258,14 @@ static uintptr_t request_of(const struct ibp_message_places *places, const long 
     return (uintptr_t)ibp_mpi_request((void *const *)arguments[places->request], 0);
 }
 
-/* Remember a request of a message. Return its entry; NULL where there is no space. */
+/* Remember a request of a message. Return its entry; NULL if the table is full. */
 static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_role role, unsigned operation,
                                              const struct ibp_instance_known *known)
 {
     struct ibp_open_request *const former = ibp_open_request_find(request);
     struct ibp_open_request *entry;
 
-    if (former && former->order && !former->is_completing) ibp_receives_disorder(0); /* its completion was not seen */
+    if (former && former->order && !former->is_completing) ibp_receives_disorder(0); /* its completion was missed */
     entry = ibp_open_request_add(request);
     if (!entry) return NULL;
     entry->role = (uint8_t)role;
@@ -353,12 +354,12 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
     bool is_alone;
 
     if (!ibp_sampling || ibp_mpi_is_null(posted->communicator)) return;
-    if (posted->source < 0) return; /* MPI_PROC_NULL, which is IBP_ANY in MPICH; there are no wildcards */
+    if (posted->source < 0) return; /* MPI_PROC_NULL, or IBP_ANY in MPICH; no wildcards here */
     ibp_communicator_learn(posted->communicator);
     ibp_lock();
     is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);
     keep_init(operation, is_send, apart, request, bytes, 0);
-    /* MPI matches requests in the order of their creation; programs may start them in another order. */
+    /* MPI matches partitioned requests in the order of their creation, but programs may start them in another order. */
     if (!is_alone)
         ibp_envelope_stop(apart.communicator, apart.source, apart.tag, is_send ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
     ibp_unlock();
@@ -374,8 +375,8 @@ void ibp_partitions_ready(uintptr_t request)
     ibp_unlock();
 }
 
-/* Number the message that a probe found, if any. If the probe took the message, its receive ends here, because the
- * sender has begun. */
+/* Number the message that a probe found. If the probe matched the message, record the sample of its receive now,
+ * because the later receive does not wait for the sender. */
 static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments, uint64_t now_ns)
 {
     const struct ibp_message_places *const places = sampled->places;
@@ -401,7 +402,7 @@ static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, c
                      &(struct ibp_completing){sampled->received.origin, 1, sampled->enter_ns, now_ns});
 }
 
-/* Note the end of a blocking receive. */
+/* Record the sample of a blocking receive, or complete it in the list of waiting receives. */
 static void end_receive(const struct ibp_sampled_message *sampled, const long *arguments,
                         const struct ibp_completing *completing)
 {
@@ -422,7 +423,7 @@ static void end_messages(struct ibp_sampled_message *sampled, unsigned operation
     const struct ibp_message_places *const places = sampled->places;
     const uintptr_t request = places->request < 0 ? 0 : request_of(places, arguments);
     const bool is_sending = places->to >= 0 && (int)arguments[places->to] >= 0;
-    /* A call with a request completes at most its send. */
+    /* If a call returns a request, its receive is not complete. */
     const bool is_receiving =
         places->from >= 0 && places->request < 0 && receive_of(places, arguments).source >= IBP_ANY;
     const struct ibp_completing completing = {
@@ -432,7 +433,7 @@ static void end_messages(struct ibp_sampled_message *sampled, unsigned operation
         .exit_ns = now_ns,
     };
 
-    /* The single request of a combined send and receive completes with the receive. */
+    /* MPI_Isendrecv returns one request for both messages, which completes with the receive. */
     if (sampled->is_send_sampled && places->request >= 0 && places->from < 0)
         end_nonblocking_send(sampled, operation, request, now_ns);
     else if (sampled->is_send_sampled)
@@ -473,7 +474,7 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call)
     const uintptr_t request = entry->request;
     struct ibp_numbered numbered;
 
-    /* Partitioned messages, whose tags are below IBP_ANY, never match receives with wildcards. */
+    /* Partitioned messages never match receives with wildcards. ibprof gives them tags below IBP_ANY. */
     if (entry->role == IBP_OPEN_RECEIVE && entry->tag >= IBP_ANY && ibp_receive_waits(&posted)) {
         entry->known = (struct ibp_instance_known){
             .bytes = bytes, .origin = ibp_call_origin_record(call), .start_ns = ibp_clock_monotonic_ns()};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samples of messages: the calls that post sends and receives.
+ * Samples of messages. Wrappers of calls that post sends and receives call these functions.
  */
 #ifndef IBPROF_CALLS_SAMPLED_MESSAGES_H
 #define IBPROF_CALLS_SAMPLED_MESSAGES_H
@@ -14,35 +14,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Maximum bytes of a status, in any ABI. */
+/* Bytes that are enough for an MPI_Status in any ABI. */
 #define IBP_STATUS_BYTES 32
 
 struct ibp_message_places;
 
 /* A call that posts a send, a receive, or both. */
 struct ibp_sampled_message {
-    /* NULL for other calls, and for calls that are not numbered. */
+    /* NULL for a call that posts no message, and for a message that is not numbered. */
     const struct ibp_message_places *places;
     struct ibp_instance_known sent, received;
     bool is_send_sampled, is_receive_sampled;
-    /* The envelope of a message that is numbered and not sampled; otherwise NULL. */
+    /* The envelope of a message that is numbered but not sampled; otherwise NULL. */
     struct ibp_envelope *envelope;
-    /* Number in the list of a receive that waits for its number; otherwise 0. */
+    /* For a receive that cannot be numbered yet: its identifier in the list of waiting receives; otherwise 0. */
     unsigned order;
-    /* When the call was entered; 0 where the time is not needed. */
+    /* When the call was entered; 0 if the time is not needed. */
     uint64_t enter_ns;
-    /* Replaces MPI_STATUS_IGNORE. */
+    /* A status that replaces MPI_STATUS_IGNORE. */
     long status[IBP_STATUS_BYTES / sizeof(long)];
 };
 
-/* Number the messages of a call before the call, and note the end of the call. The arguments may be changed: a receive
- * with wildcards needs a status. */
+/* ibp_message_begin: before a call, number its messages. If a receive has wildcards and the program passes
+ * MPI_STATUS_IGNORE, ibprof passes a status in `arguments` instead. ibp_message_end: after the call, record samples or
+ * remember requests. */
 void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, struct ibp_call *call, long *arguments);
 void ibp_message_end(struct ibp_sampled_message *sampled, unsigned operation, bool is_large, const long *arguments,
                      int result);
 
-/* Remember a partitioned request of MPI_Psend_init or MPI_Precv_init. Note that partitions of it are ready: the send
- * starts with the last ones. */
+/* ibp_partitioned_init: remember a request of MPI_Psend_init or MPI_Precv_init. ibp_partitions_ready: partitions of a
+ * request are ready. The send begins when the last partitions are ready. */
 void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *posted, uintptr_t request,
                           uint64_t bytes);
 void ibp_partitions_ready(uintptr_t request);
@@ -59,8 +60,8 @@ void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag
 /* Return whether the status of an index belongs to a cancelled message. */
 bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
 
-/* Return the handle of a request; 0 for MPI_REQUEST_NULL, and for requests that MPICH and Open MPI share between calls
- * that complete at once. */
+/* Return the handle of a request. Return 0 for MPI_REQUEST_NULL, and for a request that MPICH or Open MPI returns from
+ * all calls that complete at once. */
 uintptr_t ibp_own_request(uintptr_t request);
 
 /* Return the index of the record of a call's origin. The lock must be held. */

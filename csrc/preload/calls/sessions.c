@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of the calls by which MPI-4 programs begin and end MPI without MPI_Init. If a program began with a session,
- * recording ends with its last session.
+ * Wrappers of the calls with which MPI-4 programs begin and end MPI without MPI_Init. If a program began with a
+ * session, recording ends when its last session ends.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"
@@ -25,17 +25,17 @@ static void begin(const void *session)
 {
     if (__atomic_fetch_add(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED)) return;
     if (ibp_lifecycle_is_started()) {
-        ibp_lifecycle_start(); /* notes missing calls if recording has ended */
+        ibp_lifecycle_start(); /* adds a note on missing messages if recording has ended */
         return;
     }
     if (ibp_mpi.abi == IBP_ABI_NONE)
-        ibp_mpi.session = 1; /* not the real handle, which may be of any size */
+        ibp_mpi.session = 1; /* any value but 0, because the size of the handle is unknown */
     else
         ibp_mpi.session = read_handle(session);
 }
 
-/* Return whether a group has several processes. The group is asked because its communicator may be MPI_COMM_NULL, which
- * MPI_Comm_size rejects. */
+/* Return whether a group has several processes. MPI_Comm_size is not used, because it rejects MPI_COMM_NULL, which a
+ * process outside of the group gets. */
 static bool has_several_processes(ibp_handle group)
 {
     static int (*size_of)(ibp_handle, int *);
@@ -45,21 +45,22 @@ static bool has_several_processes(ibp_handle group)
     return size_of(group, &size) || size > 1;
 }
 
-/* Begin recording at the first communicator. If the program never creates one, it begins by MPI_Init, or not at all. */
+/* Begin recording at the first communicator. If the program never creates a communicator, recording begins at MPI_Init,
+ * if that is called. */
 static void begin_recording(void)
 {
     if (ibp_mpi.session && !ibp_lifecycle_is_started()) ibp_lifecycle_start();
 }
 
-/* Begin recording with MPICH, which opens the network for the first communicator of several processes. Before that,
- * there is nothing to attach to. */
+/* With MPICH, begin recording at the first communicator of several processes. MPICH opens the network for this
+ * communicator, and a source cannot attach before. */
 static void begin_recording_with(ibp_handle group, bool is_between_groups)
 {
     if (!ibp_mpi.session || ibp_lifecycle_is_started()) return;
     if (ibp_mpi.abi == IBP_ABI_NONE || is_between_groups || has_several_processes(group)) begin_recording();
 }
 
-/* Close a session. Return whether MPI ends: it does not end if the program has called MPI_Init meanwhile. */
+/* Close a session. Return whether MPI ends. It does not end if the program has also called MPI_Init. */
 static bool end(void)
 {
     if (__atomic_sub_fetch(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED) || !ibp_mpi.session) return false;
@@ -99,7 +100,7 @@ static void name_made(unsigned operation, const char *tag, const void *made)
     if (ibp_sampling) ibp_name_made(read_handle(made), &making);
 }
 
-/* Define calls that create the first communicator of a program without MPI_COMM_WORLD. */
+/* Define wrappers of calls that can create the first communicator of a program that has not called MPI_Init. */
 #define CREATE(exported, name, parameters, arguments, is_between_groups)                                               \
     IBP_DEFINE(exported, UNPACK parameters)                                                                            \
     {                                                                                                                  \

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* The sources of an MPI, the most likely first. Components of Open MPI may also use UCX or libfabric, below the layer
- * where its messages are seen. */
+/* The sources of each MPI, most likely first. Open MPI may use UCX or libfabric too, but below the layer where ibprof
+ * sees its messages. */
 static const struct ibp_source_operations *const sources_of_openmpi[] = {&ibp_source_openmpi, NULL};
 static const struct ibp_source_operations *const sources_behind_layer[] = {&ibp_source_openmpi_behind_layer, NULL};
 static const struct ibp_source_operations *const sources_of_mpich[] = {&ibp_source_ucx, &ibp_source_libfabric, NULL};
@@ -26,7 +26,7 @@ static const struct ibp_source_operations *const *list_sources(void)
     return ibp_mpi.abi == IBP_ABI_OPENMPI ? sources_of_openmpi : sources_of_mpich;
 }
 
-/* Values of IBPROF_SOURCE. With the first two ibprof chooses the source; with the last it records only work
+/* Values of IBPROF_SOURCE. With `auto` and `exact`, ibprof chooses the source. With `verbs`, it records only work
  * requests. */
 static const char *const known[] = {"auto", "exact", "openmpi", "ucx", "libfabric", "verbs"};
 enum { FIRST_NAME = 2, KNOWN = sizeof known / sizeof *known };
@@ -53,8 +53,8 @@ void ibp_sources_describe_unknown(char *unknown, size_t bytes)
 {
     *unknown = '\0';
     if (number_asked_for() < 0)
-        snprintf(unknown, bytes, "%.64s, so one is chosen; known are auto, exact, openmpi, ucx, libfabric, verbs",
-                 asked());
+        snprintf(unknown, bytes,
+                 "%.64s; ibprof chooses a source; known values: auto, exact, openmpi, ucx, libfabric, verbs", asked());
 }
 
 void ibp_sources_prepare(void)
@@ -70,7 +70,7 @@ const struct ibp_source_operations *ibp_sources_choose(char *why, size_t why_byt
     const struct ibp_source_operations *const *source = list_sources();
 
     if (!strcasecmp(asked(), "verbs"))
-        snprintf(why, why_bytes, "IBPROF_SOURCE=verbs asks for work requests alone");
+        snprintf(why, why_bytes, "IBPROF_SOURCE=verbs records only work requests");
     else
         snprintf(why, why_bytes, "this MPI (%s) has no source %s", ibp_mpi.version, asked());
     for (; *source; source++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The choice of this MPI's source of bytes, and IBPROF_SOURCE.
+ * The choice of a source for this MPI, which IBPROF_SOURCE may name. A source is the layer where ibprof sees the bytes
+ * of messages.
  */
 #ifndef IBPROF_CALLS_SOURCE_CHOICE_H
 #define IBPROF_CALLS_SOURCE_CHOICE_H
@@ -10,14 +11,14 @@
 
 #include <stddef.h>
 
-/* Write the unknown name in IBPROF_SOURCE, and the known names; write an empty text for a valid value. */
+/* If IBPROF_SOURCE has an unknown value, write the value and the known values. Otherwise write an empty text. */
 void ibp_sources_describe_unknown(char *unknown, size_t bytes);
 
-/* Hook objects before MPI creates them. */
+/* Install the hooks of sources that must exist before MPI is initialised. */
 void ibp_sources_prepare(void);
 
-/* Attach a source of this MPI, or the source that IBPROF_SOURCE names. Return NULL when none attaches, with the reason
- * in `why` and all hooks removed. */
+/* Attach a source of this MPI, or the source that IBPROF_SOURCE names. If no source can attach, remove all hooks, write
+ * the reason to `why` and return NULL. */
 const struct ibp_source_operations *ibp_sources_choose(char *why, size_t why_bytes);
 
 #endif

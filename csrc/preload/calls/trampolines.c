@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Each wrapper is exported under its MPI_ and its PMPI_ name. C programs, and tools loaded earlier, call the first.
- * Fortran bindings of Open MPI, and programs that define MPI functions themselves, call the second. The outermost call
- * sets the operation. Arguments are passed on without being read.
+ * Each wrapper is exported under its MPI_ name and its PMPI_ name. C programs call MPI_X. Fortran bindings of Open MPI,
+ * tools loaded before ibprof, and programs that define MPI functions themselves call PMPI_X. If wrappers are nested,
+ * the outermost sets the operation. Arguments are passed on unread.
  *
- * Most calls take the short path: one thread is in MPI, in no other call, and no other work is due. Only the short path
- * is code of each wrapper.
+ * Most calls take the short path: only one thread is in MPI, it is in no other MPI call, and no other work is due. Each
+ * wrapper has a copy of the short path; all other code is shared.
  */
 #include "platform/system.h"
 #include "calls/arguments.h"
@@ -31,7 +31,7 @@
 
 #define NO_COMMUNICATOR IBP_NO_COMMUNICATOR
 
-/* Return whether a call takes the short path: it is only entered and left. */
+/* Return whether a call takes the short path, which only enters and leaves the call. */
 static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 {
     return !(IBP_NEEDS_OF(operation, kind) & IBP_NEEDS_LONG_PATH) && IBP_LIKELY(ibp_get_here()->is_outside) &&
@@ -39,11 +39,12 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
            (!(IBP_NEEDS_OF(operation, kind) & IBP_IS_SENDRECV) || IBP_LIKELY(!ibp_source_unproved));
 }
 
-/* Expand to an argument of a call; 0 where it has none at this position. */
+/* Expand to the argument at a position; 0 if the call has no such argument. */
 #define ARGUMENT(count, place)                                                                                         \
     ((place) < 0 || (place) >= (count) ? 0 : (long[]){ARGUMENTS_##count}[(place) < 0 ? 0 : (place) % (count)])
 
-/* Expand to the bytes that a call asks for; a send is described only where wrappers label it. */
+/* Expand to the arguments that determine the bytes of a call. Sends are left out, unless the source cannot distinguish
+ * them (ibp_labels_sends). */
 #define DEMANDING(at, form, name, count, position)                                                                     \
     ((struct ibp_demanding){                                                                                           \
         .call = (at),                                                                                                  \
@@ -58,8 +59,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         .root = ARGUMENT(count, ibp_demand_places[IBP_OPERATION_##name].root),                                         \
     })
 
-/* The function that a wrapper calls: the long path until the function is found. With `HAS_CHOICES` the wrapper calls
- * the chosen function instead. */
+/* `next`: the next function with the wrapper's name; until it is found, a function that takes the long path. With
+ * `HAS_CHOICES`, the wrapper calls `chosen` instead. */
 #define HAS_CHOICES(count) int (*chosen)(PARAMETERS_##count);
 #define HAS_NONE(count)
 #define LONG_PATH(function, name, form, count, choices)                                                                \
@@ -101,7 +102,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 
 /* -- calls that have choices --------------------------------------------------------------------------------------- */
 
-/* Return whether a call needs no work for samples except the count of its envelope, if it has one. */
+/* Return whether a call needs no work for samples, except that its message is counted in `envelope`. */
 static inline __attribute__((always_inline)) bool is_unsampled(unsigned operation, long peer, long tag,
                                                                long communicator, struct ibp_envelope **envelope)
 {
@@ -138,8 +139,8 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
-/* Let later calls like this one run without a search: calls that post no message, and calls with the message of the
- * previous one. */
+/* Grant repetitions of a call (counting/repeats.h), if it posts no message or has the same envelope as the previous
+ * call. */
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
                                              long peer, long tag, long communicator, struct ibp_envelope *envelope)
 {
@@ -158,7 +159,7 @@ static __attribute__((noinline)) void repeat(const void *address, struct ibp_cal
     call->last_envelope = envelope;
 }
 
-/* Return whether a call repeats the last call at its place, and count it. */
+/* If a call has the arguments of the granted call at its site, count it and return true. */
 static inline __attribute__((always_inline)) bool repeats(unsigned operation, struct ibp_repeat *last,
                                                           const void *address, long items, long type, long peer,
                                                           long tag, long communicator)
@@ -173,7 +174,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     return IBP_LIKELY(--last->left >= 0);
 }
 
-/* Used while times are recorded; most of these functions end in a tail call. */
+/* Used while times are recorded, for calls without a grant. Most of these functions end in a tail call. */
 #define MEDIUM(function, name, count)                                                                                  \
     static __attribute__((noinline)) int chosen_##function(struct ibp_call *call, PARAMETERS_##count)                  \
     {                                                                                                                  \
@@ -209,7 +210,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* The wrapper of calls that repeat the last call, while times are recorded, where sites are recorded too. */
+/* Used while times and sites are recorded. Granted calls return early. */
 #define TIMED(function, name, count)                                                                                   \
     MEDIUM(function, name, count)                                                                                      \
     static int timed_##function(PARAMETERS_##count)                                                                    \
@@ -225,7 +226,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* The wrapper where MPI continues after the last pass of its progress loop. */
+/* As TIMED, for an MPI that works on after the last pass of its progress loop (ibp_times_see_exits). */
 #define TIMED_TO_EXIT(function, name, count)                                                                           \
     static int to_exit_##function(PARAMETERS_##count)                                                                  \
     {                                                                                                                  \
@@ -243,7 +244,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* The wrapper for several threads with separate places, where the function in which MPI's threads wait is hooked. */
+/* As TIMED, for several threads in MPI, if the function in which threads wait is hooked. */
 #define TIMED_AMONG_THREADS(function, name, count)                                                                     \
     static int shared_##function(PARAMETERS_##count)                                                                   \
     {                                                                                                                  \
@@ -262,7 +263,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* For a send whose mode the source cannot see: the call is entered. */
+/* Used while times are recorded, for a send whose mode the source cannot see: the call is entered. */
 #define TIMED_LABEL(function, form, name, count, position)                                                             \
     static int timed_label_##function(PARAMETERS_##count)                                                              \
     {                                                                                                                  \
@@ -296,7 +297,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* For a send whose mode the source sees, but not its site. */
+/* Used while sites but no times are recorded, for a send whose mode the source sees. */
 #define SITE(function, name, count)                                                                                    \
     static int among_threads_##function(PARAMETERS_##count)                                                            \
     {                                                                                                                  \
@@ -314,7 +315,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* For a send whose mode the source cannot see: the short path of other calls. */
+/* Used while no times are recorded, for a send whose mode the source cannot see. As WRAPPER. */
 #define LABEL(function, form, name, count, position)                                                                   \
     static int label_##function(PARAMETERS_##count)                                                                    \
     {                                                                                                                  \
@@ -364,7 +365,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
 #define TIMED_POLLING(function, name, count)
 #define TIMED_LONG(function, name, count)
 
-/* Each call has two names, with and without P. A call with a form for large counts has a third name. */
+/* Define the wrappers MPI_X and PMPI_X, and MPI_X_c for calls that have a form for large counts. */
 #define BOTH(make, name, ...)                                                                                          \
     make(IBP_DEFINE, MPI_##name, IBP_FORM_MPI, name, __VA_ARGS__)                                                      \
         make(IBP_DEFINE, PMPI_##name, IBP_FORM_PMPI, name, __VA_ARGS__)
@@ -381,7 +382,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
 #undef IBP_CALL
 #undef IBP_POINT_TO_POINT
 
-/* Open MPI 4 has the persistent collectives of MPI-4 under the prefix MPIX_. */
+/* In Open MPI 4, the persistent collectives of MPI-4 have the prefix MPIX_. */
 #define KEEP_PERSISTENT(name, count, communicator)                                                                     \
     WRAPPER(IBP_DEFINE, MPIX_##name, IBP_FORM_MPIX, name, count, PERSISTENT, communicator)                             \
     WRAPPER(IBP_DEFINE, PMPIX_##name, IBP_FORM_PMPIX, name, count, PERSISTENT, communicator)

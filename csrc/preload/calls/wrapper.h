@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Shared by hand-written wrappers: find the next function of the same name.
+ * Macros for hand-written wrappers. The next function of a wrapper is the function of the same name that the program
+ * would call without ibprof.
  */
 #ifndef IBPROF_CALLS_WRAPPER_H
 #define IBPROF_CALLS_WRAPPER_H
@@ -12,11 +13,12 @@
 
 #include <string.h>
 
-/* Returned by a call that only ibprof defines and the MPI library lacks. No MPI uses this error code, so a program
- * treats it as a failure; mpi4py uses it in its own stubs for missing calls. */
+/* The result of a function that ibprof defines and the MPI library lacks. No MPI has this error code, so programs treat
+ * it as a failure. mpi4py returns it from its stubs for missing functions. */
 #define IBP_MISSING_CALL (-1431655766)
 
-/* Set the function pointer `next`, once, or make the wrapper return IBP_MISSING_CALL. */
+/* Find the next function at the first call and store it in `next`. If there is none, return IBP_MISSING_CALL from the
+ * wrapper. */
 #define IBP_FIND_NEXT(next, exported)                                                                                  \
     do {                                                                                                               \
         if (IBP_UNLIKELY(!(next))) {                                                                                   \
@@ -27,12 +29,12 @@
         }                                                                                                              \
     } while (0)
 
-/* Declare and begin an exported function, because C requires a prototype of an external function. */
+/* Declare an exported function and begin its definition. The declaration avoids a warning about a missing prototype. */
 #define IBP_DEFINE(exported, ...)                                                                                      \
     IBP_EXPORT int exported(__VA_ARGS__);                                                                              \
     IBP_EXPORT int exported(__VA_ARGS__)
 
-/* Begin a wrapper of an MPI-4 call for large counts, which is not exported (large_calls.h). */
+/* Begin a wrapper of an MPI-4 function for large counts. It is not exported (large_calls.h). */
 extern IBP_INTERNAL const struct ibp_replacements ibp_large_trampolines, ibp_large_one_sided;
 #define IBP_LARGE(function) ibp_large_##function
 #define IBP_DEFINE_LARGE(function, ...) static int IBP_LARGE(function)(__VA_ARGS__)

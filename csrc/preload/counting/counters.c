@@ -74,7 +74,7 @@ void ibp_counters_note_full(void)
         [IBP_FULL_SPACE] = "the recording has no space for more",
         [IBP_FULL_MOVED] = "the recording was removed or moved, or the program changed its root",
         [IBP_FULL_CLOSED] = "the recording cannot be opened again",
-        [IBP_FULL_USER] = "the program changed its user, who may not write to the recording",
+        [IBP_FULL_USER] = "the program changed to a user who may not write to the recording",
     };
     const enum ibp_full why = ibp_recording_why_full();
     char reason[400]; /* some threads have small stacks */

@@ -12,7 +12,7 @@
  *   - Sends, receives and one-sided calls of large messages are timed as a whole, because MPI may copy the data outside
  *     of the progress loop. Derived datatypes of unknown size count as large.
  *   - Calls that poll, such as MPI_Test, are timed as a whole: they pass the progress loop each time, where the clock
- *   is read anyway.
+ *     is read anyway.
  *   - Collectives are timed as a whole. So are all calls if the progress loop is not hooked.
  *   - Where several threads may be in MPI, they wait in a separate function, which is hooked instead of the loop.
  *
