@@ -24,7 +24,7 @@ extern IBP_INTERNAL void *ibp_stub_targets[STUBS];
 void *ibp_stub_targets[STUBS];
 static unsigned used;
 
-/* All arguments stay in place. Only registers that a call may change are used. */
+/* A stub changes no argument. It uses only registers that a called function may change. */
 #if defined(__x86_64__)
 #define STUB_BYTES 32
 extern IBP_INTERNAL const char ibp_stubs[];
@@ -86,7 +86,7 @@ const void *ibp_binding_caller(void)
 
 bool ibp_is_mpi_binding(const char *path)
 {
-    /* libmpiP.so is left out: it is a tool, and its callers are the program. */
+    /* Without libmpiP.so: it is a tool, whose calls count as calls of the program. */
     static const char *const names[] = {"libmpi.so", "libmpi_", "libmpich", "libmpicxx", "libmpif", "libmpigf"};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
@@ -95,7 +95,7 @@ bool ibp_is_mpi_binding(const char *path)
     return false;
 }
 
-/* Return whether only the endings of bindings follow the name of an MPI call without its prefix. */
+/* Return whether the text after the name of an MPI call is an ending of Fortran bindings, or empty. */
 static bool is_ending(const char *text)
 {
     static const char *const endings[] = {
@@ -106,7 +106,8 @@ static bool is_ending(const char *text)
     return false;
 }
 
-/* Return whether a name is a binding's name of a wrapped call: all in one case, unlike names of C functions. */
+/* Return whether a name is the Fortran binding of a wrapped call. Such names are all upper case or all lower case,
+ * unlike names of C functions. */
 static bool is_of_binding(const char *name)
 {
     const char *call = name + (name[0] == 'p' || name[0] == 'P') + 4;
@@ -122,7 +123,7 @@ static bool is_of_binding(const char *name)
     return false;
 }
 
-/* Return a stub that jumps to a function; the function itself when no stub is left. */
+/* Return a stub that jumps to a function; if no stub is left, the function. */
 static void *stub_of(void *function)
 {
     unsigned i = 0;
@@ -146,5 +147,5 @@ static void *choose(const char *name, void *found)
 void ibp_bindings_hook(void)
 {
     if (STUB_BYTES) ibp_got_redirect_bindings(choose);
-    ibp_log(3, "%u functions of bindings are called by stubs", used);
+    ibp_log(3, "%u functions of Fortran bindings are called through stubs", used);
 }

@@ -16,7 +16,8 @@
 #define FREED ((ibp_handle) - 1)
 
 static struct {
-    /* A power of two places by hash of the handle; 0 marks a free place, FREED a place that was used. */
+    /* Hash table by handle; the number of entries is a power of two. The handle 0 marks a free entry, FREED a deleted
+     * entry. */
     struct ibp_communicator *place;
     /* `used` includes FREED places. */
     uint64_t mask, used;
@@ -43,8 +44,8 @@ static int take_world_group(ibp_handle *group)
     return ibp_mpi.session ? 0 : ibp_mpi.comm_group(ibp_mpi.world, group);
 }
 
-/* Set the world ranks of a group's members; `world` has twice the capacity. Return whether rank i is world rank i for
- * all members, or -1. */
+/* Set the world ranks of a group's members; `world` has twice the capacity. Return 1 if rank i is world rank i for all
+ * members, otherwise 0; -1 on failure. */
 static int translate_ranks(ibp_handle group, int size, int *world)
 {
     ibp_handle world_group = 0;
@@ -62,8 +63,8 @@ static int translate_ranks(ibp_handle group, int size, int *world)
     return failed ? -1 : same;
 }
 
-/* Find the world ranks of a group's members; NULL when rank i is world rank i. Return 0 or -1. Duplicates of small
- * communicators take no memory. */
+/* Set the size of a group and the world ranks of its members. The array is NULL if rank i is world rank i. Return 0 or
+ * -1. For duplicates of small communicators, no memory is allocated. */
 static int translate(ibp_handle group, struct ibp_communicator *into)
 {
     enum { FEW = 128 };
@@ -142,7 +143,7 @@ static struct ibp_communicator *find_known(ibp_handle handle)
     return NULL;
 }
 
-/* Return the entry of a handle, created if needed; NULL without memory. */
+/* Return the entry of a handle, created if needed; NULL if memory is exhausted. */
 static struct ibp_communicator *enter(ibp_handle handle)
 {
     struct ibp_communicator *known = find_known(handle);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Communicators and windows: the world ranks of their members, and the calls that allocated their internal tags.
+ * Communicators and windows: the world ranks of their members, and which calls use their internal tags.
  */
 #ifndef IBPROF_LIBMPI_COMMUNICATORS_H
 #define IBPROF_LIBMPI_COMMUNICATORS_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Maximum number of remembered internal tags of a communicator; later tags replace older ones. */
+/* Maximum number of remembered internal tags of a communicator. New tags replace the oldest tags. */
 #define IBP_TAGS_REMEMBERED 16384
 
 struct ibp_tag_memory {
@@ -26,69 +26,70 @@ struct ibp_context; /* counting/context.h */
 
 struct ibp_communicator {
     ibp_handle handle;
-    /* Context of messages on the communicator, once they are known to be user data; owned by
-     * counting/communicator_contexts.h. */
+    /* Context of the communicator's messages (counting/communicator_contexts.h). NULL until a message is known to be
+     * user data. */
     struct ibp_context *context;
-    /* NULL: ranks are world ranks. */
+    /* World ranks by rank; NULL if ranks are world ranks. */
     uint32_t *world_rank;
-    /* Size of the group that receives messages. */
+    /* Size of the group to which messages are sent: in an intercommunicator, the remote group. */
     int size;
     /* `world_rank` and `size` are known. */
     bool described;
     /* An intercommunicator: ranks are ranks of the remote group. */
     bool is_between;
-    /* The communicator belongs to a window: its messages carry one-sided traffic. */
+    /* The communicator belongs to a window: its messages are one-sided traffic. */
     bool carries_windows;
     /* Open MPI created it for partitioned messages. */
     bool carries_partitions;
     /* `carries_partitions` is known. */
     bool is_examined;
-    /* MPI_Comm_idup was called on it and sends under tags that it takes later. */
+    /* MPI_Comm_idup was called on the communicator. Its messages use further tags, which MPI chooses after the call. */
     bool is_duplicated;
-    /* Number of tags that nonblocking calls took, where the library does not show it. */
+    /* Number of tags that nonblocking calls used, for MPI libraries that do not show this number. */
     uint32_t tags_taken;
-    /* Some calls were assumed to allocate no tag. */
+    /* ibprof assumed for some calls that MPI used no tag. */
     bool has_spared_tags;
-    /* The common operation of all of these calls; IBP_OPERATION_UNATTRIBUTED for several operations, IBP_OPERATION_NONE
-     * before the first call. */
+    /* The operation of all nonblocking calls on the communicator; IBP_OPERATION_UNATTRIBUTED for several operations,
+     * IBP_OPERATION_NONE before the first call. */
     uint16_t only_started;
     struct ibp_tag_memory *tags;
-    /* The number of its group (counting/partners.h), if it is known. */
+    /* The number of the communicator's group (counting/partners.h), if known. */
     uint32_t group;
     bool is_grouped;
 };
 
-/* Return the entry of a communicator, which is described on first use; NULL without memory. */
+/* Return the entry of a communicator. At the first call, fill it with the size and world ranks that MPI reports. Return
+ * NULL if memory is exhausted. */
 struct ibp_communicator *ibp_communicator_find(ibp_handle communicator);
 
-/* Describe a new communicator without ibprof's lock. MPICH and Intel MPI take their own lock to answer. Another thread
- * may hold that lock while it sends, and then waits for ibprof's lock. Call it within a call on the communicator, so
- * that the communicator exists. */
+/* Fill the entry of a new communicator. ibprof's lock must be free, to avoid a deadlock: MPICH and Intel MPI take a
+ * lock to report size and ranks, and a sending thread may hold that lock and wait for ibprof's lock. To be called
+ * within an MPI call on the communicator, so that the communicator exists. */
 void ibp_communicator_learn(ibp_handle communicator);
 
-/* Return the entry without asking MPI about the communicator, for callers that store data there. */
+/* Return the entry of a communicator without calling MPI, for callers that only store data in the entry. */
 struct ibp_communicator *ibp_communicator_enter(ibp_handle communicator);
 
-/* Return the next entry from place `*place` on, and set `*place` to its place; NULL after the last one. */
+/* Return the first entry from index `*place` on, and set `*place` to its index. Return NULL if there is none. */
 const struct ibp_communicator *ibp_communicator_at(size_t *place);
 
-/* Return the entry of a communicator that may have been freed; NULL without an entry. */
+/* Return the entry of a communicator that may have been freed; NULL if there is none. */
 const struct ibp_communicator *ibp_communicator_known(ibp_handle communicator);
 
-/* Return the entry of a window, described on first use: ibprof's lock, which must be held, is released meanwhile, for
- * the same reason. NULL when there is no memory. Call it within a call on the window. */
+/* Return the entry of a window; NULL if memory is exhausted. At the first call, fill it with size and world ranks.
+ * ibprof's lock must be held; it is released while MPI is called. To be called within an MPI call on the window. */
 const struct ibp_communicator *ibp_window_find(ibp_handle window);
 
-/* Forget a handle that is freed, because its address may be reused. */
+/* Forget a handle that is freed, because MPI may reuse it. */
 void ibp_communicator_forget(ibp_handle handle);
 
 /* Return the world rank of a member, or IBP_PEER_UNKNOWN. */
 uint32_t ibp_communicator_peer(const struct ibp_communicator *communicator, int rank);
 
-/* Note that a communicator, which may be incomplete, was made for a window. */
+/* Remember that MPI created a communicator for a window. The communicator may be incomplete. */
 void ibp_communicator_note_carrier(ibp_handle communicator);
 
-/* Return the number of the call (counting/calls.h) that allocated an internal tag; IBP_OPERATION_NONE when it is
+/* Return the number of the call (counting/calls.h) for which MPI uses an internal tag; IBP_OPERATION_NONE if
  * unknown. */
 unsigned ibp_tag_call(const struct ibp_communicator *communicator, int tag);
 void ibp_tag_remember(struct ibp_communicator *communicator, int tag, unsigned call);

@@ -12,8 +12,8 @@ size_t ibp_datatype_size_offset;
 
 #define SEARCHED_BYTES 128
 
-/* Return the only offset at which each of some predefined datatypes holds its size; 0 without such an offset. Pairs of
- * a value and an index have gaps, so that their extents differ from their sizes. */
+/* Return the only offset at which several predefined datatypes contain their size; 0 if there is none or more than one.
+ * Some of them are pairs of a value and an index: these have gaps, so their extent differs from their size. */
 static size_t find_size_offset(void)
 {
     static const char *const names[] = {"ompi_mpi_byte",     "ompi_mpi_short",     "ompi_mpi_int",
@@ -42,7 +42,7 @@ static size_t find_size_offset(void)
 bool ibp_datatypes_probe(void)
 {
     ibp_datatype_size_offset = ibp_mpi.abi == IBP_ABI_OPENMPI ? find_size_offset() : 0;
-    ibp_log(2, "datatypes keep their size at %zu", ibp_datatype_size_offset);
+    ibp_log(2, "the size of a datatype is at offset %zu of its object", ibp_datatype_size_offset);
     return ibp_datatype_size_offset != 0;
 }
 
@@ -50,14 +50,13 @@ bool ibp_datatypes_probe(void)
 
 #define PLACES 256
 
-/* Predefined datatypes, each at the place of its hash. The first datatype at a place stays, so that threads read pairs
- * without a lock. */
+/* Cache of predefined datatypes by hash. An entry that is set never changes, so threads can read it without a lock. */
 static struct {
     ibp_handle datatype;
     int64_t size;
 } predefined[PLACES];
 
-/* ABIs other than Open MPI's reserve numbers for predefined datatypes. */
+/* ABIs other than Open MPI's reserve certain numbers for handles of predefined datatypes. */
 bool ibp_datatype_is_predefined(ibp_handle datatype)
 {
     switch (ibp_mpi.abi) {
@@ -80,8 +79,8 @@ static void keep(ibp_handle datatype, int64_t size)
     const size_t place = place_of(datatype);
     int64_t nothing = 0;
 
-    /* Sizes of predefined types are positive, except the sizes of MPI_LB and MPI_UB. The thread that sets the size also
-     * sets the handle. */
+    /* Only one thread succeeds in setting the size, and then sets the handle. Sizes of predefined datatypes are
+     * positive, except of MPI_LB and MPI_UB, which are not cached. */
     if (size > 0 &&
         __atomic_compare_exchange_n(&predefined[place].size, &nothing, size, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         __atomic_store_n(&predefined[place].datatype, datatype, __ATOMIC_RELEASE);

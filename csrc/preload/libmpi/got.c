@@ -33,7 +33,7 @@
 static struct {
     void **slot;
     void *before;
-    /* The dynamic linker makes it read-only after relocation. */
+    /* The dynamic linker made the slot read-only after relocation. */
     bool read_only;
 } changes[CHANGES_MAX];
 static unsigned changed;
@@ -46,7 +46,7 @@ struct tables {
 };
 
 struct search {
-    /* A replacement, or several whose names begin with the same letters. */
+    /* One replacement, or several whose names begin with the same letters. */
     const struct ibp_replacement *replacements;
     size_t count;
     enum { IN_MPI, IN_PARTS_OF_MPI, IN_ALL_ELSE } where;
@@ -90,7 +90,7 @@ static struct tables find_tables(const struct dl_phdr_info *info)
     bool with_addends = true;
 
     for (const ElfW(Dyn) *entry = find_dynamic(info); entry && entry->d_tag != DT_NULL; entry++) {
-        /* glibc adds the load address to these, musl does not. */
+        /* glibc has added the load address to these values, musl has not. */
         const uintptr_t value = entry->d_un.d_ptr;
         const uintptr_t address = value < info->dlpi_addr ? value + info->dlpi_addr : value;
 
@@ -105,7 +105,8 @@ static struct tables find_tables(const struct dl_phdr_info *info)
     return tables.names && tables.symbols && with_addends ? tables : (struct tables){0};
 }
 
-/* Return the target of a slot. Before the first call the slot points into its own library, to the lazy binding code. */
+/* Return the function that a slot leads to. Before the first call, the slot points to the lazy binding code of its own
+ * library. */
 static void *resolve(const struct dl_phdr_info *info, void *const *slot, const char *name)
 {
     void *library, *found;
@@ -129,7 +130,7 @@ static void change(const struct dl_phdr_info *info, void **slot, const struct ib
 {
     void *before = resolve(info, slot, replacement->name);
 
-    /* Components do not name the libraries that they need; these are loaded before them. */
+    /* Components do not list the libraries that they need. These libraries are loaded before. */
     if (!before && search->where == IN_PARTS_OF_MPI) before = search->original;
     if (!before || before == replacement->function || changed == CHANGES_MAX) return;
     changes[changed].slot = slot;
@@ -150,7 +151,7 @@ static const struct ibp_replacement *find_replacement(const struct search *searc
     return NULL;
 }
 
-/* Return whether an object is one of the libraries that form Open MPI's, or one of its components. */
+/* Return whether an object is a library of Open MPI, or one of its components. */
 static bool is_part(const char *path)
 {
     static const char *const names[] = {"libopen-pal.so", "libopen-rte.so", "mca_"};
@@ -196,7 +197,7 @@ static int redirect(struct search search, const char *name, void *replacement, v
     search.count = 1;
     ibp_visit_objects(visit_library, &search);
     if (search.found) memcpy(original, &search.original, sizeof search.original);
-    ibp_log(3, "%s: %d of the MPI library's calls are redirected", name, search.found);
+    ibp_log(3, "%s: %d slots of the MPI library are redirected", name, search.found);
     return search.found;
 }
 
@@ -223,7 +224,7 @@ struct everybody {
     int found;
 };
 
-/* Open no library here, because other threads may be loading libraries. */
+/* This function must open no library, because other threads may be loading libraries. */
 static int visit_caller(struct dl_phdr_info *info, size_t bytes, void *into)
 {
     struct everybody *search = into;
@@ -239,7 +240,7 @@ static int visit_caller(struct dl_phdr_info *info, size_t bytes, void *into)
 
             if (!IS_ADDRESS_SLOT(ELF64_R_TYPE(relocation->r_info)) || symbol->st_shndx != SHN_UNDEF) continue;
             if (strcmp(tables.names + symbol->st_name, search->replacement.name)) continue;
-            /* Before the first call the slot points to the lazy binding code. */
+            /* Before the first call, a slot points to the lazy binding code. */
             if (*slot != search->function && !is_in(info, PT_LOAD, PF_X, *slot)) continue;
             set_slot(slot, search->replacement.function, is_in(info, PT_GNU_RELRO, 0, slot));
             search->found++;

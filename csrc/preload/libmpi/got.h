@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Redirection of calls in global offset tables (GOT). Only the chosen callers are redirected, libraries loaded with
- * RTLD_LOCAL are reached too, and the change can be undone.
+ * Redirection of calls in global offset tables (GOT). In contrast to LD_PRELOAD, it can affect only some callers, also
+ * affects libraries opened with RTLD_LOCAL, and can be undone.
  */
 #ifndef IBPROF_LIBMPI_GOT_H
 #define IBPROF_LIBMPI_GOT_H
@@ -11,15 +11,15 @@
 
 #include <stddef.h>
 
-/* Redirect a function that the loaded MPI libraries call, and write the former target to `original`. Return the number
- * of changed slots; 0, with `original` unchanged, when no MPI library calls the function. */
+/* Redirect the MPI libraries' calls of a function, and write the former target to `original`. Return the number of
+ * changed slots. If no MPI library calls the function, return 0 and leave `original` unchanged. */
 int ibp_got_redirect(const char *name, void *replacement, void *original);
 
-/* As `ibp_got_redirect`, and also in the loaded parts and components of Open MPI's library. */
+/* As ibp_got_redirect, but also for the calls of the other libraries of Open MPI and of its components. */
 int ibp_got_redirect_in_parts(const char *name, void *replacement, void *original);
 
-/* Redirect functions of the MPI library in programs and libraries that call them by a bound name. Unbound names stay
- * unbound. */
+/* Redirect calls of MPI functions that the dynamic linker has bound to the MPI library, in the program and all
+ * libraries. Unresolved weak names remain unresolved. */
 struct ibp_replacement {
     const char *name;
     void *function;
@@ -30,18 +30,18 @@ struct ibp_replacements {
 };
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
-/* Replace bound and unbound calls of MPI's functions, permanently, in libraries that RTLD_DEEPBIND binds past ibprof.
- * `choose` returns the function to call in place of `found`: either `found` or the replacement. */
+/* In libraries that were opened with RTLD_DEEPBIND: redirect calls of MPI functions permanently, bound or not. `choose`
+ * returns the function to be called in place of `found`: `found` or a replacement. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
-/* Do the same for the names of MPI's bindings for Fortran, in the program too. */
+/* The same for calls of MPI's Fortran bindings, in all libraries and the program. */
 void ibp_got_redirect_bindings(void *(*choose)(const char *name, void *found));
 
-/* Undo the first three kinds of redirection. */
+/* Undo ibp_got_redirect, ibp_got_redirect_in_parts and ibp_got_redirect_users. */
 void ibp_got_restore(void);
 
-/* Redirect all callers of `function` by that name, permanently, because a caller may be unloaded before the change
- * could be undone. Slots with other targets, and slots of libibprof.so, stay. */
+/* Redirect all callers of `function` under a name. This is permanent, because a caller may be unloaded before the
+ * change could be undone. Slots with other targets, and slots of libibprof.so, remain unchanged. */
 void ibp_got_redirect_all(const char *name, void *function, void *replacement);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define GRIDS_MAX 8 /* per process; a program may create one in each time step */
+#define GRIDS_MAX 8 /* a limit, because a program may create a grid in each time step */
 
 typedef int (*cartdim_get_t)(ibp_handle, int *);
 typedef int (*cart_get_t)(ibp_handle, int, int *, int *, int *);
@@ -53,7 +53,7 @@ void ibp_grid_note(ibp_handle communicator)
 
 enum { IS_CART, IS_GRAPH, IS_DIST_GRAPH, TOPOLOGIES };
 
-/* Return the topology type of a communicator; TOPOLOGIES for none. */
+/* Return the type of a communicator's topology; TOPOLOGIES if it has none. */
 static int find_topology(ibp_handle communicator)
 {
     static const int values[][TOPOLOGIES] = {
@@ -110,7 +110,7 @@ static int sources_in_distributed_graph(ibp_handle communicator, int most, int *
 
     if (!count_all || !read || most > IBP_GRAPH_SOURCES_MAX) return -1;
     if (count_all(communicator, &count, &destinations, &is_weighted)) return -1;
-    /* MPICH ends the program if fewer neighbours are requested than exist. */
+    /* MPICH ends the program if arrays for fewer neighbours than exist are passed. */
     if (count > most || destinations > IBP_GRAPH_SOURCES_MAX) return -1;
     return read(communicator, count, sources, weights, destinations, to, to_weights) ? -1 : count;
 }

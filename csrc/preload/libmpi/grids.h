@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Cartesian grids of the program's ranks, and this process's coordinates on each; neighbours in grids and graphs.
+ * Cartesian grids of ranks, with the coordinates of this process; neighbours of this process in grids and graphs.
  */
 #ifndef IBPROF_LIBMPI_GRIDS_H
 #define IBPROF_LIBMPI_GRIDS_H
@@ -13,8 +13,8 @@
 /* Record the grid of a communicator that MPI_Cart_create has just created, if this process is on it. */
 IBP_INTERNAL void ibp_grid_note(ibp_handle communicator);
 
-/* Return the number of processes that send to this process in neighbourhood collectives, and their ranks in the
- * communicator. Return -1 where the number is unknown or exceeds `most`. The lock must be free. */
+/* Find the processes that send to this process in neighbourhood collectives. Write their ranks in the communicator to
+ * `sources`, and return their number; -1 if it is unknown or larger than `most`. The lock must be free. */
 IBP_INTERNAL int ibp_graph_sources(ibp_handle communicator, int most, int *sources);
 
 #endif

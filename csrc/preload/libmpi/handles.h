@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * MPI's handles in the ABI of this process's library: null handles, arrays of handles.
+ * Handles in the ABI of this process's MPI library: null handles, arrays of handles.
  */
 #ifndef IBPROF_LIBMPI_HANDLES_H
 #define IBPROF_LIBMPI_HANDLES_H
@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A handle from an argument. An integer in a register leaves the upper half of the register undefined. */
+/* The handle that an argument contains. If handles are 32-bit integers, the upper half of the argument is undefined. */
 #define IBP_HANDLE(argument) (ibp_mpi.abi == IBP_ABI_MPICH ? (ibp_handle)(int)(argument) : (ibp_handle)(argument))
 
-/* Return whether a handle is null. A query of MPI about a null handle would call the program's error handler. */
+/* Return whether a handle is null. If a null handle were passed to MPI, MPI would call the program's error handler. */
 bool ibp_mpi_is_null(ibp_handle handle);
 
-/* Return a request of an array. Requests are integers in MPICH's ABI. */
+/* Return request `i` of an array. Requests are 32-bit integers in MPICH's ABI. */
 static inline void *ibp_mpi_request(void *const *requests, size_t i)
 {
     if (!requests) return NULL; /* MPI reports the error */

@@ -35,7 +35,7 @@ static bool defines_all(const struct ibp_implementation *library, const char *co
     return true;
 }
 
-/* Return whether a library defines MPI. Most tools define fewer calls. */
+/* Return whether a library defines all of MPI. Most tools define fewer functions. */
 static bool is_mpi(const struct ibp_implementation *library)
 {
     static const char *const calls[] = {"MPI_Init", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Type_size", "MPI_Finalize"};
@@ -62,16 +62,16 @@ static void describe(const struct dl_phdr_info *info, struct ibp_implementation 
 }
 
 struct search {
-    /* An address in the wanted library; 0: `is_wanted` chooses the library. */
+    /* An address in the wanted library; if 0, `is_wanted` decides. */
     uintptr_t address;
     bool (*is_wanted)(const struct ibp_implementation *);
-    /* The memory of a library to skip. */
+    /* Memory of the library to be skipped. */
     struct ibp_span except;
     struct ibp_implementation *found;
 };
 
-/* dl_iterate_phdr calls this for each object. Keep a library loaded only if it is the wanted one. The first object is
- * the program, whose name is empty. */
+/* dl_iterate_phdr calls this for each object. Only the wanted library is kept open. The first object is the program;
+ * its name is empty. */
 static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
 {
     static const char self;
@@ -117,8 +117,8 @@ void ibp_implementation_version(const struct ibp_implementation *library, char *
     text[strcspn(text, "\n")] = '\0';
 }
 
-/* Return whether two libraries report the same version of MPI. The first is then a tool, which passes all calls on with
- * their handles. */
+/* Return whether two libraries report the same version text. Then the first library is a tool that passes all calls on
+ * with unchanged handles. */
 static bool are_of_one_version(const struct ibp_implementation *one, const struct ibp_implementation *other)
 {
     char version[2][256];
@@ -138,23 +138,24 @@ bool ibp_implementation_find(struct ibp_implementation *found)
         *found = are_of_one_version(&called, &profiled) ? profiled : called;
     else if (is_called || is_profiled)
         *found = is_called ? called : profiled;
-    else /* mpi4py and other programs load it where RTLD_NEXT does not search */
+    else /* mpi4py and other programs open the library with RTLD_LOCAL, where RTLD_NEXT does not search */
         return look(&(struct search){.is_wanted = is_mpi, .found = found});
     return true;
 }
 
-/* -- which one it is ----------------------------------------------------------------------------------------------- */
+/* -- which MPI a library is ---------------------------------------------------------------------------------------- */
 
 static bool is_openmpi(const struct ibp_implementation *library)
 {
-    /* Layers for Open MPI's programs also have the objects, but not Open MPI's internal functions. */
+    /* Libraries that translate handles for programs of Open MPI define the objects too, but not Open MPI's internal
+     * functions. */
     static const char *const own[] = {"ompi_mpi_comm_world", "ompi_mpi_init", "ompi_mpi_finalize"};
 
     return defines_all(library, own, COUNT(own));
 }
 
 /* MPICH and derived MPIs: MVAPICH, Intel MPI, Cray MPICH, ParaStation MPI. Programs do not call these functions, so
- * layers do not define them. */
+ * libraries that translate handles do not define them. */
 static bool is_of_mpich(const struct ibp_implementation *library)
 {
     static const char *const own[] = {"MPIR_Err_create_code", "MPIR_Err_return_comm", "MPIR_Process", "MPIDI_Process"};
@@ -164,7 +165,8 @@ static bool is_of_mpich(const struct ibp_implementation *library)
     return false;
 }
 
-/* Return whether a library of MPICH's family has the standard ABI of MPI 5: it returns -1 where it has its own ABI. */
+/* Return whether a library derived from MPICH has the standard ABI of MPI 5. With MPICH's own ABI, the function below
+ * returns -1. */
 static bool has_standard_abi(const struct ibp_implementation *library)
 {
     int (*get_version)(int *, int *) = NULL;

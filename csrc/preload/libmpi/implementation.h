@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Loaded libraries that define MPI, and which implementation each is. Until the implementation is known, ibprof passes
- * no handle to a library: a handle of another library may end the program.
+ * Loaded libraries that define MPI, and which MPI they are. Until that is known, ibprof passes no handle to a library,
+ * because a handle of another MPI may crash it.
  */
 #ifndef IBPROF_LIBMPI_IMPLEMENTATION_H
 #define IBPROF_LIBMPI_IMPLEMENTATION_H
@@ -16,7 +16,7 @@
 /* The maximum length of MPI_Get_library_version, in all implementations. */
 #define IBP_LIBRARY_VERSION_MAX 8192
 
-/* The type of handles. */
+/* How handles are represented. */
 enum ibp_abi { IBP_ABI_NONE, IBP_ABI_OPENMPI, IBP_ABI_MPICH, IBP_ABI_STANDARD };
 
 struct ibp_span {
@@ -28,36 +28,36 @@ static inline bool ibp_is_within(struct ibp_span span, uintptr_t address)
     return address - span.begin < span.end - span.begin;
 }
 
-/* A loaded library; all zeros for none. */
+/* A loaded library. All members are 0 if there is none. */
 struct ibp_implementation {
     /* The handle that dlopen returns. */
     void *handle;
-    /* All memory of the library, and its writable data. */
+    /* `whole`: all memory of the library. `data`: its writable data. */
     struct ibp_span whole, data;
     /* The base name of its file. */
     const char *name;
 };
 
-/* Find the library that defines the MPI functions that ibprof's wrappers call; the program's handles belong to it.
- * Return false when there is none. */
+/* Find the library whose MPI functions ibprof's wrappers call. The program's handles belong to this library. Return
+ * false if there is none. */
 bool ibp_implementation_find(struct ibp_implementation *found);
 
-/* Find a known and initialised MPI other than `front`; `front` translates handles for it. Return false when
- * there is none. */
+/* Find another MPI library that is known and initialised, for which `front` translates handles. Return false if there
+ * is none. */
 bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
 
-/* Return the ABI of a library, from symbols that only the implementation itself defines, and from the results of
- * functions that take no handle. IBP_ABI_NONE: unknown. */
+/* Return the ABI of a library; IBP_ABI_NONE if unknown. It follows from symbols that only an implementation of MPI
+ * defines, and from results of functions without handles as arguments. */
 enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library);
 
-/* Write the first line of a library's version text; an empty text without one. */
+/* Write the first line of the text of MPI_Get_library_version; an empty text if the library lacks that function. */
 void ibp_implementation_version(const struct ibp_implementation *library, char *text, size_t bytes);
 
-/* Return a symbol that the library itself defines, and not one of its dependencies; NULL when there is none. */
+/* Return a symbol that the library defines, not a symbol of its dependencies; NULL if there is none. */
 void *ibp_implementation_symbol(const struct ibp_implementation *library, const char *name);
 
-/* Return a function that the library itself defines, by its PMPI name, or by its MPI name in libraries without PMPI
- * names; NULL when there is none. */
+/* Return a function that the library defines, by its PMPI name; by its MPI name if the library has no PMPI names. NULL
+ * if there is none. */
 void *ibp_implementation_function(const struct ibp_implementation *library, const char *name);
 
 #endif

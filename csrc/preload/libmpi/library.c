@@ -63,7 +63,7 @@ bool ibp_mpi_is_wrapped(const char *name)
 
 void *ibp_mpi_symbol(const char *name)
 {
-    /* Look up the program's symbol first. After a copy relocation the library's own object is unused. */
+    /* Search the program first. After a copy relocation, only the program's copy of the object is used. */
     void *found = ibp_mpi.is_behind_layer ? NULL : dlsym(RTLD_DEFAULT, name);
 
     return found || !ibp_mpi.library.handle ? found : dlsym(ibp_mpi.library.handle, name);
@@ -165,8 +165,9 @@ static ibp_handle errors_return(void)
     return ibp_mpi.abi == IBP_ABI_MPICH ? 0x54000001 : 0x143;
 }
 
-/* Find ranks for a program that begins with a session: it has neither MPI_COMM_WORLD nor MPI_COMM_SELF. Ranks are ranks
- * in the process set mpi://WORLD. A new communicator of this process alone replaces MPI_COMM_SELF. */
+/* Set rank and size for a program that begins with a session, where MPI_COMM_WORLD and MPI_COMM_SELF do not exist.
+ * Ranks are ranks in the process set mpi://WORLD. A new communicator that contains only this process replaces
+ * MPI_COMM_SELF. */
 static int ask_process_sets(void)
 {
     struct {
@@ -203,12 +204,12 @@ void ibp_mpi_close(void)
     set_constants();
 }
 
-/* Find the library behind a library of unknown ABI, if the latter only translates handles. */
+/* If the library has an unknown ABI, find the MPI library for which it translates handles. */
 static int find_behind(char *why, size_t why_bytes)
 {
     ibp_implementation_version(&front, ibp_mpi.version, sizeof ibp_mpi.version);
     if (ibp_mpi.session || !ibp_implementation_find_behind(&front, &ibp_mpi.library)) {
-        snprintf(why, why_bytes, "ibprof does not know this MPI (%.200s), and leaves it alone",
+        snprintf(why, why_bytes, "ibprof does not know this MPI (%.200s)",
                  *ibp_mpi.version ? ibp_mpi.version : front.name);
         return -1;
     }
@@ -231,7 +232,7 @@ int ibp_mpi_open(char *why, size_t why_bytes)
     ibp_implementation_version(&ibp_mpi.library, ibp_mpi.version, sizeof ibp_mpi.version);
     ask_thread_level();
     if (ibp_mpi.session) return ask_process_sets();
-    snprintf(why, why_bytes, "MPI (%.200s) does not tell the rank of this process", ibp_mpi.version);
+    snprintf(why, why_bytes, "MPI (%.200s) does not report the rank of this process", ibp_mpi.version);
     return ibp_mpi.comm_rank(ibp_mpi.world, &ibp_mpi.rank) || ibp_mpi.comm_size(ibp_mpi.world, &ibp_mpi.size) ? -1 : 0;
 }
 

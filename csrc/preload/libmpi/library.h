@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The MPI library of this process, found at run time: no mpi.h, no link. Handles are pointers in Open MPI and in the
- * standard ABI, and integers in MPICH's; each fits an ibp_handle.
+ * The MPI library of this process. ibprof finds it at run time, is not linked to it and does not include mpi.h. Handles
+ * are pointers in the ABIs of Open MPI and the standard, and integers in MPICH's; all fit into an ibp_handle.
  */
 #ifndef IBPROF_LIBMPI_LIBRARY_H
 #define IBPROF_LIBMPI_LIBRARY_H
@@ -16,27 +16,27 @@
 typedef intptr_t ibp_handle;
 
 struct ibp_mpi {
-    /* IBP_ABI_NONE: unknown; no handle is passed to the library. */
+    /* If it is unknown (IBP_ABI_NONE), ibprof passes no handle to the library. */
     enum ibp_abi abi;
     struct ibp_implementation library;
-    /* The program calls another library, which translates its handles for this one. Handles in the arguments of the
-     * program's calls are then ignored. */
+    /* The program calls another library, which translates the program's handles and calls this library. Then ibprof
+     * ignores handles in the arguments of the program's calls. */
     bool is_behind_layer;
     ibp_handle world;
     ibp_handle self;
-    /* In Open MPI: MPI_REQUEST_NULL, and the request that all calls share that complete at once. */
+    /* In Open MPI: MPI_REQUEST_NULL, and the request that every call returns which completes at once. */
     void *null_request, *empty_request;
     /* Rank and size in MPI_COMM_WORLD, or else in the process set mpi://WORLD. */
     int rank, size;
-    /* The session that the program began with; 0 when it called MPI_Init. */
+    /* The first session of a program that did not begin with MPI_Init; otherwise 0. */
     ibp_handle session;
     /* The group of the process set mpi://WORLD. */
     ibp_handle world_group;
-    /* ibprof created the communicator `self`. */
+    /* `self` is a communicator that ibprof created, because MPI_COMM_SELF does not exist. */
     bool has_own_self;
     int thread_level;
     char version[256];
-    /* Writable data of the program. They contain predefined datatypes that a copy relocation moved there. */
+    /* Writable data of the program. By copy relocations, they may contain the predefined datatypes. */
     struct ibp_span program_data;
 
     int (*comm_rank)(ibp_handle, int *);
@@ -59,34 +59,34 @@ struct ibp_mpi {
 
 extern IBP_INTERNAL struct ibp_mpi ibp_mpi;
 
-/* Find the library and its ABI, before MPI is initialised. Return 0, or a negative errno when none is found or its ABI
- * is unknown. */
+/* Find the library and its ABI, before MPI is initialised. Return 0, or a negative errno if there is no library or its
+ * ABI is unknown. */
 int ibp_mpi_find(void);
 
-/* Return whether a file is an MPI library, from its name. */
+/* Return whether a path is an MPI library, by the name of the file. */
 bool ibp_is_mpi_library(const char *path);
 
-/* Find the library and ask it about this process. MPI must be initialised. Return 0, or -1 with the reason in `why`. */
+/* Find the library, and fill ibp_mpi with the data of this process. MPI must be initialised. Return 0, or -1 with the
+ * reason in `why`. */
 int ibp_mpi_open(char *why, size_t why_bytes);
 
 /* Free the objects that ibp_mpi_open created, before the last session ends. */
 void ibp_mpi_close(void);
 
-/* Return the next definition of an MPI function after ibprof's: another tool's or the library's. NULL when there is
+/* Return the MPI function that the program would call without ibprof: another tool's or the library's. NULL if there is
  * none. */
 void *ibp_mpi_next(const char *name);
 
-/* Return whether another tool wraps an MPI function: ibp_mpi_next then returns the tool's function. */
+/* Return whether another tool wraps an MPI function. Then ibp_mpi_next returns the tool's function. */
 bool ibp_mpi_is_wrapped(const char *name);
 
 /* Return a symbol of the MPI library, or the program's copy of it if the program calls this library. */
 void *ibp_mpi_symbol(const char *name);
 
-/* Return a PMPI function of the library itself, and not ibprof's wrapper of that name; NULL when the library lacks
- * it. */
+/* Return a PMPI function of the library, not ibprof's wrapper with this name; NULL if the library lacks it. */
 void *ibp_mpi_own_function(const char *name);
 
-/* Return MPI_TAG_UB, in the ABIs of MPICH and the standard; 0 where it is unknown. */
+/* Return the value of MPI_TAG_UB, in the ABIs of MPICH and the standard; 0 if unknown. */
 unsigned ibp_mpi_largest_tag(void);
 
 /* Return a function of a library that the MPI library is linked to. */

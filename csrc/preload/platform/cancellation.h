@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * pthread_cancel ends a thread in its next call of the C library that may wait, such as open or read. A send without
- * ibprof may make no such call. ibprof's calls must therefore not be cancellation points: a thread that ends there
- * would keep its locks.
+ * Cancellation of threads. pthread_cancel ends a thread at its next cancellation point: a call of the C library that
+ * may wait, such as open or read. MPI calls need not be cancellation points. ibprof's work inside them must be none
+ * either: a thread that ends there would never release its locks.
  */
 #ifndef IBPROF_PLATFORM_CANCELLATION_H
 #define IBPROF_PLATFORM_CANCELLATION_H
@@ -12,9 +12,9 @@
 
 #include <pthread.h>
 
-#pragma weak pthread_setcancelstate /* once part of libpthread, without which no thread is cancelled */
+#pragma weak pthread_setcancelstate /* in old C libraries part of libpthread; without it, there are no threads */
 
-/* Disable cancellation. Return the former state, for ibp_cancellation_allow. */
+/* Disable cancellation. Return the former state, which ibp_cancellation_allow restores. */
 static inline int ibp_cancellation_hold(void)
 {
     int before = PTHREAD_CANCEL_ENABLE;

@@ -44,7 +44,7 @@ uint64_t ibp_clock_cycles_step(void)
 #if defined(__x86_64__)
     int permitted = PR_TSC_ENABLE;
 
-    /* A sandbox may forbid reading the counter and send a signal. Processors count at 1 to 5 GHz. */
+    /* A sandbox may forbid reads of the counter: a read then causes a signal. Counters run at 1 to 5 GHz. */
     if (prctl(PR_GET_TSC, &permitted) || permitted != PR_TSC_ENABLE) return 0;
     return 1 << 18;
 #elif defined(__aarch64__)

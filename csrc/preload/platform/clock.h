@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Clocks: exact, coarse, and the processor's cycle counter.
+ * Clocks: exact clocks, a coarse clock, and the processor's cycle counter.
  */
 #ifndef IBPROF_PLATFORM_CLOCK_H
 #define IBPROF_PLATFORM_CLOCK_H
 
 #include <stdint.h>
 
-/* Return nanoseconds of the Unix clock. */
+/* Return the Unix time in nanoseconds. */
 uint64_t ibp_clock_ns(void);
 
-/* Return nanoseconds since an unspecified moment, the same one for all processes of a host. */
+/* Return nanoseconds since an unspecified moment, which is the same for all processes of a host. */
 uint64_t ibp_clock_monotonic_ns(void);
 
-/* Return nanoseconds since an unspecified moment. The clock steps every few milliseconds; a read takes a few
+/* Return nanoseconds since an unspecified moment, with steps of a few milliseconds. A read takes only a few
  * nanoseconds. */
 uint64_t ibp_clock_coarse_ns(void);
 
-/* Return the processor's cycle counter; 0 without a counter that a program may read. */
+/* Return the processor's cycle counter; 0 if programs cannot read it. */
 static inline uint64_t ibp_clock_cycles(void)
 {
 #if defined(__x86_64__)
@@ -33,7 +33,7 @@ static inline uint64_t ibp_clock_cycles(void)
 #endif
 }
 
-/* Return the increase of that counter in roughly a tenth of a millisecond; 0 where it must not be read. */
+/* Return by how much the cycle counter increases in roughly 0.1 ms; 0 if it must not be read. */
 uint64_t ibp_clock_cycles_step(void);
 
 #endif

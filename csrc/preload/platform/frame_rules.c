@@ -19,9 +19,9 @@
 #define FORMAT_SDATA8 0x0c
 #define BASE_ABSOLUTE 0x00
 #define BASE_HERE 0x10
-#define TABLE_ENCODING 0x3b /* relative to the header, of 4 bytes */
+#define TABLE_ENCODING 0x3b /* 4 bytes, relative to the header */
 
-/* Instructions; the first three have their operand in the lower bits. */
+/* Instructions. The first three contain an operand in their lower bits. */
 enum {
     ADVANCE = 0x40,
     OFFSET = 0x80,
@@ -52,16 +52,16 @@ enum {
 };
 
 /* Operations of expressions. */
-#define REGISTER_0 0x70 /* plus the register's number: its value, plus an offset */
+#define REGISTER_0 0x70 /* plus the number of a register: the value of the register plus an offset */
 #define REGISTER_31 0x8f
 #define DEREFERENCE 0x06
 
 /* -- bounded reads ------------------------------------------------------------------------------------------------- */
 
-/* Bytes that are read one after the other. */
+/* A sequence of bytes and the position of the next read. */
 struct bytes {
     uintptr_t at, end;
-    /* The data ended too early, or were not understood. */
+    /* The sequence ended too early, or has an unknown form. */
     bool is_bad;
 };
 
@@ -115,7 +115,7 @@ static int64_t take_signed(struct bytes *bytes)
     return (int64_t)take_leb(bytes, true);
 }
 
-/* Return the register of a number; a scratch register where the number has none. */
+/* Read the number of a register. Return the number of an unused register if ibprof does not have this register. */
 static unsigned take_register(struct bytes *bytes)
 {
     const uint64_t number = take_number(bytes);
@@ -164,7 +164,7 @@ static uint64_t take_pointer(struct bytes *bytes, uint8_t encoding)
 
 /* -- entries ------------------------------------------------------------------------------------------------------- */
 
-/* The rules shared by the functions of a compilation. */
+/* A common information entry (CIE): rules that several functions share. */
 struct common {
     struct bytes instructions;
     uint64_t code_factor;
@@ -173,13 +173,13 @@ struct common {
     bool has_lengths, is_of_signal;
 };
 
-/* Return the contents of an entry behind its length; marked as bad where there is no entry. */
+/* Return the contents of an entry after its length; bad if there is no entry. */
 static struct bytes open_entry(const struct ibp_frame_tables *tables, uintptr_t entry)
 {
     struct bytes bytes = {entry, tables->end, entry < tables->begin || entry >= tables->end};
     const uint32_t length = take_uint32_t(&bytes);
 
-    /* 0 ends a table; the largest number begins a length of 8 bytes; compilers do not write this form. */
+    /* Length 0 ends a table. UINT32_MAX announces a length of 8 bytes, which compilers do not write. */
     if (!length || length == UINT32_MAX || bytes.end - bytes.at < length) bytes.is_bad = true;
     bytes.end = bytes.at + (bytes.is_bad ? 0 : length);
     return bytes;
@@ -224,7 +224,7 @@ static bool read_common(const struct ibp_frame_tables *tables, uintptr_t entry, 
     uint8_t version;
 
     *common = (struct common){.code_factor = 1};
-    if (take_uint32_t(&bytes)) return false; /* not the number of an entry of this type */
+    if (take_uint32_t(&bytes)) return false; /* not the number 0 of a CIE */
     version = take_uint8_t(&bytes);
     if (version != 1 && version != 3) return false;
     for (unsigned i = 0; i < sizeof letters; i++) {
@@ -240,7 +240,7 @@ static bool read_common(const struct ibp_frame_tables *tables, uintptr_t entry, 
     return !bytes.is_bad && return_register == IBP_REGISTER_RETURN;
 }
 
-/* Return the entry of the function that may contain an instruction, from the sorted table; 0 if there is none. */
+/* Search the sorted table for the entry of the function that may contain an instruction. Return 0 if there is none. */
 static uintptr_t search(const struct ibp_frame_tables *tables, uintptr_t instruction)
 {
     struct bytes bytes = {tables->header, tables->header_end, false};
@@ -269,7 +269,7 @@ static uintptr_t search(const struct ibp_frame_tables *tables, uintptr_t instruc
 
 /* -- instructions -------------------------------------------------------------------------------------------------- */
 
-/* The rules of the registers, with one additional element for numbers without a register. */
+/* The rules of the registers. The last element is for registers that ibprof does not have. */
 struct state {
     struct ibp_value_place frame, registers[IBP_REGISTERS + 1];
 };
@@ -293,8 +293,8 @@ static int64_t factored(const struct machine *machine, int64_t number)
     return (int64_t)((uint64_t)number * (uint64_t)machine->common->data_factor);
 }
 
-/* Read an expression of the form that compilers write: a register plus an offset, and optionally the memory there.
- * Other expressions have no place. */
+/* Read a DWARF expression in the form that compilers write: a register plus an offset, or the memory at this address.
+ * Return IBP_VALUE_NONE for other expressions. */
 static struct ibp_value_place take_expression(struct machine *machine, enum ibp_value_form itself,
                                               enum ibp_value_form in_memory)
 {
@@ -326,7 +326,7 @@ static void set_frame(struct machine *machine, unsigned base, int64_t offset)
     machine->now.frame = place(machine, IBP_VALUE_OF_REGISTER, base, offset);
 }
 
-/* Advance the location, unless it would pass the instruction in question. */
+/* Advance the location. Return false if it would pass `until`. */
 static bool advance(struct machine *machine, uint64_t by, uintptr_t until)
 {
     machine->location += by * machine->common->code_factor;
@@ -404,7 +404,8 @@ static void run_one(struct machine *machine, uint8_t operation)
         return;
     case EXPRESSION:
         number = take_register(bytes);
-        /* The value is in memory at the result. An expression with another memory access is not understood. */
+        /* The result of the expression is the address of the value. Expressions with a further memory access are not
+         * understood. */
         registers[number] = take_expression(machine, IBP_VALUE_AT_REGISTER, IBP_VALUE_NONE);
         return;
     case ARGUMENTS_SIZE:
@@ -415,7 +416,7 @@ static void run_one(struct machine *machine, uint8_t operation)
     }
 }
 
-/* Execute instructions until one applies to code behind `until`. */
+/* Execute instructions, up to the first that applies to code after `until`. */
 static void run(struct machine *machine, uintptr_t until)
 {
     while (!machine->bytes.is_bad && machine->bytes.at < machine->bytes.end) {

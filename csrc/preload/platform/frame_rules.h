@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rules that find the registers of a function's caller from the function's own registers. Compilers write these rules
- * into .eh_frame for unwinders. ibprof reads the part of DWARF's call frame information that compilers use at calls, on
- * x86-64. Tables may be damaged: all reads stay within the part of the object that holds them.
+ * Rules by which the registers of a function's caller are computed from the registers of the function. Compilers write
+ * them to the section .eh_frame as call frame information of DWARF. On x86-64, ibprof understands the instructions that
+ * compilers use at calls. Tables may be damaged, so ibprof reads nothing outside of the segment that contains them.
  */
 #ifndef IBPROF_PLATFORM_FRAME_RULES_H
 #define IBPROF_PLATFORM_FRAME_RULES_H
@@ -17,7 +17,7 @@
 #define IBP_REGISTER_STACK 7
 #define IBP_REGISTER_RETURN 16
 
-/* The place of the value of the caller's register. */
+/* Where the value of a register of the caller is. */
 enum ibp_value_form {
     /* In the same register. */
     IBP_VALUE_SAME,
@@ -27,7 +27,7 @@ enum ibp_value_form {
     /* The value is the frame's address, or a register's value, plus an offset. */
     IBP_VALUE_OF_FRAME,
     IBP_VALUE_OF_REGISTER,
-    /* No place. A function without a return address has no caller. */
+    /* Nowhere. If the return address has no value, the function has no caller. */
     IBP_VALUE_NONE
 };
 
@@ -38,11 +38,11 @@ struct ibp_value_place {
 };
 
 struct ibp_frame_rule {
-    /* The frame's address: the value of the stack pointer after the return. */
+    /* The frame's address: the value that the stack pointer will have after the return. */
     struct ibp_value_place frame;
     struct ibp_value_place registers[IBP_REGISTERS];
-    /* A signal interrupted the caller: the return address is the address of an instruction, not the address behind a
-     * call. */
+    /* A signal interrupted the caller. The return address is then the address of the interrupted instruction, not the
+     * address after a call. */
     bool is_of_signal;
 };
 
@@ -52,7 +52,8 @@ struct ibp_frame_tables {
     uintptr_t begin, end;
 };
 
-/* Find the rule at an instruction. Return false where the tables have no rule, or a rule that is not understood. */
+/* Find the rule at an instruction. Return false if the tables have no rule, or a rule that ibprof does not
+ * understand. */
 bool ibp_frame_rule_find(const struct ibp_frame_tables *tables, uintptr_t instruction, struct ibp_frame_rule *rule);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Reads of memory of this process that may be unmapped.
+ * Safe reads of memory of this process that may be unmapped.
  */
 #ifndef IBPROF_PLATFORM_GUARDED_READ_H
 #define IBPROF_PLATFORM_GUARDED_READ_H
@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Copy memory by a system call. Return false when a part of it is not readable, or the system refuses the call. */
+/* Copy memory by a system call. Return false if a part of it is not readable, or if the system does not permit the
+ * call. */
 bool ibp_read_guarded(void *into, const void *address, size_t bytes);
 
 #endif

@@ -20,7 +20,7 @@ int ibp_verbosity;
 
 static struct stat stderr_at_start; /* all zeros if stderr was closed */
 
-/* Call the kernel, because the C library's fstat is a symbol of glibc 2.33 and newer. */
+/* Get the status of stderr by a system call, because glibc exports fstat only since 2.33. */
 static bool ask_stderr(struct stat *status)
 {
     return !syscall(SYS_fstat, STDERR_FILENO, status);
@@ -34,8 +34,8 @@ __attribute__((constructor)) void ibp_note_stderr(void)
     errno = kept;
 }
 
-/* Return whether stderr is still the same file. A program that closes its descriptors may have opened another file
- * under the same number. */
+/* Return whether stderr is still the same file. The program may have closed it, and another file may have its number
+ * now. */
 static bool is_stderr_still_open(void)
 {
     struct stat now;
@@ -44,7 +44,8 @@ static bool is_stderr_still_open(void)
            now.st_ino == stderr_at_start.st_ino;
 }
 
-/* Write to stderr without ending the program: stderr may be a pipe that nobody reads, or a file that must not grow. */
+/* Write to stderr with signals blocked, so that no signal ends the program: stderr may be a pipe without a reader, or a
+ * file at its size limit. */
 static void write_quietly(const char *line, size_t bytes)
 {
     static const int deadly[] = {SIGPIPE, SIGXFSZ};

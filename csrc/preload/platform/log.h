@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Lines on stderr, and how many of them the user wants (IBPROF_VERBOSE).
+ * Messages on stderr. IBPROF_VERBOSE sets how many of them are printed.
  */
 #ifndef IBPROF_PLATFORM_LOG_H
 #define IBPROF_PLATFORM_LOG_H
 
 #include "platform/system.h"
 
-/* Remember the file behind stderr; lines are printed to no other file. Called when the library is loaded. */
+/* Remember the file of stderr. Messages are only printed to this file. Called when libibprof.so is loaded. */
 void ibp_note_stderr(void);
 
-/* Print "ibprof: " and the message as one line on stderr. Errors are ignored; errno is kept. */
+/* Print "ibprof: " and the message as one line on stderr. Errors are ignored, and errno is unchanged. */
 void ibp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* IBPROF_VERBOSE, 0 to 5. */

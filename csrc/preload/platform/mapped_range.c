@@ -21,7 +21,7 @@ static unsigned digit_of(char character)
     return (unsigned)(character <= '9' ? character - '0' : (character | 0x20) - 'a' + 10);
 }
 
-/* Read one more character. Return true at the line's end. */
+/* Add a character to the line. Return true at the end of the line. */
 static bool read_character(struct line *line, char character)
 {
     switch (line->part) {

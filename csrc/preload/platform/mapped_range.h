@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Ranges of memory of this process, from the kernel's list.
+ * Ranges of mapped memory of this process, from /proc/self/maps.
  */
 #ifndef IBPROF_PLATFORM_MAPPED_RANGE_H
 #define IBPROF_PLATFORM_MAPPED_RANGE_H
@@ -13,8 +13,7 @@ struct ibp_mapped_range {
     uintptr_t begin, end;
 };
 
-/* Find the readable range that contains an address. Return false when there is none, or no list. The function reads a
- * file. */
+/* Find the readable range that contains an address. Return false if there is none, or if the file cannot be read. */
 bool ibp_mapped_range_find(uintptr_t address, struct ibp_mapped_range *range);
 
 #endif

@@ -13,13 +13,14 @@
 #define FRAMES_MAX 256
 #define WORD sizeof(uintptr_t)
 
-/* Sanitizers report reads of another function's frame, and of memory that another thread may change. */
+/* These functions read frames of other functions, and memory that another thread may change. Sanitizers would report
+ * that. */
 #define READS_STACKS __attribute__((no_sanitize_address))
 #define READS_SHARED __attribute__((no_sanitize_thread))
 
 enum step {
     STEPPED,
-    /* The system starts this function; it has no caller. */
+    /* The function has no caller, because the system starts it. */
     OUTERMOST,
     /* The caller of the function cannot be found. */
     LOST
@@ -27,17 +28,18 @@ enum step {
 
 /* -- this thread's stack ------------------------------------------------------------------------------------------- */
 
-/* The memory of this thread's stack, up to its end. */
+/* The memory of the stack that this thread used last. */
 static IBP_THREAD_LOCAL struct ibp_mapped_range stack;
 
-/* Return whether an address is in the used part of a stack: from `least` to the end. Stacks that are new to this thread
- * are looked up: the first stack, a signal's stack, or a stack that has grown. */
+/* Return whether `least` is in a stack. If it is outside of the known stack, search for its memory: this may be the
+ * thread's first walk, the stack of a signal handler, or a stack that has grown. */
 static bool enter_stack(uintptr_t least)
 {
     return least - stack.begin < stack.end - stack.begin || ibp_mapped_range_find(least, &stack);
 }
 
-/* Return whether an interval of addresses contains words of the stack. */
+/* Return whether an interval of addresses is in the used part of the stack, and begins at a multiple of the word
+ * size. */
 static inline bool has_words(uintptr_t begin, uintptr_t end, uintptr_t least)
 {
     return begin % WORD == 0 && begin >= least && begin < end && end <= stack.end;
@@ -49,7 +51,7 @@ static READS_STACKS inline uintptr_t word_at(uintptr_t address)
     return *(const volatile uintptr_t *)address;
 }
 
-/* Read a word of the stack. Return false when it is outside of the stack. */
+/* Read a word of the stack. Return false if the address is outside of the stack. */
 static bool read_word(uintptr_t address, uintptr_t least, uintptr_t *word)
 {
     if (!has_words(address, address + WORD, least)) return false;
@@ -81,23 +83,23 @@ static struct part part_of(const struct dl_phdr_info *info, uintptr_t address)
 #include "platform/frame_rules.h"
 #include "platform/memory.h"
 
-/* Known steps, by some bits of the instruction: steps of the program's MPI calls and of their callers. */
+/* Cache of steps, by some bits of the instruction's address: steps of the program's MPI calls and of their callers. */
 #define STEPS 512
 #define NEIGHBOURS 4
 
 /* The step from a function to its caller, at an instruction. */
 struct known_step {
-    /* 0 in a free place, and during a change, because other threads may be reading it. */
+    /* 0 if the entry is free, and while it changes, because other threads may be reading it. */
     uintptr_t instruction;
     enum { BY_RULE, BY_FRAME_POINTER, TO_NOBODY } how;
     struct ibp_value_place frame;
-    /* The caller's registers that differ, in most functions only a few. By default the stack pointer is the frame's
-     * address. */
+    /* Those of the caller's registers that differ from the function's; in most functions only a few. Unless it is one
+     * of these, the stack pointer is the frame's address. */
     unsigned count;
     uint8_t numbers[IBP_REGISTERS];
     struct ibp_value_place places[IBP_REGISTERS];
     bool is_of_signal;
-    /* The lowest offset of these places if all are in memory below the frame's address; otherwise 0. */
+    /* If all these values are in memory below the frame's address, the lowest of their offsets; otherwise 0. */
     int32_t lowest;
 };
 
@@ -118,7 +120,7 @@ void ibp_stack_walk_forget(void)
 struct search {
     uintptr_t address;
     bool is_found;
-    /* `header` is 0 where the object has no tables. */
+    /* `header` is 0 if the object has no tables. */
     struct ibp_frame_tables tables;
 };
 
@@ -164,7 +166,7 @@ static void set_rule(struct known_step *known, const struct ibp_frame_rule *rule
     }
 }
 
-/* Find the step at an instruction. Return false where no object contains this code. */
+/* Find the step at an instruction. Return false if the instruction is in no object. */
 static bool find_step(uintptr_t instruction, struct known_step *found)
 {
     struct search search = {.address = instruction};
@@ -179,7 +181,8 @@ static bool find_step(uintptr_t instruction, struct known_step *found)
     return search.is_found;
 }
 
-/* Return the place of an instruction's step. For an unknown step, return a free place or a place to be reused. */
+/* Return the cache entry of an instruction. If the instruction is not cached, return the entry that its step should
+ * use. */
 static struct known_step *known_place(uintptr_t instruction)
 {
     const uint64_t hash = instruction * UINT64_C(0x9e3779b97f4a7c15) >> 32;
@@ -210,8 +213,8 @@ static READS_SHARED void keep(const struct known_step *found)
 
 struct frame {
     uintptr_t registers[IBP_REGISTERS];
-    /* The address is an instruction that a signal interrupted, or the first instruction, and not the address behind a
-     * call. */
+    /* The address is not the address after a call: a signal interrupted the function there, or the walk begins
+     * there. */
     bool is_exact;
 };
 
@@ -242,7 +245,7 @@ struct found_registers {
     uintptr_t address, values[IBP_REGISTERS];
 };
 
-/* Read the caller's registers. Return false when a register cannot be read. */
+/* Read the caller's registers. Return false if a register cannot be read. */
 static READS_SHARED bool read_registers(const struct frame *frame, const struct known_step *known,
                                         struct found_registers *found)
 {
@@ -279,7 +282,8 @@ static READS_SHARED enum step step_by_rule(struct frame *frame, const struct kno
     return frame->is_exact || frame->registers[IBP_REGISTER_STACK] > before ? STEPPED : LOST;
 }
 
-/* A function with a frame pointer stores its caller's frame pointer at its own, below the return address. */
+/* The frame pointer of a function is the address where it has stored the caller's frame pointer; the return address
+ * follows. */
 static enum step step_by_frame_pointer(struct frame *frame)
 {
     const uintptr_t pointer = frame->registers[IBP_REGISTER_FRAME], least = frame->registers[IBP_REGISTER_STACK];
@@ -303,7 +307,7 @@ static READS_SHARED enum step step_as(struct frame *frame, const struct known_st
     return read_registers(frame, known, &found) ? step_by_rule(frame, known, &found) : LOST;
 }
 
-/* Go on to the caller by a known step. Return LOST also where the step is unknown. */
+/* Go to the caller by a cached step. Also return LOST if the step is not cached. */
 static READS_SHARED enum step step_as_before(struct frame *frame, uintptr_t instruction)
 {
     const struct known_step *const known = known_place(instruction);
@@ -327,10 +331,10 @@ static __attribute__((noinline)) enum step step_anew(struct frame *frame, uintpt
     return step_as(frame, &found);
 }
 
-/* Go on to the caller. */
+/* Go to the caller. */
 static enum step step(struct frame *frame)
 {
-    /* A call may be its function's last instruction. */
+    /* Minus 1, because a call may be the last instruction of its function. */
     const uintptr_t instruction = frame->registers[IBP_REGISTER_RETURN] - !frame->is_exact;
     enum step how = step_as_before(frame, instruction);
 
@@ -338,7 +342,7 @@ static enum step step(struct frame *frame)
     return how == STEPPED && !enter_stack(frame->registers[IBP_REGISTER_STACK]) ? LOST : how;
 }
 
-/* Return the values of registers here, as far as a caller may rely on them. */
+/* Read the registers that a called function must preserve. */
 #define REGISTERS_HERE(frame)                                                                                          \
     __asm__ volatile("lea 1f(%%rip), %%rax\n"                                                                          \
                      "mov %%rax, 128(%0)\n"                                                                            \
@@ -375,7 +379,7 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *into)
     return part_of(info, *(const uintptr_t *)into).is_code;
 }
 
-/* Known addresses of code in an object, by some of their bits. */
+/* Cache of addresses that are known to be code in an object, by some bits of the address. */
 #define KNOWN 256
 static uintptr_t known_code[KNOWN];
 
@@ -394,7 +398,7 @@ static bool is_code(uintptr_t address)
     return true;
 }
 
-/* Remove the signature that protects a return address on the stack. */
+/* Remove the pointer authentication code from a return address. */
 static uintptr_t without_signature(uintptr_t address)
 {
     register uintptr_t signed_one __asm__("x30") = address;
@@ -403,7 +407,7 @@ static uintptr_t without_signature(uintptr_t address)
     return signed_one;
 }
 
-/* A frame begins with the caller's frame pointer and the return address. */
+/* A frame contains the caller's frame pointer, then the return address. */
 static enum step step(struct frame *frame)
 {
     const uintptr_t least = frame->registers[IBP_REGISTER_STACK], pointer = frame->pointer;

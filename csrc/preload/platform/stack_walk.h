@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The callers of the current function: return addresses, innermost first. The walk allocates nothing, takes only the
- * dynamic linker's lock, and uses only libc. On x86-64 frames are found by the tables of .eh_frame, and by frame
- * pointers in code without tables. On AArch64 they are found by frame pointers, and on other machines not at all.
+ * The callers of the current function: return addresses, innermost first. The walk allocates no memory, takes no lock
+ * but the dynamic linker's, and uses no library but libc. On x86-64, it finds frames by the tables of .eh_frame, and by
+ * frame pointers in code without tables. On AArch64, it finds frames by frame pointers. Other processors are not
+ * supported.
  *
- * The walk ends where the stack contradicts the tables. It reads nothing outside of the stack's memory.
+ * The walk ends where the stack does not agree with the tables. It reads no memory outside of the stack.
  */
 #ifndef IBPROF_PLATFORM_STACK_WALK_H
 #define IBPROF_PLATFORM_STACK_WALK_H
 
 #include <stdbool.h>
 
-/* Reserve memory. Return false where there is none, or where stacks cannot be walked. */
+/* Allocate memory. Return false if it is exhausted, or if this processor is not supported. */
 bool ibp_stack_walk_prepare(void);
 
-/* Forget known addresses after objects were unloaded. */
+/* Forget cached data of addresses, after objects were unloaded. */
 void ibp_stack_walk_forget(void);
 
-/* Called with a return address, or with the address at which an interrupted function continues. The walk ends when it
- * returns false. */
+/* Called for each frame, with its return address, or with the address at which an interrupted function continues. The
+ * walk ends when the function returns false. */
 typedef bool ibp_frame_seen(void *into, const void *address);
 
-/* Walk from the caller of this function. Outermost frames, which the system starts and nothing calls, are left out. */
+/* Walk the stack, beginning with the caller of this function. The outermost frame is left out, because the system
+ * starts it and no function calls it. */
 void ibp_stack_walk(ibp_frame_seen *seen, void *into);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * libc for a preload library: nothing newer than glibc 2.17. Symbols that musl lacks are weak: if a preloaded library
- * cannot be loaded, the program ends. Every file that calls the dynamic linker includes this one.
+ * The use of libc in a preloaded library: no symbol newer than glibc 2.17, and symbols that musl lacks are weak. If a
+ * symbol of a preloaded library is missing, the program cannot start. Every file that calls the dynamic linker includes
+ * this file.
  */
 #ifndef IBPROF_PLATFORM_SYSTEM_H
 #define IBPROF_PLATFORM_SYSTEM_H
@@ -14,20 +15,20 @@
 #include <stddef.h>
 
 #define IBP_EXPORT __attribute__((visibility("default")))
-/* For declarations of variables in the hot path. Without it a compiler looks them up in other libraries too. */
+/* For variables that each message uses. Without this attribute, a compiler would access them through the GOT, because
+ * another library might define them. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
-/* Keep a parameter that was passed on the stack in memory during a call, instead of in a register that must be
- * saved. */
+/* Leave a parameter that was passed on the stack in memory during a call. In a register, it would have to be saved. */
 #define IBP_IN_MEMORY(parameter) __asm__("" : "+m"(parameter))
 #define IBP_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define IBP_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* A thread-local variable of a library that is loaded with the program. It needs no call, and musl accepts the
- * library. */
+/* A thread-local variable of a library that is loaded with the program. With this model, an access needs no function
+ * call, and musl can load the library. */
 #define IBP_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 
-/* glibc 2.34 moved these functions into libc under a new version. The old version still exists, and is the only one on
- * older systems. */
+/* glibc 2.34 moved these functions into libc, with a new symbol version. The old version, which older systems need,
+ * still exists. */
 #if defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 34) && defined(__x86_64__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
@@ -42,7 +43,7 @@ __asm__(".symver dlclose,dlclose@GLIBC_2.17");
 #endif
 #endif
 
-/* These functions were part of libdl once; a program without MPI may not have loaded libdl. */
+/* In old C libraries, these functions are part of libdl, which a program without MPI may not have loaded. */
 #pragma weak dlsym
 #pragma weak dlvsym
 #pragma weak dladdr

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Strings of bounded length, variables of the environment, small files of numbers.
+ * Strings of limited length, environment variables, and small files.
  */
 #ifndef IBPROF_PLATFORM_TEXT_H
 #define IBPROF_PLATFORM_TEXT_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Return a variable of the environment; an empty string when it is not set. */
+/* Return the value of an environment variable; an empty string if it is not set. */
 const char *ibp_environment(const char *name);
 
 /* Copy `text` into `into`, cut to fit, always terminated. */
@@ -19,17 +19,17 @@ void ibp_text_copy(char *into, size_t bytes, const char *text);
 /* Append to a terminated string, cut to fit. */
 void ibp_text_append(char *into, size_t bytes, const char *text);
 
-/* Return the FNV-1a hash of a string. To chain strings, pass IBP_HASH_START first, then the previous result. */
+/* Return the FNV-1a hash of a string. `hash` is IBP_HASH_START, or the hash of preceding strings. */
 #define IBP_HASH_START UINT64_C(0xcbf29ce484222325)
 uint64_t ibp_text_hash(uint64_t hash, const char *text);
 
 /* Read a small file and cut trailing white space. Return its length, or a negative errno. */
 long ibp_text_read_file(const char *path, char *into, size_t bytes);
 
-/* Return the number at the start of `text`, in base 10, or 16 after `0x`; 0 where there is none. */
+/* Return the number at the start of `text`: decimal, or hexadecimal after `0x`; 0 if there is none. */
 uint64_t ibp_text_number(const char *text);
 
-/* Return whether `text` is a number in base 10 or empty, for values that a user may set. */
+/* Return whether `text`, the value of an environment variable, is a decimal number or empty. */
 bool ibp_text_is_number(const char *text);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The CPython interpreter of this process, if its frames can be read. ibprof does not read other interpreters (PyPy,
- * GraalPy), unknown versions, or interpreters whose objects differ from the expected layout.
+ * The CPython interpreter of this process. ibprof reads its frames only if its version is known and its objects have
+ * the expected layout. It does not read other interpreters, such as PyPy and GraalPy.
  */
 #ifndef IBPROF_PYTHON_INTERPRETER_H
 #define IBPROF_PYTHON_INTERPRETER_H
@@ -17,8 +17,8 @@ enum ibp_interpreter_state {
     IBP_INTERPRETER_UNSOUGHT,
     IBP_INTERPRETER_BEING_SOUGHT, /* another thread is looking for it */
     IBP_INTERPRETER_ABSENT,
-    IBP_INTERPRETER_UNKNOWN, /* there is one, but it cannot be read */
-    IBP_INTERPRETER_FOUND,   /* its frames have not been verified */
+    IBP_INTERPRETER_UNKNOWN, /* there is one, but ibprof cannot read it */
+    IBP_INTERPRETER_FOUND,   /* its frames are not verified yet */
     IBP_INTERPRETER_VERIFIED,
 };
 
@@ -30,17 +30,17 @@ struct ibp_interpreter {
 
 IBP_INTERNAL extern struct ibp_interpreter ibp_interpreter;
 
-/* Find and verify the interpreter, once. Return whether frames of this thread can be read. */
+/* Find and verify the interpreter at the first call. Return whether frames of this thread can be read. */
 bool ibp_interpreter_prepare(void);
 
-/* The same, but cheap once the interpreter is verified. */
+/* As ibp_interpreter_prepare, but fast if the interpreter is already verified. */
 static inline bool ibp_interpreter_ready(void)
 {
     return IBP_LIKELY(__atomic_load_n(&ibp_interpreter.state, __ATOMIC_ACQUIRE) == IBP_INTERPRETER_VERIFIED) ||
            ibp_interpreter_prepare();
 }
 
-/* Look for an interpreter again, if none was found. */
+/* If no interpreter was found, search again at the next call. */
 void ibp_interpreter_seek_again(void);
 
 #endif

@@ -46,7 +46,8 @@ static const struct {
 
 /* -- from 3.13 on: from the interpreter's own table ---------------------------------------------------------------- */
 
-/* The beginnings of the table's groups, in words of 64 bits. The members of a group stay in order. */
+/* Where each group of the table begins, in words of 64 bits. The order of members in a group is the same in all
+ * versions. */
 static const struct groups {
     unsigned long minor;
     uint16_t thread_frame, frame, code, object_type, type_name, bytes, string;
@@ -62,7 +63,7 @@ static const struct groups {
 static void read_table(struct ibp_python_layout *layout, const struct groups *at, const uint64_t *table)
 {
     const uint64_t *frame = table + at->frame, *code = table + at->code;
-    bool has_copies = at->has_tlbc && table[2]; /* threads run without a lock, on copies of the bytecode */
+    bool has_copies = at->has_tlbc && table[2]; /* free-threaded: each thread has a copy of the bytecode */
 
     *layout = (struct ibp_python_layout){
         .line_table = IBP_LINES_LOCATIONS,

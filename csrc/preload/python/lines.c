@@ -12,7 +12,7 @@ struct cursor {
     const uint8_t *at, *end;
 };
 
-/* Return the next byte; past the end return 0, which begins no entry of a location table. */
+/* Return the next byte. After the end, return 0, which is no start of an entry. */
 static uint8_t next_byte(struct cursor *table)
 {
     return table->at < table->end ? *table->at++ : 0;
@@ -47,7 +47,7 @@ static int64_t find_in_ranges(struct cursor table, int64_t line, int64_t positio
     return NO_LINE;
 }
 
-/* A number of six bits a byte, least significant first; the lowest bit is its sign. */
+/* Read a number with six bits in each byte, least significant byte first. The lowest bit of the number is its sign. */
 static int64_t read_signed(struct cursor *table)
 {
     uint64_t number = 0;

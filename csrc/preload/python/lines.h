@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The line of an instruction, from the line table of its code object.
+ * The source line of an instruction, from the line table of its code object.
  */
 #ifndef IBPROF_PYTHON_LINES_H
 #define IBPROF_PYTHON_LINES_H
@@ -16,8 +16,8 @@ enum ibp_line_table {
     IBP_LINES_LOCATIONS, /* 3.11 and newer: ranges with columns */
 };
 
-/* Return the line of the instruction that begins at byte `position` of the bytecode; `first_line` where the table has
- * no line. */
+/* Return the line of the instruction at byte `position` of the bytecode; `first_line` if the table has no line for
+ * it. */
 uint32_t ibp_python_line(enum ibp_line_table format, const uint8_t *table, size_t bytes, uint32_t first_line,
                          int64_t position);
 

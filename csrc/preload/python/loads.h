@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Loads of members of the interpreter's objects, by their offsets.
+ * Loads of members of the interpreter's objects, by offset.
  */
 #ifndef IBPROF_PYTHON_LOADS_H
 #define IBPROF_PYTHON_LOADS_H
@@ -33,7 +33,7 @@ static inline int32_t ibp_load_int32(const char *object, uint16_t offset)
     return value;
 }
 
-/* Return a reference without the tag bits that CPython keeps in its lowest bits. */
+/* Return a reference without its lowest bits, which CPython uses as tags. */
 static inline const char *ibp_load_reference(const char *object, uint16_t offset)
 {
     return (const char *)((uintptr_t)ibp_load_pointer(object, offset) & ~(uintptr_t)7);

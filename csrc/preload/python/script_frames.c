@@ -7,10 +7,10 @@
 #include "python/loads.h"
 #include "python/strings.h"
 
-#define DEPTH_MAX 128             /* skipped frames of mpi4py and of imports */
-#define OWNER_INTERPRETER 3       /* a frame of the interpreter itself, from 3.12 on; larger values too */
-#define TABLE_BYTES 512 /* of a line table, at its beginning */
-#define FILE_BYTES 256            /* of a path, at its end */
+#define DEPTH_MAX 128             /* maximum number of skipped frames */
+#define OWNER_INTERPRETER 3       /* owner of frames without a line, since 3.12; larger values too */
+#define TABLE_BYTES 512 /* bytes of a line table that are read */
+#define FILE_BYTES 256            /* bytes of a path that are read, from its end */
 
 typedef struct ibp_script_frame script_frame;
 
@@ -33,9 +33,9 @@ static uint64_t hash_table(const char *table, int64_t bytes)
     return hash;
 }
 
-/* Return a value that distinguishes a code object from an earlier one in the same memory. From 3.12 on it is a number
- * of the code object. Before 3.12 it is made of the code object's texts and line table: length, end and hash. From 3.10
- * on the compiler leaves these in place. */
+/* Return a number that differs between a code object and an earlier code object in the same memory. Since 3.12, code
+ * objects contain such a number. Before 3.12, it is computed from the addresses of texts, and from length, end and hash
+ * of the line table. */
 static inline uint64_t generation(const struct ibp_python_layout *layout, const char *code)
 {
     const char *table;
@@ -73,7 +73,7 @@ static inline int64_t position_of(const struct ibp_python_layout *layout, const 
     return ibp_load_pointer(frame, layout->frame_instruction) - bytecode;
 }
 
-/* Read a frame. Return false for a frame without lines, which belongs to the interpreter itself. */
+/* Read a frame. Return false for a frame of the interpreter, which has no lines. */
 static inline bool read_frame(const char *at, script_frame *into)
 {
     const struct ibp_python_layout *layout = &ibp_interpreter.layout;
@@ -96,11 +96,12 @@ static bool is_of_mpi4py(const char *file)
     const char *rest = NULL;
 
     for (const char *found = file; (found = strstr(found, package)); found++) rest = found + strlen(package);
-    /* Match the package's files, not the programs of its source tree. */
+    /* Only files of the package, not programs in its source tree. */
     return rest && (!strchr(rest, '/') || !strncmp(rest, "futures/", 8) || !strncmp(rest, "util/", 5));
 }
 
-/* Return whether a file imports or runs programs. importlib is frozen, and from 3.11 on runpy is frozen too. */
+/* Return whether a file belongs to a module that imports or runs programs: importlib, which is frozen, or runpy, which
+ * is frozen since 3.11. */
 static bool runs_programs(const char *file)
 {
     static const char runpy[] = "/runpy.py";
@@ -109,7 +110,7 @@ static bool runs_programs(const char *file)
     return !strncmp(file, "<frozen ", 8) || (length >= strlen(runpy) && !strcmp(file + length - strlen(runpy), runpy));
 }
 
-/* Verdicts on keys: each element is a key with the verdict as its lowest bit. */
+/* Cache of results by key: each element is a key whose lowest bit is the result. */
 static uint64_t verdicts[256];
 
 static __attribute__((noinline)) bool judge(const script_frame *frame)
@@ -138,7 +139,7 @@ static inline bool is_found(const char *at, script_frame *into)
     return IBP_LIKELY(read_frame(at, into)) && IBP_LIKELY(is_of_program(into));
 }
 
-/* Find the program's first frame, from `at` outwards. */
+/* Find the innermost frame of the program, from frame `at` outwards. */
 static bool find_from(const char *at, script_frame *into)
 {
     for (unsigned depth = 0; at && depth < DEPTH_MAX; depth++) {
@@ -181,7 +182,7 @@ bool ibp_script_next(struct ibp_script_frame *frame)
     return find_from(ibp_load_pointer(frame->frame, ibp_interpreter.layout.frame_previous), frame);
 }
 
-/* -- its text ------------------------------------------------------------------------------------------------------ */
+/* -- texts of a frame ---------------------------------------------------------------------------------------------- */
 
 bool ibp_script_describe(const struct ibp_script_frame *frame, char *file, size_t file_bytes, char *function,
                          size_t function_bytes, uint32_t *line)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The line and .py file that this thread executes while it is in C: in an MPI call of mpi4py or of another extension
- * module. The frames of CPython 3.9 and newer are read in memory, without the interpreter's lock and without running
- * the interpreter. The frames cannot change in the meantime, because they belong to this thread.
+ * The .py file and line from which this thread called C code: an MPI call of mpi4py or of another extension module.
+ * ibprof reads the frames of CPython 3.9 and newer in memory, without the interpreter's lock, and does not run the
+ * interpreter. The frames cannot change meanwhile, because they belong to this thread.
  */
 #ifndef IBPROF_PYTHON_SCRIPT_FRAMES_H
 #define IBPROF_PYTHON_SCRIPT_FRAMES_H
@@ -12,30 +12,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A frame of the program, and not of mpi4py or of modules that import and run programs. Valid until the MPI call
- * returns; only the key may be kept. */
+/* A frame of the program. Frames of mpi4py, and of modules that import or run programs, are skipped. A frame is valid
+ * until the MPI call returns; only its key may be used later. */
 struct ibp_script_frame {
-    /* Equal for the same instruction of the same code object. Other instructions have other keys, even if a new code
-     * object reuses the memory of a freed one. */
+    /* Identifies an instruction of a code object. If a new code object has the memory of a freed code object, its
+     * instructions have other keys. */
     uint64_t key;
     const char *frame, *code;
     int64_t position; /* of the instruction in the bytecode */
 };
 
-/* Find the program's innermost frame; if all frames belong to mpi4py, find the innermost of these. Return false when
- * this thread executes no Python, or an unknown interpreter. The function makes no system call and reads no text,
- * because every MPI call runs it. */
+/* Find the program's innermost frame. If all frames belong to mpi4py, find the innermost of these. Return false if this
+ * thread executes no Python code, or if the interpreter is unknown. To be fast in every MPI call, the function makes no
+ * system call and reads no text. */
 bool ibp_script_find(struct ibp_script_frame *frame);
 
-/* Go on to the program's next frame: the caller's frame. Return false when there is none. */
+/* Go to the next outer frame of the program. Return false if there is none. */
 bool ibp_script_next(struct ibp_script_frame *frame);
 
-/* Write Python's path of the file, the function's qualified name (before Python 3.11, its name) and the line. If a text
- * does not fit, its end is kept. Return false without a text. Called once for each new key. */
+/* Write the path of the file, the qualified name of the function (before Python 3.11, the name) and the line. If a text
+ * is too long, only its end is written. Return false if a text is missing. Called once for each new key. */
 bool ibp_script_describe(const struct ibp_script_frame *frame, char *file, size_t file_bytes, char *function,
                          size_t function_bytes, uint32_t *line);
 
-/* Look for an interpreter again, if none was found before. Call it after libraries have been loaded. */
+/* If no interpreter was found, search again at the next call. To be called after libraries have been loaded. */
 void ibp_script_seek_again(void);
 
 #endif

@@ -12,7 +12,7 @@ static const char ellipsis[] = "...";
 
 struct characters {
     const uint8_t *data;
-    size_t length, width; /* in characters; bytes of a character */
+    size_t length, width; /* number of characters, and bytes of each character */
 };
 
 static bool open_string(const struct ibp_python_layout *layout, const uint8_t *string, struct characters *into)
@@ -39,8 +39,8 @@ static uint32_t character_at(const struct characters *from, size_t i)
                               : *(const uint32_t *)(const void *)at;
 }
 
-/* Encode a character and return the number of bytes. Python stores bytes of a path that are not UTF-8 as the second
- * half of a surrogate pair. */
+/* Encode a character in UTF-8 and return the number of bytes. Python represents bytes of a path that are no valid UTF-8
+ * by low surrogates. */
 static size_t encode(uint32_t character, char *into)
 {
     static const uint8_t heads[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -56,7 +56,7 @@ static size_t encode(uint32_t character, char *into)
     return bytes;
 }
 
-/* Return the first character of the longest end that fits. */
+/* Return the index of the first character of the longest end that fits. */
 static size_t first_that_fits(const struct characters *from, size_t bytes)
 {
     char encoded[UTF8_BYTES_MAX];

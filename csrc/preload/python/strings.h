@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Python's strings as UTF-8.
+ * Conversion of Python's strings to UTF-8.
  */
 #ifndef IBPROF_PYTHON_STRINGS_H
 #define IBPROF_PYTHON_STRINGS_H
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Copy a string in UTF-8, terminated. Bytes of a path that are not UTF-8 are copied as they are on disk. For a string
- * that does not fit, `...` and its end are copied. For any other object, return false and an empty string. */
+/* Copy a string as UTF-8, terminated. Bytes of a path that are no valid UTF-8 are copied as they are on disk. If the
+ * string is too long, copy `...` and its end. If the object is no string, return false and write an empty string. */
 bool ibp_python_string(const struct ibp_python_layout *layout, const void *string, char *into, size_t bytes);
 
 #endif

@@ -20,7 +20,7 @@ static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
     return 1;
 }
 
-/* Return a handle of an interpreter's library that was opened with RTLD_LOCAL. */
+/* Return a handle of the interpreter's library, if it was opened with RTLD_LOCAL. */
 static void *hidden_library(void)
 {
     const char *path = NULL;
@@ -29,7 +29,8 @@ static void *hidden_library(void)
     return path ? ibp_loaded_library(path) : NULL;
 }
 
-/* Keep the interpreter's library loaded, because ibprof calls its function and the program may close it. */
+/* Open the interpreter's library once more, so that it stays loaded if the program closes it: ibprof calls a function
+ * of it. */
 static void keep_loaded(const void *symbol)
 {
     ibp_open_function *open = ibp_loader_open();

@@ -33,7 +33,7 @@ static bool has_type(layout_t *layout, const char *object, const void *type)
     return read_pointer(object, layout->object_type, &found) && found == type;
 }
 
-/* Return whether a member of an object has this type and a plausible number of elements of at least one byte. */
+/* Return whether a member of an object is an object of this type, with a plausible number of elements. */
 static bool has_member(layout_t *layout, const char *object, uint16_t offset, const void *type, uint16_t count_offset)
 {
     const char *member;
@@ -68,7 +68,7 @@ static bool is_code_sound(symbols_t *symbols, layout_t *layout, const char *code
            read_member(code, layout->code_first_line, &first_line, sizeof first_line) && first_line >= 0;
 }
 
-/* Find the beginning of the bytecode that a frame executes. */
+/* Find where the bytecode begins that a frame executes. */
 static bool find_bytecode(layout_t *layout, const char *frame, const char *code, const char **into)
 {
     const char *copies;
@@ -82,7 +82,7 @@ static bool find_bytecode(layout_t *layout, const char *frame, const char *code,
            read_pointer(copies, sizeof count + number * sizeof *into, into);
 }
 
-/* Return whether the frame's instruction is in its code object. */
+/* Return whether the current instruction of a frame is within the bytecode. */
 static bool is_instruction_sound(layout_t *layout, const char *frame, const char *code)
 {
     const char *instruction, *begin;
@@ -110,9 +110,9 @@ static bool is_frame_sound(symbols_t *symbols, layout_t *layout, const char *fra
     return !*has_code || (is_code_sound(symbols, layout, code) && is_instruction_sound(layout, frame, code));
 }
 
-/* Find a thread's innermost frame; NULL where it executes no Python. This needs no system call, because a program may
- * call MPI often before it executes Python. The thread state belongs to the interpreter, and contains the frame link of
- * an idle thread. */
+/* Find a thread's innermost frame; NULL if the thread executes no Python code. Then the link to the frame is inside the
+ * thread state, which is always readable. So no guarded read, a system call, is needed while a program calls MPI before
+ * it executes Python code. */
 static bool find_innermost(layout_t *layout, const char *thread, const char **frame)
 {
     *frame = ibp_load_pointer(thread, layout->thread_frame);

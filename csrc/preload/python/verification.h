@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Verification of an interpreter's layout on its own objects, before the layout is used. Reads of unmapped memory do no
- * harm.
+ * Verification of a layout with objects of the running interpreter, before ibprof relies on it. If the layout is wrong,
+ * reads of unmapped memory do no harm.
  */
 #ifndef IBPROF_PYTHON_VERIFICATION_H
 #define IBPROF_PYTHON_VERIFICATION_H
@@ -13,15 +13,15 @@
 #include <stdbool.h>
 
 enum ibp_frames {
-    IBP_FRAMES_NONE, /* this thread executes no Python at the moment */
+    IBP_FRAMES_NONE, /* this thread executes no Python code now */
     IBP_FRAMES_SOUND,
     IBP_FRAMES_UNSOUND,
 };
 
-/* Return whether all symbols exist, and the type of code objects agrees with the layout. */
+/* Return whether all symbols exist, and the type of code objects has the size that the layout expects. */
 bool ibp_verify_symbols(const struct ibp_python_symbols *symbols, const struct ibp_python_layout *layout);
 
-/* Check this thread's innermost frames. */
+/* Check the innermost frames of this thread. */
 enum ibp_frames ibp_verify_frames(const struct ibp_python_symbols *symbols, const struct ibp_python_layout *layout);
 
 #endif
