@@ -58,6 +58,8 @@ READERS: list[tuple[str, Callable[[Path], object]]] = [
     ("topology.conf", read_fabric),
     ("topology.yaml", read_fabric),
     ("leaf1.json", read_fabric),
+    ("graph.json", read_fabric),
+    ("graph.json", read_hosts),
     ("hostfile", read_hosts),
     ("rankfile", read_hosts),
     ("launch.sh", read_hosts),
@@ -78,6 +80,8 @@ LISTS = {
     b' "value": "02:00"}, "descr": "eth0", "auto-negotiation": {"current": "100GigBaseCR4"}}}},\n      {"swp2":'
     b' {"chassis": {"id": {"type": "mac", "value": "02:01"}}, "port": {"id": {"type": "ifname", "value": "e"}}}}\n'
     b"    ]\n  }\n}\n",
+    "graph.json": b'{\n "instances": [\n  {"id": "n1", "network_layers": ["leaf1", "s1"]},\n'
+    b'  {"id": "n2", "network_layers": ["leaf2", "s1"], "labels": {"a": "b"}}\n ]\n}\n',
     "fabric.pm": b"-----\nPort=1 Lid=0x0002 GUID=0x0002c90200400000 Device=54000 Port Name=leaf1/P1\n-----\n"
     b"link_down_counter=0x00\nport_xmit_data=0x00000007\nport_xmit_data_extended=0x0000000000000009\n"
     b"-----\nPort=2 Lid=2 GUID=0x0002c90200400000 Device=54000 Port Name=leaf1/P2\nport_xmit_data=7\n",

@@ -39,6 +39,7 @@ from ibprof_converter.fabric.node_names import distinguish_switches, name_unname
 from ibprof_converter.fabric.planes import number_planes, take_plane
 from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_list
 from ibprof_converter.fabric.slurm_listing import looks_like_slurm, looks_like_slurm_yaml, parse_slurm, parse_slurm_yaml
+from ibprof_converter.fabric.topograph import looks_like_topograph, parse_topograph
 
 LLDP = DumpFormat("lldpcli's JSON", looks_like_lldp, parse_lldp)
 """A file lists the neighbours of one node, so a folder of files is one list."""
@@ -54,6 +55,7 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     LLDP,
     DumpFormat("Slurm's topology.conf or scontrol show topology", looks_like_slurm, parse_slurm),
     DumpFormat("Slurm's topology.yaml", looks_like_slurm_yaml, parse_slurm_yaml),
+    DumpFormat("topograph's graph", looks_like_topograph, parse_topograph),
 )
 """Formats of links. The most complete formats come first: state, LMC, true speeds, GUIDs."""
 

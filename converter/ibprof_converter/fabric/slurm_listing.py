@@ -67,9 +67,9 @@ _FIRST_GUID = 0x5000 << 48
 
 
 def describe_assumptions(found: str) -> str:
-    """Return a sentence about the data that Slurm's topology lacks."""
+    """Return a sentence about the data that a list of names lacks."""
     return (
-        f"Slurm's {found} has levels, switches and hosts alone; speeds are assumed: {HOST_GBPS:g} Gb/s for hosts, and "
+        f"{found} has levels, switches and hosts alone; speeds are assumed: {HOST_GBPS:g} Gb/s for hosts, and "
         "for switches what all hosts below them have, so that nothing is oversubscribed; switches may stand for several"
     )
 
@@ -115,7 +115,7 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
         if "blockname" in words:
             is_block = True
             links.append(NamedLink(number, CORE, name))
-    found = "blocks" if is_block else "tree"
+    found = "Slurm's blocks" if is_block else "Slurm's tree"
     return list_assumed(path, [*switches, CORE] if is_block else switches, links, log, describe_assumptions(found))
 
 
@@ -340,4 +340,5 @@ def _list_topology(path: str | PathLike[str], topology: _YamlMapping) -> Listing
         if not is_tree:
             links.append(NamedLink(row.line, CORE, name))
     names = switches if is_tree else [*switches, CORE]
-    return list_assumed(path, names, links, DamageLog(path), describe_assumptions("tree" if is_tree else "blocks"))
+    remark = describe_assumptions("Slurm's tree" if is_tree else "Slurm's blocks")
+    return list_assumed(path, names, links, DamageLog(path), remark)

@@ -17,7 +17,6 @@ NodeList is read.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,11 +35,9 @@ _PLACEMENT = re.compile(r"rank\s*,\s*host", re.IGNORECASE)
 _PLACEMENT_LINE = re.compile(r"([0-9]{1,8})\s*,\s*\"?([^\s,:=\[\]#\"]{1,255})\"?")
 _SLOTS = re.compile(r"(?<!\S)slots\s*=\s*(\S+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,6}")
-_NAME = re.compile(r"[^\s,:=\[\]#]{1,255}")
 _TORCHRUN = re.compile(r"([\w.-]+)\|\1\.\*\) node_rank=([0-9]{1,6}) ;;", re.ASCII)
 _PER_NODE = re.compile(r"\s--nproc-per-node=([0-9]{1,6})\s")
 _TOPOLOGY = re.compile(r"(?:-\s*)?topology\s*:.*|(?:SwitchName|BlockName)=.*", re.IGNORECASE)
-_ID = re.compile(r'"id"\s*:')
 _INSTANCES = re.compile(r'\s*\{\s*"instances"\s*:')
 _COLUMNS = ("NODELIST", "NODELIST(REASON)")
 _JOB, _NODE_LIST = "JobId=", re.compile(r"(?<!\S)NodeList=(\S+)")
@@ -177,7 +174,7 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
     data = read_dump(path)
     text = data.decode("utf-8-sig", "backslashreplace")
     if _INSTANCES.match(text):
-        return _read_instances(path, text)
+        return _read_instances(path, data)
     lines = list(_lines_with_content(text))
     if any(_TORCHRUN.fullmatch(line) for _, line in lines):
         return list(_read_torchrun(path, lines))
@@ -219,44 +216,21 @@ def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
     return [(found[number], f"{listing.names[number]},") for number in dict.fromkeys(numbers)]
 
 
-def _read_instances(path: Path, text: str) -> list[tuple[int, str]]:
-    """Return the instances of topograph's graph engine, those of each switch together, each as an expression.
+def _read_instances(path: Path, data: bytes) -> list[tuple[int, str]]:
+    """Return the instances of topograph's graph engine, those of each switch together, each as an expression."""
+    from ibprof_converter.fabric.topograph import read_instances  # noqa: PLC0415  (few lists are graphs)
 
-    Source: docs.nvidia.com/topograph, engines/graph: `network_layers` begins with the switch of the instance.
-    """
-    expected = 'JSON with "instances", each with an "id"'
-    try:
-        instances = json.loads(text)["instances"]
-    except (ValueError, RecursionError) as error:
-        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-        raise InputError(path, line, expected, quote_found(str(error))) from None
-    if not isinstance(instances, list):
-        raise InputError(path, None, expected, quote_found(json.dumps(instances)))
-    lines = _number_ids(text, len(instances))
     # A switch has the place of its first instance.
     place: dict[tuple[int, str], int] = {}
     found: list[tuple[list[int], int, str]] = []
-    for line, each in zip(lines, instances, strict=True):
-        if not isinstance(each, dict) or "id" not in each:
-            raise InputError(path, line, expected, quote_found(json.dumps(each)))
-        name, layers = each["id"], each.get("network_layers") or []
-        if not isinstance(name, str) or not _NAME.fullmatch(name) or not name.isprintable():
-            raise InputError(path, line, "the name of a host", quote_found(json.dumps(name)))
-        if not isinstance(layers, list) or not all(isinstance(layer, str) for layer in layers):
-            raise InputError(path, line, 'names of switches in "network_layers"', quote_found(json.dumps(layers)))
+    for each in read_instances(path, data):
         above, places = -1, []
-        for layer in reversed(layers):
+        for layer in reversed(each.layers):
             above = place.setdefault((above, layer), len(place))
             places.append(above)
-        found.append((places, line or 1, name))
-    found.sort(key=lambda each: each[0])
+        found.append((places, each.line or 1, each.name))
+    found.sort(key=lambda row: row[0])
     return [(line, f"{name},") for _, line, name in found]
-
-
-def _number_ids(text: str, count: int) -> Sequence[int | None]:
-    """Return the line of each "id"; `count` times None if the text has another number of them."""
-    lines = [number for number, line in enumerate(text.split("\n"), 1) for _ in _ID.finditer(line)]
-    return lines if len(lines) == count else [None] * count
 
 
 def _read_torchrun(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's topology as a fabric: the same tree and the same blocks in each form that Slurm has for them."""
+"""Slurm's topology as a fabric: the same tree and the same blocks in each form, and in topograph's graph."""
 
 from __future__ import annotations
 
@@ -77,6 +77,19 @@ BLOCK_YAML = """\
         nodes: node[03-04]
 """
 
+GRAPH = """\
+{
+ "instances": [
+  {"id": "node01", "network_layers": ["leaf1", "spine1"], "labels": {"accelerator.topograph.run/domain": "nvl-1"}},
+  {"id": "node02", "network_layers": ["leaf1", "spine1"]},
+  {"id": "node03", "network_layers": ["leaf1", "spine1"]},
+  {"id": "login1", "network_layers": ["leaf1", "spine1"]},
+  {"id": "node04", "network_layers": ["leaf2", "spine1"]},
+  {"id": "node05", "network_layers": ["leaf2", "spine1"]}
+ ]
+}
+"""
+
 TREE_LINKS = {
     ("leaf1", "node01"): 100.0,
     ("leaf1", "node02"): 100.0,
@@ -113,13 +126,26 @@ def links_of(fabric: Fabric) -> dict[tuple[str, str], float]:
     return found
 
 
-@pytest.mark.parametrize("text", [CONF, SCONTROL, YAML], ids=["conf", "scontrol", "yaml"])
+@pytest.mark.parametrize("text", [CONF, SCONTROL, YAML, GRAPH], ids=["conf", "scontrol", "yaml", "graph"])
 def test_a_tree_in_each_form(text: str, tmp_path: Path) -> None:
     fabric = read(tmp_path, text)
     assert links_of(fabric) == TREE_LINKS
     level = dict(zip(fabric.node_name, find_levels(fabric).tolist(), strict=True))
     assert (level["node01"], level["leaf1"], level["leaf2"], level["spine1"]) == (0, 1, 1, 2)
-    assert any("tree has levels, switches and hosts alone; speeds are assumed" in each for each in fabric.warnings)
+    assert any(" has levels, switches and hosts alone; speeds are assumed" in each for each in fabric.warnings)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "found"),
+    [
+        ('{"id": "node02", "network_layers": []}', "'node02' with its switches, found none"),
+        ('{"id": "leaf1", "network_layers": ["spine1"]}', "'leaf1' with its switches, found the name of a switch"),
+    ],
+)
+def test_a_host_that_the_graph_cannot_place_is_named(wrong: str, found: str, tmp_path: Path) -> None:
+    fabric = read(tmp_path, GRAPH.replace('{"id": "node02", "network_layers": ["leaf1", "spine1"]}', wrong))
+    assert sorted(links_of(fabric)) == sorted(set(TREE_LINKS) - {("leaf1", "node02")})
+    assert [found in each.text for each in fabric.damage] == [True]
 
 
 @pytest.mark.parametrize("text", [BLOCK_CONF, BLOCK_SCONTROL, BLOCK_YAML], ids=["conf", "scontrol", "yaml"])
