@@ -436,7 +436,7 @@ static void a_wrong_guess_is_taken_back(void)
     CHECK(detached && !ibp_source_unproved);
     CHECK(reader_process()->source == IBP_SOURCE_NONE);
     CHECK(strstr(reader_process()->notes,
-                 "messages between ranks were not seen: 4 messages differed from what was sent"));
+                 "messages between ranks were not seen: 4 messages differed from the sent messages"));
 }
 
 static void run(void (*test)(void))

@@ -54,7 +54,7 @@ static bool sees_host_none(void)
 
 static void describe_gaps_none(char *notes, size_t bytes)
 {
-    (void)notes, (void)bytes; /* a separate note gives the reason why there is no source */
+    (void)notes, (void)bytes; /* another note says why there is no source */
 }
 
 static void before_tag_none(void)
@@ -73,7 +73,7 @@ static void detach_none(void)
 const struct ibp_source_operations ibp_no_source = {
     .source = IBP_SOURCE_NONE,
     .name = "none",
-    .labels_sends = true, /* the ledger then contains the bytes that sends asked for */
+    .labels_sends = true, /* so that sends are entered in the ledger */
     .attach = attach_none,
     .detach = detach_none,
     .sees_host = sees_host_none,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A source: a place in an MPI library where bytes are seen on their way to a peer.
+ * A source: a layer of an MPI library, or below it, where ibprof sees the bytes of messages to a peer.
  *
- * A source attaches after MPI is initialised and verifies itself with a message to this process. When that fails it
- * detaches: a wrong guess may cost the recording, but never the program.
+ * A source attaches after MPI is initialised. To verify itself, it sends a message to this process. If the source does
+ * not see exactly this message, it detaches. So a wrong assumption about a library may prevent the recording, but never
+ * harms the program.
  */
 #ifndef IBPROF_SOURCES_SOURCE_H
 #define IBPROF_SOURCES_SOURCE_H
@@ -23,16 +24,18 @@ struct ibp_source_operations {
     enum ibp_source source;
     const char *name;
 
-    /* The source does not see a message's send mode, so wrappers label the calls that send. */
+    /* The source cannot distinguish calls that send (MPI_Send, MPI_Ssend, ...), so their wrappers must set the current
+     * call. */
     bool labels_sends;
 
     /* The source knows peers by network address, not by rank (counting/addresses.h). */
     bool knows_addresses;
 
-    /* Hook objects that MPI will create, before MPI is initialised; may be NULL. */
+    /* Before MPI is initialised: install hooks for objects that MPI will create. May be NULL. */
     void (*prepare)(void);
 
-    /* Install the hooks and verify them. Return 0, or -1 with the reason in `why` and nothing changed. */
+    /* Install the hooks and verify the source. If that fails, remove the hooks, write the reason to `why` and return
+     * -1. Otherwise return 0. */
     int (*attach)(char *why, size_t why_bytes);
 
     /* Remove all hooks. */
@@ -41,22 +44,21 @@ struct ibp_source_operations {
     /* Return whether the source also sees messages between ranks of one host. */
     bool (*sees_host)(void);
 
-    /* Append descriptions of traffic that the source cannot see in this process, or did not see: sentences, each
-     * followed by a newline. */
+    /* Append sentences on traffic that the source does not see in this process. Each ends with a newline. */
     void (*describe_gaps)(char *notes, size_t bytes);
 
-    /* Called before and after a call of the library that allocates an internal tag of its communicator. `error` is the
+    /* Called before and after an MPI call for which MPI allocates an internal tag of the communicator. `error`: the
      * result of the call. */
     void (*before_tag)(void);
     void (*after_tag)(int error);
 
-    /* Return whether a persistent collective allocates such a tag each time it is started, and not once when it is
-     * created. NULL means that it does not. */
+    /* Return whether MPI allocates an internal tag at each start of a persistent collective, instead of once when it is
+     * created. NULL: once. */
     bool (*starts_take_tags)(void);
 
-    /* Start persistent requests of the application: from the first one on, all that send or receive messages and fit
-     * one call. Set the result and return their number. If the number is 0, the first request is partitioned or a
-     * collective. NULL where wrappers label the calls that send. */
+    /* Start persistent requests of the application by one call of `start`: the first request and those that follow, as
+     * long as they send or receive a message. Set `result` and return their number. It is 0 if the first request is
+     * partitioned or a collective. The pointer is NULL if `labels_sends` is set. */
     size_t (*start)(ibp_start_function *start, size_t count, void **requests, int *result);
 
     /* Called after a call has created a communicator, window or file from a communicator; may be NULL. */
@@ -68,25 +70,25 @@ struct ibp_source_operations {
     /* Called when the application frees a request; may be NULL. */
     void (*forget_request)(void *request);
 
-    /* Called while ibp_source_unproved, before the application sends `count` items under a tag; may be NULL
-     * otherwise. */
+    /* Called while ibp_source_unproved, before the application sends `count` items with a tag. May be NULL in a source
+     * that does not set ibp_source_unproved. */
     void (*expect_message)(uint64_t count, ibp_handle datatype, int peer, int tag);
 };
 
-/* Replaces a source where none attaches: calls are recorded with their times, and without bytes. */
+/* Used if no source attaches: calls and their times are recorded, but no bytes. */
 extern IBP_INTERNAL const struct ibp_source_operations ibp_no_source;
 
 /* The attached source; NULL while nothing is recorded. */
 extern const struct ibp_source_operations *ibp_source;
 
-/* The message to this process did not verify the source. The first messages to others are therefore compared with the
- * calls that send them. */
+/* The source is not yet verified, because the message to this process bypassed it. Therefore the first messages to
+ * other processes are compared with the calls that send them. */
 extern IBP_INTERNAL bool ibp_source_unproved;
 
-/* The reason why the messages of this rank are not seen; empty where they are seen. */
+/* The reason why ibprof does not see the messages of this rank; empty if it does. */
 extern IBP_INTERNAL char ibp_source_why_not[1024];
 
-/* Record the traffic that the source cannot see, or did not see. */
+/* Record notes on the traffic that the source does not see. */
 void ibp_source_note_gaps(void);
 
 /* Reject the source, whose verification failed: detach it and discard its counters. */

@@ -7,13 +7,13 @@
 #include "libmpi/lock.h"
 #include "sources/mpich/freed_communicators.h"
 
-/* The lowest bits distinguish parts of one communicator (mpir_contextid.h of 3.4 to 5.0). The next bit marks the
- * context of a group within an intercommunicator. The other bits of this context may differ from the context between
- * the groups, which the other group chose. */
+/* The lowest bits distinguish parts of one communicator (mpir_contextid.h of 3.4 to 5.0). The next bit marks messages
+ * within the local group of an intercommunicator. The other bits of this context may differ from the context of
+ * messages between the groups, because the remote group chose that context. */
 #define PREFIX_SHIFT 3
 #define LOCAL_CONTEXT 8
 
-static struct ibp_peers communicator_of; /* key: prefix of the context, plus 1; address: the handle */
+static struct ibp_peers communicator_of; /* key: prefix of the context plus 1; address: the handle */
 
 /* Return the key of a context, which is never 0. */
 static uint64_t key_of(uint32_t context)
@@ -31,7 +31,8 @@ bool ibp_mpich_is_local(uint32_t context)
     return context & LOCAL_CONTEXT;
 }
 
-/* Return the entry of a communicator's context of a kind; NULL where the context is unknown. */
+/* Return the entry of a communicator's context; NULL if it is unknown. `is_local`: the context within the local
+ * group. */
 static struct ibp_peer *find_mapped(ibp_handle communicator, bool is_local)
 {
     for (uint64_t i = 0; communicator_of.place && i <= communicator_of.mask; i++) {

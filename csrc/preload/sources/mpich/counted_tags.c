@@ -12,17 +12,17 @@
 
 #include <string.h>
 
-/* In versions 3.4 to 5.0, counted tags begin with 287. The first counted tag that is seen in its own call corrects this
- * value. */
+/* In versions 3.4 to 5.0, the first counted tag is 287. The first message with a counted tag that is sent inside its
+ * call corrects this value. */
 static uint32_t first_counted_tag = 287;
 
-#define FEW 16 /* maximum number of tags that one call takes */
+#define FEW 16 /* maximum number of tags for one call */
 
-/* Calls that create communicators form tags above this value from their arguments; the library marks these tags. */
+/* For calls that create communicators, MPICH computes tags from the arguments. They are above this value. */
 #define LOWEST_MARKED_TAG 0x80000
 
 static bool numbers_were_wrong;
-/* True if calls that create communicators allocate a tag, as a message showed. */
+/* A message showed that calls that create communicators have counted tags. */
 static bool makers_take_tags;
 
 static bool has_taken_tags;
@@ -64,9 +64,9 @@ static bool is_version(const char *number)
     return !strncmp(version, number, strlen(number));
 }
 
-/* Return whether the current call allocates a tag. Calls without items take none in MPICH 4 and 5 and in Intel MPI, as
- * their next tags show; later versions may differ, and their messages would show it. MPICH 3 gives a tag to all
- * calls. */
+/* Return whether MPICH allocates a tag for the current call. MPICH 3 allocates one for every call. MPICH 4 and 5 and
+ * Intel MPI allocate none for calls with a count of 0, as their next tags show. Later versions may differ; then
+ * messages will show it. */
 static bool is_given_tag(const struct ibp_communicator *communicator)
 {
     if (!ibp_current_call.moves_nothing || is_version("3.")) return true;
@@ -92,7 +92,7 @@ static bool is_intel(void)
     return strstr(ibp_mpi.version, "Intel");
 }
 
-/* In Intel MPI 2021 a start makes the nonblocking call, and that call allocates a tag. MPICH 4 and 5 allocate the tag
+/* In Intel MPI 2021, MPI_Start calls the nonblocking collective, which allocates a tag. MPICH 4 and 5 allocate the tag
  * when the request is created. */
 bool ibp_mpich_starts_take_tags(void)
 {
@@ -131,9 +131,9 @@ void ibp_mpich_before_tag(void)
     ibp_unlock();
 }
 
-/* Return whether a call failed because of wrong arguments. The lowest bits of MPICH's errors are their class, and
- * MPI_ERR_ARG is the last class of wrong arguments. Calls with other errors allocated their tag, such as reductions of
- * a negative number of items. */
+/* Return whether a call failed because of invalid arguments; then no tag was allocated. The lowest bits of MPICH's
+ * error codes are the error class, and MPI_ERR_ARG is the last class for invalid arguments. For calls with other
+ * errors, such as a reduction with a negative count, a tag was allocated. */
 static bool is_of_arguments(int error)
 {
     enum { CLASS = 0x7f, LAST = 12 };
@@ -156,8 +156,8 @@ void ibp_mpich_after_tag(int error)
     ibp_unlock();
 }
 
-/* In Intel MPI 2021 such a call allocates a tag of an intracommunicator and sends nothing under it. The exception,
- * MPI_Comm_create_group, has another kind. */
+/* In Intel MPI 2021, a call that creates an object from an intracommunicator allocates one of its tags, but sends no
+ * message with it. The exception, MPI_Comm_create_group, does not reach this function. */
 void ibp_mpich_made_object(ibp_handle parent)
 {
     struct ibp_communicator *communicator;
@@ -170,7 +170,7 @@ void ibp_mpich_made_object(ibp_handle parent)
     ibp_unlock();
 }
 
-/* Correct the numbers of tags by a message of the current call, which shows the call's tag. */
+/* Correct the number of allocated tags. A message of the current call has shown the call's tag. */
 static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
 {
     const uint32_t uncounted = tag - (uint32_t)ibp_current_call.tag + ibp_current_call.moves_nothing;
@@ -196,8 +196,8 @@ static unsigned operation_of(unsigned call)
     return ibp_call_by_number(call)->operation;
 }
 
-/* Return whether a context may belong to a communicator with unknown contexts. A communicator of a single rank sends
- * nothing. */
+/* Return whether a context may belong to a communicator whose context is unknown. On a communicator of one rank, no
+ * messages are sent. */
 static bool may_have(const struct ibp_communicator *communicator, uint32_t context)
 {
     const bool is_local = ibp_mpich_is_local(context);
@@ -211,8 +211,9 @@ static bool is_duplicating(unsigned operation)
     return operation == IBP_OPERATION_Comm_idup || operation == IBP_OPERATION_Comm_idup_with_info;
 }
 
-/* Return the operation of a tag on a communicator whose context is unknown; IBP_OPERATION_NONE where no communicator
- * expects the tag. On communicators that were duplicated, only tags of the duplicating calls are expected. */
+/* Guess the call to which a tag belongs, among calls on communicators whose context is unknown. Return only the
+ * operation if several calls are possible, and IBP_OPERATION_NONE if none is. `is_duplicated`: search the communicators
+ * on which MPI_Comm_idup was called, and only for tags of MPI_Comm_idup. */
 static unsigned guess_call_where(bool is_duplicated, uint32_t context, uint32_t tag)
 {
     unsigned call = IBP_OPERATION_NONE;
@@ -242,8 +243,8 @@ static unsigned guess_call(uint32_t context, uint32_t tag)
     return call == IBP_OPERATION_NONE ? guess_call_where(true, context, tag) : call;
 }
 
-/* Return whether the current call creates a communicator. Such a call sends under tags from its arguments, marked as
- * tags of collectives. */
+/* Return whether the current call creates a communicator. Its messages have tags that MPICH computes from the
+ * arguments, marked as tags of collectives. */
 static bool makes_communicator(void)
 {
     return (ibp_current_call.kind == IBP_CALL_MAKING || ibp_current_call.kind == IBP_CALL_BLOCKING) &&
@@ -251,8 +252,8 @@ static bool makes_communicator(void)
            ibp_current_call.operation <= IBP_OPERATION_Dist_graph_create_adjacent;
 }
 
-/* Return whether the current call is a blocking collective, including neighbourhood collectives. MPICH implements some
- * of them by nonblocking collectives. */
+/* Return whether the current call is a blocking collective, including neighbourhood collectives. In some of them, MPICH
+ * calls the nonblocking collective and waits. */
 static bool is_blocking_collective(void)
 {
     return ibp_current_call.operation && ibp_current_call.kind == IBP_CALL_COLLECTIVE;
@@ -265,8 +266,8 @@ static bool is_between_groups(void)
     return communicator && communicator->is_between;
 }
 
-/* Return whether MPICH certainly implements the current blocking collective by a nonblocking one. It does so for
- * neighbourhood collectives, and for collectives where the environment requests it. */
+/* Return whether MPICH is known to call the nonblocking collective in the current blocking one. It always does so for
+ * neighbourhood collectives, and for other collectives if an environment variable requests it. */
 static bool is_made_of_nonblocking(void)
 {
     const unsigned operation = ibp_current_call.operation;
@@ -276,7 +277,7 @@ static bool is_made_of_nonblocking(void)
            ibp_mpich_is_made_of_nonblocking(operation, is_between_groups());
 }
 
-/* Return whether a context may belong to the present call, for a message that does not belong to a freed
+/* Return whether a message's context may be the context of the current call's communicator, and not of a freed
  * communicator. */
 static bool may_be_current(uint32_t context, uint32_t tag)
 {
@@ -287,7 +288,7 @@ static bool may_be_current(uint32_t context, uint32_t tag)
            ibp_mpich_call_of_freed(context, tag) == IBP_OPERATION_NONE;
 }
 
-/* Return whether a tag is one of the next tags of a communicator. */
+/* Return whether a tag is one of the next tags that MPICH will allocate on a communicator. */
 static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t tag)
 {
     const uint32_t number = tag - first_counted_tag;
@@ -295,9 +296,9 @@ static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t ta
     return number >= communicator->tags_taken && number < communicator->tags_taken + FEW;
 }
 
-/* Return whether a message of an unknown context may belong to the current blocking call itself. That call is
- * implemented by a nonblocking collective, or creates a communicator by one. It sends before it waits, so its messages
- * precede messages of pending calls with the same tag. */
+/* Return whether a message of an unknown context may belong to the current blocking call: MPICH calls a nonblocking
+ * collective in it. Such a call sends its messages before it waits, so they come before messages of pending calls with
+ * the same tag. */
 static bool is_of_current_blocking(uint32_t tag)
 {
     const struct ibp_communicator *communicator;
@@ -307,16 +308,17 @@ static bool is_of_current_blocking(uint32_t tag)
     return communicator && is_next_tag(communicator, tag) && !(makes_communicator() && communicator->is_between);
 }
 
-/* Return whether a counted tag belongs to a blocking collective. It always does in collectives that are implemented by
- * nonblocking ones. In other collectives it does only where nothing else was started on the communicator. */
+/* Return whether a counted tag belongs to the current blocking collective. It does if MPICH is known to call the
+ * nonblocking collective. Otherwise it does only if no other nonblocking call was made on the communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
     return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&
            (is_made_of_nonblocking() || !communicator->only_started);
 }
 
-/* Return the number of a call that allocates tags of its communicator unexpectedly: a blocking collective, or a call
- * that creates another communicator. */
+/* A message has shown that MPICH allocated tags for the current call, which ibprof did not expect: a blocking
+ * collective, or a call that creates a communicator. Correct the number of allocated tags, and return the number of the
+ * call. */
 static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t tag)
 {
     makers_take_tags |= makes_communicator() && tag < LOWEST_MARKED_TAG;
@@ -327,7 +329,7 @@ static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t ta
     return ibp_current_call_number();
 }
 
-/* Return whether the current call may send a collective's message of an unknown context. */
+/* Return whether a collective's message of an unknown context may belong to the current call. */
 static bool may_commit(uint32_t context)
 {
     if (!ibp_current_call.operation || ibp_current_call.kind == IBP_CALL_SENDING) return false;
@@ -378,7 +380,7 @@ unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag)
     if (!communicator) return IBP_OPERATION_UNATTRIBUTED;
     if (communicator->is_duplicated) return IBP_OPERATION_Comm_idup;
     if (is_of_blocking_collective(communicator)) return blocking_call(communicator, tag);
-    /* The tag was not expected: a call allocated several tags, or a start allocated a new tag. The operation is known
-     * if all calls have the same operation. */
+    /* The tag is unknown: several tags were allocated for a call, or a new tag for a start. If all nonblocking calls on
+     * the communicator have the same operation, return this operation. */
     return communicator->only_started ? communicator->only_started : IBP_OPERATION_UNATTRIBUTED;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Operations of messages that leave after their call has returned. Each such call allocates the next tag of its
- * communicator, so the tag identifies the call.
+ * Operations of messages that may be sent after their call has returned. For each such call, MPICH allocates the next
+ * tag of the communicator, so the tag identifies the call.
  */
 #ifndef IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
 #define IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
@@ -14,24 +14,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Return the operation of a message that starts now. */
+/* Return the operation for which a message that starts now is counted. */
 static inline unsigned ibp_mpich_starting(unsigned operation)
 {
     return ibp_counting ? operation : IBP_OPERATION_UNWANTED;
 }
 
-/* Return the number of the call that a collective's message belongs to. The lock must be held. */
+/* Return the number of the call to which a collective's message with a counted tag belongs. The lock must be held. */
 unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag);
 
-/* Return the number of the call that a collective's message without such a tag belongs to; IBP_OPERATION_NONE for the
- * present call. Blocking collectives complete the creation of a duplicate, in any call that makes progress. The lock
- * must be held. */
+/* Return the number of the call to which a collective's message without a counted tag belongs; IBP_OPERATION_NONE: the
+ * present call. MPI_Comm_idup ends with blocking collectives, which MPICH may execute in any later call. The lock must
+ * be held. */
 unsigned ibp_mpich_committing_call(uint32_t context);
 
-/* Return whether a message showed that tags were counted wrongly before. */
+/* Return whether a message has shown that tags were counted wrongly before. */
 bool ibp_mpich_counted_wrongly(void);
 
-/* Return whether a call allocated such a tag. Its messages may leave in any later call. */
+/* Return whether MPICH allocated a tag for any call so far. Messages of such a call may be sent in any later call. */
 bool ibp_mpich_has_taken_tags(void);
 
 /* See sources/source.h. */

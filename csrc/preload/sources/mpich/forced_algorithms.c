@@ -12,7 +12,7 @@
 
 enum answer { UNKNOWN, NO, YES };
 
-/* Read a setting under each prefix that MPICH accepts. */
+/* Read an environment variable with each prefix that MPICH accepts. */
 static enum answer ask_environment(unsigned operation, bool is_between_groups)
 {
     static const char *const prefixes[] = {"MPIR_CVAR_", "MPICH_", "MPIR_PARAM_"};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Algorithms of collectives that the environment forces in MPICH.
+ * Algorithms of MPICH's collectives that environment variables request.
  */
 #ifndef IBPROF_SOURCES_MPICH_FORCED_ALGORITHMS_H
 #define IBPROF_SOURCES_MPICH_FORCED_ALGORITHMS_H
 
 #include <stdbool.h>
 
-/* Return whether a blocking collective calls the nonblocking one and waits for it, as
- * MPIR_CVAR_BCAST_INTRA_ALGORITHM=nb requests. The settings differ for intracommunicators and intercommunicators. */
+/* Return whether a blocking collective calls the nonblocking collective and waits, as
+ * MPIR_CVAR_BCAST_INTRA_ALGORITHM=nb requests. Intercommunicators have separate variables. */
 bool ibp_mpich_is_made_of_nonblocking(unsigned operation, bool is_between_groups);
 
 #endif

@@ -8,12 +8,12 @@
 
 #include <stddef.h>
 
-/* Number of kept communicators; later ones replace the oldest. Few programs free communicators in use. */
+/* Number of remembered communicators. New ones replace the oldest. Few programs free communicators that are in use. */
 #define KEPT 16
 
 static struct freed {
     uint64_t key; /* 0 until a message shows the context */
-    struct ibp_tag_memory *tags; /* NULL in a free place */
+    struct ibp_tag_memory *tags; /* NULL if the entry is free */
 } all[KEPT];
 
 static unsigned next;
@@ -33,8 +33,8 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
     next = (next + 1) % KEPT;
 }
 
-/* Return the call that allocated a tag on a communicator with this key, and set the place of the last such
- * communicator. A call allocated the tag on `number` communicators with this key. */
+/* Return the call to which a tag on a communicator with this key belongs. Set `number` to the number of such
+ * communicators with such a tag, and `place` to the index of the last. */
 static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
 {
     unsigned call = IBP_OPERATION_NONE;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Communicators that the program freed while nonblocking collectives on them were pending. These collectives continue
- * to send. MPICH keeps the context until they end, but the handle may be reused at once. Requires the lock.
+ * Communicators that the program freed while nonblocking collectives on them were pending. These collectives still send
+ * messages. MPICH does not reuse the context before they end, but may reuse the handle at once. All functions require
+ * the lock.
  */
 #ifndef IBPROF_SOURCES_MPICH_FREED_COMMUNICATORS_H
 #define IBPROF_SOURCES_MPICH_FREED_COMMUNICATORS_H
@@ -11,18 +12,19 @@
 
 #include <stdint.h>
 
-/* Keep the calls that allocated tags of a communicator that is about to be freed. `key` is the key of its context; 0
- * where the context is unknown. */
+/* Remember the calls with tags on a communicator that is about to be freed. `key`: the key of its context; 0 if the
+ * context is unknown. */
 void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator);
 
-/* Return the call that allocated a tag on a freed communicator of this context; IBP_OPERATION_NONE without one. */
+/* Return the call to which a tag on a freed communicator with this context belongs; IBP_OPERATION_NONE if there is
+ * none. */
 unsigned ibp_mpich_freed_call(uint64_t key, uint32_t tag);
 
-/* Return the call that allocated a tag on a freed communicator whose context is unknown, for a context that belongs to
- * no other communicator. */
+/* The same for a freed communicator whose context is unknown. The context of `key` must belong to no other
+ * communicator. */
 unsigned ibp_mpich_freed_call_guessed(uint64_t key, uint32_t tag);
 
-/* Drop the calls of a context that another communicator has now. */
+/* Forget the freed communicator of a context, because a new communicator has this context. */
 void ibp_mpich_drop_freed(uint64_t key);
 
 #endif

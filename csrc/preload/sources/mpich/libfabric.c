@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Most calls go through tables of functions in libfabric's objects. The call that opens the fabric is redirected. From
- * the fabric, ibprof's tables are passed on to domains and endpoints. A peer is an index into an address vector, which
- * holds the peer's address.
+ * Most functions of libfabric are called through tables of functions in objects. ibprof redirects the function that
+ * opens a fabric, and replaces the tables of the fabric, then of the domains and endpoints opened from it. A peer is an
+ * index into an address vector, which contains the peer's address.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric.h"
@@ -92,8 +92,8 @@ static int hook_fabric(void *attributes, struct ibp_fi_fabric **fabric, void *co
     return result;
 }
 
-/* Intel MPI looks up libfabric's functions by name. Other names are resolved by a tail call, because the result may
- * depend on the caller. */
+/* Intel MPI finds libfabric's functions by dlsym. Lookups of other names end with a tail call of the real dlsym,
+ * because their result may depend on the caller. */
 static void *found_fabric(void *function)
 {
     if (!function) return NULL;
@@ -137,8 +137,10 @@ static void describe_gaps(char *notes, size_t bytes)
     ibp_mpich_describe_gaps(notes, bytes);
     ibp_fi_describe_rendezvous(notes, bytes);
     if (ibp_fi_work_was_queued())
-        ibp_text_append(notes, bytes, "what libfabric sends by triggered operations, for collectives, is not seen\n");
-    if (ibp_fi_is_beyond_limit()) ibp_text_append(notes, bytes, "there were more endpoints than can be watched\n");
+        ibp_text_append(notes, bytes,
+                        "ibprof does not see triggered operations of libfabric, which some collectives use\n");
+    if (ibp_fi_is_beyond_limit())
+        ibp_text_append(notes, bytes, "there were more endpoints of libfabric than ibprof can watch\n");
 }
 
 const struct ibp_source_operations ibp_source_libfabric = {

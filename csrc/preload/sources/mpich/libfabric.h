@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The source of bytes in libfabric, as MPICH and Intel MPI call it.
+ * The source in libfabric, for MPICH and Intel MPI.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_H

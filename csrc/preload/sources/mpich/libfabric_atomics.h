@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Atomic operations on a peer's memory through libfabric. MPI uses them for one-sided calls, which are counted from
- * their arguments. Outside of one-sided calls, the sent and fetched bytes of atomic operations are counted.
+ * Atomic operations on a peer's memory through libfabric. MPI uses them for one-sided calls, whose bytes ibprof counts
+ * from the arguments. Outside of one-sided calls, the bytes that atomic operations send and fetch are counted here.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_ATOMICS_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_ATOMICS_H

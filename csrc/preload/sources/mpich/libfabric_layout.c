@@ -10,18 +10,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The largest tag of a program determines the widths of the fields. */
+/* The largest tag (MPI_TAG_UB) shows which layout MPI uses. */
 static const struct {
     unsigned tag_bits, rank_bits, context_bits, purpose_shift;
     bool of_intel;
 } widths[] = {
     {31, 0, 20, 51, false}, /* nearly all providers */
     {20, 0, 20, 40, false}, /* cxi */
-    {19, 23, 16, 58, false}, /* providers without data in a message */
-    {20, 0, 20, 60, true},  /* 2021.18, whose provider has no data in a message: the rank lies above the context */
+    {19, 23, 16, 58, false}, /* providers that cannot send data with a message */
+    {20, 0, 20, 60, true},  /* Intel MPI 2021.18: no data with a message; the rank is above the context */
 };
 
-/* Bits of a message's purpose, to be shifted by `purpose_shift`. */
+/* Bits of a message's purpose, without the shift by `purpose_shift`. */
 static const struct ibp_fi_purposes of_mpich_5 = {
     .mask = 24, .synchronous = 8, .announced = 16, .announced_packed = 24, .reply = 1, .part = 4};
 static const struct ibp_fi_purposes of_mpich_4_3 = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Match bits of a tagged message: the tag, the context, the sender's rank where the provider carries no data with a
- * message, and above them the purpose of the message. Source: ofi_types.h of MPICH 4.3 and 5.0; for Intel MPI, its
- * messages.
+ * Match bits of a tagged message: the tag, the context, the sender's rank if the provider cannot send data with a
+ * message, and the purpose of the message in the highest bits. Source: ofi_types.h of MPICH 4.3 and 5.0. The layout of
+ * Intel MPI was found by observing the messages that it sends.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_LAYOUT_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_LAYOUT_H
@@ -16,14 +16,14 @@
 
 /* Bits of the purpose, and their meanings. */
 struct ibp_fi_purposes {
-    /* All of the following bits except `reply` and `part`. */
+    /* All bits below, except `reply` and `part`. */
     uint64_t mask;
     /* Data of MPI_Ssend. */
     uint64_t synchronous;
-    /* An announcement of data, which a rendezvous moves later; the same where the sender must pack the data. 0 in MPIs
-     * with an unknown rendezvous. */
+    /* `announced`: an announcement of data that a rendezvous moves later. `announced_packed`: the same, if the sender
+     * must pack the data. Both are 0 in an MPI whose rendezvous is unknown. */
     uint64_t announced, announced_packed;
-    /* The first part of a message whose rest the receiver reads; 0 in MPIs without such messages. */
+    /* The first part of a message whose rest the receiver reads. 0 in an MPI without such messages. */
     uint64_t huge;
     /* A reply of the receiver. */
     uint64_t reply;
@@ -41,7 +41,7 @@ extern IBP_INTERNAL struct ibp_fi_layout ibp_fi_layout;
 /* Find the layout of this MPI; MPI must be initialised. */
 void ibp_fi_find_layout(void);
 
-/* Return whether senders announce the data of a rendezvous, so that the movement of the data is not counted. */
+/* Return whether senders announce the data of a rendezvous. Then the movement of the data is not counted again. */
 static inline bool ibp_fi_announces(void)
 {
     return ibp_fi_layout.purposes.announced;

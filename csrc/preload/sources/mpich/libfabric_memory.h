@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Reads and writes of a peer's memory through libfabric: one-sided calls, and data of a rendezvous. Announced data are
- * not counted again when they move.
+ * Reads and writes of a peer's memory through libfabric, for one-sided calls and for data of a rendezvous. Announced
+ * data were counted when they were announced, and are not counted again.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_MEMORY_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_MEMORY_H
@@ -13,16 +13,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Hook the functions that read and write, of an endpoint and of its contexts. */
+/* Hook an endpoint's functions that read and write, also in its contexts. */
 void ibp_fi_hook_memory(struct ibp_fi_endpoint *object, struct ibp_fi_known_endpoint *owner);
 
-/* Hook the functions of a domain that register this process's memory, and that queue work. */
+/* Hook a domain's functions that register memory of this process and that queue work. */
 void ibp_fi_hook_domain(struct ibp_fi_domain *domain);
 
-/* Return the bytes of the memory that this thread registered last, if peers may read but not write it; otherwise 0. */
+/* Return the size of the memory that this thread registered last, if peers may read it but not write it; otherwise
+ * 0. */
 size_t ibp_fi_registered_for_reads(void);
 
-/* Return whether libfabric was asked for triggered operations, which move data when other data have arrived. */
+/* Return whether MPI uses triggered operations of libfabric, which move data when other data have arrived. */
 bool ibp_fi_work_was_queued(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers in libfabric: an index into an address vector, which holds the address.
+ * Peers in libfabric. A peer is an index into an address vector, which contains the peer's address.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_PEERS_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_PEERS_H
@@ -17,9 +17,9 @@ struct ibp_fi_known_endpoint {
     struct ibp_fi_endpoint *object;
     struct ibp_fi_domain *domain;
     bool named;
-    /* Key: the index plus 1. */
+    /* The key is the index plus 1. */
     struct ibp_peers peers;
-    /* The last index plus 1. */
+    /* The index of the last message's peer, plus 1. */
     uint64_t last_index;
     uint32_t last_number;
 };
@@ -34,7 +34,7 @@ unsigned ibp_fi_enter_own_names(void);
 /* Return whether there were more endpoints than entries. */
 bool ibp_fi_is_beyond_limit(void);
 
-/* Return the peer's number in counters, from an endpoint's index. */
+/* Return the number, in counters, of the peer with an index of an endpoint. */
 uint32_t ibp_fi_peer_of(struct ibp_fi_known_endpoint *endpoint, uint64_t index);
 
 #endif

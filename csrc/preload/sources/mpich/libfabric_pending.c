@@ -11,7 +11,7 @@
 
 #define ANNOUNCEMENTS_MAX 4096
 
-static struct ibp_fi_announcement *pending; /* the oldest first; mapped for the first announcement */
+static struct ibp_fi_announcement *pending; /* oldest first; allocated at the first announcement */
 static unsigned pending_count;
 static unsigned unplaced_count;
 
@@ -24,7 +24,8 @@ void ibp_fi_pend(struct ibp_fi_announcement announcement)
         unplaced_count++;
 }
 
-/* Return the index of the next announcement to a peer under a context, from an index on; pending_count without one. */
+/* Return the index of the first announcement to a peer with a context, from index `from` on; pending_count if there is
+ * none. */
 static unsigned find(uint32_t peer, uint32_t context, unsigned from)
 {
     while (from < pending_count && (pending[from].peer != peer || pending[from].context != context)) from++;
@@ -36,7 +37,7 @@ bool ibp_fi_is_pending(uint32_t peer, uint32_t context)
     return unplaced_count || find(peer, context, 0) < pending_count;
 }
 
-/* Return the common part of two calls: the call, the operation, or neither. */
+/* Return what two calls have in common: the call, only the operation, or nothing (IBP_OPERATION_UNATTRIBUTED). */
 static unsigned join(unsigned call, unsigned other)
 {
     const unsigned operation = ibp_call_by_number(call)->operation;

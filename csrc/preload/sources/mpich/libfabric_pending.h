@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Announcements without a size, kept until their data show the size. The lock must be held.
+ * Announcements of unknown size. They are remembered until the data show the size. The lock must be held.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_PENDING_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_PENDING_H
@@ -11,20 +11,20 @@
 
 struct ibp_fi_announcement {
     uint32_t peer;
-    /* The context without the bit that marks collectives, since the context in the data lacks this bit. */
+    /* The context without the bit that marks collectives, because messages with the data lack this bit. */
     uint32_t context;
-    /* Number of the announcing call. */
+    /* Number of the call that sent the announcement. */
     uint16_t call;
 };
 
-/* Keep an announcement. If there is no space, it is only counted. */
+/* Remember an announcement. If there is no space, only count it. */
 void ibp_fi_pend(struct ibp_fi_announcement announcement);
 
-/* Return whether there may be an announcement to a peer under a context. */
+/* Return whether there may be an announcement to a peer with a context. */
 bool ibp_fi_is_pending(uint32_t peer, uint32_t context);
 
-/* Remove the oldest announcement to a peer under a context. Return the number of its call. Where calls of several sites
- * are pending, return only their operation. Where calls of several operations are pending, or none is, return
+/* Remove the oldest announcement to a peer with a context. Return the number of its call. If the pending announcements
+ * have different sites, return only their operation. If they have different operations, or there is none, return
  * IBP_OPERATION_UNATTRIBUTED. */
 unsigned ibp_fi_settle(uint32_t peer, uint32_t context);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * If an announcement shows no size, the data show it when the sender sends them in one message. Otherwise the sender
- * sends the size in a header:
+ * If an announcement does not contain the size, and the sender sends the data in one message, this message shows the
+ * size. Otherwise the sender sends the size in a header:
  *
  *     8 bytes: the size, before parts in several messages, or after writes
  *     more:    the size and keys of the memory from which the receiver is to read
  *
- * A receiver also sends a header of the latter form, for memory that the sender is to write. The two headers are
- * distinguished by the access for which the memory was registered.
+ * A receiver also sends a header of the second form, for memory that the sender shall write. To distinguish both,
+ * ibprof checks for which access the memory was registered.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"
@@ -22,16 +22,17 @@
 
 #include <string.h>
 
-/* The upper half of an announcement's extra data is the size, if the provider carries 8 bytes and the size fits. */
+/* The upper half of an announcement's extra data is the size, if the provider sends 8 bytes of extra data and the size
+ * fits. */
 #define SIZE_SHIFT 32
 
-/* The data lack this bit of the announcement's context. */
+/* A bit of the context that announcements have and messages with the data lack. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
-static bool was_split; /* a message of unknown size was sent, whose rest the receiver reads */
+static bool was_split; /* a message was sent whose rest the receiver reads, and whose size is unknown */
 
-/* Messages in parts whose size is already counted, the newest at (count - 1) % STREAMS. A message whose data are
- * written has no parts and stays until it is replaced. */
+/* Messages whose size is already counted and whose parts follow. The newest is at (count - 1) % STREAMS. If the data
+ * are written by RDMA, no parts follow, and the entry stays until it is replaced. */
 #define STREAMS 256
 static struct {
     uint64_t bits;
@@ -39,7 +40,7 @@ static struct {
 } streams[STREAMS];
 static unsigned stream_count;
 
-/* Count the data of a pending announcement. The lock must be held; it is released. */
+/* Count the data of a pending announcement. The lock must be held; the function releases it. */
 static void settle_and_unlock(uint32_t peer, uint32_t context, uint64_t bytes)
 {
     const unsigned call = ibp_fi_settle(peer, context);
@@ -52,7 +53,7 @@ void ibp_fi_describe_rendezvous(char *notes, size_t bytes)
 {
     if (was_split)
         ibp_text_append(notes, bytes,
-                        "of some large messages, whose rest the receiver read, only the first part is seen\n");
+                        "of some large messages, ibprof saw only the first part, because the receiver read the rest\n");
 }
 
 static void count_announcement(struct ibp_mpich_envelope envelope, struct ibp_fi_tagged message, uint32_t peer)
@@ -70,7 +71,7 @@ static void count_announcement(struct ibp_mpich_envelope envelope, struct ibp_fi
     }
 }
 
-/* Return whether a header of a sender contains the size of a message. */
+/* Return whether a message is a sender's header with the size of a message. */
 static bool has_size(struct ibp_fi_tagged message)
 {
     const size_t size = sizeof(uint64_t);
@@ -103,7 +104,7 @@ static bool is_of_stream(uint64_t bits, uint32_t peer)
     return false;
 }
 
-/* Count a message with data, unless its announcement was counted. */
+/* Count a message with data, unless the data were already counted with the announcement. */
 static void count_data(struct ibp_fi_tagged message, uint32_t peer)
 {
     const uint32_t context = ibp_fi_envelope(message.bits).context;
@@ -116,7 +117,8 @@ static void count_data(struct ibp_fi_tagged message, uint32_t peer)
     settle_and_unlock(peer, context, message.bytes);
 }
 
-/* Replace the bytes of a first part by the bytes of the whole message, which the sender has just registered. */
+/* Set the size of a message to the size of the memory that the sender has just registered: the message itself is only
+ * the first part of the data. */
 static void complete_huge(struct ibp_fi_tagged *message)
 {
     const size_t whole = ibp_fi_registered_for_reads();

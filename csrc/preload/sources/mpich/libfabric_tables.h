@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The tables of functions in libfabric's objects, replaced by copies with hooks.
+ * Replacement of the tables of functions in libfabric's objects by copies with hooks.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_TABLES_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_TABLES_H
@@ -10,7 +10,7 @@
 
 struct ibp_fi_known_endpoint;
 
-/* A replaced table. Its owner and the original table precede it. */
+/* The copy of a table. Pointers to the owner and to the original table precede the copy. */
 struct ibp_fi_owned {
     struct ibp_fi_known_endpoint *owner;
     const void *original;
@@ -18,10 +18,10 @@ struct ibp_fi_owned {
 #define OWNED(table) ((const struct ibp_fi_owned *)(table) - 1)
 #define ORIGINAL(table) ((__typeof__(table))OWNED(table)->original)
 
-/* Replace an object's table by a copy, and return the copy. Without memory, return NULL; the object keeps its table. */
+/* Replace an object's table by a copy, and return the copy. If memory is exhausted, return NULL and leave the table. */
 void *ibp_fi_copy_table(void *table_of_object, struct ibp_fi_known_endpoint *owner);
 
-/* Replace a function in a table, if the table is large enough to contain it. */
+/* Replace a function in a table, unless the table is too small to contain it. */
 #define PUT(table, place, function)                                                                                    \
     do {                                                                                                               \
         if ((table)->bytes >= offsetof(__typeof__(*(table)), place) + sizeof(table)->place && (table)->place)          \

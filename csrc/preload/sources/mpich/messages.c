@@ -25,7 +25,7 @@
 /* The lowest bit of a context marks collectives. */
 #define COLLECTIVE_CONTEXT 1
 
-/* Fixed tags of blocking collectives are below this value (mpir_tags.h of 3.4 to 5.0). Counted tags begin above it. */
+/* Fixed tags of blocking collectives are below this value (mpir_tags.h of 3.4 to 5.0). Counted tags are above it. */
 #define FIRST_TAG_NOT_FIXED 31
 
 static bool is_synchronisation(unsigned operation)
@@ -145,8 +145,8 @@ void ibp_mpich_describe_gaps(char *notes, size_t bytes)
 {
     if (!ibp_mpich_sees_host())
         ibp_text_append(notes, bytes,
-                        "messages that ranks of one host exchange in its memory are not seen, as no port sees them\n");
-    ibp_text_append(notes, bytes, "received bytes are not seen\n");
+                        "ibprof does not see messages between ranks of one host, which do not use the network\n");
+    ibp_text_append(notes, bytes, "ibprof does not see received bytes\n");
     ibp_mpich_describe_proof(notes, bytes);
     if (ibp_mpich_counted_wrongly())
         ibp_text_append(notes, bytes,

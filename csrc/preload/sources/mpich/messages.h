@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Messages of MPICH and of MPIs derived from it: Intel MPI, and by design MVAPICH and Cray MPICH. The tag on the
- * network contains the context, which is the library's number of the communicator, and MPI's tag. Collectives have
- * separate contexts. Operations that send after their call has returned use the next tag of their communicator.
+ * Messages of MPICH and of MPIs derived from it: Intel MPI, and, untested, MVAPICH and Cray MPICH. The tag on the
+ * network contains MPI's tag and the context, which is MPICH's number of the communicator. Collectives have separate
+ * contexts. For a call that sends after it has returned, MPICH uses the next tag of the communicator.
  */
 #ifndef IBPROF_SOURCES_MPICH_MESSAGES_H
 #define IBPROF_SOURCES_MPICH_MESSAGES_H
@@ -22,26 +22,27 @@
 struct ibp_mpich_envelope {
     uint32_t context;
     uint32_t tag;
-    /* The library itself sent the message, without data. */
+    /* The message belongs to MPICH's protocol and has no data. */
     bool is_control;
 };
 
-/* Count a message with such a tag. */
+/* Count a message with an envelope. */
 void ibp_mpich_count(struct ibp_mpich_envelope envelope, uint32_t peer, uint64_t bytes);
 
-/* Return the number of the call that a message belongs to, with the lock held. Count data of that call, which may have
- * returned. */
+/* ibp_mpich_call_of: return the number of the call to which a message belongs; the lock must be held.
+ * ibp_mpich_count_for: count data of that call, which may have returned. */
 unsigned ibp_mpich_call_of(struct ibp_mpich_envelope envelope);
 void ibp_mpich_count_for(unsigned call, uint32_t peer, uint64_t bytes);
 
-/* Count an active message of MPICH. Active messages carry operations that the network's own calls cannot carry. The
- * application's bytes are counted in the application's call. `own` marks a message that is certainly not the
- * application's. */
+/* Count an active message of MPICH, which is used for operations that the network does not support.
+ * ibp_mpich_count_active_message: data of the application count for the present call. ibp_mpich_count_own: the message
+ * has no data of the application. */
 void ibp_mpich_count_active_message(uint32_t peer, uint64_t bytes);
 void ibp_mpich_count_own(uint32_t peer, uint64_t bytes);
 
-/* Count bytes that this process writes to the memory of a peer, or reads from it. One-sided and partitioned calls are
- * counted from their arguments. If there were such calls, these bytes may belong to them, and count as control. */
+/* Count bytes that this process writes to the memory of a peer or reads from it. If the program makes one-sided or
+ * partitioned calls, which ibprof counts from their arguments, the bytes may belong to these calls. Then they count as
+ * control messages. */
 void ibp_mpich_count_moved(enum ibp_direction direction, uint32_t peer, uint64_t bytes);
 
 /* Members shared by both sources; see sources/source.h. */

@@ -26,7 +26,7 @@ static struct {
     uint64_t bytes;
     bool to_other;
 } probe;
-static bool is_lone; /* a single rank: no message verified the source */
+static bool is_lone; /* the job has only one rank: no message verified the source */
 
 void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 {
@@ -38,8 +38,8 @@ void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 
 uint32_t ibp_mpich_passes;
 
-/* Find whether waiting calls pass the hooked loop: MPI_Test of an incomplete request makes one pass. MPI may complete a
- * call after the last pass. */
+/* Find out whether calls that wait pass the hooked progress loop: MPI_Test of an incomplete request should make one
+ * pass. After the last pass, MPI may still work on the call. */
 static void prove_progress(void **request)
 {
     int (*const test)(void **, int *, void *) = (int (*)(void **, int *, void *))ibp_mpi_symbol("PMPI_Test");
@@ -58,7 +58,7 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
     const ibp_handle byte = ibp_mpi.abi == IBP_ABI_MPICH ? 0x4c00010d : 0x247;
     const ibp_handle communicator = ibp_mpi.session ? ibp_mpi.self : ibp_mpi.world;
     const int me = ibp_mpi.session ? 0 : ibp_mpi.rank;
-    long status[32]; /* larger than any MPI's MPI_Status */
+    long status[32]; /* larger than MPI_Status of any MPI */
     void *request = NULL;
 
     probe.expected = true;
@@ -68,7 +68,7 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
     }
     probe.expected = false;
     ibp_log(2, "a message to itself was seen %u times", probe.messages);
-    /* A single rank has no other rank to send to, and would otherwise check each message to itself. */
+    /* Not in a job of one rank: it has no other rank to send to, and would check each message to itself. */
     ibp_source_unproved = !probe.messages && ibp_mpi.size > 1;
     is_lone = !probe.messages && ibp_mpi.size == 1;
     if (!probe.messages || (probe.messages == 1 && probe.bytes == PROBE_BYTES && !probe.to_other)) return 0;
@@ -80,9 +80,10 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
 
 /* -- the first messages to others ---------------------------------------------------------------------------------- */
 
-/* Larger messages may be sent in parts, so they are not checked. */
+/* Larger messages are not checked, because MPI may send them in parts. */
 #define LARGEST 4096
-/* Number of tolerated failures: a message may leave after its call, and other messages may leave inside the call. */
+/* Number of mismatches that are tolerated: a message may be sent after its call, and other messages may be sent inside
+ * the call. */
 #define FAILURES_MAX 4
 
 /* Maximum size of MPI's header in active messages. */
@@ -95,7 +96,7 @@ static IBP_THREAD_LOCAL struct {
     uint64_t bytes;
 } expected;
 static unsigned failures;
-/* Number of matches required for tag 0, which also occurs in many wrong places. */
+/* Number of matches required for tag 0, because a wrong source would also often read 0. */
 #define MATCHES_OF_NOTHING 4
 static unsigned matches;
 
@@ -105,14 +106,14 @@ static void take_back(uint32_t tag, uint64_t bytes)
 
     ibp_source_unproved = false;
     snprintf(why, sizeof why,
-             "%d messages differed from what was sent, the last one of %llu bytes with tag %u, in this MPI (%s)",
+             "%d messages differed from the sent messages, the last of %llu bytes with tag %u, in this MPI (%s)",
              FAILURES_MAX, (unsigned long long)bytes, tag, ibp_mpi.version);
     ibp_source_reject(why);
 }
 
 void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
 {
-    /* Messages in a host's shared memory are not seen; this is correct. */
+    /* A call whose message was not seen is no mismatch: the message may have used the shared memory of the host. */
     if (expected.wanted && expected.seen && __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED) == FAILURES_MAX) {
         take_back(expected.tag, expected.bytes);
         return;
@@ -124,8 +125,8 @@ void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
     expected.seen = false;
 }
 
-/* Return whether the seen message should be the expected one. Messages of other calls prove nothing about a message in
- * shared memory. Answers in a window prove nothing either: they have the size of the requested data. */
+/* Return whether a seen message must be the expected message. Messages of other calls are no evidence. Neither are
+ * replies of one-sided calls, which have the size of the requested data. */
 static bool should_match(uint32_t tag, uint64_t bytes)
 {
     if (ibp_current_call.operation != expected.operation) return false;
@@ -147,11 +148,10 @@ void ibp_mpich_describe_proof(char *notes, size_t bytes)
     if (ibp_source_unproved)
         ibp_text_append(
             notes, bytes,
-            "no call sent a short message over the network, so what is seen could not be compared with what "
-            "was sent\n");
+            "no call sent a short message over the network, so ibprof could not verify the messages that it sees\n");
     if (is_lone)
         ibp_text_append(
             notes, bytes,
-            "a lone rank: messages to itself do not reach the network in this MPI, so what is seen of messages to "
-            "jobs that it spawns could not be compared with what was sent\n");
+            "a lone rank: messages to itself do not reach the network in this MPI, so ibprof could not verify the "
+            "messages that it sees to spawned jobs\n");
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Verification that the messages that ibprof sees are the messages that MPI was asked to send. In some versions a
- * message of a process to itself goes through the network. In the others the first messages to other processes are
- * checked. When a source fails, it detaches and its counters are discarded.
+ * Verification of a source: the messages that it sees must be the messages that MPI was called to send. In some
+ * versions of MPI, a message of a process to itself uses the network and verifies the source. In other versions, the
+ * first messages to other processes are checked. If the verification fails, the source is detached and its counters are
+ * discarded.
  */
 #ifndef IBPROF_SOURCES_MPICH_PROOF_H
 #define IBPROF_SOURCES_MPICH_PROOF_H
@@ -13,13 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Send a message to this process. Return 0, or -1 with the reason in `why` when a different message was seen. */
+/* Send a message to this process. Return 0. If the source saw a different message, write the reason to `why` and return
+ * -1. */
 int ibp_mpich_probe(char *why, size_t why_bytes);
 
-/* Check a message that is seen while nothing is recorded: it may be the probe. */
+/* Check a message that the source sees before recording begins: it may be the probe. */
 void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes);
 
-/* While ibp_source_unproved: note the message that a call is about to send; check a seen message. */
+/* While ibp_source_unproved: remember the message that a call is about to send, and compare it with the message that
+ * the source sees. */
 #define IBP_NO_TAG UINT32_MAX
 void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag);
 void ibp_mpich_compare(uint32_t tag, uint64_t bytes);

@@ -33,9 +33,9 @@ static struct {
     unsigned (*progress)(void *);
 } original;
 
-static bool sizes_missed; /* some datatypes have pack functions other than MPI's usual ones */
+static bool sizes_missed; /* some datatypes have unknown pack functions */
 
-/* Packed size of the datatype in the current send. UCX asks for it within the call. */
+/* Packed size of the data in the current send. UCX calls MPI's function for this size inside the send. */
 static IBP_THREAD_LOCAL size_t packed_bytes;
 
 /* -- sends --------------------------------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ static size_t hook_packed_size(void *state)
     return packed_bytes;
 }
 
-/* Hook the function that returns the packed size of derived datatypes, which MPI's functions pack. */
+/* Hook MPI's function that returns the packed size of derived datatypes. */
 static int hook_create_generic(const struct ibp_ucx_generic_operations *operations, void *context, uint64_t *datatype)
 {
     struct ibp_ucx_generic_operations hooked = *operations;
@@ -60,7 +60,7 @@ static int hook_create_generic(const struct ibp_ucx_generic_operations *operatio
     return original.create_generic(&hooked, context, datatype);
 }
 
-/* Return the bytes of a buffer. The bytes of a generic datatype are known after the send. */
+/* Return the bytes of a buffer. For a generic datatype, they are known only after the send. */
 static uint64_t bytes_of(const void *buffer, size_t count, uint64_t datatype)
 {
     const struct ibp_ucx_iov *parts = buffer;
@@ -174,7 +174,7 @@ static int attach(char *why, size_t why_bytes)
 static void describe_gaps(char *notes, size_t bytes)
 {
     ibp_mpich_describe_gaps(notes, bytes);
-    if (sizes_missed) ibp_text_append(notes, bytes, "bytes of some derived datatypes cannot be seen\n");
+    if (sizes_missed) ibp_text_append(notes, bytes, "ibprof does not see the bytes of some derived datatypes\n");
 }
 
 const struct ibp_source_operations ibp_source_ucx = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The source of bytes in UCX (UCP), as MPICH and Intel MPI call it.
+ * The source in UCX (UCP), for MPICH and Intel MPI.
  */
 #ifndef IBPROF_SOURCES_MPICH_UCX_H
 #define IBPROF_SOURCES_MPICH_UCX_H

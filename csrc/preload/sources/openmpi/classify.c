@@ -9,7 +9,7 @@
 #include "libmpi/lock.h"
 #include "sources/openmpi/tags.h"
 
-/* Return the operation of a message without a counted tag. Outside of wrapped calls it is `otherwise`. */
+/* Return the operation of a message whose tag is not counted (tags.h). Outside of wrapped calls, it is `otherwise`. */
 static unsigned untagged_operation(int tag, unsigned otherwise)
 {
     const bool by_user = tag >= -1; /* MPI_ANY_TAG is -1 */
@@ -19,11 +19,11 @@ static unsigned untagged_operation(int tag, unsigned otherwise)
                                                                      : IBP_OPERATION_UNATTRIBUTED);
 }
 
-/* Return whether a communicator carries partitioned messages. Open MPI 5 sets these up by messages on communicators
- * that only its component ompi_part_persist knows. The component knows them from the first such message on. */
+/* Return whether Open MPI 5 uses a communicator for partitioned messages. Only the object ompi_part_persist refers to
+ * such communicators, from the first partitioned message on. */
 static bool is_of_partitions(ibp_handle communicator)
 {
-    enum { SEARCHED = 26 }; /* words in version 5.0 */
+    enum { SEARCHED = 26 }; /* words of the object in version 5.0 */
     const ibp_handle *component = ibp_mpi_symbol("ompi_part_persist");
 
     for (unsigned i = 0; component && i < SEARCHED; i++)
@@ -31,8 +31,8 @@ static bool is_of_partitions(ibp_handle communicator)
     return false;
 }
 
-/* Return whether the current call creates a partitioned request: both processes then exchange the number and the places
- * of the parts. */
+/* Return whether the current call creates a partitioned request. Then both processes exchange the number and the
+ * positions of the partitions. */
 static bool sets_partitions_up(void)
 {
     return (ibp_current_call.operation == IBP_OPERATION_Psend_init ||
@@ -70,7 +70,7 @@ struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int
         message.operation = ibp_openmpi_starting_operation(ibp_current_call.operation);
         return message;
     }
-    /* While several threads are in MPI, MPI_COMM_WORLD has a context like all other communicators. */
+    /* MPI_COMM_WORLD needs a context only while several threads are in MPI. */
     if (handle == ibp_mpi.world && !counted && !ibp_threads_multiple) {
         message.operation = untagged_operation(tag, otherwise);
         return message;

@@ -20,16 +20,16 @@
 
 struct ibp_openmpi_message {
     unsigned operation;
-    /* The call that started the message, if its tag shows the call; otherwise NULL, for the present call. */
+    /* The call that started the message, if its tag shows the call. NULL: the present call. */
     struct ibp_call *call;
     enum ibp_kind kind;
     uint32_t peer;
 };
 
-/* Classify a message. Outside of wrapped calls its operation is `otherwise`. */
+/* Classify a message. Outside of wrapped calls, its operation is `otherwise`. */
 struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle communicator, int rank, int tag, unsigned otherwise);
 
-/* Return the operation of a message while several threads are in MPI; IBP_OPERATION_NONE where it must be
+/* With several threads in MPI: return the operation of a message; IBP_OPERATION_NONE if the message must be
  * classified. */
 static inline unsigned ibp_openmpi_operation_among_threads(int tag, unsigned otherwise)
 {
@@ -41,7 +41,7 @@ static inline unsigned ibp_openmpi_operation_among_threads(int tag, unsigned oth
     return ibp_operation_wanted[operation] ? operation : IBP_OPERATION_NONE;
 }
 
-/* Operations by send mode: synchronous, complete, buffered, ready, standard (mca_pml_base_send_mode_t). */
+/* Operations by send mode (mca_pml_base_send_mode_t): synchronous, complete, buffered, ready, standard. */
 enum { IBP_OPENMPI_STANDARD_MODE = 4, IBP_OPENMPI_MODES = 8 };
 #define IBP_OPENMPI_BY_MODE(standard, synchronous, buffered, ready)                                                    \
     {synchronous,                                                                                                      \

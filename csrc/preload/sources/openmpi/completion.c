@@ -13,12 +13,12 @@ ibp_openmpi_release_function *ibp_openmpi_release;
 
 uint64_t ibp_openmpi_pending;
 
-/* With several threads in MPI: number of requests that no context counts as pending, and number of requests with a seen
- * completion. */
+/* With several threads in MPI, for requests that no context counts as pending: number of watched requests, and number
+ * of those whose completion ibprof saw. */
 static uint64_t watched, ended;
 
-/* With one thread in MPI: number of requests that were freed before completion. Open MPI completes them without a
- * callback. */
+/* With one thread in MPI: number of requests that were freed before they completed. Open MPI calls no callback for
+ * them. */
 static uint64_t freed;
 
 /* -- counting ------------------------------------------------------------------------------------------------------ */
@@ -47,7 +47,7 @@ static int count_complete(void *request)
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
     const uint64_t watch = part->datum;
 
-    part->datum = 0; /* Open MPI's UCX component uses this field in a request that is used again */
+    part->datum = 0; /* Open MPI's UCX component uses this field when it reuses the request */
     if (ibp_threads_multiple) __atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
     ibp_openmpi_count_watched(&part->status, watch);
     return 0;
@@ -101,7 +101,7 @@ void ibp_openmpi_end_pending(struct ibp_context *context)
     ibp_unlock_among_threads();
 }
 
-/* Count a message from another peer than the last one, or end a receive that is not counted. */
+/* Count a message from another peer than the last message's. Do not count a cancelled receive. */
 static void count_other_among_threads(const struct ibp_openmpi_status *status, struct ibp_context *context)
 {
     struct ibp_recent *recent = &context->receive;
@@ -132,7 +132,7 @@ static __attribute__((noinline)) int count_other_and_unlock(const struct ibp_ope
     return 0;
 }
 
-/* Return 0, for tail calls. */
+/* Count a message in a context with this pending receive. Return 0, for tail calls. */
 static inline int count_arrived(const struct ibp_openmpi_status *status, struct ibp_context *context)
 {
     if (!ibp_try_lock_among_threads()) return count_arrived_slowly(status, context);
@@ -164,10 +164,10 @@ static bool is_watched(const struct ibp_openmpi_request *part)
            part->callback == (void *)ibp_openmpi_request_arrived_among_threads;
 }
 
-/* Count a completed request, once. Open MPI reads a request's callback and marks the request as complete some time
- * later. A callback that a thread sets in between is not called. The thread cannot see this, because the request is
- * pending before and after. But the thread that waits for the request frees it after completion, by a function that is
- * replaced in the meantime. */
+/* Count a completed request whose callback was not called. Open MPI reads the callback of a request some time before it
+ * marks the request as complete. If ibprof sets the callback in between, it is not called, although the request was
+ * still pending. Therefore ibprof also replaces the function that frees the request, which is called after
+ * completion. */
 static __attribute__((noinline)) void settle(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -190,7 +190,7 @@ int ibp_openmpi_release_watched(void **request)
     return ibp_openmpi_release(request);
 }
 
-/* Replace the function that frees a request. Return whether it is replaced now. */
+/* Replace the function that frees a request. Return false if the request has an unknown function. */
 static inline bool replace_release(struct ibp_openmpi_request *part)
 {
     if (IBP_UNLIKELY(part->release != (void *)ibp_openmpi_release))
@@ -199,8 +199,8 @@ static inline bool replace_release(struct ibp_openmpi_request *part)
     return true;
 }
 
-/* The function that frees the request settles it. If that function is unknown, the request is settled here, at the cost
- * of a fence. */
+/* Set the callback of a request. If it is not called, the function that frees the request counts the request (see
+ * `settle`). If that function is unknown, `settle` is called here, which needs a memory fence. */
 static inline void set_callback(void *request, ibp_openmpi_complete_function *callback)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -234,7 +234,7 @@ int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_co
     } else if (!part->callback || is_watched(part)) {
         part->datum = (uintptr_t)context;
         set_callback(request, ibp_openmpi_request_arrived_among_threads);
-    } else { /* another component set a callback: the receive is not counted */
+    } else { /* the callback of another component: the receive cannot be counted */
         ibp_openmpi_end_pending(context);
     }
     return 0;
@@ -242,7 +242,7 @@ int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_co
 
 /* -- watching ------------------------------------------------------------------------------------------------------ */
 
-/* Set the datum, unless the request has another callback. Return whether it was set. */
+/* Set the datum. Return false if the request has a callback of another component. */
 static bool set_datum(struct ibp_openmpi_request *part, uint64_t watch)
 {
     if (part->callback && !is_watched(part)) return false;

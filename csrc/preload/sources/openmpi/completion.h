@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Received bytes in Open MPI: a request shows their number and source only when it completes.
+ * Received bytes in Open MPI. Only a completed request shows how many bytes were received, and from which rank.
  *
- * When a request completes, Open MPI calls the request's callback, if it is set (`req_complete_cb`). A message of this
- * process to itself shows the offsets of that field and of the status, and a second message tests them
- * (completion_probe.h). If the test fails, received bytes are not recorded, and the recording says so. See
+ * When a request completes, Open MPI calls its callback (`req_complete_cb`), which ibprof sets. ibprof finds the
+ * offsets of this field and of the status by a message from this process to itself, and tests them by a second message
+ * (completion_probe.h). If the test fails, received bytes are not recorded, and a note in the recording says so. See
  * docs/decisions/0004.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_COMPLETION_H
@@ -20,14 +20,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Open MPI's values of req_complete; any other value refers to a waiting thread. */
+/* Open MPI's values of req_complete. Any other value is a pointer to data of a waiting thread. */
 #define IBP_OPENMPI_PENDING ((void *)0)
 #define IBP_OPENMPI_COMPLETED ((void *)1)
 
 /* Called when a request completes; must return 0. */
 typedef int ibp_openmpi_complete_function(void *request);
 
-/* The part of a request that all components of Open MPI share, from its status on (ompi_request_t of 4.0 to 5.0). */
+/* The members of a request that all components of Open MPI share, from the status on (ompi_request_t of 4.0 to 5.0). */
 struct ibp_openmpi_request {
     struct ibp_openmpi_status status;
     void *volatile complete;
@@ -39,12 +39,12 @@ struct ibp_openmpi_request {
     void *volatile release;
     void *cancel;
     void *callback;
-    /* For the callback's use. */
+    /* Reserved for the callback. */
     uint64_t datum;
     ibp_handle communicator;
 };
 
-/* The offset of that part in a request. */
+/* The offset of these members in a request. */
 extern IBP_INTERNAL size_t ibp_openmpi_request_offset;
 
 static inline struct ibp_openmpi_request *ibp_openmpi_request_of(void *request)
@@ -52,30 +52,28 @@ static inline struct ibp_openmpi_request *ibp_openmpi_request_of(void *request)
     return (struct ibp_openmpi_request *)((char *)request + ibp_openmpi_request_offset);
 }
 
-/* The function that frees a request. It may be replaced only while several threads are in MPI, and if the probe
- * succeeded. */
+/* The function that frees a request. It is replaced only if several threads may be in MPI and the probe succeeded. */
 typedef int ibp_openmpi_release_function(void **);
 extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 
-/* The datum of a callback: received bytes count under this operation, from a rank of this communicator. The datum
- * contains the communicator because not every component of Open MPI writes it into the request. Addresses have at most
- * 48 bits. */
+/* A watch: the datum of a callback. It contains the operation for which received bytes count, and the communicator,
+ * because not every component of Open MPI writes the communicator into the request. Addresses have at most 48 bits. */
 #define IBP_WATCH_KEY_BITS 14
 #define IBP_WATCH_OF(communicator, operation, kind)                                                                    \
     ((uint64_t)(communicator) << IBP_WATCH_KEY_BITS | IBP_KEY_OF(operation, kind, IBP_DIRECTION_RECEIVED))
 #define IBP_WATCH(communicator, operation) IBP_WATCH_OF(communicator, operation, IBP_KIND_USER)
 
-/* Count received bytes under a watch. */
+/* Count received bytes for a watch. */
 void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t watch);
 
-/* Count the received bytes of a request under a watch: now if it is complete, otherwise on completion. */
+/* Count the received bytes of a request for a watch: now if the request is complete, otherwise when it completes. */
 void ibp_openmpi_request_watch(void *request, uint64_t watch);
 
-/* Watch a persistent request that is about to be started; no other thread uses it yet. */
+/* Watch a persistent request that is about to be started. No other thread uses it yet. */
 void ibp_openmpi_request_watch_next(void *request, uint64_t watch);
 
-/* Count the received bytes of a request in a context, while one thread at a time is in MPI. The datum is the
- * context. */
+/* For one thread at a time in MPI: the callback that counts the received bytes of a request in a context. The datum is
+ * the context. */
 ibp_openmpi_complete_function ibp_openmpi_request_arrived;
 int ibp_openmpi_request_expect_slowly(struct ibp_openmpi_request *part, struct ibp_context *context);
 void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_context *context);
@@ -88,7 +86,8 @@ static inline void ibp_openmpi_count_received(const struct ibp_openmpi_status *s
         ibp_openmpi_count_other(status, context);
 }
 
-/* Count the received bytes of a request under a context. Return 0, for a tail call. */
+/* Count the received bytes of a request in a context: now if the request is complete, otherwise when it completes.
+ * Return 0, for a tail call. */
 static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -101,7 +100,7 @@ static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *
     return 0;
 }
 
-/* Expect the bytes of a persistent request that is about to be started. */
+/* Count, in a context, the received bytes of a persistent request that is about to be started. */
 static inline void ibp_openmpi_request_expect_next(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -112,21 +111,22 @@ static inline void ibp_openmpi_request_expect_next(void *request, struct ibp_con
     part->callback = (void *)ibp_openmpi_request_arrived;
 }
 
-/* While several threads are in MPI: number of receives that contexts count as pending. Changed only with the lock. */
+/* With several threads in MPI: number of receives that contexts count as pending. Changed only while the lock is
+ * held. */
 extern IBP_INTERNAL uint64_t ibp_openmpi_pending;
 
-/* Functions of such requests, called at completion and at release. */
+/* With several threads in MPI: the functions that are called when a request completes, and when it is freed. */
 ibp_openmpi_complete_function ibp_openmpi_request_arrived_among_threads;
 ibp_openmpi_release_function ibp_openmpi_release_watched;
 
 int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_context *context);
 
-/* Count, under a context, the received bytes of a persistent request that is about to be started; no other thread uses
- * it yet. Requires the lock. */
+/* Count, in a context, the received bytes of a persistent request that is about to be started. No other thread uses it
+ * yet. The lock must be held. */
 void ibp_openmpi_request_expect_next_among_threads(void *request, struct ibp_context *context);
 
-/* Count the received bytes of a request under a context that counts it as pending: now if it is complete, otherwise on
- * completion. Return 0, for a tail call. */
+/* Count the received bytes of a request in a context that counts it as pending: now if the request is complete,
+ * otherwise when it completes. Return 0, for a tail call. */
 static inline int ibp_openmpi_request_expect_among_threads(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -140,17 +140,17 @@ static inline int ibp_openmpi_request_expect_among_threads(void *request, struct
     return 0;
 }
 
-/* Count the message that completed one of a context's pending receives. */
+/* Count the message that completed a pending receive of a context. */
 void ibp_openmpi_count_among_threads(const struct ibp_openmpi_status *status, struct ibp_context *context);
 
-/* End a receive that a context counts as pending, without counting bytes. */
+/* End a pending receive of a context, without counting bytes. */
 void ibp_openmpi_end_pending(struct ibp_context *context);
 
-/* A request is about to be freed. Called only while receives are seen. */
+/* A request is about to be freed. Called only if receives are hooked. */
 void ibp_openmpi_request_freed(void *request);
 
-/* Return the number of receives whose completion was not seen. They were freed before completion, or, under
- * MPI_THREAD_MULTIPLE, never waited for. */
+/* Return the number of receives whose completion ibprof did not see. The program freed them before they completed, or,
+ * under MPI_THREAD_MULTIPLE, never waited for them. */
 uint64_t ibp_openmpi_requests_missed(void);
 
 #endif

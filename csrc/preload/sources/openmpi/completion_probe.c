@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* The status follows some 60 bytes. The search for it ends at this limit. */
+/* The offset of the status is about 60. The search for it ends at this offset. */
 #define SEARCHED_BYTES 160
 
 static struct {
@@ -40,7 +40,7 @@ static bool is_probe(const struct ibp_openmpi_status *status)
            status->bytes == IBP_PROBE_BYTES;
 }
 
-/* Find the layout of a completed request, from its status, the following fields, and the communicator. */
+/* Find the layout of a completed request by the values of its status, the following fields, and the communicator. */
 static bool find_layout(void *request)
 {
     const struct ibp_openmpi_request *part;
@@ -64,7 +64,7 @@ static bool try_callback(void *request)
     return true;
 }
 
-/* Replace the function that frees a request, if it points to code of a loaded library. */
+/* Replace the function that frees a request, if the pointer leads to code of a loaded library. */
 static void try_release(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The start function of a persistent request of Open MPI, which MPI_Start and MPI_Startall call. It is replaced in each
- * request that the application creates. See docs/decisions/0026.
+ * Hooks in persistent requests of Open MPI. MPI_Start and MPI_Startall call a start function that each request
+ * contains. ibprof replaces it in each request that the application creates. See docs/decisions/0026.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_HOOKED_STARTS_H
 #define IBPROF_SOURCES_OPENMPI_HOOKED_STARTS_H
@@ -12,21 +12,22 @@
 
 #include <stdbool.h>
 
-/* The function that starts hooked requests; NULL while no request is hooked. Set where the layout of requests is
- * known. */
+/* The original start function of hooked requests; NULL while no request is hooked. Set only if the layout of requests
+ * is known. */
 extern IBP_INTERNAL ibp_openmpi_start_function *ibp_openmpi_own_start;
 
-/* Hook the start of a request, if its start function is the table's. Return whether it is hooked now. */
+/* Replace the start function of a request, if it is the function of Open MPI's table. Return whether it is replaced
+ * now. */
 bool ibp_openmpi_hook_own_start(void *request);
 
-/* Restore a request's own function if it is hooked. The request must exist, or be in Open MPI's list of free
+/* Restore the start function of a request if it was replaced. The request must exist, or be in Open MPI's list of free
  * requests. */
 void ibp_openmpi_unhook_own_start(void *request);
 
-/* Restore the own function of a request that the application frees. */
+/* Restore the start function of a request that the application frees. */
 void ibp_openmpi_forget_request(void *request);
 
-/* Restore the own functions of all hooked requests. */
+/* Restore the start functions of all requests. */
 void ibp_openmpi_unhook_own_starts(void);
 
 #endif

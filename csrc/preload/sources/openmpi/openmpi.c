@@ -57,7 +57,8 @@ static const struct ibp_openmpi_hook hooks[] = {
     HOOK(del_comm, hook_del_comm),
 };
 
-/* One of the two sets is installed, so that the hooks need not test for the clock and threads. */
+/* Only one of these sets is installed, so that hooks need not test whether they must check the clock or take the
+ * lock. */
 static const struct ibp_openmpi_hook send_hooks[] = {
     HOOK(send, ibp_openmpi_hook_send),
     HOOK(isend, ibp_openmpi_hook_isend),
@@ -71,14 +72,14 @@ static const struct ibp_openmpi_hook threads_send_hooks[] = {
     HOOK(isend, ibp_openmpi_hook_isend_among_threads),
 };
 
-/* These need the layout of requests. */
+/* Installed only if the layout of requests is known. */
 static const struct ibp_openmpi_hook receive_hooks[] = {
     HOOK(irecv_init, ibp_openmpi_hook_irecv_init), HOOK(mprobe, ibp_openmpi_hook_mprobe),
     HOOK(improbe, ibp_openmpi_hook_improbe),       HOOK(mrecv, ibp_openmpi_hook_mrecv),
     HOOK(imrecv, ibp_openmpi_hook_imrecv),
 };
 
-/* These also need the layout of requests; again, one of the two sets is installed. */
+/* Installed only if the layout of requests is known. Only one of the two sets is installed. */
 static const struct ibp_openmpi_hook plain_receive_hooks[] = {
     HOOK(recv, ibp_openmpi_hook_recv),
     HOOK(irecv, ibp_openmpi_hook_irecv),
@@ -126,7 +127,8 @@ static int attach(char *why, size_t why_bytes)
                  ibp_openmpi_probes_seen, IBP_PROBE_MESSAGES, ibp_mpi.version);
         return -1;
     }
-    /* Below another tool, wrappers see that the tool passes on a start that is already counted. */
+    /* If another tool wraps MPI_Start, wrappers must look at requests, to notice that the tool passes on a start that
+     * is already counted. */
     ibp_requests_show_starts = receives_seen && !ibp_mpi_is_wrapped("MPI_Start") && !ibp_mpi_is_wrapped("MPI_Startall");
     ibp_openmpi_own_start = receives_seen ? ibp_openmpi_start_own : NULL;
     if (receives_seen) hook_receives();

@@ -9,7 +9,7 @@
 #include "libmpi/lock.h"
 #include "sources/openmpi/table.h"
 
-/* It returns nothing, or a number in some versions. */
+/* In some versions of Open MPI, it returns a number, in others nothing. */
 static int (*next_progress)(void);
 
 static int progress(void)
@@ -17,7 +17,7 @@ static int progress(void)
     uint64_t begin;
     int result;
 
-    /* While a program waits, no message checks the clock. */
+    /* A program that waits sends no message that would check the clock. */
     if (IBP_UNLIKELY(ibp_periodic_in_messages)) ibp_periodic_check_now();
     begin = ibp_times_progress_begin();
     if (!begin) return next_progress();
@@ -26,7 +26,7 @@ static int progress(void)
     return result;
 }
 
-/* In programs that may have threads, each thread waits here for its request. */
+/* In a program that may have threads, each thread waits in this function for its request. */
 static int (*next_thread_wait)(void *);
 
 static int wait_of_thread(void *awaited)
@@ -43,14 +43,14 @@ void ibp_openmpi_progress_hook(void)
 {
     if (!ibp_times_are_wanted()) return;
     if (ibp_threads_multiple) {
-        /* The PML component of UCX waits for sends and receives in UCX. */
+        /* The PML component `ucx` waits for sends and receives in UCX, not in Open MPI's progress loop. */
         ibp_times_see_sends = ibp_openmpi_sends_by_ob1();
         ibp_times_see_thread_waits =
             ibp_times_see_sends &&
             ibp_got_redirect_in_parts("ompi_sync_wait_mt", (void *)wait_of_thread, &next_thread_wait) > 0;
         return;
     }
-    /* Components also call it; so does libopen-pal in programs that may have threads. */
+    /* Components call it too, and so does libopen-pal in programs that may have threads. */
     ibp_times_see_progress = ibp_got_redirect_in_parts("opal_progress", (void *)progress, &next_progress) > 0;
     ibp_times_see_sends = ibp_openmpi_sends_pass_progress();
 }

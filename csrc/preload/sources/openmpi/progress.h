@@ -6,7 +6,7 @@
 #ifndef IBPROF_SOURCES_OPENMPI_PROGRESS_H
 #define IBPROF_SOURCES_OPENMPI_PROGRESS_H
 
-/* Read the clock in the loop, if times are wanted. */
+/* Hook the loop so that it reads the clock, if the user wants times. */
 void ibp_openmpi_progress_hook(void);
 
 #endif

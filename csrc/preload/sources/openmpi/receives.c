@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Size and source are known when a receive completes: completion.h.
+ * Size and source of a message are known only when the receive completes (completion.h).
  */
 #include "platform/system.h"
 #include "sources/openmpi/receives.h"
@@ -15,7 +15,7 @@
 
 /* -- hooks --------------------------------------------------------------------------------------------------------- */
 
-/* Return the context under which a receive is counted; NULL where it must be classified. */
+/* Return the context that counts a receive; NULL if the receive must be classified. */
 static inline struct ibp_context *find_context(struct ibp_context *here, int tag, ibp_handle communicator)
 {
     struct ibp_context *context = here;
@@ -77,7 +77,8 @@ static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp
         context = ibp_context_find_for_receives(communicator, here->receive.operation);
     result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
     if (result || watch == IBP_UNWATCHED) return result;
-    /* The communicator may be freed before the message arrives. Its context still knows the sender then. */
+    /* Use the context, because the communicator may be freed before the message arrives. The context still has its
+     * world ranks. */
     if (context && ibp_key_kind(watch) == IBP_KIND_USER &&
         context->receive.operation == ((unsigned)watch & IBP_KEY_OPERATION_MASK))
         return ibp_openmpi_request_expect(*request, context);
@@ -98,7 +99,7 @@ int ibp_openmpi_hook_irecv(void *buffer, size_t count, ibp_handle datatype, int 
     return ibp_openmpi_request_expect(*request, context);
 }
 
-/* Remember the communicator of a matched message; the message itself does not show it. */
+/* Remember the communicator of a matched message, because the message does not contain it. */
 static void remember_message(void *message, ibp_handle communicator)
 {
     if (!ibp_is_active()) return;
@@ -129,7 +130,8 @@ int ibp_openmpi_hook_improbe(int peer, int tag, ibp_handle communicator, int *ma
     return result;
 }
 
-/* Remove and return the communicator of a matched message that is about to be received; 0 where it is unknown. */
+/* Return the communicator of a matched message that is about to be received, and forget the message. Return 0 if it is
+ * unknown. */
 static ibp_handle take_message(void *message)
 {
     const struct ibp_request *matched;

@@ -18,15 +18,14 @@ ibp_openmpi_improbe_function ibp_openmpi_hook_improbe;
 ibp_openmpi_mrecv_function ibp_openmpi_hook_mrecv;
 ibp_openmpi_imrecv_function ibp_openmpi_hook_imrecv;
 
-/* The hooks while several threads may be in MPI. A receive takes the lock once when it is posted and once when it
- * completes. */
+/* The hooks for several threads in MPI. The lock is taken once when a receive is posted, and once when it completes. */
 ibp_openmpi_recv_function ibp_openmpi_hook_recv_among_threads;
 ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_among_threads;
 
-/* Classify a receive, which needs a status, and count it on completion. */
+/* Classify a receive and count it when it completes. The status must not be MPI_STATUS_IGNORE. */
 ibp_openmpi_recv_function ibp_openmpi_recv_other;
 
-/* Return the watch (completion.h) of a receive that is about to be posted; IBP_UNWATCHED for a receive that is not
+/* Return the watch (completion.h) of a receive that is about to be posted; IBP_UNWATCHED if the receive is not
  * counted. */
 #define IBP_UNWATCHED 0
 uint64_t ibp_openmpi_find_watch(ibp_handle communicator, int tag);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A message takes the shortest path that applies: the peer of the last message, another known peer, classification.
+ * Hooks for sends. From the fastest to the slowest path: a message to the peer of the last message; a message to
+ * another peer that has a counter; a message that must be classified.
  */
 #include "platform/system.h"
 #include "sources/openmpi/sends.h"
@@ -18,8 +19,8 @@ int ibp_openmpi_probes_seen;
 
 /* -- messages of ibp_here ------------------------------------------------------------------------------------------ */
 
-/* Return whether the call that sends a message is known. The message is in standard mode, which outside of wrapped
- * calls means MPI_Send or MPI_Isend, and does not belong to a nonblocking collective. */
+/* Return whether the current context determines the call that sends a message. The message must have the standard mode,
+ * which outside of wrapped calls means MPI_Send or MPI_Isend, and must not belong to a nonblocking collective. */
 static inline bool is_of_call(const struct ibp_context *here, int tag, int mode)
 {
     return IBP_LIKELY(tag >= here->lowest_tag) && IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE);
@@ -31,7 +32,7 @@ static inline struct ibp_recent *recent_of(const struct ibp_context *context, si
     return (struct ibp_recent *)((char *)context + member);
 }
 
-/* Count a message to the peer of the last message in a context; return false for all other messages. */
+/* Count a message to the peer of the last message in a context. Return false for all other messages. */
 static inline bool see_recent(const struct ibp_context *here, const struct ibp_recent *recent, size_t count,
                               ibp_handle datatype, int peer, int tag, int mode)
 {
@@ -40,7 +41,7 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
     return true;
 }
 
-/* Return the member of the communicator's context if its last message belongs to this call; NULL otherwise. */
+/* Return a member of the communicator's context, if its last message was sent by this call; otherwise NULL. */
 static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
                                                         ibp_handle communicator)
 {
@@ -52,8 +53,8 @@ static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context
                : NULL;
 }
 
-/* Count a message to another peer or of another call, if it already has a counter, and remember the counter; return
- * false otherwise. Inside a call the mode does not matter. */
+/* Count a message to another peer or of another call, if it has a counter already, and remember the counter. Otherwise
+ * return false. Inside a call, the mode does not matter. */
 static inline bool see_known(struct ibp_context *here, size_t member, size_t count, ibp_handle datatype, int peer,
                              int tag, int mode, ibp_handle communicator)
 {
@@ -73,7 +74,7 @@ static inline bool see_known(struct ibp_context *here, size_t member, size_t cou
     return true;
 }
 
-/* -- all others ---------------------------------------------------------------------------------------------------- */
+/* -- all other messages -------------------------------------------------------------------------------------------- */
 
 void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                          unsigned otherwise)
@@ -94,7 +95,7 @@ void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, i
 
 /* -- hooks --------------------------------------------------------------------------------------------------------- */
 
-/* The hooks pass most messages on without a stack frame, with arguments in place. */
+/* Most messages pass these hooks without a stack frame, and without moving arguments. */
 
 static __attribute__((noinline)) int send_other(const void *buffer, size_t count, ibp_handle datatype, int peer,
                                                 int tag, int mode, ibp_handle communicator)

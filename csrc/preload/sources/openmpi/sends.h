@@ -17,11 +17,11 @@
 ibp_openmpi_send_function ibp_openmpi_hook_send;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend;
 
-/* The hooks whose messages check the clock. */
+/* The hooks used if messages must check the clock. */
 ibp_openmpi_send_function ibp_openmpi_hook_send_periodic;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_periodic;
 
-/* The hooks while several threads may be in MPI. A message takes the lock once. */
+/* The hooks for several threads in MPI. Each message takes the lock once. */
 ibp_openmpi_send_function ibp_openmpi_hook_send_among_threads;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_among_threads;
 
@@ -29,7 +29,8 @@ ibp_openmpi_isend_function ibp_openmpi_hook_isend_among_threads;
 void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                          unsigned otherwise);
 
-/* Add a message to a counter. The functions of the table also read the datatype where the count is 0. */
+/* Add a message to a counter. The datatype may be read even if the count is 0, because the functions of the table do
+ * the same. */
 static inline void ibp_openmpi_add_sent(uint64_t *amount, uint64_t *bins, size_t count, ibp_handle datatype)
 {
     const uint64_t bytes = count * ibp_datatype_size_there(datatype);
@@ -38,7 +39,7 @@ static inline void ibp_openmpi_add_sent(uint64_t *amount, uint64_t *bins, size_t
     ibp_add_size(bins, bytes);
 }
 
-/* Number of the probe's messages that passed the hooks before recording began. */
+/* How many messages of the probe passed the hooks before recording began. */
 extern IBP_INTERNAL int ibp_openmpi_probes_seen;
 
 #endif

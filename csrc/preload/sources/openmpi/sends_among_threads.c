@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-/* Return the context of this thread's call; NULL for another operation, or a call without a site. */
+/* Return the context of this thread's call; NULL if the call has another operation or no site. */
 static inline struct ibp_context *context_at_site(unsigned operation)
 {
     struct ibp_call *call = ibp_sites_recorded ? ibp_current_call.call : NULL;
@@ -22,7 +22,7 @@ static inline struct ibp_context *context_at_site(unsigned operation)
     return call && call->operation == operation ? &call->context : NULL;
 }
 
-/* Count a message to the peer of the last message at its site, on the same communicator; return false for all other
+/* Count a message to the peer of the last message at its site, on the same communicator. Return false for all other
  * messages. */
 static inline bool see_recent_at_site(size_t count, ibp_handle datatype, int peer, ibp_handle communicator,
                                       unsigned operation)
@@ -37,9 +37,8 @@ static inline bool see_recent_at_site(size_t count, ibp_handle datatype, int pee
     return seen;
 }
 
-/* Count a message to the peer of the last message on its communicator, of the same operation; return false for all
- * other messages. A remembered slot shows that its operation is counted now, and that the sizes of datatypes are
- * known. */
+/* Count a message to the peer of the last message of the same operation on its communicator. Return false for all other
+ * messages. A counter is remembered only while the operation is counted and sizes of datatypes are known. */
 static inline __attribute__((always_inline)) bool see_recent(size_t count, ibp_handle datatype, int peer, int tag,
                                                              ibp_handle communicator, unsigned otherwise)
 {
@@ -59,7 +58,7 @@ static inline __attribute__((always_inline)) bool see_recent(size_t count, ibp_h
     return seen;
 }
 
-/* Count a message that already has a counter; return false otherwise. */
+/* Count a message that already has a counter. Otherwise return false. */
 static bool see_known(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator, unsigned otherwise)
 {
     const unsigned operation = ibp_openmpi_operation_among_threads(tag, otherwise);
@@ -91,7 +90,7 @@ static __attribute__((noinline)) void see_other(size_t count, ibp_handle datatyp
         ibp_openmpi_see_any(count, datatype, peer, tag, communicator, operation);
 }
 
-/* Messages that check the clock take the other path. */
+/* Messages that must check the clock take the slow path. */
 static inline bool see(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                        unsigned operation)
 {

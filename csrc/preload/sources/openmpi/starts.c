@@ -14,10 +14,10 @@
 #include "sources/openmpi/completion.h"
 #include "sources/openmpi/hooked_starts.h"
 
-/* -- counting a request that is about to be started: what it sends now, what it receives on completion --------------- */
+/* -- counting requests: sent bytes at the start, received bytes when they complete
+ * ---------------------------------- */
 
-/* Return the cached context of a receive; NULL where there is none. To be called only while one thread at a time is in
- * MPI. */
+/* Return the cached context of a receive; NULL if it is not cached. Only for one thread at a time in MPI. */
 static inline struct ibp_context *context_known(const struct ibp_request *request)
 {
     struct ibp_context *context = request->context;
@@ -27,7 +27,7 @@ static inline struct ibp_context *context_known(const struct ibp_request *reques
     return IBP_LIKELY(context != NULL) && IBP_LIKELY(context->receive.operation == request->operation) ? context : NULL;
 }
 
-/* Count a request on the shortest path. Return false where this path may be wrong. */
+/* Count a request that is about to be started, on the fast path. Return false if this path may be wrong. */
 static inline bool count_known(void *address)
 {
     struct ibp_request *request = ibp_request_at_hash(address);
@@ -72,7 +72,8 @@ static void expect_receive(struct ibp_request *request, unsigned operation)
         ibp_openmpi_request_watch_next(request->address, IBP_WATCH(request->communicator, operation));
 }
 
-/* Count a request, which may be unknown, inside or outside of an operation's call, and copy its known entry. */
+/* Count a request that is about to be started. `within`: operation of the current call, 0 outside of calls. Copy the
+ * entry of the request; its role is 0 if the request is unknown. */
 static __attribute__((noinline)) void count_any(void *address, unsigned within, struct ibp_request *copy)
 {
     struct ibp_request *request;
@@ -98,8 +99,8 @@ static __attribute__((noinline)) void count_any(void *address, unsigned within, 
 
 /* -- starting ------------------------------------------------------------------------------------------------------ */
 
-/* Open MPI replaces a request that it still uses by another one. The former request keeps its entry and its hook until
- * its address is reused, because another thread may already have it. */
+/* If Open MPI still uses a request, MPI_Start replaces it by a new request. The entry and the hook of the former
+ * request remain until its address is reused, because another thread may have it already. */
 static __attribute__((noinline)) void follow(struct ibp_request before, void *request)
 {
     if (!before.role) return;
@@ -110,7 +111,7 @@ static __attribute__((noinline)) void follow(struct ibp_request before, void *re
     ibp_unlock();
 }
 
-/* Return the result of the start, for tail calls. */
+/* Call `follow` for each started request that was replaced. Return `result`, for tail calls. */
 static __attribute__((noinline)) int follow_all(size_t count, void **requests, void *const *before, int result)
 {
     for (size_t i = 0; i < count; i++) {
@@ -140,7 +141,7 @@ static __attribute__((noinline)) int start_each(size_t count, void **requests, u
 
 #define AT_ONCE 64
 
-/* Start requests; the first ones have already been counted. */
+/* Start requests, of which the first `counted` have been counted. */
 static __attribute__((noinline)) int start_from(size_t counted, size_t count, void **requests)
 {
     void *before[AT_ONCE];
@@ -160,14 +161,14 @@ static __attribute__((noinline)) int start_in_parts(size_t count, void **request
     return result;
 }
 
-/* The shortest path calls nothing but Open MPI's own function, so that it saves few registers. */
+/* The fast path calls only Open MPI's function, so that few registers must be saved. */
 int ibp_openmpi_start_own(size_t count, void **requests)
 {
     void *before[AT_ONCE];
     size_t i;
     int result;
 
-    /* On this path, one thread is in MPI and in no other call, and counting is on. */
+    /* Conditions of the fast path: one thread is in MPI, it is in no other call, and counting is on. */
     if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(ibp_periodic_in_messages))
         return start_each(count, requests, IBP_OPERATION_NONE);
     if (IBP_UNLIKELY(count > AT_ONCE)) return start_in_parts(count, requests);
@@ -181,12 +182,12 @@ int ibp_openmpi_start_own(size_t count, void **requests)
 
 int ibp_openmpi_hook_start(size_t count, void **requests)
 {
-    /* MPI_Start of the application has already counted them. */
+    /* The wrapper of MPI_Start has already counted them. */
     if (ibp_current_call.starts_request) return ibp_openmpi_next.start(count, requests);
     return start_each(count, requests, ibp_current_call.operation);
 }
 
-/* Return the number of leading requests that count themselves. */
+/* Return how many of the first requests have a hooked start function, which counts them. */
 static size_t count_hooked(size_t count, void **requests)
 {
     const struct ibp_request *request;

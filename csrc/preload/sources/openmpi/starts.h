@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Open MPI's persistent requests: hooks of the calls that make them, and of their starts. MPI_Start and MPI_Startall
- * call a function of the request, once for successive requests with the same function. This function is replaced in
- * each request that the application creates, so that wrappers of these calls need not look at requests. Collectives
- * call the table's function.
+ * Persistent requests of Open MPI: hooks of the functions that create and start them. MPI_Start and MPI_Startall call a
+ * start function that the request contains, once for successive requests with the same function. ibprof replaces it in
+ * each request that the application creates, so that wrappers of MPI_Start need not look at requests. Collectives call
+ * the start function of Open MPI's table.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_STARTS_H
 #define IBPROF_SOURCES_OPENMPI_STARTS_H
@@ -18,7 +18,7 @@
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_init;
 ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_init;
 
-/* In requests of the application: the function that starts some of them. */
+/* In requests of the application: the function that starts them. */
 ibp_openmpi_start_function ibp_openmpi_start_own;
 
 /* In the table: the function that starts requests of collectives. */

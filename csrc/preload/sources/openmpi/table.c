@@ -24,7 +24,8 @@ struct ibp_openmpi_functions ibp_openmpi_next;
 static void **table;
 static const char *const *slots;
 
-/* Return the slot that a function's name ends with, as in mca_pml_ob1_isend; NULL if there is none. */
+/* Return the name of a table entry with which the name of a function ends: `isend` for mca_pml_ob1_isend. NULL if there
+ * is none. */
 static const char *slot_named(const char *symbol)
 {
     for (size_t i = 0; i < SLOTS_MAX && slots_of_5[i]; i++) {
@@ -36,7 +37,8 @@ static const char *slot_named(const char *symbol)
     return NULL;
 }
 
-/* Return the number of functions whose names agree with a layout; -1 when a function has the name of another slot. */
+/* Return how many functions of the table have names that agree with a layout. Return -1 if a function has the name of
+ * another entry. */
 static int confirm_layout(const char *const *layout)
 {
     int confirmed = 0;
@@ -55,12 +57,12 @@ static int confirm_layout(const char *const *layout)
     return confirmed;
 }
 
-/* Return the table's layout. Some components hide most functions; then Open MPI's version decides. */
+/* Return the layout of the table. If the names of most functions are hidden, it follows from Open MPI's version. */
 static const char *const *find_layout(void)
 {
     const int as_4 = confirm_layout(slots_of_4), as_5 = confirm_layout(slots_of_5);
 
-    ibp_log(3, "mca_pml: %d functions confirm the layout of Open MPI 4, %d that of 5", as_4, as_5);
+    ibp_log(3, "mca_pml: %d functions agree with the layout of Open MPI 4, %d with the layout of 5", as_4, as_5);
     if (as_4 < 3 && as_5 < 3) return NULL;
     if (as_4 != as_5) return as_4 > as_5 ? slots_of_4 : slots_of_5;
     if (strstr(ibp_mpi.version, "v4.")) return slots_of_4;

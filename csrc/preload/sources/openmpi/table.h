@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Open MPI's table of point-to-point calls, `mca_pml`: an exported struct of function pointers, which collectives use
- * too. Its layout differs by one entry between versions 4 and 5; the names of the functions in it show which one it is.
+ * Open MPI's table of point-to-point functions, `mca_pml`: an exported struct of function pointers, which collectives
+ * use too. The layouts of versions 4 and 5 differ by one entry. The names of the functions in the table show which
+ * layout it has.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_TABLE_H
 #define IBPROF_SOURCES_OPENMPI_TABLE_H
@@ -22,7 +23,8 @@ struct ibp_openmpi_status {
     size_t bytes;
 };
 
-/* Functions in the table: buffer, count, datatype, peer, tag, (mode,) communicator, ... */
+/* Types of functions in the table. Arguments: buffer, count, datatype, peer, tag, for sends the mode, communicator,
+ * ... */
 typedef int ibp_openmpi_send_function(const void *, size_t, ibp_handle, int, int, int, ibp_handle);
 typedef int ibp_openmpi_isend_function(const void *, size_t, ibp_handle, int, int, int, ibp_handle, void **);
 typedef int ibp_openmpi_recv_function(void *, size_t, ibp_handle, int, int, ibp_handle, struct ibp_openmpi_status *);
@@ -34,7 +36,7 @@ typedef int ibp_openmpi_improbe_function(int, int, ibp_handle, int *, void **, s
 typedef int ibp_openmpi_mrecv_function(void *, size_t, ibp_handle, void **, struct ibp_openmpi_status *);
 typedef int ibp_openmpi_imrecv_function(void *, size_t, ibp_handle, void **, void **);
 
-/* The table's own functions; the hooks call them. */
+/* The original functions of the table, which the hooks call. */
 struct ibp_openmpi_functions {
     ibp_openmpi_send_function *send;
     ibp_openmpi_isend_function *isend, *isend_init;
@@ -51,10 +53,10 @@ extern IBP_INTERNAL struct ibp_openmpi_functions ibp_openmpi_next;
 
 /* A function that replaces a function of the table. */
 struct ibp_openmpi_hook {
-    /* The function's name in the table. */
+    /* The name of the table's entry. */
     const char *slot;
     void *function;
-    /* Offset in ibp_openmpi_next of the former function. */
+    /* The member of ibp_openmpi_next that stores the original function. */
     void *next;
 };
 
@@ -66,11 +68,11 @@ void ibp_openmpi_table_hook(const struct ibp_openmpi_hook *hooks, size_t count);
 /* Remove the installed hooks. */
 void ibp_openmpi_table_unhook(const struct ibp_openmpi_hook *hooks, size_t count);
 
-/* Return whether messages are sent by the component `ob1`. The table must be hooked. */
+/* Return whether the component `ob1` sends messages. The table must be hooked. */
 bool ibp_openmpi_sends_by_ob1(void);
 
-/* Return whether a blocking send waits in Open MPI's progress loop. Sends of the component `cm` may wait in the
- * network's library. The table must be hooked. */
+/* Return whether a blocking send waits in Open MPI's progress loop. Sends of the component `cm` may wait in a library
+ * of the network instead. The table must be hooked. */
 bool ibp_openmpi_sends_pass_progress(void);
 
 #endif

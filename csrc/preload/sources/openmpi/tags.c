@@ -9,13 +9,13 @@
 #include "libmpi/lock.h"
 #include "platform/log.h"
 
-/* Internal tags of Open MPI are negative. Blocking collectives have fixed tags. A call that sends after it has returned
- * allocates the next tag of its communicator, counting down from the first counted tag. Neighbourhood collectives also
- * have fixed tags, below half of the range (coll_tags.h of 4.1 and 5.0). */
+/* Internal tags of Open MPI are negative. Blocking collectives and neighbourhood collectives have fixed tags; those of
+ * neighbourhood collectives are below half of the range (coll_tags.h of 4.1 and 5.0). For a call that sends after it
+ * has returned, Open MPI allocates the next tag of the communicator, counted down from this first tag. */
 #define FIRST_COUNTED_TAG_OF_4 (-27)
 int ibp_openmpi_first_counted_tag;
 
-/* Offset of the next tag in a communicator (c_nbc_tag); 0 where it was not found. */
+/* Offset of the next tag in a communicator object (c_nbc_tag); 0 if it was not found. */
 static size_t next_tag_offset;
 
 static int next_tag(ibp_handle communicator)
@@ -23,7 +23,7 @@ static int next_tag(ibp_handle communicator)
     return *(volatile int *)((char *)communicator + next_tag_offset);
 }
 
-/* Remember the next tag as the call's tag before the call's first message, because some messages are sent inside the
+/* Remember the next tag as the tag of the call. This is done before the call, because some messages are sent inside the
  * call. */
 void ibp_openmpi_before_tag(void)
 {
@@ -40,7 +40,7 @@ void ibp_openmpi_before_tag(void)
     ibp_unlock();
 }
 
-/* Forget the tag if the call did not take it, and remember further tags that it took. */
+/* After the call: forget the tag if Open MPI did not allocate it, and remember further tags that it allocated. */
 void ibp_openmpi_after_tag(int error)
 {
     struct ibp_communicator *communicator;
@@ -56,12 +56,12 @@ void ibp_openmpi_after_tag(int error)
     ibp_unlock();
 }
 
-/* Return the call that allocated a tag on an intercommunicator, for the communicator of its local group. Nonblocking
- * collectives between two groups also send within their own group, under the intercommunicator's tags. They use a
- * communicator that only the intercommunicator refers to (c_local_comm). */
+/* Return the call for which a tag was allocated on the intercommunicator to which a local communicator belongs.
+ * Nonblocking collectives between two groups also send within each group, with tags of the intercommunicator. These
+ * messages have a communicator to which only the intercommunicator refers (c_local_comm). */
 static unsigned call_of_both_groups(ibp_handle local, int tag)
 {
-    enum { SEARCHED = 40 }; /* words, of 44 in 4.1 and 48 in 5.0; c_local_comm is word 33 or 35 */
+    enum { SEARCHED = 40 }; /* of 44 words in 4.1 and 48 in 5.0; c_local_comm is word 33 or 35 */
     const struct ibp_communicator *known;
 
     for (size_t place = 0; (known = ibp_communicator_at(&place)); place++) {
@@ -74,8 +74,8 @@ static unsigned call_of_both_groups(ibp_handle local, int tag)
     return IBP_OPERATION_NONE;
 }
 
-/* Return whether a blocking collective on a communicator may have taken a tag: the tag is one of the last. A persistent
- * collective that is not remembered allocated its tag long ago. */
+/* Return whether a tag may belong to a blocking collective on a communicator: it is one of the last tags. The tag of a
+ * persistent collective that is no longer remembered was allocated long before. */
 static bool may_be_of_blocking(ibp_handle communicator, int tag)
 {
     const int next = next_tag_offset ? next_tag(communicator) : tag;
@@ -89,10 +89,10 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
 
     if (call == IBP_OPERATION_NONE) call = call_of_both_groups(communicator->handle, tag);
     if (call != IBP_OPERATION_NONE) return call;
-    /* No call of the application allocated the tag. There are three causes: a persistent collective that was created
-     * long ago is started again, a communicator is duplicated, or a call uses nonblocking collectives. The last ones
-     * use the call's own communicator (as in coll/adapt) or others. Behind a layer the call's communicator is
-     * unknown. */
+    /* The tag was not allocated for a known call of the application. There are three causes: a persistent collective
+     * that was created long ago is started again; a communicator is duplicated; or Open MPI uses nonblocking
+     * collectives inside a call. These use the communicator of the call (as in coll/adapt) or other communicators. If
+     * the program calls MPI through a layer, the call's communicator is unknown. */
     if (ibp_current_call.starts_request && ibp_current_call.operation)
         operation = ibp_current_call.operation;
     else if (communicator->is_duplicated)
@@ -103,7 +103,7 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
                                             !may_be_of_blocking(communicator->handle, tag)))))
         operation = ibp_current_call.operation;
     else if (ibp_counts_arguments && communicator->handle == ibp_mpi.world && ibp_mpi_symbol("ompi_part_persist"))
-        operation = IBP_OPERATION_Psend_init; /* duplicates MPI_COMM_WORLD for partitions, at the first opportunity */
+        operation = IBP_OPERATION_Psend_init; /* Open MPI duplicates MPI_COMM_WORLD for partitioned messages */
     else
         operation = IBP_OPERATION_UNATTRIBUTED;
     call =
@@ -112,8 +112,8 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
     return call;
 }
 
-/* Find the offset of a communicator's next tag: the only number in MPI_COMM_SELF that each of two nonblocking barriers
- * lowers by one. The barriers send nothing. */
+/* Find the offset of the next tag in communicators: the only number in the object MPI_COMM_SELF that decreases by one
+ * with each of two nonblocking barriers. The barriers send no message. */
 bool ibp_openmpi_tags_probe(void)
 {
     enum { SEARCHED = 128, BARRIERS = 2 };
@@ -141,7 +141,7 @@ bool ibp_openmpi_tags_probe(void)
         ibp_openmpi_first_counted_tag = FIRST_COUNTED_TAG_OF_4;
     }
     ibp_lowest_tag_within = ibp_openmpi_first_counted_tag + 1;
-    ibp_log(2, "nonblocking collectives: first tag %d, kept at %zu of a communicator", ibp_openmpi_first_counted_tag,
-            next_tag_offset);
+    ibp_log(2, "nonblocking collectives: first tag %d; the next tag is at offset %zu of a communicator",
+            ibp_openmpi_first_counted_tag, next_tag_offset);
     return next_tag_offset != 0;
 }
