@@ -45,7 +45,7 @@ def test_a_tree_with_a_wrong_cable_and_a_slow_uplink(system_mpi: Mpi, tmp_path: 
         document = cluster.infer()
         said = cluster.compare(TREE)
     assert built.splits() <= find_splits(document, "node1")
-    assert "wrong cable: node3 is measured with node[7-8] of leaf4" in said, said
+    assert "wrong cable: the delays show node3 on leaf4 with node[7-8]" in said, said
     assert "slow: leaf1 to pod1" in said, said
 
 

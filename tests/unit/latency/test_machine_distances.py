@@ -56,7 +56,7 @@ def test_every_difference_of_stated_distances_is_a_level(capsys: pytest.CaptureF
     assert main(["infer", str(DELAYS / "numactl_hardware.out")]) == 0
     out = capsys.readouterr().out
     assert "2 switches" in out
-    assert "distances that firmware states: 10 is local memory, and 1 counts as 1 ns" in out
+    assert "the delays are distances that firmware states: 10 is local memory, and 1 counts as 1 ns" in out
     assert "measure again" not in out
 
 

@@ -102,7 +102,7 @@ def test_the_others_formats_have_the_rates() -> None:
         ("[" * 100_000, "a topology as JSON"),
         ('{"hosts": 3}', "`hosts`"),
         ('{"hosts": ["a", 3]}', "hosts[1]"),
-        ('{"hosts": ["a", "a"], "switches": [], "edges": []}', "each different"),
+        ('{"hosts": ["a", "a"], "switches": [], "edges": []}', "a different name for each host"),
         ('{"hosts": ["a"], "switches": [], "edges": [{"a": "a", "b": "x"}]}', "`b` of edges[0]"),
         (LATENCY.format("-1"), "latency_us"),
         (LATENCY.format("NaN"), "latency_us"),

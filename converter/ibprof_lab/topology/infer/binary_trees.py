@@ -23,12 +23,15 @@ Integers = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 CAUTION = 5.0
-"""Required gain in log-likelihood beyond a node's parameter and the choice among siblings: a factor of 150."""
+"""A node is kept only if it raises the log-likelihood by this much more than its other costs (see `prune`). The
+likelihood is then 150 times as large."""
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryTree:
-    """A binary tree. Node `leaves + k` joins two nodes of smaller number; the last node is the root.
+    """A binary tree. Node `leaves + k` joins two nodes with smaller numbers; the last node is the root.
+
+    Two leaves meet in their lowest common node.
 
     Attributes:
         child: int32 [leaves - 1, 2], the two nodes that each inner node joins.
@@ -98,10 +101,10 @@ class RootedTree:
         return (count + np.bincount(self.parent[1:], minlength=self.nodes)).astype(np.int32)
 
     def as_graph(self, host_length: Floats, node_length: Floats) -> tuple[Integers, Floats, int]:
-        """Return the edges over hosts and switches. A root with two children is left out.
+        """Return the edges over hosts and switches. A root with two children becomes one edge between the children.
 
         Args:
-            host_length: float64 [leaf], length of the edge above each leaf; at least two.
+            host_length: float64 [leaf], length of the edge above each leaf; at least two leaves.
             node_length: float64 [node], length of the edge above each node; the root's value is ignored.
 
         Returns:
@@ -138,7 +141,7 @@ class PrunedTree:
 
     Attributes:
         height, weight: float64 [node], as in `BinaryTree`.
-        lost: increase of the weighted sum of squares.
+        lost: increase of the weighted sum of squared residuals by the merges.
     """
 
     tree: RootedTree
@@ -148,7 +151,7 @@ class PrunedTree:
 
 
 def link_average(distances: npt.NDArray[np.float32]) -> BinaryTree:
-    """Link clusters by their mean distance.
+    """Build a binary tree: join the two clusters with the smallest mean distance until one cluster is left.
 
     Args:
         distances: float32 [n, n], symmetric and finite; overwritten.
@@ -166,7 +169,9 @@ def link_average(distances: npt.NDArray[np.float32]) -> BinaryTree:
 
 
 def join_neighbours(distances: Floats) -> Integers:
-    """Return the children of a binary tree by neighbour joining, int32 [n - 1, 2]; the root splits the leaves evenly.
+    """Return the two children of each inner node by neighbour joining, int32 [n - 1, 2].
+
+    The root is at the edge that splits the leaves most evenly.
 
     Args:
         distances: float64 [n, n], symmetric, finite, 0 on the diagonal.
@@ -182,8 +187,8 @@ def join_neighbours(distances: Floats) -> Integers:
 def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
     """Merge a node into the node above while the merge costs less than keeping the node.
 
-    A node is kept if its gain in log-likelihood exceeds three costs: a parameter (Schwarz's criterion), the choice
-    among its siblings, and `CAUTION`.
+    A node is kept if it raises the log-likelihood by more than the sum of three costs. These are one more parameter
+    (Schwarz's criterion), the logarithm of the number of sibling pairs that could be joined instead, and `CAUTION`.
 
     Args:
         variance: variance of a pair of weight 1.
@@ -209,7 +214,7 @@ def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
 
 
 def _gather(tree: BinaryTree, into: Integers, weight: Floats, height: Floats, lost: float) -> PrunedTree:
-    """Number the kept nodes, parents first."""
+    """Return the tree of the kept nodes, numbered so that parents precede children."""
     leaves, nodes = tree.leaves, tree.leaves - 1
     kept = np.flatnonzero(into == leaves + np.arange(nodes))[::-1]
     number = np.full(2 * leaves - 1, -1, np.int32)
@@ -266,7 +271,8 @@ def _check(status: int) -> None:
 _ROUNDS = 8
 _SETTLED = 0.01
 _RIDGE = 1e-9
-"""Ridge that keeps the normal equations regular if few pairs determine the latencies."""
+"""Smallest value added to the diagonal of the normal equations, which keeps them regular if few pairs determine the
+latencies."""
 
 
 def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
@@ -274,7 +280,7 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
 
     Args:
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 3.
-        known: bool [n, n], delays that count; the others only help to find the first tree.
+        known: bool [n, n], True for delays that are fitted. The others only help to find the first tree.
     """
     hosts = len(delays)
     pairs = int(np.count_nonzero(np.triu(known, 1)))

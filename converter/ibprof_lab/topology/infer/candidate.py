@@ -20,27 +20,31 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
 
 FLOOR = 0.003
-"""Relative error of clocks and rounding, which keeps the likelihood of a perfect fit finite."""
+"""Smallest assumed relative error, from clocks and rounding. It keeps the likelihood of a perfect fit finite."""
 
 OUTLYING = 3.5
-"""Limit of outliers, in scaled median absolute deviations of the residuals."""
+"""A delay is an outlier if its residual exceeds this number of scaled median absolute deviations of all residuals."""
 
 NORMAL = 1.4826
-"""Median absolute deviation -> standard deviation, for normal errors."""
+"""Standard deviation / median absolute deviation of normal errors."""
 
 LEAST_STEP = 0.02
-"""Smallest increase of a delay's logarithm by a link: clocks, cables and firmware differ by less."""
+"""Smallest increase of the logarithm of a delay that shows a link. Clocks, cables and firmware cause smaller
+differences."""
 
 _STEP_WITH_PATTERN = 5.0
-"""Smallest step, in deviations of residuals with a pattern (docs/inference.md). With 4, one of 60 synthetic processors
-with errors by place has a switch too many; with 8, links of a cluster behind queues are lost."""
+"""If the residuals have a pattern (docs/inference.md), a link must increase the logarithm of a delay by this number of
+their standard deviations. With 4, one of 60 synthetic processors whose errors depend on the position gets a switch too
+many. With 8, links of a cluster behind queues are not found."""
 
 _PATTERN = 2.8
-"""Strength of a certain pattern: independent errors reach about 2, and seldom more than this with ten hosts."""
+"""Above this strength, the residuals certainly have a pattern. Independent errors have a strength of about 2, and with
+ten hosts they seldom exceed this limit."""
 
 _LIKELY_PATTERN = 2.1
-"""Strength of a likely pattern, used if a false alarm costs little: much larger links are kept anyway. One of a
-hundred matrices of 6 to 192 hosts with independent errors exceeds it."""
+"""Above this strength, the residuals likely have a pattern. The limit is for cases where a false alarm costs little,
+since much larger links are kept anyway. One of a hundred matrices of 6 to 192 hosts with independent errors exceeds
+it."""
 
 _LOOKED_AT = 192
 """Number of hosts whose residuals are tested for a pattern."""
@@ -73,7 +77,7 @@ class Candidate:
     errors: float = 0.0
 
     def as_topology(self, hosts: tuple[str, ...], support: Floats | None = None) -> InferredTopology:
-        """Return the graph with names of hosts and the support of its edges, float64 [edge]; None if unknown."""
+        """Return the topology with names of hosts and the edges' support, float64 [edge]; None if unknown."""
         return InferredTopology(
             method=self.model,
             hosts=hosts,
@@ -86,7 +90,7 @@ class Candidate:
         )
 
     def residuals(self, delays: npt.NDArray[np.floating]) -> Floats:
-        """Return the logarithm of each delay over the explained one, float64 [host, host]; 0 on the diagonal."""
+        """Return log(delay / explained delay), float64 [host, host]; 0 on the diagonal."""
         with np.errstate(divide="ignore", invalid="ignore"):
             residuals = np.log(delays / self.explained)
         np.fill_diagonal(residuals, 0.0)
@@ -94,7 +98,7 @@ class Candidate:
 
 
 def _number_switches(edge: Integers, hosts: int, switches: int) -> Integers:
-    """Number switches in the order of their first hosts, then switches without hosts."""
+    """Number the switches in the order of their first hosts; switches without hosts come last."""
     ends = np.sort(edge, axis=1)
     on_switch = ends[(ends[:, 0] < hosts) & (ends[:, 1] >= hosts)]
     first = np.full(switches, hosts)
@@ -110,7 +114,7 @@ def score(candidate: Candidate, delays: npt.NDArray[np.floating], known: npt.NDA
     Args:
         candidate: graph to score.
         delays: float64 [host, host], seconds.
-        known: bool [host, host], measured delays that count.
+        known: bool [host, host], True for delays that are scored.
     """
     above = np.triu(known, 1)
     pairs = int(np.count_nonzero(above))
@@ -138,8 +142,8 @@ class ResidualPattern:
     """Strength and size of a pattern in residuals.
 
     Attributes:
-        strength: largest eigenvalue divided by sigma sqrt(n), about 2 for independent errors. A pattern, such as a host
-            that is slower to all others, adds up along rows and gives a larger value.
+        strength: largest eigenvalue of the residuals / (sigma sqrt(n)), about 2 for independent errors. A pattern, such
+            as a host that is slower to all others, adds up along rows and gives a larger value.
         deviation: sigma, the root mean square of the residuals of the logarithm, with outliers clipped.
 
     Source: E. P. Wigner, "On the distribution of the roots of certain symmetric matrices", Annals of Mathematics 67,
@@ -167,7 +171,7 @@ class ResidualPattern:
 
 
 def sample_hosts(hosts: int) -> npt.NDArray[np.integer]:
-    """Return the hosts whose residuals suffice to find a pattern: all hosts, or a sample of some hundred."""
+    """Return the hosts whose residuals suffice to find a pattern: all hosts, or a sample of `_LOOKED_AT`."""
     return np.linspace(0, hosts - 1, min(hosts, _LOOKED_AT)).astype(int)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks with cycles: rings, meshes and tori of hosts, or of switches with hosts on each.
+"""Networks with cycles: rings, meshes and tori of hosts, or of switches that each have hosts.
 
-A delay is an overhead per message plus the latencies of a shortest path. Two methods find links; the better fit is
-kept. The first method links a pair if every detour is longer. It finds links of any length but trusts each delay. The
-second method ranks pairs by delay and by the similarity of their delays to all others, which averages errors out. It
-then links the number of pairs that fits best.
+A delay is an overhead per message plus the latencies of a shortest path. Two methods find links, and the better fit is
+kept. The first method links a pair of hosts if every path over a third host is longer. It finds links of any length,
+but one wrong delay makes a wrong link. The second method sorts the pairs by their delay, and by the similarity of the
+two hosts' delays to all other hosts, which averages errors. It then links the first N pairs, with the N that fits best.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ Known = npt.NDArray[np.bool_]
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 
 _LINKED_BELOW = 0.75
-"""Largest delay of a linked pair relative to the shortest detour, without the overhead."""
+"""A pair is linked if its delay is below this share of the shortest path over a third host, both without the
+overhead."""
 
 _SLOW, _FEW_SLOW = 1.2, 0.05
-"""Factor of a slow host, and the largest share of the hosts that can be slow."""
+"""A host is slow if its delays exceed the usual ones by this factor, and if at most this share of the hosts is slow."""
 
 _TRIED = 24
-"""Number of link counts to try, first overall and then around the best."""
+"""Number of link counts that a round tries: first over the whole range, then around the best one."""
 
 _REFINED = 3
 
 _MOST_NEIGHBOURS = 14
-"""Largest number of neighbours in a regular network: a torus of seven dimensions."""
+"""Largest number of neighbours of a host in a regular network: a torus of seven dimensions has 14."""
 
 _FITTED = 192
 _BLOCK = 512
@@ -50,7 +51,7 @@ def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
     """Return the factor of each host's delays, float64 [host]: above 1 for a few slow hosts, 1 for all others.
 
     All hosts of a direct network are equally far from their nearest neighbour. The factor is the host's shortest delay
-    over the median of the hosts' shortest delays.
+    divided by the median of all hosts' shortest delays.
     """
     nearest = np.where(known, delays, np.inf).min(axis=1).astype(np.float64)
     factor = nearest / np.median(nearest)
@@ -65,7 +66,7 @@ def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | Non
 
     Args:
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 3.
-        known: bool [n, n], delays that count in a fit.
+        known: bool [n, n], True for delays that are fitted.
 
     Returns:
         The network; None if no connected network with fewer links than pairs explains the delays.
@@ -128,14 +129,14 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
 
 
 def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: int) -> npt.NDArray[np.int32]:
-    """Return the links of equal length, int32 [link, 2]; from `most` links on not all of them.
+    """Return the pairs of neighbours, int32 [link, 2]. The search stops at `most` links.
 
-    Measured pairs about the limit, and pairs that were not measured, are judged by their delays to other hosts.
+    For measured pairs near the limit, and for pairs without a measured delay, the delays to other hosts decide.
 
     Args:
-        limit: delay between that of one link and that of two, seconds.
+        limit: seconds, longer than the delay over one link and shorter than the delay over two.
         errors: standard error of the logarithm of a delay.
-        most: number of links that no regular network has.
+        most: number of links that is too large for a regular network.
     """
 
     def list_pairs(is_asked: Callable[[slice], Known], block: int) -> Iterator[npt.NDArray[np.integer]]:
@@ -150,7 +151,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
     low, high = limit * np.exp(-_UNSURE * errors), limit * np.exp(_UNSURE * errors)
     links = [likely[delays[tuple(likely.T)] < low]]
     sample = _sample_delays(delays, known)
-    # Where all hosts are alike, as in trees, the first pairs show that there are too many links.
+    # If all hosts have similar delays, as in trees, the first blocks of pairs already give too many links.
     for pairs in list_pairs(lambda rows: ~known[rows] | ((delays[rows] >= low) & (delays[rows] < high)), _BLOCK // 8):
         links.append(pairs[_are_neighbours(sample, pairs, _BETWEEN * step, errors)])
         if sum(map(len, links)) >= most:
@@ -159,7 +160,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
 
 
 def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], errors: float) -> float:
-    """Return the delay of a link in seconds: how much the delays of its ends to other hosts differ, without errors."""
+    """Return the delay of a link, seconds: the difference of its two hosts' delays to other hosts, without errors."""
     one, other = delays[links[:, 0]], delays[links[:, 1]]
     counts = known[links[:, 0]] & known[links[:, 1]]
     square = np.square(one - other) - errors**2 * (np.square(one) + np.square(other))
@@ -168,7 +169,7 @@ def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], 
 
 
 def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uint8] | None:
-    """Return the hops between all hosts, uint8 [n, n]; None if links do not connect them, or only over 255 hops.
+    """Return the number of hops between all hosts, uint8 [n, n]; None if a path needs over 255 hops or is missing.
 
     The sets of reached hosts are bit masks, 64 hosts in a word. The numbers of hops are bit masks too, one for each
     binary digit.
@@ -212,14 +213,15 @@ def _list_neighbours(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[n
 
 
 _PRESENT = 0.8
-"""A grid gets a name where at least this share of its hosts, and of the links between these, is present."""
+"""A grid is recognised if at least this share of its hosts and of its links is present."""
 
 
 def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
-    """Return the name and sizes of a torus, mesh or hypercube, and what it lacks; None for another network.
+    """Return a text such as "a torus of 4 x 4 hosts, without 2 of its links"; None if the network is no grid.
 
-    Opposite links of a square are alike: they cross the same place of one dimension. Links that meet in a square are of
-    different dimensions. A dimension's links divide the hosts into layers, and a host's layers are its place.
+    Opposite links of a square of four hosts belong to the same dimension of the grid; links that meet in a square
+    belong to different dimensions. Without the links of one dimension, the grid falls into layers. The numbers of a
+    host's layers are its coordinates.
     """
     if edge.max() >= hosts:
         return None
@@ -246,7 +248,7 @@ def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
     if missing > (1 - _PRESENT) * every:
         return None
     lacking = f", without {lacks} of its hosts" if lacks else f", without {missing} of its links" if missing else ""
-    twos = sizes.count(2)  # two rings of two hosts are a ring of four
+    twos = sizes.count(2)  # two dimensions of two hosts each are a ring of four hosts
     if twos == len(sizes) > 2:
         return f"a hypercube of {twos} dimensions{lacking}"
     around = sorted([size for size, ring in zip(sizes, rings, strict=True) if ring] + [4] * (twos // 2))
@@ -258,12 +260,12 @@ def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
 
 
 def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDArray[np.integer]]:
-    """Return the links of each dimension of a grid, as indices; none where links are of no grid."""
+    """Return the indices of the links of each dimension of a grid; an empty list if the network is no grid."""
     ends = np.sort(edge, axis=1).astype(np.int64)
     order = np.argsort(ends[:, 0] * hosts + ends[:, 1])
     keys = (ends[:, 0] * hosts + ends[:, 1])[order]
     neighbour = _list_neighbours(edge, hosts)
-    # Each dimension at least doubles the hosts, and gives a host two neighbours at most.
+    # Each dimension multiplies the number of hosts by at least 2, and gives a host at most two neighbours.
     if neighbour.shape[1] > 2 * log(hosts / _PRESENT, 2):
         return []
 
@@ -274,7 +276,7 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
 
     opposite: list[npt.NDArray[np.integer]] = []
     meeting: list[npt.NDArray[np.integer]] = []
-    for a, b in product(range(neighbour.shape[1]), repeat=2):  # squares of a link, a neighbour of each end
+    for a, b in product(range(neighbour.shape[1]), repeat=2):  # squares: a link, and a neighbour of each of its hosts
         third, fourth = neighbour[ends[:, 0], a], neighbour[ends[:, 1], b]
         across, along = number(third, fourth), number(ends[:, 0], third)
         square = (across >= 0) & (along >= 0) & (third != ends[:, 1]) & (fourth != ends[:, 0]) & (third != fourth)
@@ -284,7 +286,7 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
     pairs = np.concatenate(opposite, axis=1)
     ones = np.ones(pairs.shape[1])
     count, kind = connected_components(csr_matrix((ones, tuple(pairs)), (len(edge),) * 2), directed=False)
-    if count > _MOST_PLACES:
+    if count > _MOST_CLASSES:
         return []
     meets = np.zeros((count, count), bool)
     met = kind[np.concatenate(meeting, axis=1)]
@@ -293,8 +295,8 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
     return [np.flatnonzero(of_kind[kind] == each) for each in range(dimensions)]
 
 
-_MOST_PLACES = 4096
-"""Most places of all dimensions together."""
+_MOST_CLASSES = 4096
+"""Largest number of classes of parallel links, over all dimensions of a grid."""
 
 
 def find_switched(
@@ -308,7 +310,7 @@ def find_switched(
         errors: known standard deviation of the errors that the tree was found with; else 0.
 
     Returns:
-        The network; None if there are fewer than four such switches, if hosts are on none of them, or if no network
+        The network; None if there are fewer than four lowest switches, if a host is on none of them, or if no network
         explains the delays.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
@@ -343,7 +345,7 @@ def find_switched(
 
 
 def find_detours(delays: Floats) -> Floats:
-    """Return the length of the shortest path over one other host, min_k of d_ik + d_kj, float64 [n, n].
+    """Return the length of the shortest path from host to host over a third one: min_k (d_ik + d_kj), float64 [n, n].
 
     The diagonal is undefined.
     """
@@ -356,9 +358,9 @@ def find_detours(delays: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Means:
-    """Mean delays: number of pairs per mean, and relative variance of one pair.
+    """Number of pairs behind each mean delay between switches, and relative variance of the delay of one pair.
 
-    Hosts' links include the overhead.
+    The latencies of the hosts' links include the overhead of a message.
     """
 
     pairs: Floats
@@ -372,7 +374,7 @@ def _find_links(
 
     Args:
         delays: [n, n], between vertices.
-        noisy: delays that the errors are relative to.
+        noisy: delays that the errors are proportional to.
         known: bool [n, n], delays that count.
         means: number of pairs behind each mean delay; None if each delay was measured.
 
@@ -415,7 +417,7 @@ def _find_links(
 
 
 def _sample_delays(delays: Floats, known: Known) -> tuple[Floats, Known]:
-    """Return the delays between all hosts and a sample of them, [n, sample], and which of them count."""
+    """Return the delays between all hosts and a sample of hosts, [n, sample], and True for each known delay."""
     hosts = np.linspace(0, len(delays) - 1, min(len(delays), _FITTED)).astype(int)
     return delays[:, hosts], known[:, hosts]
 
@@ -423,15 +425,15 @@ def _sample_delays(delays: Floats, known: Known) -> tuple[Floats, Known]:
 def _are_neighbours(
     sample: tuple[Floats, Known], pairs: npt.NDArray[np.integer], apart: float, errors: float = 0.0
 ) -> npt.NDArray[np.bool_]:
-    """Return which pairs of hosts can be links, bool [pair].
+    """Return True for each pair of hosts that may be linked, bool [pair].
 
-    The distances of two neighbours to any other host differ by one link at most. Those of hosts that are farther apart
-    differ by more for many hosts.
+    The distances of two neighbours to a third host differ by at most one link. If two hosts are farther apart, their
+    distances to many hosts differ by more than a link.
 
     Args:
         sample: delays to a sample of hosts, from `_sample_delays`.
         pairs: int [pair, 2].
-        apart: difference of two delays that shows more than one link, seconds.
+        apart: difference of two delays that shows more than one link between two hosts, seconds.
         errors: standard error of the logarithm of a delay.
     """
     among, counts = sample
@@ -446,13 +448,14 @@ def _are_neighbours(
 
 
 _BETWEEN = 1.5
-"""Length between that of one link and that of two."""
+"""Two hosts are more than one link apart if their delays differ by more than this multiple of a link's delay."""
 
 _UNSURE = 4
-"""Standard errors of a delay about the limit within which it does not show whether a pair is a link."""
+"""A delay within this number of standard errors of the limit does not show whether the pair is linked."""
 
 _DIFFERING = 0.04
-"""Largest share of outliers: measured hosts whose distances to two neighbours differ by more than a link."""
+"""Two hosts may be neighbours if their delays to at most this share of the measured hosts differ by more than a
+link."""
 
 
 def _rank(delays: Floats) -> Floats:
@@ -486,7 +489,7 @@ class _Judge:
         Args:
             edges: [link, 2], vertices of each link.
             overhead: initial value of the overhead.
-            count: number of links if they are the first ones of the ordered list; else 0.
+            count: number of links if they are the first pairs of the sorted list; else 0.
             free: number of links that the criterion does not count, since other evidence than the fit supports them.
         """
         if count in self._seen or not len(self._delays) - 1 <= len(edges[0]) < len(self._above[0]):
@@ -521,7 +524,10 @@ class _Judge:
         return misfit + links * (log(float(pairs.sum())) + 2 * CAUTION)
 
     def _group_lengths(self, edges: Edges) -> Floats:
-        """Return one mean delay for links of similar delay, since errors of single links would add up along paths."""
+        """Return the length of each link: the mean delay of all links of similar delay.
+
+        Errors of single links would add up along paths.
+        """
         values = self._delays[edges]
         spread = np.maximum(self._noisy[edges] / np.maximum(values, 1e-300), 1.0)
         order = np.argsort(values, kind="stable")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies from few pairs: all pairs of some hosts are measured; a search places the other hosts.
 
-A tree over n hosts needs about n * depth * degree distances instead of n^2 / 2. A host descends from the root, and one
-host of each subtree shows whether the host belongs there. Placed hosts help to place others, so that a round has many
-pairs and no host is in many rounds. `PairSearch` chooses the pairs; `attach_hosts` makes the topology.
+A tree over n hosts needs about n * depth * degree distances instead of n^2 / 2. A host starts at the root. At each
+switch, the delay to one host of each subtree shows whether the host belongs to that subtree. Hosts that have found
+their switch help to place the others. A round therefore measures many pairs at once, and no host takes part in many
+rounds. `PairSearch` chooses the pairs; `attach_hosts` makes the topology.
 
 Source: S. K. Kannan, E. L. Lawler, T. J. Warnow, "Determining the evolutionary tree using experiments", J. Algorithms
 21 (1996); G. S. Brodal, R. Fagerberg, C. N. S. Pedersen, A. Ostlin, "The complexity of constructing evolutionary trees
@@ -28,19 +29,20 @@ Pair = tuple[int, int]
 
 _FIRST = 40
 _FEWEST_FIRST = 16
-"""Largest and smallest number of hosts initially measured in all pairs; half of all hosts in between."""
+"""Largest and smallest number of first core hosts; within these limits, half of all hosts. All pairs of core hosts are
+measured."""
 
 _OF_A_SWITCH = 3
-"""Hosts per switch finally measured in all pairs: three delays prove a switch, one does not."""
+"""Number of core hosts of each switch at the end. Their three delays prove the switch; one delay does not."""
 
 _AGREEING = 2
 """Number of agreeing delays before a host descends or gets a new switch."""
 
 _OF_LOWEST = 0.2
-"""Quantile of the lowest switches' heights: the usual delay between two hosts of a switch."""
+"""This quantile of the lowest switches' heights is the usual height: the delay between two hosts of a switch."""
 
 _ANOTHER_LEVEL = 0.22
-"""Largest difference of logarithms between two hosts of a switch: a factor of 1.25."""
+"""A switch is on a higher level if its height exceeds the usual height by more than this: a factor of 1.25."""
 
 _FEWEST = 16
 """Smallest number of hosts with all pairs measured."""
@@ -194,7 +196,7 @@ class PairSearch:
         return nodes[0]
 
     def _place(self, root: _Subtree, others: list[int]) -> Iterator[list[Pair]]:
-        """Send all hosts down the tree at the same time; each round pairs them with placed hosts."""
+        """Move all hosts down the tree at the same time, and yield their pairs with placed hosts for each round."""
         above: dict[int, list[_Subtree]] = {id(root): [root]}
         for node in _walk(root):
             for child in node.children:
@@ -267,7 +269,7 @@ class PairSearch:
         return _Evidence(near.astype(int), (measured - near).astype(int), measured == is_of.sum(axis=0))
 
     def _ask(self, node: _Subtree, hosts: list[int], free: set[int]) -> list[Pair]:
-        """Pair hosts with free hosts of a child that seemed near, else of a random child, large ones preferred."""
+        """Pair each host with a free host of the nearest-seeming child; of equal children, large ones are likelier."""
         evidence = self._weigh(node, hosts)
         peers = [[host for host in child.hosts if host in free] for child in node.children]
         for each in peers:
@@ -310,8 +312,8 @@ class Attachment:
 
     Attributes:
         topology: topology with all hosts.
-        undecided: int [k], hosts that another switch explains equally well.
-        outlying: int [pair, 2], attached hosts' delays that deviate too far.
+        undecided: int [k], hosts whose delays another switch explains equally well.
+        outlying: int [pair, 2], pairs with an attached host whose delay deviates too far.
     """
 
     topology: InferredTopology
@@ -364,7 +366,7 @@ def attach_hosts(
     others = np.setdiff1d(np.arange(count), core)
     waiting = set(others.tolist())
     while waiting:
-        # If the nearest peers of a host have no switch yet, any switch would fit the host.
+        # Until the hosts that are nearest to a host have a switch, any switch would fit the host.
         decided = {host for host in sorted(waiting) if fit.attach(host, only_if_certain=True)}
         if not decided:
             break

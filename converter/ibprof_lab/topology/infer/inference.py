@@ -24,10 +24,11 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 _NOISY = 0.25
 
 _GAIN_OF_RAILS = 1.2
-"""Required score gain per pair beyond naming its rail. A ring of switches gains 0.4; two rails at least 1.5."""
+"""Two rails are assumed if they improve the score per pair by more than this, after the cost of each pair's rail. A
+ring of switches improves it by 0.4; two rails improve it by at least 1.5."""
 
 _ALIKE = 0.01
-"""Largest difference of factors that count as one."""
+"""Factors that differ by less are shown as one number."""
 
 _MANY_HOSTS = 2048
 
@@ -39,8 +40,9 @@ class Inference:
     """An inferred topology, and pairs to measure again.
 
     Attributes:
-        again: int [pair, 2], hosts whose delay deviates too far or alone supports a switch; numbered as in the delays,
-            processes if all delays are within one host.
+        again: int [pair, 2], pairs to measure again: their delay deviates too far, or is the only one that supports a
+            switch. The numbers are those of the hosts in the delays, or of the processes if all delays are within one
+            host.
         refusal: reason why the topology is unreliable, a sentence; None if it is reliable.
     """
 
@@ -55,7 +57,7 @@ class InferenceEffort:
 
     Attributes:
         models: models to try, from `MODELS`.
-        replicates: number of resampled matrices for the support of edges; 0 for none.
+        replicates: number of resampled delay matrices that give the support of edges; 0 for no support.
         seconds: time limit for resampling.
     """
 
@@ -90,7 +92,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     if rails is not None:
         notes.append(
             f"{rails.share:.0%} of the pairs take a second rail or route, on which a delay is {rails.factor:.2f} times "
-            "as long; the topology is of the delays without that"
+            "as long; the inference removed this factor"
         )
         delays = rails.even_out(delays)
     answer = _resample(choice, hosts, effort)
@@ -100,16 +102,16 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         if not simple.refusal and simple.choice.candidate.switches > 1:
             notes.append(
                 f"the model {answer.choice.candidate.model} explains delays better, but {answer.refusal}; the topology "
-                "is of nested switches alone, between which other routes may exist"
+                "therefore has nested switches only, and other routes between them may exist"
             )
             answer = simple
     choice, topology = answer.choice, answer.topology
     if choice.levels is not None and choice.measured.sum() < len(chosen) * (len(chosen) - 1):
-        notes.append("likely delays stand in for pairs that were not measured")
+        notes.append("pairs that were not measured have an estimated delay")
     notes += _describe_hosts(choice, hosts)
     if answer.drawn < effort.replicates:
         notes.append(
-            f"support is of {answer.drawn} resampled matrices: more would have taken over {effort.seconds:g} s"
+            f"support comes from {answer.drawn} resampled matrices: more would have taken over {effort.seconds:g} s"
         )
     # Delays stated by firmware cannot be measured again.
     again = (
@@ -123,8 +125,8 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     unknown = _doubts(choice, topology.support, hosts)
     if choice.candidate.switches == 1 and choice.candidate.model != "direct":
         unknown.append(
-            "all hosts are on one switch, or on several whose delays differ by less than these delays can show, "
-            f"about {max(2 * choice.noise, 0.01):.0%}"
+            "all hosts are on one switch, or on several switches whose delays differ by too little to be seen: "
+            f"by less than about {max(2 * choice.noise, 0.01):.0%}"
         )
     topology = replace(topology, noise=choice.noise, notes=tuple(notes), unknown=tuple(unknown))
     return Inference(topology, chosen[pairs], answer.refusal)
@@ -147,7 +149,7 @@ def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffo
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
-    """Infer the topology of the hosts with all pairs measured, and attach the others; None without switches."""
+    """Infer the topology of the hosts with all pairs measured, and attach the others; None if it is no tree."""
     chosen, said = _leave_out(values.seconds)
     if not np.isin(core, chosen).all():
         return None
@@ -164,8 +166,8 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
     notes = [
         *values.notes,
         *(text.format(name_some(values.hosts, which)) for text, which in said if which),
-        f"{share:.1%} of the pairs were measured: the switches are those of {len(core)} hosts, and the others were "
-        "attached by their delays",
+        f"{share:.1%} of the pairs were measured: the delays of {len(core)} hosts show the switches, and the other "
+        "hosts were attached by their delays",
         *found.topology.notes,
     ]
     unknown = list(found.topology.unknown)
@@ -180,7 +182,7 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
 def _prefer_two_rails(
     choice: ModelChoice, delays: npt.NDArray[np.floating], models: tuple[str, ...]
 ) -> tuple[TwoRails | None, ModelChoice]:
-    """Return two rails and the model of the delays without them, if both together explain the delays better."""
+    """Return two rails, and the model of the delays without their factor, if both explain the delays better."""
     known = delays > 0
     if choice.levels is None or not is_network(delays[known]):
         return None, choice
@@ -195,7 +197,7 @@ def _prefer_two_rails(
 
 
 def _describe_hosts(choice: ModelChoice, hosts: tuple[str, ...]) -> Iterator[str]:
-    """Yield notes on slow hosts, and on the grid that hosts form."""
+    """Yield notes on slow hosts, and on the grid that the hosts form."""
     candidate = choice.candidate
     if choice.levels is not None and candidate.model == "levels" and (factors := choice.levels.factor).any():
         yield _describe_factors(factors, hosts, "on their switch")
@@ -203,7 +205,7 @@ def _describe_hosts(choice: ModelChoice, hosts: tuple[str, ...]) -> Iterator[str
         if (factors := np.log(find_slow_hosts(choice.delays, choice.measured))).any():
             yield _describe_factors(factors, hosts, "near them")
         if grid := describe_grid(candidate.edge, len(hosts)):
-            yield f"the links are those of {grid}"
+            yield f"the links form {grid}"
 
 
 def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str:
@@ -211,19 +213,19 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
     ratio = np.exp(factors[which])
     by = f"{ratio.min():.2f}" if np.ptp(ratio) < _ALIKE else f"{ratio.min():.2f} to {ratio.max():.2f}"
     return (
-        f"{len(which)} hosts ({name_some(hosts, which)}) have {by} times the delays of others {near}; "
-        "the topology is of the delays without that"
+        f"the delays of {len(which)} hosts ({name_some(hosts, which)}) are {by} times the delays of others {near}; "
+        "the inference removed this factor"
     )
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
-    """Choose the largest set of hosts that measured pairs connect."""
+    """Return the largest set of hosts that measured pairs connect, and notes, each with the hosts that it names."""
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []
     pairs = np.count_nonzero(measured, axis=1)
     count = 1
-    if pairs.min() < len(measured) / 2:  # else each two hosts have a measured pair with a third one
+    if pairs.min() < len(measured) / 2:  # otherwise any two hosts have measured pairs with the same third host
         count, label = connected_components(csr_matrix(measured.astype(np.int8)), directed=False)
     if count <= 1:
         share = 1 - pairs.sum() / max(measured.size - len(measured), 1)
@@ -267,11 +269,11 @@ def _doubts(choice: ModelChoice, support: Floats, hosts: tuple[str, ...]) -> lis
         doubts.append(f"no model explains the delays: they deviate by {choice.noise:.0%} from the best one")
     elif choice.unexplained:
         doubts.append(
-            f"delays deviate by {choice.noise:.1%} from the best model, in a pattern: part of the topology is of "
-            "another kind"
+            f"delays deviate by {choice.noise:.1%} from the best model, in a pattern: the model does not describe a "
+            "part of the topology"
         )
     if weak := int(np.count_nonzero(support < WEAK)):
         doubts.append(f"{weak} edges were found again in less than {WEAK:.0%} of the resampled matrices")
     for model in choice.untried:
-        doubts.append(f"{len(hosts)} hosts: the model {model} was not tried, which takes up to {LARGEST[model]}")
+        doubts.append(f"the model {model} was not tried: it takes at most {LARGEST[model]} hosts, not {len(hosts)}")
     return doubts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inference methods by name, with options and delays; a model of hosts joined with a model inside a host."""
+"""Inference with a method chosen by name; a topology of hosts joined with a topology inside a host."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
     """Infer a topology.
 
     Returns:
-        The inference, and the delays between hosts that it explains. They are None if the method takes delays between
-        processes.
+        The inference, and the delays between hosts that it explains. The delays are None if the method takes delays
+        between processes.
 
     Raises:
         UsageError: the message length was not measured.
@@ -103,7 +103,7 @@ def read_or_infer(name: str, unit: str = "auto") -> InferredTopology:
 def infer_joined(
     outer: str, inner: str, external: str, core: str | None, method: str, epsilon: float, unit: str
 ) -> InferredTopology:
-    """Infer a topology of hosts and a topology inside a host; replace each host by the latter.
+    """Infer a topology of hosts and a topology inside a host; replace each host by a copy of the second topology.
 
     The arguments are those of `ibprof-topology join`.
 

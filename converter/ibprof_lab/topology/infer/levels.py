@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels: hosts under nested switches, and one delay for all pairs that meet in a switch.
+"""Levels: hosts under nested switches. All pairs with the same lowest common switch have the same delay.
 
-Average linkage on the logarithm of the delays gives a binary tree. A node is a switch if the delay of the node above is
-larger by a gap. The gap must exceed a floor, and must exceed the largest random gap that errors would cause. The floor
-is the difference that the position of two ends alone may cause. Wires inside a machine or between regions need a higher
-floor than cables of a network.
+Average linkage on the logarithm of the delays gives a binary tree. A node is a switch if its parent's delay is larger
+by a gap. The gap must exceed a lower limit, and the largest gap that errors cause at random. The lower limit is the
+difference that the positions of two hosts alone can cause. Wires inside a machine or between regions need a higher
+limit than cables of a network.
 
-Two kinds of errors are set aside: a common factor on all delays of a host (a slow core), and single pairs with far too
-long delays (a disturbed measurement). The hosts are then linked again.
+Two kinds of errors are removed: a common factor of all delays of a host (a slow core), and far too long delays of
+single pairs (a disturbed measurement). The hosts are then clustered again.
 """
 
 from __future__ import annotations
@@ -29,32 +29,36 @@ NETWORK_STEP, _OTHER_STEP = log(1.06), log(1.3)
 """Smallest increase of the logarithm of a delay from a switch to the switch above: for a network, and otherwise."""
 
 _SHARED, _INDEPENDENT = 2.5, 1.2
-"""Smallest step in deviations: for errors with a pattern, and for independent errors."""
+"""Smallest step to the parent, in standard deviations of the errors: if these have a pattern, and if they are
+independent."""
 
 _CLOCK = 0.3
-"""Deviation of a delay rounded up or down at random by a clock, in steps of the clock."""
+"""Standard deviation of a delay that a clock rounds up or down at random, in steps of the clock."""
 
 _OTHER_STEPS = 0.1
-"""Largest share of pairs with another clock step than the levels explain; beyond it, steps are errors."""
+"""If the levels miss more than this share of the delays by over half a clock step, the clock's steps cause the
+errors."""
 
 _ON_STEPS = 0.97
-"""Mean resultant length of the delays' phases within a step; 1 if all are multiples of the step."""
+"""Delays are multiples of a step if the mean resultant length of their phases exceeds this value; exact ones give 1."""
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
-"""A host is set aside if its factor exceeds this number of deviations of the hosts' factors."""
+"""A host's factor is removed from its delays if it exceeds this number of standard deviations of all hosts' factors."""
 
 _FAR = 4.0
 _FAR_AT_LEAST = 0.1
-"""Limits of a disturbed pair: deviations of the errors, and logarithm of the factor."""
+"""A pair is disturbed if the logarithm of its delay is too large by this number of standard deviations and by this
+value."""
 
 _FEWEST_OTHERS = 12
 _ENOUGH = 0.7
-"""Difference of logarithms (a factor of 2) beyond which the size of a difference does not count."""
+"""Differences of logarithms above this value, a factor of 2, count as this value."""
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""Limit for two hosts of a false pair, as a multiple of a host's difference to its third most similar host."""
+"""A pair of hosts is false if its hosts differ by more than this multiple of the difference to the third most similar
+host."""
 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02
@@ -68,10 +72,11 @@ class Levels:
 
     Attributes:
         tree: tree of switches; node 0 is the root.
-        height: float64 [node], logarithm of the delay (seconds) between two hosts that meet in each node.
+        height: float64 [node], logarithm of the delay (seconds) between two hosts whose lowest common switch is the
+            node.
         node: int [node], number of each node in the binary tree.
         linked: binary tree of the hosts.
-        factor: float64 [host], logarithm of the factor set aside from a host's delays; 0 for most hosts.
+        factor: float64 [host], logarithm of the factor removed from a host's delays; 0 for most hosts.
         clock_step: resolution of the clock, seconds, if it causes the errors of the delays; else 0.
         hidden: number of switches that clock errors may hide, if these switches have at least half of the hosts.
         errors: known standard deviation of the errors of the logarithm; else 0.
@@ -100,7 +105,7 @@ class Levels:
         """Return the graph, and the delays it explains without host factors."""
         tree, delay = self.tree, np.exp(self.height)
         own = delay[tree.node_of_leaf]
-        # A host with a factor gets a longer link: by the time that the factor adds to a delay within its switch.
+        # The link of a host with a factor is longer by the time that the factor adds to a delay within its switch.
         host_link = np.maximum(own / 2 + own * np.expm1(self.factor), 0.0)
         edge, latency, switches = tree.as_graph(host_link, (delay[tree.parent] - delay) / 2)
         explained = delay.astype(self.linked.logs.dtype)[tree.meeting_nodes()]
@@ -156,7 +161,7 @@ class LinkedHosts:
     def take_nodes(
         self, kept: npt.NDArray[np.integer], middle: Callable[[npt.NDArray[np.floating]], np.floating] = np.median
     ) -> tuple[RootedTree, Floats]:
-        """Return the tree of the kept nodes, root first, and the middle value of the pairs that meet in each node."""
+        """Return the tree of the kept nodes, root first, and the `middle` value of the pairs that meet in each node."""
         leaves, nodes = self.leaves, 2 * self.leaves - 1
         owner = np.zeros(nodes, np.int32)
         owner[kept] = np.arange(len(kept))
@@ -180,11 +185,11 @@ def find_levels(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], 
     """Find nested switches.
 
     Args:
-        delays: [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 2. Unknown delays hold likely
-            values.
+        delays: [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 2. Pairs that were not measured
+            have an estimated delay.
         known: bool [n, n], measured delays.
-        errors: known standard deviation of the logarithm, so that each larger difference is a level; 0 to estimate it
-            from the delays.
+        errors: known standard deviation of the logarithm of a delay; each larger difference is then a level. 0 to
+            estimate it from the delays.
     """
     hosts = len(delays)
     logs: npt.NDArray[np.floating] = delays.astype(np.float64) if hosts <= _MANY_HOSTS else delays.astype(np.float32)
@@ -230,7 +235,7 @@ def _fit(
     step: float,
     errors: float,
 ) -> tuple[Levels, npt.NDArray[np.floating], float]:
-    """Link hosts and keep the nodes below gaps; return the levels, all residuals, and the deviation of the errors."""
+    """Cluster the hosts and keep the nodes below gaps; return levels, residuals and the errors' deviation."""
     hosts = len(logs)
     working = logs.astype(np.float32) - np.float32(logs.min())
     np.fill_diagonal(working, 0.0)
@@ -281,8 +286,8 @@ def _find_gaps(
 ) -> Iterator[int]:
     """Yield the nodes that are switches, descending, without the root.
 
-    The step to the node above must exceed a floor and the errors. The errors have two parts: a number of deviations for
-    errors shared by all pairs of the node, and the largest of n^3 / 6 normal errors of the two means.
+    The step to the parent must exceed a lower limit, and the errors. The errors are the sum of two parts: `least`
+    deviations, for errors shared by all pairs of the node, and the largest of n^3 / 6 normal errors of the two means.
     """
     hosts = linked.leaves
     largest = sqrt(2 * log(max(hosts**3 / 6, 2)))
@@ -301,7 +306,7 @@ def _find_gaps(
 
 
 def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], node: int) -> bool:
-    """Return True if a node lacks one host of the node above, and that host is also farther from hosts beyond.
+    """Return True if the parent has only one host more than a node, and this host is also farther from all other hosts.
 
     A slow link adds the same time to all delays of its host; a slow core adds more to longer delays.
     """
@@ -316,10 +321,10 @@ def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], no
 
 
 def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return replacement logarithms [n, n] for pairs that alone cause a switch but resemble pairs elsewhere.
+    """Return replacements of the logarithms [n, n] of false pairs: such a pair alone makes a switch of two hosts.
 
-    A single delay that is far too short joins two hosts whose delays to all others differ. If many pairs have the same
-    delay, they form a level.
+    A false pair has a far too short delay, although its two hosts have different delays to all others. If many pairs
+    have the same delay, they form a level and are not false.
 
     Returns:
         The replacements; nan for all other pairs.
@@ -373,7 +378,7 @@ def find_support(
     known: npt.NDArray[np.bool_],
     draws: Iterable[npt.NDArray[np.integer]],
 ) -> tuple[Splits, Floats, int]:
-    """Return how often random subsets of the hosts show each switch again.
+    """Return the share of random subsets of the hosts in which each switch is found again.
 
     Args:
         delays, known: as for `find_levels`.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice of the model that explains delays best: levels, an additive tree, or a network with cycles.
 
-Levels are preferred unless they leave a pattern in the delays of a network that another model explains.
+Levels are chosen unless their residuals have a pattern, the delays are typical of a network, and another model explains
+the pattern.
 """
 
 from __future__ import annotations
@@ -41,16 +42,17 @@ FEWER_HOSTS = 256
 """Largest number of hosts for links of any length; beyond it, only equal links are searched."""
 
 _FEW_HOSTS = 16
-"""Largest number of hosts that may not show a pattern in the delays."""
+"""Up to this number of hosts, a pattern may be invisible in the residuals, and other models are always tried."""
 
 _EXPLAINED = 2.3
-"""Largest strength of a remaining pattern: the maximum over some hundred matrices of independent errors."""
+"""A model explains a pattern if the strength that remains is below this: the maximum of some hundred matrices of
+independent errors."""
 
 _MUCH_LESS = 0.25
-"""Share of the deviation below which a model explains far more than another, even with a remaining pattern."""
+"""A model also explains far more than another one if its deviation is below this share of the other deviation."""
 
 _LEFT_OUT = 0.3
-"""Error of levels for one pair, as a logarithm, beyond which other models are tried."""
+"""If levels miss the logarithm of a delay between distant sites by more than this, other models are tried."""
 
 _FEW_TOGETHER = 3
 
@@ -61,7 +63,7 @@ class ModelChoice:
 
     Attributes:
         candidate: graph of the model.
-        levels: nested switches; None where the delays are those of a regular network of many hosts.
+        levels: nested switches; None if a regular network of many hosts explains the delays.
         delays: [n, n], delays that the candidate was fitted to, seconds. With levels, gaps are filled and the factors
             of hosts removed; without, delays that were not measured are nan.
         measured: bool [n, n], measured delays.
@@ -128,7 +130,7 @@ def choose_model(
 
 
 def _try_regular(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> ModelChoice | None:
-    """Return a regular network that alone explains the delays; None where other models are to be tried."""
+    """Return a regular network that alone explains the delays; None if other models must be tried."""
     rows = sample_hosts(len(delays))
     seen = np.log(delays[rows][measured[rows]])
     if not is_network(np.exp(seen)):
@@ -157,12 +159,12 @@ def _find_others(
     hosts = len(delays)
     if "levels" in models:
         is_seen = hosts <= _FEW_HOSTS or levels.factor.any() or find_pattern(nested.residuals(even), known).is_certain
-        is_seen = is_seen or bool((find_slow_hosts(delays, known) > 1).any())  # they may hide a pattern
+        is_seen = is_seen or bool((find_slow_hosts(delays, known) > 1).any())  # slow hosts may hide a pattern
         # A gradual increase between distant sites is no evidence of cables, but some pairs may be far from any level.
         is_left = is_far(delays[known]) and bool((np.abs(nested.residuals(even))[known] > _LEFT_OUT).any())
         if not is_seen or not (is_network(delays[known]) or is_left or levels.errors):
             return [], ()
-    exact = cast("Floats", delays)  # above the limit of additive trees float32, to save memory
+    exact = cast("Floats", delays)  # float32 above the limit of additive trees, to save memory
     if "direct" in models and hosts <= LARGEST["direct"]:
         found += _find_networks(exact, known, levels)
     # If a network of many hosts leaves no pattern, the costly tree search is unnecessary.
@@ -230,7 +232,7 @@ def find_outliers(
 
 
 def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:
-    """Return pairs that alone support a switch, bool [n, n]: pairs on switches of 2 or 3 hosts with no switch below."""
+    """Return pairs whose delay alone supports a switch, bool [n, n]: of 2 or 3 hosts, with no switch below."""
     end = np.sort(candidate.edge, axis=1)
     degree = np.bincount(candidate.edge.ravel(), minlength=hosts + candidate.switches)
     on_switch = end[(end[:, 0] < hosts) & (end[:, 1] >= hosts)]

@@ -14,7 +14,8 @@ from ibprof_lab.topology.infer.candidate import Floats
 
 _STATISTICS = ("median", "lower_quartile", "minimum")
 _ONE_WAY = 1.5
-"""Ratio of directions that is reported if it is ten times the usual ratio; the smaller delay counts."""
+"""The two directions of a pair differ too much if their ratio exceeds this, and its logarithm exceeds ten times the
+median. The shorter delay is then used."""
 
 _SAMPLED_ROWS = 256
 _BLOCK = 512
@@ -44,8 +45,8 @@ class PairDelays:
 def take_pair_delays(delays: Delays, length: int | None = None, statistic: str | None = None) -> PairDelays:
     """Return one delay for each pair of hosts.
 
-    The nearest processes of two hosts count, since a path between sockets is inside a host. If all processes run on one
-    host, the leaves are processes.
+    If hosts have several processes, the delay of two hosts is the shortest delay between their processes, since a path
+    between sockets is inside a host. If all processes run on one host, the leaves are processes.
 
     Args:
         length: message length, bytes; None for the shortest.
@@ -68,18 +69,20 @@ def take_pair_delays(delays: Delays, length: int | None = None, statistic: str |
     if 1 < len(hosts) < delays.processes:
         matrix = _join_processes(delays, matrix, hosts)
         notes.append(
-            f"{delays.processes} processes of {len(hosts)} hosts: the nearest processes of each two hosts count"
+            f"{delays.processes} processes of {len(hosts)} hosts: their nearest processes give the delay of two hosts"
         )
     elif len(hosts) < delays.processes:
         hosts = delays.labels
-        notes.append("all processes are of one host: this is its inside, and the leaves are processes")
+        notes.append(
+            "all processes are on one host: the topology is of the inside of the host, with processes as leaves"
+        )
     else:
         hosts = delays.labels
     seconds, said = _join_directions(matrix)
     row = int(delays.lengths[0]) if length is None else length
     is_stated = delays.attributes.get("source") == FIRMWARE
     if is_stated:
-        notes.append("these are distances that firmware states: 10 is local memory, and 1 counts as 1 ns")
+        notes.append("the delays are distances that firmware states: 10 is local memory, and 1 counts as 1 ns")
     return PairDelays(hosts, seconds, chosen, row, (*notes, *said), is_stated)
 
 
@@ -116,7 +119,7 @@ def _join_processes(
 
 
 def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.floating], list[str]]:
-    """Return the mean of both directions where they agree, else the shorter one; invalid delays become nan."""
+    """Return the mean of both directions if they agree, else the shorter delay (nan if invalid); and notes."""
     hosts = len(matrix)
     rows = np.linspace(0, hosts - 1, min(hosts, _SAMPLED_ROWS)).astype(int)
     sampled = np.abs(_log_ratio(matrix[rows], matrix[:, rows].T))
@@ -150,14 +153,14 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
         notes.append(f"{zeros} delays are 0, which is impossible; they count as not measured")
     if odd:
         notes.append(
-            f"{odd} pairs take more than {limit:.2g} times as long in one direction as in the other, the first of them "
-            f"number {first[0]} and {first[1]}: the shorter direction counts"
+            f"{odd} pairs take more than {limit:.2g} times as long in one direction as in the other; the shorter delay "
+            f"counts. The first of them is the pair of numbers {first[0]} and {first[1]}"
         )
     return joined, notes
 
 
 def fill_gaps(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> Floats:
-    """Fill unmeasured pairs with likely delays: the minimum, over all paths of measured pairs, of the longest step.
+    """Fill unmeasured pairs with the minimum, over all paths of measured pairs, of the longest delay on the path.
 
     Args:
         delays: [n, n], symmetric.

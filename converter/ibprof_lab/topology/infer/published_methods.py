@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published inference methods, for comparison: Bufe's, and Bannikov and Salnikov's.
 
-Bufe's method links hosts if every existing path is longer. It then replaces each clique of equal latencies by a switch.
+Bufe's method links two hosts if every path over links is longer. It then replaces each clique of equal latencies by a
+switch.
 
 Bannikov and Salnikov's method finds arcs between processes. Each arc has a probability: the share of message lengths
 that show it. The method has no switches: on a hierarchical network nearly all pairs become arcs, as the authors say.
@@ -43,7 +44,7 @@ class TookTooLong(Exception):
 
 
 def is_less(a: float, b: float, epsilon: float) -> bool:
-    """Return whether a is less than b, roughly. Source: equation 1.9."""
+    """Return True if a is less than b by more than the tolerance. Source: equation 1.9."""
     return b - a > max(epsilon, _ROUNDING) * (a + b) / 2
 
 
@@ -87,7 +88,7 @@ def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: f
 
 
 def group_latencies(values: Iterable[float], epsilon: float) -> list[float]:
-    """Return one latency per group of roughly equal values, ascending: the smallest value of the group."""
+    """Return one latency for each group of roughly equal values, ascending: the smallest value of the group."""
     groups: list[float] = []
     for value in sorted(values):
         if not groups or is_less(groups[-1], value, epsilon):
@@ -115,8 +116,8 @@ def infer_bufe(
         _Model(graph, epsilon, until).find_switches()
     except TookTooLong:
         unknown = (
-            f"the search for cliques was given up after {seconds:g} s, and the result so far is no topology: the "
-            "number of cliques grows exponentially where latencies are not clearly equal or different. Try another "
+            f"the search for cliques ended after {seconds:g} s, and the partial result is no topology: the number of "
+            "cliques grows exponentially if latencies are not clearly equal or different. Try another "
             "--epsilon, more --clique-seconds, or --method auto",
         )
     return _finish(graph, hosts, unknown)
@@ -198,7 +199,7 @@ class _Model:
                 graph.remove_node(other)
 
     def _drop_virtual_edges(self) -> None:
-        """Drop edges as long as a path over a switch: between switches (algorithm 3), and between hosts (table 2.3)."""
+        """Drop edges equal to a path over a switch: between switches (algorithm 3), and between hosts (table 2.3)."""
         graph = self.graph
         to_switches = {
             vertex: {each: data[_LATENCY] for each, data in near.items() if _is_switch(each)}
@@ -251,8 +252,9 @@ def infer_bannikov_salnikov(
     Args:
         delays: [L, n, n], seconds, nan where not measured; each of the L message lengths has a local topology.
         hosts: one name per process.
-        epsilon_s: relative excess of a shared-memory group's arcs over the group's first arc; 0 to 0.5.
-        epsilon_d: relative difference between the two directions of a duplex channel, 0 to 1. If the difference is
+        epsilon_s: largest relative excess of a shared-memory group's arcs over the group's first arc; 0 to 0.5.
+        epsilon_d: largest relative difference between the two directions of a duplex channel, 0 to 1. If the difference
+            is
             larger, only the shorter direction is an arc.
 
     Raises:
@@ -311,7 +313,7 @@ def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
         near, far = divmod(int(out.argmin()), count)
         last = float(out[near, far])
         if not np.isfinite(last):
-            far, last = int(np.argmin(done)), np.inf  # no measured path leads there
+            far, last = int(np.argmin(done)), np.inf  # no measured path leads to this process
         else:
             _connect(arcs, group[near], far)
         done[far] = True

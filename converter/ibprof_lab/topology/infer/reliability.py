@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reliability of an answer: support of its edges by resampling, and the reason for a refusal.
+"""The reliability of an inferred topology: support of its edges by resampling, and the reason for a refusal.
 
-Subsets of the hosts show each switch of levels again, or not. A link of another model depends on all hosts. It is
-tested with synthetic delays: the explained delays plus errors sampled from the residuals.
+Levels are inferred again from random subsets of the hosts, since each subset can show a switch. A link of another model
+depends on all hosts. Such models are inferred again from synthetic delays: the explained delays plus errors sampled
+from the residuals.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 Mark = frozenset[int] | tuple[object, ...]
 
 WEAK = 0.7
-"""Support of an edge below which an answer is refused.
+"""A topology is refused if the support of an edge is below this.
 
 Source: D. M. Hillis and J. J. Bull, "An empirical test of bootstrapping as a method for assessing confidence in
 phylogenetic analysis", Systematic Biology 42, 1993: groups of 70% and more are mostly real ones.
 """
 
 _MAJORITY = 0.5
-"""Support below which a switch of levels is dropped, since most samples lack it."""
+"""A switch of levels is dropped if its support is below this, since most samples lack the switch."""
 
 _OF_HOSTS = 0.7
 """Share of the hosts in each subset."""
@@ -131,7 +132,7 @@ def _infer_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.boo
 
 
 def _mark_edges(topology: InferredTopology) -> list[Mark]:
-    """Return an identity of each edge independent of vertex numbers: the hosts beyond the edge, or its two hosts."""
+    """Return a mark of each edge that is independent of vertex numbers: the hosts beyond the edge, or its two hosts."""
     hosts = len(topology.hosts)
     edge = np.sort(topology.edge, axis=1)
     own: dict[int, set[int]] = {}
@@ -171,12 +172,12 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
     if choice.candidate.model == "direct":
         return None
     if choice.unexplained and choice.noise > NETWORK_STEP and is_network(choice.delays[choice.measured]):
-        return f"no model explains a pattern in the delays, which deviate by {choice.noise:.1%} from the best one"
+        return f"no model explains a pattern in the delays; they deviate by {choice.noise:.1%} from the best model"
     if choice.levels is not None and choice.levels.hidden:
         step, hidden = format_seconds(choice.levels.clock_step), choice.levels.hidden
         return (
-            f"delays are multiples of {step}, and many of them are another multiple than is explained: the clock's "
-            f"errors hide whether there are {hidden} more switches"
+            f"delays are multiples of {step}, and many differ from the model by one such step or more: errors of the "
+            f"clock may hide {hidden} more switches"
         )
     return _refuse_single_hosts(topology, choice.outliers, choice.measured)
 
@@ -198,11 +199,11 @@ def _refuse_single_hosts(
         unknown = single[~measured[np.ix_(single, group)].any(axis=1)]
         if len(unknown):
             host = topology.hosts[unknown[0]]
-            return f"no delay between {host} and {there} was measured: it may be on that switch"
+            return f"no delay between {host} and {there} was measured: {host} may be on that switch"
         is_end = degree[other] == 1 and len(group) <= _FEW_TOGETHER
         if is_end and len(single) == 1 and outliers[np.ix_(single, group)].any():
             host = topology.hosts[single[0]]
-            return f"delays between {host} and {there} deviate too far to show whether it is on it"
+            return f"delays between {host} and {there} deviate too far to show whether {host} is on that switch"
     return None
 
 

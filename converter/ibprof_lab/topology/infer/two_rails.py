@@ -26,22 +26,23 @@ LARGEST_RAILS = 1024
 _TRIPLES = 200_000
 _BINS = 200
 _VALLEY = 0.25
-"""Share of the peak at difference 0 below which that peak ends."""
+"""The peak at difference 0 ends where the histogram is below this share of the peak."""
 
 _APART = 6.0
-"""Smallest difference of the rails' delays, in deviations of the errors."""
+"""Smallest difference of the rails' delays, in standard deviations of the errors."""
 
 _LEAST_SHARE = 0.1
 """Smallest share of pairs on either rail; fewer pairs are outliers."""
 
 _TOWARDS_ABOVE = 0.1
-"""Cost per difference from the delay above, in addition to the remaining errors."""
+"""Cost of each unit by which a node's delay differs from its parent's delay, in addition to the remaining errors."""
 
 _ALIKE = 0.25
-"""Share of the rails' difference within which a link's latency equals it."""
+"""The latency of a link is equal to the rails' difference if it deviates by less than this share."""
 
 _OF_A_ROUTE = 0.9
-"""Average share of two switches' pairs on one rail above which the rail is a route between the switches."""
+"""If two switches use one rail for more than this share of their pairs, on average, the rail is a route between
+them."""
 
 _SEVERAL = 4
 """Smallest number of pairs between two switches that shows a common rail."""
@@ -102,7 +103,7 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
     if not _FEWEST_FOR_RAILS <= hosts <= LARGEST_RAILS:
         return None
     some = sample_hosts(hosts)
-    # A sample of the hosts shows rails already, and soon excludes them for most fabrics.
+    # A sample of the hosts suffices to show rails, and quickly excludes rails for most fabrics.
     if len(some) < hosts and find_two_rails(delays[np.ix_(some, some)], known[np.ix_(some, some)]) is None:
         return None
     logs = np.log(np.where(known, delays, 1.0))
@@ -135,9 +136,9 @@ def _find_rails_as_switches(
 ) -> npt.NDArray[np.bool_]:
     """Return pairs whose longer delays show the slower rail rather than a switch.
 
-    By chance all pairs between a host and the other hosts of its switch may take the slower rail. The others then look
-    like hosts of a separate switch. The link of that switch adds exactly the difference of the rails, and no pair that
-    meets above it is on the slower rail.
+    By chance all pairs between a host and the other hosts of its switch may take the slower rail. The other hosts then
+    look like hosts of a separate switch. The link of this false switch adds exactly the difference of the rails, and no
+    pair that meets above it is on the slower rail.
     """
     tree, height = levels.tree, levels.height
     meeting = np.where(known, tree.meeting_nodes(), -1)
@@ -166,7 +167,7 @@ def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None
 
 
 def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.bool_]:
-    """Assign pairs to rails along a tree: pairs that meet in a node have one delay, or one longer by `longer`."""
+    """Assign pairs to rails along a tree: pairs that meet in a node have the same delay, or one longer by `longer`."""
     hosts = len(logs)
     tree = link_average(_compare_rows(logs, known, longer))
     slower = np.zeros((hosts, hosts), bool)

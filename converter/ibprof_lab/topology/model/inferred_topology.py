@@ -104,7 +104,7 @@ class InferredTopology:
         return delays
 
     def count_levels(self) -> int:
-        """Return the largest number of switch levels above a host of a tree, up to its middle; 0 for other graphs."""
+        """Return the number of switch levels of a tree, from its outermost hosts to its middle; 0 for other graphs."""
         if not self.switches or len(self.edge) != self.vertices - 1:
             return 0
         edge, rounds = self.edge, 0
@@ -137,7 +137,7 @@ class InferredTopology:
 def weigh_edges(
     edge: npt.NDArray[np.integer], weight: npt.NDArray[np.floating], vertices: int, *, directed: bool = False
 ) -> csr_matrix:
-    """Return the smallest weight among the edges between two vertices.
+    """Return the matrix of edge weights; parallel edges have the smallest of their weights.
 
     Args:
         edge: int [edge, 2], vertices; loops are left out.
@@ -160,7 +160,7 @@ def weigh_edges(
 
 
 _AS_SHORT = 1.1
-"""Largest length of a detour, relative to the shortest path, at which a message may take either path."""
+"""A message may also take a path that is longer than the shortest one by up to this factor."""
 
 NO_EDGE = -1
 _OWN_SWITCH = "{}-switch"
@@ -183,7 +183,7 @@ class InferredRoutes:
         graph = weigh_edges(self.attachment.cable, self._weight, switches)
         self.distance: npt.NDArray[np.float64]
         self.distance, self._before = shortest_path(graph, directed=False, return_predecessors=True)
-        # Routes take the fastest of parallel cables; of equally fast cables the first.
+        # Routes take the fastest of parallel cables, and the first of equally fast cables.
         slowest_first = np.argsort(self._weight, kind="stable")[::-1].tolist()
         self._cable = {frozenset(self.attachment.cable[row].tolist()): row for row in slowest_first}
         self._is_tree = len(self.attachment.cable) == switches - 1

@@ -85,7 +85,7 @@ def _make(
 ) -> InferredTopology:
     number = {name: vertex for vertex, name in enumerate((*hosts, *switches))}
     if len(number) != len(hosts) + len(switches):
-        raise InputError(path, None, "a name for each vertex", "several vertices of one name")
+        raise InputError(path, None, "a different name for each vertex", "several vertices of one name")
     columns = np.array([known for _, _, known in edges], np.float64).reshape(-1, 4).T
     ends = np.array([[number[a], number[b]] for a, b, _ in edges], np.int32).reshape(-1, 2)
     measured = not np.isnan(columns[3]).all()
@@ -130,7 +130,7 @@ def read_topology(path: str | PathLike[str]) -> InferredTopology:
 
 
 class _Reader:
-    """Extracts values from a document; errors name the place."""
+    """Extracts values from a document; errors name the member of the document."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = path
@@ -143,7 +143,7 @@ class _Reader:
         names = [self._field(each, "name", str, f"switches[{row}]") for row, each in enumerate(switches)]
         vertex = {name: number for number, name in enumerate([*hosts, *names])}
         if len(vertex) < len(hosts) + len(names):
-            raise self._error("names of hosts and switches, each different", "one twice")
+            raise self._error("a different name for each host and switch", "one name twice")
         edges = self._objects(document, "edges")
         ends = [[self._end(each, key, row, vertex) for key in ("a", "b")] for row, each in enumerate(edges)]
         return InferredTopology(

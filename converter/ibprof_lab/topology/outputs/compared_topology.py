@@ -28,7 +28,7 @@ COMPARISON_ENDINGS = (".dot", ".svg", ".json")
 
 _FOUND, _MISSING, _EXTRA, _NAMED = "#2a7f2a", "#cc0000", "#999999", "#e07000"
 _NEVER_PASSED = "#e0e0e0"
-"""Grey in place of white, for a page with a white background."""
+"""Colour of links that no path passes: grey, since the page is white."""
 _NOT_THERE = "not in the reference"
 _PALEST = 0.25
 _WIDTH, _ROW = 1200.0, 160.0
@@ -104,7 +104,7 @@ def describe_comparison(comparison: ReferenceComparison) -> dict[str, Any]:
 
 
 def _describe_fields(found: Any, **keys: str) -> dict[str, Any]:
-    """Return the fields of a difference; `keys` has the keys of fields with other names."""
+    """Return the fields of a difference; `keys` has the JSON key of each field whose key is not its name."""
     values = {name: list(each) if isinstance(each, tuple) else each for name, each in asdict(found).items()}
     return {keys.get(name, name): each for name, each in values.items()}
 
@@ -263,7 +263,7 @@ def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:
         for a, b in pairs[:_MOST_SHOWN]:
             yield f"link {what}: {a} to {b}"
     for each in found.cables[:_MOST_SHOWN]:
-        yield f"cables: {each.a} to {each.b}: {each.cables}, by the reference {each.reference}"
+        yield f"cables: {each.a} to {each.b}: {each.cables}, in the reference {each.reference}"
     for link in comparison.slow[:_MOST_SHOWN]:
         a, b = (reference.names[end] for end in reference.link[link.link].tolist())
         yield f"slow: {a} to {b}: {link.why}"
@@ -273,7 +273,7 @@ def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:
     if found.not_measured:
         yield f"note: not measured: {_names(found.not_measured)}"
     for switches in found.merged[:_MOST_SHOWN]:
-        yield f"unknown: {_names(switches)}: by the delays their hosts are on one switch"
+        yield f"unknown: {_names(switches)}: the delays show their hosts on one switch"
     for text in found.unknown:
         yield f"unknown: {text}"
 
@@ -281,23 +281,23 @@ def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:
 def _describe_cabling(found: TopologyDifferences) -> Iterator[str]:
     for host in found.misplaced[:_MOST_SHOWN]:
         yield (
-            f"wrong cable: {host.host} is measured with {_names(host.found_peers)} of {host.found_switch}; the "
-            f"reference has it on {host.switch} with {_names(host.peers) or 'no other host'}"
+            f"wrong cable: the delays show {host.host} on {host.found_switch} with {_names(host.found_peers)}; in the "
+            f"reference it is on {host.switch} with {_names(host.peers) or 'no other host'}"
         )
     for part in found.separated[:_MOST_SHOWN]:
         yield (
-            f"separated: {_names(part.hosts)}, on {part.switch} by the reference, farther than "
-            f"{_names(part.others)} there"
+            f"separated: {_names(part.hosts)} are on {part.switch} in the reference, but farther away than its hosts "
+            f"{_names(part.others)}"
         )
     for switch in found.recabled[:_MOST_SHOWN]:
         yield (
-            f"wrong cable: {switch.switch} with {_names(switch.hosts)} is measured nearest to "
-            f"{_names(switch.found_near)}; by the reference it is to {_names(switch.near)}"
+            f"wrong cable: the delays show {switch.switch} with {_names(switch.hosts)} nearest to "
+            f"{_names(switch.found_near)}; in the reference it is linked to {_names(switch.near)}"
         )
     for group in found.regrouped[:_MOST_SHOWN]:
         yield (
-            f"grouped differently: near to one another by the reference: {_names(group.expected) or 'no such group'}; "
-            f"by the delays: {_names(group.found) or 'no such group'}"
+            f"grouped differently: hosts near to one another in the reference: {_names(group.expected) or 'none'}; "
+            f"by the delays: {_names(group.found) or 'none'}"
         )
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An inferred topology as lines of text and as files: graphs, fabrics, positions, a page. Suffixes select formats.
 
-As a fabric with forwarding tables, in ibdiagnet's form, all commands that read dumps can read it. GUIDs, LIDs and ports
-are synthetic. Routes are modelled as shortest paths by latency. A host of a direct network gets its own switch, which
-forwards the others' packets.
+The fabric and its forwarding tables have ibdiagnet's format, so that all commands that read dumps can read them. GUIDs,
+LIDs and ports are synthetic. Routes are modelled as shortest paths by latency. A host of a direct network gets its own
+switch, which forwards the packets of other hosts.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def write_inferred(outputs: TopologyOutputs, topology: InferredTopology, remark:
     """Write a topology into files; formats with comments include `remark`, the origin of the topology.
 
     Yields:
-        Sentences that a reader of the files must know.
+        Notes that a reader of the files must know.
 
     Raises:
         UsageError: the topology cannot become a fabric.
@@ -151,7 +151,7 @@ def describe_inference(
     if refusal:
         yield f"not reliable: {refusal}"
     measured = f", {values.statistic.replace('_', ' ')} for {values.length} bytes" if values else ""
-    noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from it"
+    noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from this model"
     levels = f", {count} levels" if (count := topology.count_levels()) else ""
     yield (
         f"{len(topology.hosts)} hosts, {len(topology.switches)} switches{levels}, {len(topology.edge)} "
@@ -349,17 +349,17 @@ _DESCRIPTION = 64
 
 
 def write_lst(file: TextIO, fabric: Fabric, remark: str) -> None:
-    """Write links, each from one end only.
+    """Write each link once, from one of its ports.
 
     Args:
         file: the output file.
-        fabric: the fabric, with links of four lanes. If no such link has a rate, the speed is written as 0 (unknown to
-            readers), followed by the rate.
-        remark: a line on the fabric's source.
+        fabric: the fabric, with links of four lanes. A rate that four lanes cannot have is written as speed 0 (unknown
+            to readers), followed by the rate.
+        remark: one line on the origin of the fabric.
     """
     file.write(f"# {_clean(remark, 1000)}\n")
     ports = np.bincount(fabric.link_node.ravel(), minlength=fabric.nodes)
-    # Ports without a cable may precede others.
+    # A port with a cable may have a higher number than the number of cables.
     np.maximum.at(ports, fabric.link_node, fabric.link_port)
     lid = np.zeros(fabric.nodes, np.int64)
     lid[fabric.port_node] = fabric.port_lid
@@ -397,5 +397,5 @@ def write_fdbs(file: TextIO, tables: ForwardingTables) -> None:
 
 
 def _clean(text: str, most: int) -> str:
-    """Return text that fits in a line and in the place of a description, without unprintable characters."""
+    """Return the first `most` characters of a text, with `?` for each character that is not printable ASCII."""
     return "".join(letter if " " <= letter <= "~" else "?" for letter in text)[:most]

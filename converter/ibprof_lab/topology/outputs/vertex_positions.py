@@ -3,8 +3,9 @@
 
 Both methods minimise a stress, the mean of two parts. Part f1 is the sum over edges of (d^2 - M^2)^2, with distance d
 and expected distance M. Part f2 is gamma times the sum of 1 / d^2 over pairs without an edge that are nearer than the
-shortest edge. The published method descends from a line. The fast method starts near the minimum: it preserves graph
-distances to a few vertices as well as three dimensions allow. It adapts its steps to the change of the gradient.
+shortest edge. The published method starts with all vertices on a line. The fast method starts near the minimum, with
+positions that keep the graph distances to a few vertices as well as three dimensions allow. It adapts its steps to the
+change of the gradient.
 
 Source: P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's communication environment by load
 tests (in Russian, 2013), stages 1 and 2 of drawing; the rule for steps follows their program. U. Brandes, C. Pich,
@@ -79,7 +80,7 @@ class VertexPositions:
         stress, f1, f2 = (f"{round(part, 6):.4g}" for part in (self.stress, self.f1, self.f2))
         return (
             f"positions are chosen so that links are as long as their delays ({self.method}): lengths deviate by "
-            f"{self.deviation:.1%}; stress {stress}, of links {f1}, of others too near {f2} with gamma {self.gamma:g}"
+            f"{self.deviation:.1%}; stress {stress}: {f1} of links, {f2} of other pairs too near, gamma {self.gamma:g}"
         )
 
 
@@ -145,7 +146,7 @@ def position_vertices(
 
 
 def find_lengths(topology: InferredTopology) -> EdgeLengths:
-    """Join the two arcs of a pair, weighted by their probabilities, and scale the shortest edge to 1.
+    """Return the expected lengths: the mean of a pair's two arcs, weighted by probability; 1 for the shortest edge.
 
     Edges of latency 0, which hierarchical models may have, get a twentieth of the median length.
 
@@ -294,7 +295,7 @@ def write_topology_page(path: Path, topology: InferredTopology, title: str, spac
         OSError: the file cannot be written.
     """
     ends, values = _pair_arcs(topology)
-    noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from it"
+    noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from this model"
     switches = f"{len(topology.switches)} switches, " if topology.switches else ""
     header: dict[str, object] = {
         "title": title,
@@ -340,9 +341,9 @@ def _pair_arcs(topology: InferredTopology) -> tuple[npt.NDArray[np.int64], list[
 
 
 def write_positions(path: Path, topology: InferredTopology, space: VertexPositions) -> None:
-    """Write positions for `ibprof-view --node-data`, by the nodes of the fabric made from the topology.
+    """Write positions for `ibprof-view --node-data`, with the node names of the fabric that `make_fabric` returns.
 
-    A host with its own switch gives the position to that switch; the view puts the host next to it.
+    A host with its own switch gives the position to that switch; the view puts the host next to the switch.
 
     Raises:
         OSError: the file cannot be written.

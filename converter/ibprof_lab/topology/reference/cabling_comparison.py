@@ -100,10 +100,10 @@ def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
 
 
 def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Graph) -> TopologyDifferences:
-    """Return the similarity of regular topologies.
+    """Compare the links of regular topologies.
 
-    The sum is over the host pairs that the reference links, as the paper explains it. The similarity of a pair is the
-    probability of its arc: the largest probability over the processes of both hosts.
+    The similarity is the mean probability of the arcs between hosts that the reference links; the paper explains the
+    sum in this way. If hosts have several processes, the largest probability of their arcs counts.
     """
     host_of = np.full(found.vertices, -1, np.int64)
     for host, members in enumerate(matched.of_inferred):
@@ -124,9 +124,7 @@ def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Gra
         return tuple((matched.names[a], matched.names[b]) for a, b in sorted(pairs))
 
     unknown = (
-        ("the reference links hosts with one another, but by the delays there are switches between them",)
-        if found.switches
-        else ()
+        ("the reference links hosts directly, but the delays show switches between them",) if found.switches else ()
     )
     return TopologyDifferences(
         kind=REGULAR,
@@ -154,7 +152,7 @@ def _compare_switches(
     """Compare the hosts that share a switch, and the switches that are near or linked."""
     hosts = TopologyDifferences(HIERARCHICAL, matched.names, matched.not_in_reference, matched.not_measured)
     if len(matched.names) < 3:
-        return replace(hosts, unknown=("fewer than three hosts show nothing of switches",))
+        return replace(hosts, unknown=("delays between fewer than three hosts do not show switches",))
     own = [members[0] for members in matched.of_inferred]
     leaf = find_leaves(reference, matched.vertex)
     was = number_groups(leaf)
@@ -182,7 +180,7 @@ def _compare_switches(
     was_part = _restrict(expected, range(len(matched.names)), kept)
     now_part = _restrict(found, own, kept)
     if was_part is None or now_part is None:
-        unknown = "there are cycles of switches, of which only the hosts of each switch are compared"
+        unknown = "which switches are near one another: they form cycles, so that only their hosts are compared"
         return replace(hosts, unknown=(*hosts.unknown, unknown))
     merged = [frozenset(np.flatnonzero(np.isin(names, each)).tolist()) for each in hosts.merged]
     return replace(hosts, regrouped=_pair_splits(was_part, now_part, matched.names, merged))

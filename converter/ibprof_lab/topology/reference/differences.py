@@ -60,7 +60,7 @@ class RecabledSwitch:
     Attributes:
         switch: name of the switch in the reference.
         hosts: hosts on the switch.
-        near: nearest switches with hosts by the reference.
+        near: the nearest switches with hosts, in the reference.
         found_near: nearest switches by the delays, all different from `near`.
     """
 
@@ -121,7 +121,7 @@ class TopologyDifferences:
         merged: switches of the reference that delays do not distinguish; not counted as a difference.
         recabled: wrong cables of switches.
         regrouped: groups with other differences.
-        cables: links with another number of cables, if both topologies are stated.
+        cables: links with another number of cables, if the numbers of cables are known in both topologies.
         unknown: details that the delays do not determine, a sentence each.
     """
 
@@ -180,7 +180,7 @@ def match_hosts(labels: Sequence[str], reference: Reference) -> MatchedHosts:
     if (vertex < 0).all():
         known = ", ".join([reference.names[host] for host in np.flatnonzero(reference.may_be_host)[:5].tolist()])
         raise InconsistentError(
-            f"{reference.origin}: none of the {len(labels)} hosts ({', '.join(labels[:5])}) is there, but {known}"
+            f"{reference.origin}: none of the {len(labels)} hosts ({', '.join(labels[:5])}) is there; there are {known}"
         )
     there = vertex >= 0
     left = reference.is_end.copy()

@@ -49,8 +49,8 @@ class LinkRegression:
 
     Attributes:
         latency_seconds: float64 [link]; nan if the paths do not determine the latency, or only a sum of latencies.
-        r_squared: coefficient of determination: 1 if the links explain all delays; nan if all delays are equal. It
-            rises with the number of links.
+        r_squared: coefficient of determination: 1 if the links explain all delays; nan if all delays are equal. The
+            coefficient rises with the number of links.
         paths: number of equations.
         corrected: correction of the delays, from `CORRECTIONS`.
     """
@@ -78,7 +78,7 @@ def correct_for_size(paths: ReferencePaths, delays: Floats, gbps: Floats, length
         return delays
     known = gbps > 0
     if not known.any():
-        raise UsageError(f"--correct {how}: no link's throughput is known; give --gbps, or measure it")
+        raise UsageError(f"--correct {how}: no link's throughput is known; give --gbps, or measure the throughput")
     seconds = np.zeros(len(gbps))
     seconds[known] = length * _BITS / (gbps[known] * _GIGA)
     taken = np.zeros(len(delays))
@@ -114,7 +114,7 @@ def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = 
 
 
 def is_fabric(topology: str) -> bool:
-    """Return True if the suffix of a topology's name is a fabric's."""
+    """Return True if a topology's name is a fabric's, since its suffix is not in `READERS`."""
     return Path(topology).suffix not in READERS
 
 
@@ -178,7 +178,7 @@ def _set_latencies(topology: InferredTopology, reference: Reference, found: Link
     seconds = np.array([new[min(a, b), max(a, b)] for a, b in topology.edge.tolist()])
     unknown = list(topology.unknown)
     if hidden := int(np.isnan(seconds).sum()):
-        unknown.append(f"the delays do not determine the latencies of {hidden} links, which stay as they were")
+        unknown.append(f"the delays do not determine the latencies of {hidden} links; these keep their old latency")
     return replace(
         topology,
         latency_seconds=np.where(np.isnan(seconds), topology.latency_seconds, seconds),
@@ -225,7 +225,7 @@ def describe_regression_lines(links: RegressedLinks) -> Iterator[str]:
     if count > _SHOWN_LINKS:
         yield f"  and {count - _SHOWN_LINKS} more: --json, -o latencies.csv"
     if hidden := int(np.isnan(found.latency_seconds).sum()):
-        yield f"unknown: the latencies of {hidden} links: the delays do not determine them, or only together"
+        yield f"unknown: the latencies of {hidden} links; the delays determine at most sums of them"
 
 
 def _list_rows(links: RegressedLinks) -> list[dict[str, str | int | float | None]]:

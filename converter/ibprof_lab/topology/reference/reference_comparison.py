@@ -208,7 +208,7 @@ def _measure_throughput(
 
 
 def make_observable_topology(reference: Reference) -> InferredTopology:
-    """Return the topology that delays could show of a fabric, for the comparison of a fabric with a reference."""
+    """Return the part of a fabric that delays could show, as a topology to compare with a reference."""
     hosts = np.flatnonzero(reference.is_end).tolist()
     graph = reduce_graph(reference, np.array(hosts, np.int64))
     switches = [vertex for vertex in graph if vertex not in set(hosts)]
@@ -234,12 +234,12 @@ def compare_cables(
         compared: the comparison of the same topology.
         names: names of the topology's vertices.
         cables: number of cables of each link, by two vertices.
-        timed: True if latencies are known. Without any parallel cables, the topology was then measured, and its numbers
-            of cables are unknown.
+        timed: True if latencies are known. A topology that also has no parallel cables was measured, and its numbers of
+            cables are unknown.
     """
     reference = compared.reference
     expected = count_cables(reference.link, reference.cables)
-    # An adapter after a host's first has the host's name, and no link.
+    # The second and further adapters of a host have the host's name, but no link.
     linked = sorted({vertex for pair in expected for vertex in pair})
     times = Counter(reference.names[vertex] for vertex in linked)
     vertex_of = {reference.names[each]: each for each in linked if times[reference.names[each]] == 1}

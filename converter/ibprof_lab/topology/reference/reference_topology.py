@@ -46,9 +46,9 @@ class Reference:
         gbps: float64 [link], data rate of one direction in Gb/s; nan where unknown.
         latency_seconds: float64 [link], expected latency of the link; nan where unknown.
         routes: routes by the forwarding tables; None for shortest paths.
-        host_lid: int32 [vertex], LIDs for these routes.
+        host_lid: int32 [vertex], LIDs of the hosts for these routes.
         fabric: source fabric with the same links; None for a plan.
-        cables: int64 [link], number of parallel cables of a plan's link; None for one each.
+        cables: int64 [link], number of parallel cables of a plan's link; None if each link is one cable.
     """
 
     origin: str
@@ -70,7 +70,7 @@ class Reference:
 
     @property
     def is_end(self) -> npt.NDArray[np.bool_]:
-        """Hosts as a mask, bool [vertex]; where unknown, the vertices with one link."""
+        """Hosts as a mask, bool [vertex]; in a plan that does not mark hosts, the vertices with one link."""
         if not self.may_be_host.all():
             return self.may_be_host
         degree: Integers = np.bincount(self.link.ravel(), minlength=self.vertices)
@@ -120,7 +120,7 @@ class Reference:
         graph = self.adjacency()
         near = [graph.indices[graph.indptr[host] : graph.indptr[host + 1]] for host in hosts.tolist()]
         if all(len(each) == 1 for each in near):
-            # The path of a host with one link begins at its switch, and there are few switches.
+            # If each host has one link, its paths begin at its switch, and there are fewer switches than hosts.
             switches, place = np.unique([each[0] for each in near], return_inverse=True)
             between = shortest_path(graph, unweighted=True, indices=switches)[:, switches].astype(np.float32)
             hops = between[np.ix_(place, place)] + np.float32(2)
@@ -187,7 +187,7 @@ def count_cables(
 
     Args:
         link: int [link, 2], vertices.
-        cables: int64 [link], cables of each link; None for one each.
+        cables: int64 [link], cables of each link; None if each link is one cable.
         directed: True if a cable is two links, one in each direction.
     """
     counts: Counter[tuple[int, int]] = Counter()
@@ -364,7 +364,7 @@ class LinkTimes:
 def spread_delays(paths: ReferencePaths, delays: Floats, gbps: Floats, length: int) -> LinkTimes:
     """Spread each pair's delay over the links of its path, inversely to link speed, and average per link.
 
-    A link of twice the speed takes half the time of the others on the path.
+    A link with twice the speed of the other links on the path takes half of their time.
 
     Args:
         delays: float64 [pair], seconds.
@@ -397,7 +397,7 @@ def keep_unique(
         reference: topology without tables; in a tree each path is unique.
         paths: shortest paths.
         source: int64 [pair], start vertex of each path.
-        epsilon: relative difference of lengths that distinguishes paths.
+        epsilon: paths are about the same length if their lengths differ by at most this share.
 
     Raises:
         UsageError: the graph has cycles, and is too large to search for other paths.

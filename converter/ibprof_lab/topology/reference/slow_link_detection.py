@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow links: links with delays above their peers', or with throughput below their speed.
+"""Slow links: links with longer delays than links of the same kind, or with throughput below their speed.
 
 Medians over paths show a slow link only if most paths avoid it. With four leaf switches, each uplink is on half of the
 paths. Latencies of all links are therefore also fitted to all paths at the same time, with relative errors. Huber's
@@ -28,9 +28,11 @@ Integers = npt.NDArray[np.int64]
 _MOST_FOUND = 100
 _MOST_PATHS = 0.5
 _ANYWHERE, _SOMEWHERE = 3.0, 5.0
-"""Required excess of paths over a slow link, in standard errors: in each kind, and in at least one kind."""
+"""Required excess of the paths over a slow link, in standard errors: in each kind of paths (see `find_slow_links`), and
+in at least one kind."""
 _FAR_SLOWER = 2.5
-"""Factor of a certainly slow link; at a factor of 2 a plan may lack a switch with two links."""
+"""A link that has no other link of its kind is slow if it costs this many times as much as another hop. With a factor
+of 2, the plan may only lack a switch with two links."""
 
 LARGEST = 1024
 """Largest number of links for the fit; with more links there are enough paths for medians."""
@@ -48,9 +50,9 @@ class SlowLink:
     Attributes:
         link: number of the link in the reference.
         why: reason, a sentence.
-        ratio: the link's delay over that of its peers.
-        excess_seconds: additional time compared with peers, a share of it for several links in a row; 0 if the
-            throughput is the evidence.
+        ratio: delay over the link / expected delay.
+        excess_seconds: additional time of a message on the link; several slow links in a row have equal shares. 0 if
+            the throughput is the evidence.
         bytes_per_second: largest throughput of a pair over the link; nan if the delay is the evidence.
     """
 
@@ -66,15 +68,13 @@ def find_slow_links(
 ) -> list[SlowLink]:
     """Find links over which messages take longer than over paths of the same kind.
 
-    For up to some hundred links with unique paths, a fit to all paths gives the excess of each link. Other cases use
-    kinds of paths.
-
-    Paths of one kind have the same number of links of each speed, counted separately for host links and switch links.
-    Within a kind, a link's excess is the median delay of its paths minus the median delay of all paths. Over all kinds
-    the smallest excess
-    counts. If the uplink of a switch is slow, paths among its hosts are not, so that no host's link is blamed. A kind
-    is no evidence if most of its paths use the link. The method takes the worst link, subtracts its excess, and
-    repeats. If the reference has latencies, for example from an earlier inference, these give the expected delays.
+    For up to `LARGEST` links with unique paths, a fit to all paths gives the excess of each link. Otherwise the paths
+    are compared by kind. Paths of one kind have the same number of links of each speed, counted separately for host
+    links and switch links. Within a kind, a link's excess is the median delay of its paths minus the median delay of
+    all paths. The smallest excess over all kinds counts. If the uplink of a switch is slow, paths among its hosts are
+    not slow, so that no host's link is blamed. A kind is no evidence if most of its paths use the link. The method
+    takes the link with the largest excess, subtracts this excess, and repeats. If the reference has latencies, for
+    example from an earlier inference, these give the expected delays.
 
     Args:
         delays: float64 [pair], seconds; nan to exclude a pair.
@@ -90,7 +90,8 @@ def find_slow_links(
     slow = [
         SlowLink(
             each,
-            f"messages take {seconds * 1e6:.3g} µs longer over it than over its peers, {ratio:.2f} times as long",
+            f"messages over this link take {seconds * 1e6:.3g} µs longer than over links of the same kind, "
+            f"{ratio:.2f} times as long",
             ratio,
             seconds,
         )
@@ -142,11 +143,12 @@ def _find_by_kinds(
         found[worst] = found.get(worst, 0.0) + float(least_excess[worst])
         share[worst] = max(share.get(worst, 0.0), float((excess[own] / delay[own]).max()))
         rest[np.unique(pair[own[of_entry]])] -= float(least_excess[worst])
-    expected = "the reference has" if has_latencies else "over paths of its kind"
+    expected = "the reference states" if has_latencies else "over other paths of the same kind"
     slow = [
         SlowLink(
             each,
-            f"messages over it take {seconds * 1e6:.3g} µs longer than {expected}, {1 + share[each]:.2f} times as long",
+            f"messages over this link take {seconds * 1e6:.3g} µs longer than {expected}, {1 + share[each]:.2f} times "
+            "as long",
             1 + share[each],
             seconds,
         )
@@ -169,10 +171,10 @@ def _number_kinds(reference: Reference, paths: ReferencePaths) -> Integers:
 def _without_peers(
     paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], known: set[int]
 ) -> Iterator[SlowLink]:
-    """Find links without peers: all paths of one number of hops use them, and no shorter path does.
+    """Find slow links that are alone in their kind: all paths of one number of hops use them, and no shorter path does.
 
-    The excess of such a link per hop is compared with the cost of other hops. The cost of the shortest paths includes
-    the cost of a message.
+    The time of such a link per hop is compared with the time of other hops. The time of the shortest paths includes the
+    overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
@@ -189,7 +191,7 @@ def _without_peers(
             if each not in known:
                 excess = float(usual[tier] - usual[tier - 1] - others * (hops[tier] - hops[tier - 1])) / len(in_a_row)
                 why = (
-                    f"messages over it take {usual[tier] * 1e6:.3g} µs, and those that avoid it "
+                    f"messages over this link take {usual[tier] * 1e6:.3g} µs, and those over the next shorter paths "
                     f"{usual[tier - 1] * 1e6:.3g} µs"
                 )
                 yield SlowLink(each, why, float(by_hop[tier] / others), excess)
@@ -221,7 +223,7 @@ def find_slow_by_speed(
     return [
         SlowLink(
             link,
-            f"no pair reaches more than {best[link] * 8e-9:.3g} Gb/s over it, {share[link]:.0%} of its "
+            f"no pair of hosts reaches more than {best[link] * 8e-9:.3g} Gb/s over this link, {share[link]:.0%} of its "
             f"{reference.gbps[link]:g} Gb/s",
             1 / float(share[link]),
             bytes_per_second=float(best[link]),
@@ -241,7 +243,8 @@ def find_slow_by_fit(
         least: smallest excess that counts, as a share of the shortest delay over the link.
 
     Returns:
-        link -> excess over its peers in seconds, and the factor by which it lengthens the shortest delay over it.
+        link -> excess over other links of the same kind, seconds; and the factor by which this excess lengthens the
+        shortest delay over the link.
     """
     links = len(reference.link)
     if links > LARGEST or not there.any():
@@ -278,7 +281,7 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
 
 
 def _usual_of_like(reference: Reference, latency: Floats) -> Floats:
-    """Return the lower median latency of peers (same speed, same distance from hosts); nan without peers."""
+    """Return the lower median latency of links with equal speed and distance from hosts; nan for a single link."""
     ends = np.flatnonzero(reference.is_end)
     far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=ends, min_only=True)
     columns = np.column_stack([np.sort(far[reference.link], axis=1), np.nan_to_num(reference.gbps)])

@@ -43,7 +43,7 @@ class SwitchDistances:
     Attributes:
         vertex: int64 [switch], vertices in the reference.
         members: names of each switch's hosts.
-        hops: float64 [switch, switch], number of links between hosts by the reference; inf on the diagonal.
+        hops: float64 [switch, switch], number of links between hosts in the reference; inf on the diagonal.
         delay: float64 [switch, switch], seconds, mean delay between hosts, the shorter of both directions; inf on the
             diagonal and where not measured.
         inside: float64 [switch], seconds, mean delay between the hosts of a switch; nan for one host.
@@ -110,9 +110,9 @@ def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ..
 def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Links, Links] | None:
     """Compare the links between switches that delays show with the reference's links.
 
-    Neighbours are one link apart and all others at least two. Without the hosts' links, this leaves a gap in the
-    delays. A link of the reference is missing if the delay between its switches equals the delay of the path around it.
-    It is slow if the delay is longer than a link's, but shorter than that path's.
+    Linked switches are one link apart, all others at least two. After subtraction of the hosts' links, the delays of
+    these two groups have a gap. A link of the reference is missing if the delay between its switches equals the delay
+    of the shortest detour. The link is slow if the delay is longer than over one link and shorter than over the detour.
 
     Args:
         between: all switches of the reference, except switches with misplaced hosts.
@@ -176,7 +176,7 @@ def number_groups(leaf: Integers) -> Integers:
 
 
 def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
-    """Move each host that is clearly among the hosts of another switch into their group, if these share one group."""
+    """Move each host that is clearly among another switch's hosts into the group of these hosts, if there is one."""
     joined = now.copy()
     for host in np.flatnonzero(nearer != was).tolist():
         groups = np.unique(now[(was == nearer[host]) & (nearer == was)])
@@ -188,7 +188,8 @@ def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
 def find_nearer(was: Integers, delays: Floats) -> Integers:
     """Return each host's switch number: the expected switch, or the switch of hosts that are clearly nearer.
 
-    The host must be nearer to them than to its expected group, and as near as they are to each other. `was` has the
+    The host must be nearer to those hosts than to its expected group, and as near as they are to each other. `was` has
+    the
     expected numbers, int64 [host]; `delays` are float64 [host, host], seconds.
     """
     every_host = np.arange(len(was))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Direct links that delays cannot show, since the known path between the same two switches is equally long.
 
-Two hosts send while other pairs fill a link of the known path. If the two hosts have a direct link, their rate stays.
+Two hosts send while other pairs fill a link of the known path. If the two hosts have a direct link, their rate does not
+fall.
 
-Source: Bufe (see `published_methods`), section 2.2.1. Unlike in print, an unchanged rate proves a direct link only if
-the pairs are known to fill the path, and the rates of all pairs count.
+Source: Bufe (see `published_methods`), section 2.2.1. Unlike in the thesis, an unchanged rate proves a direct link only
+if the other pairs certainly fill the path, and the total rate of all pairs is compared.
 """
 
 from __future__ import annotations
@@ -152,10 +153,10 @@ def _judge(
 
 
 def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult) -> bool:
-    """Return True if the link cannot carry the two hosts in addition to the other pairs.
+    """Return True if the link cannot carry the traffic of the two hosts in addition to the other pairs.
 
-    There are three proofs: the measured throughput of the link; other pairs that slow each other down on it; or a link
-    between two hosts that both send at their full rate over it.
+    There are three proofs: the measured throughput of the link; pairs that slow each other down on the link; a link
+    between two hosts that both send over it at their full rate.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)
@@ -190,7 +191,7 @@ def add_direct_links(topology: InferredTopology, found: Iterable[BlockedRates]) 
 _WORDS = {
     Finding.DIRECT: "a direct link",
     Finding.NONE: "no direct link",
-    Finding.UNKNOWN: "cannot tell, the link may carry both",
+    Finding.UNKNOWN: "unknown, since the link may carry all pairs",
 }
 
 
@@ -202,11 +203,11 @@ def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) 
         others = f"{count_of(row['pairs'], 'pair')} between {' and '.join(row['blocked'])}"
         yield (
             f"{' to '.join(row['hosts'])}: {_WORDS[each.finding]}; {row['gbps']:.3g} Gb/s alone, "
-            f"{row['gbps_blocked']:.3g} while {others} send ({row['others_gbps']:.3g} Gb/s alone, "
-            f"{row['others_gbps_blocked']:.3g} then)"
+            f"{row['gbps_blocked']:.3g} Gb/s while {others} send; these send {row['others_gbps']:.3g} Gb/s alone, "
+            f"{row['others_gbps_blocked']:.3g} Gb/s together with the first pair"
         )
     if found.left_out:
-        yield f"not tried: {found.left_out} pairs without a sure path of several links that other hosts can fill"
+        yield f"not tried: {found.left_out} pairs without a certain path of several links that other hosts can fill"
 
 
 def list_direct_links(topology: InferredTopology, found: DirectLinkResults) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Throughput of each link and switch, from the rates of host pairs that send at the same time.
 
-Unlike in print, the throughput over several links is their minimum. The throughput of a node is the largest of its
-pairs' (2.3.2).
+Unlike in the thesis, the throughput of a path is the minimum of its links. The throughput of a node is the largest
+throughput of its pairs (2.3.2).
 
 Source: Bufe (see `published_methods`), section 2.3.
 """
@@ -29,10 +29,10 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 SAME = 0.9
-"""Smallest share of the bound by other links that makes them a possible bottleneck."""
+"""If a rate reaches this share of the bound by other links, these links may be the bottleneck."""
 
 _ALL_PAIRS = 8
-"""Largest number of hosts on a switch with all pairs measured; with more, neighbours by latency."""
+"""Up to this number of hosts on a switch, all pairs are measured; with more hosts, only pairs adjacent by latency."""
 
 _FEWEST_TO_SHARE = 4
 _TRIED = 32
@@ -40,7 +40,7 @@ _TRIED = 32
 
 
 def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobResult) -> bool:
-    """Return True if a switch carries all of its pairs at the same time as well as one after another (2.3.2)."""
+    """Return True if all pairs of a switch together reach the sum of the rates that they reach in turn (2.3.2)."""
     return third.total >= SAME * (first.total + second.total)
 
 
@@ -53,7 +53,7 @@ def find_throughput(
     that rate. Of two hosts on one switch, the slower one is the bottleneck, or both are.
 
     Args:
-        through: switch -> result of the job for its maximum.
+        through: switch -> result of the job that loads the switch most.
 
     Source: Bufe (see `published_methods`), sections 2.3.2 to 2.3.4; the bound is ibprof's.
     """
@@ -86,7 +86,7 @@ def _loads(result: PairJobResult) -> dict[int, float]:
 
 
 def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], aside: set[int]) -> float:
-    """Return the largest rate of a job through an edge, or in total for None, Gb/s, by the throughput of its links.
+    """Return the bound on a job's rate through an edge (for None: the total rate), Gb/s, by its links' throughput.
 
     Links of unknown throughput (nan) and the edges in `aside` do not limit.
     """
@@ -155,8 +155,9 @@ class ThroughputMeasurement:
 def pair_neighbours(routes: InferredRoutes) -> list[list[PairJob]]:
     """Pair linked hosts in rounds, by paths along the links (2.3.1, algorithms 4 and 5).
 
-    A path begins at the host with the most remaining links, and continues to the neighbour with the most. Every second
-    link of the path is measured. A line or a ring takes two or three rounds. A host with n links takes at least n.
+    A path begins at the host with the most remaining links, and continues to the neighbour with the most remaining
+    links. Every second link of the path is measured. A line or a ring takes two or three rounds. A host with n links
+    takes at least n rounds.
     """
     host_of = {
         int(switch): host
@@ -196,7 +197,7 @@ def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
 
 
 def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
-    """Return the test jobs of each switch with four hosts or more: does it carry all pairs at the same time?
+    """Return three jobs for each switch with four hosts or more, which test if it carries all pairs at the same time.
 
     The jobs are all pairs but one, the remaining pair, and all pairs. A wide switch carries as much in the third job as
     in the first two together (2.3.2).

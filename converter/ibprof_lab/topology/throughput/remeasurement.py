@@ -36,7 +36,7 @@ def remeasure(
     repetitions: int,
     sequential: bool,
 ) -> int:
-    """Measure unexplained pairs of a topology again, then representatives of every link.
+    """Measure unexplained pairs of a topology again, then pairs that represent every link.
 
     `module` is `mpi4py.MPI`; the others are the arguments of `ibprof-topology remeasure`, the same on all processes.
 
@@ -62,7 +62,7 @@ def remeasure(
         hosts = len(graph.hosts)
         chosen = wanted[: _count_pairs(budget, hosts, plan)]
         session.say(
-            f"{len(unexplained)} outlying pairs and {len(wanted) - len(unexplained)} representatives of links; "
+            f"{len(unexplained)} outlying pairs and {len(wanted) - len(unexplained)} pairs that represent links; "
             f"{len(chosen)} of {hosts * (hosts - 1) // 2} pairs are measured again"
         )
         rounds: list[list[Pair]] = [[pair] for pair in chosen] if sequential else schedule_pairs(routes, chosen)
@@ -139,7 +139,7 @@ def _of_links(routes: InferredRoutes, turn: int) -> Iterator[Pair]:
 
 
 def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
-    """Return other hosts, the nearest first; on the same switch, the hosts that follow in its order."""
+    """Return other hosts, the nearest first; equally near hosts in cyclic order after the host."""
     own = routes.attachment.host_switch
     distance = routes.distance[own[host], own]
     order = np.lexsort(((np.arange(routes.hosts) - host) % routes.hosts, distance))
