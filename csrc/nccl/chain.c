@@ -92,7 +92,7 @@ static void open_once(unsigned version)
                 "%u\n",
                 name, version);
     else
-        fprintf(stderr, "ibprof: %s: this plug-in cannot be loaded behind ibprof's\n", name);
+        fprintf(stderr, "ibprof: %s: this plug-in cannot be loaded behind ibprof's: %s\n", name, dlerror());
 }
 
 bool ibp_nccl_chain_open(unsigned version)

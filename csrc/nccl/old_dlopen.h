@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The old version of dlopen, so that a plug-in built on a new system can be loaded on an old one (compare
- * platform/system.h). On an old system libdl exports dlopen; a program that loads plug-ins has loaded libdl.
+ * The old versions of dlopen and dlerror, so that a plug-in built on a new system can be loaded on an old one (compare
+ * platform/system.h). On an old system libdl exports them; a program that loads plug-ins has loaded libdl.
  */
 #ifndef IBPROF_NCCL_OLD_DLOPEN_H
 #define IBPROF_NCCL_OLD_DLOPEN_H
@@ -11,8 +11,10 @@
 
 #if defined(__GLIBC__) && defined(__x86_64__)
 __asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
+__asm__(".symver dlerror,dlerror@GLIBC_2.2.5");
 #elif defined(__GLIBC__) && (defined(__aarch64__) || defined(__powerpc64__))
 __asm__(".symver dlopen,dlopen@GLIBC_2.17");
+__asm__(".symver dlerror,dlerror@GLIBC_2.17");
 #endif
 
 #endif

@@ -7,6 +7,7 @@ The bytes of each step are really sent by TCP between the ranks, and the program
 from __future__ import annotations
 
 import csv
+import ctypes
 import io
 import json
 import os
@@ -251,11 +252,18 @@ def test_a_plug_in_behind_it_sees_the_same_events(
     assert all(one["orphans"] == 0 for one in each), "operations name the next plug-in's own handles as parents"
 
 
-def test_a_plug_in_that_does_not_exist_is_reported_and_does_no_harm(
-    harness: Path, ports: Ports, tmp_path: Path
+@pytest.mark.parametrize("content", [None, "no library"])
+def test_a_plug_in_that_cannot_be_loaded_is_reported_with_the_reason_and_does_no_harm(
+    content: str | None, harness: Path, ports: Ports, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    said = run_ranks(harness, ports, tmp_path, 2, 7, env={"IBPROF_NCCL_NEXT": "/no/such.so"})
-    check_bytes(load_profile(tmp_path), said)
+    other = tmp_path / "other.so"
+    if content:
+        other.write_text(content)
+    said = run_ranks(harness, ports, tmp_path / "recording", 2, 7, env={"IBPROF_NCCL_NEXT": str(other)})
+    check_bytes(load_profile(tmp_path / "recording"), said)
+    with pytest.raises(OSError, match=r"other\.so") as loaded:
+        ctypes.CDLL(str(other))
+    assert f"ibprof: {other}: this plug-in cannot be loaded behind ibprof's: {loaded.value}\n" in capfd.readouterr().err
 
 
 def test_ibprof_run_sets_the_plug_in_and_reports(
