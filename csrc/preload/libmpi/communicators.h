@@ -62,9 +62,9 @@ struct ibp_communicator {
  * NULL if memory is exhausted. */
 struct ibp_communicator *ibp_communicator_find(ibp_handle communicator);
 
-/* Fill the entry of a new communicator. ibprof's lock must be free, to avoid a deadlock: MPICH and Intel MPI take a
- * lock to report size and ranks, and a sending thread may hold that lock and wait for ibprof's lock. To be called
- * within an MPI call on the communicator, so that the communicator exists. */
+/* Fill the entry of a new communicator. The lock of ibprof must be free, to avoid a deadlock. MPICH and Intel MPI take
+ * a lock to report size and ranks. A sending thread may hold that lock and wait for ibprof's lock. To be called within
+ * an MPI call on the communicator, so that the communicator exists. */
 void ibp_communicator_learn(ibp_handle communicator);
 
 /* Return the entry of a communicator without calling MPI, for callers that only store data in the entry. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The .py file and line from which this thread called C code: an MPI call of mpi4py or of another extension module.
- * ibprof reads the frames of CPython 3.9 and newer in memory, without the interpreter's lock, and does not run the
+ * The .py file and line from which this thread called C code: an MPI call of mpi4py or of another extension module. The
+ * frames of CPython 3.9 and newer are read in memory, without the interpreter's lock and without running the
  * interpreter. The frames cannot change meanwhile, because they belong to this thread.
  */
 #ifndef IBPROF_PYTHON_SCRIPT_FRAMES_H

@@ -16,7 +16,7 @@ static const char *const variables[] = {
     "PSM3_NIC",
 };
 
-/* Variables that choose among transports, on any host. */
+/* Variables that choose transports. They are recorded on every host. */
 static const char *const transports[] = {
     "OMPI_MCA_pml",
     "OMPI_MCA_btl",
@@ -33,7 +33,7 @@ static const char *const transports[] = {
     "IBPROF_INTRANODE",
 };
 
-/* Record a variable. A text that is too long is left out: a part of a list of adapters would be wrong. */
+/* Record a variable. If its text is too long, record nothing, because a part of a list of adapters would be wrong. */
 static void record(const char *name, const char *text)
 {
     struct ibp_choice *choice;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Read /proc/PID/stat: number, (name), state, parent, ..., start time in field 22. */
+/* Read /proc/PID/stat: PID, (name), state, parent, ..., start time in field 22. */
 bool ibp_ancestor_read(long pid, struct ibp_ancestor *process)
 {
     char path[64], text[1024];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The ancestors of this process, from /proc. On each host, the launcher is one of them.
+ * The ancestors of this process, from /proc. One of them is the launcher's process on this host.
  */
 #ifndef IBPROF_RECORDING_ANCESTORS_H
 #define IBPROF_RECORDING_ANCESTORS_H
@@ -9,27 +9,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define IBP_ANCESTORS_MAX 16 /* scripts and wrappers may stand between a launcher and its rank */
+#define IBP_ANCESTORS_MAX 16 /* between a launcher and a rank may be scripts and wrappers */
 #define IBP_PROCESS_NAME_BYTES 16
 
 struct ibp_ancestor {
     long pid, parent;
-    /* In ticks since the host started. PID and start time together identify a process. */
+    /* Start time, in clock ticks since the host started. PID and start time identify a process. */
     unsigned long long started;
-    /* Base name of the process's program; the kernel cuts it to 15 bytes. */
+    /* Base name of the program, which the kernel cuts to 15 bytes. */
     char name[IBP_PROCESS_NAME_BYTES];
 };
 
-/* Read a process. Return false when no process has this number. */
+/* Read the data of a process. Return false if no process has this PID. */
 bool ibp_ancestor_read(long pid, struct ibp_ancestor *process);
 
-/* Read the parent of this process. */
+/* Read the data of the parent of this process. */
 bool ibp_ancestor_first(struct ibp_ancestor *process);
 
-/* Go on to the parent of `process`. Return false after the last one. */
+/* Replace the data of `process` by the data of its parent. Return false if there is none. */
 bool ibp_ancestor_next(struct ibp_ancestor *process);
 
-/* Read the arguments of a process, each ended by NUL. Return their length, or a negative errno. */
+/* Read the arguments of a process. Each ends with NUL. Return their total length, or a negative errno. */
 long ibp_ancestor_arguments(const struct ibp_ancestor *process, char *arguments, size_t bytes);
 
 #endif

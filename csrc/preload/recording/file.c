@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Nothing here may harm the program. Space is allocated on the file system before it is mapped: writing to a hole in a
- * full file system raises SIGBUS. Files never grow beyond the limit of file sizes (SIGXFSZ). The file is opened again
- * for each growth, because a program may close every descriptor, or reuse the number of ibprof's descriptor.
+ * Nothing here may harm the program. Space on the file system is allocated before it is mapped, because a write to a
+ * hole of a file causes SIGBUS if the file system is full. The file never grows beyond the limit of file sizes, which
+ * would cause SIGXFSZ. The file is opened again each time it grows, because the program may close all descriptors, and
+ * then reuse the number of ibprof's.
  */
 #include "platform/system.h"
 #include "recording/file.h"
@@ -38,7 +39,7 @@ int ibp_file_map(int file, uint64_t offset, uint64_t bytes, void **mapped)
 
     if (getrlimit(RLIMIT_FSIZE, &limit) || (limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur))
         return EFBIG;
-    do /* a program's timer may interrupt each attempt; then give up */
+    do /* if a timer of the program interrupts each attempt, give up */
         error = posix_fallocate(file, (off_t)offset, (off_t)bytes);
     while (error == EINTR && attempts++ < ATTEMPTS);
     if (error) return error;
@@ -71,14 +72,14 @@ static void fill_header(struct ibp_file_header *header, const struct ibp_file_he
     header->magic = IBP_FILE_MAGIC;
 }
 
-/* Build a file's path from folder, stem and number. If two runs have the same stem, which is unlikely, the number
- * grows. Return false when the path is too long. */
+/* Build a path from folder, stem and number. The number differs from 0 only if another run has the same stem, which is
+ * unlikely. Return false if the path is too long. */
 static bool name_file(char *path, size_t bytes, const char *folder, const char *stem, unsigned attempt)
 {
     return snprintf(path, bytes, "%s/%s-%u.ibprof", folder, stem, attempt) < (int)bytes;
 }
 
-/* Return IBPROF_FLUSH, in seconds. */
+/* Return the number of seconds that IBPROF_FLUSH sets. */
 static uint32_t flush_seconds(void)
 {
     const char *given = ibp_environment("IBPROF_FLUSH");
@@ -86,7 +87,7 @@ static uint32_t flush_seconds(void)
     return *given ? (uint32_t)ibp_text_number(given) : IBP_FLUSH_SECONDS;
 }
 
-/* Create the destination of copies under a free name, with only the header. Return 0 or an errno. */
+/* Create the file for copies, with a name that is not used yet and only the header. Return 0 or an errno. */
 static int make_copy(const struct ibp_recording_file *recording, struct ibp_file_header *header)
 {
     int file = -1, error;
@@ -106,9 +107,9 @@ static int make_copy(const struct ibp_recording_file *recording, struct ibp_file
     return error;
 }
 
-/* Create the complete file under another name and link it to its final name, so that nobody sees a partial file. The
- * first of the host's processes wins, and the others join. Return 0 or an errno; EEXIST when another process was
- * first. */
+/* Create the file under a temporary name, and link it to its final name when it is complete, so that no process sees a
+ * partial file. The first process of the host succeeds; the others join its file. Return 0 or an errno; EEXIST if
+ * another process was first. */
 static int make_file(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
 {
     char unfinished[PATH_MAX + 32];
@@ -138,8 +139,8 @@ static int make_file(struct ibp_recording_file *recording, const struct ibp_file
     return 0;
 }
 
-/* Register this process. Return false when all processes of the file have finished and the file is about to be
- * removed. */
+/* Register this process as a user of the file. Return false if all processes of the file have finished, so the file is
+ * about to be removed. */
 static bool become_member(struct ibp_file_header *header)
 {
     uint64_t members = __atomic_load_n(&header->members, __ATOMIC_ACQUIRE);
@@ -151,7 +152,7 @@ static bool become_member(struct ibp_file_header *header)
     return true;
 }
 
-/* Read the header. Return whether the file belongs to this launch and is mapped at this path. */
+/* Read the header. Return whether the file belongs to this launch and was created at this path. */
 static bool is_of_launch(int file, const char *path, const struct ibp_file_header *identity)
 {
     struct ibp_file_header found;
@@ -163,8 +164,8 @@ static bool is_of_launch(int file, const char *path, const struct ibp_file_heade
            (!*found.storage || !strcmp(found.storage, path));
 }
 
-/* Join a file of another process of this launch. Nothing is allocated before the file is verified. Return 0 or an
- * errno; EEXIST when the file belongs to another launch, or is not a recording. */
+/* Join the file of another process of this launch. The file is verified before anything is allocated. Return 0 or an
+ * errno; EEXIST if the file belongs to another launch, or is no recording. */
 static int join_file(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
 {
     const int reader = ibp_own_file_open(recording->path);
@@ -189,7 +190,7 @@ static int join_file(struct ibp_recording_file *recording, const struct ibp_file
     return 0;
 }
 
-/* Create the file, or join it if another process creates it at the same time. */
+/* Create the file. If it exists, or another process creates it at the same time, join it. */
 static int make_or_join_file(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
 {
     const int error = make_file(recording, identity);
@@ -210,7 +211,7 @@ static int open_in(struct ibp_recording_file *recording, const char *folder, con
     return error;
 }
 
-/* Open the file on the node's own storage, in the first folder with enough space. */
+/* Open the file on the storage of the node, in the first folder with enough space. */
 static int open_on_node(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
 {
     char folder[PATH_MAX];
@@ -221,7 +222,7 @@ static int open_on_node(struct ibp_recording_file *recording, const struct ibp_f
     return error;
 }
 
-/* Return whether an error means that a file system maps no files, or no files of this user. */
+/* Return whether an error means that the file system cannot map files, or not for this user. */
 static bool is_unfit(int error)
 {
     return error == EINVAL || error == ENODEV || error == ENOSYS || error == EOPNOTSUPP || error == EPERM;
@@ -245,7 +246,7 @@ int ibp_file_open(struct ibp_recording_file *recording, const char *output, char
     return open_on_node(recording, &identity);
 }
 
-/* Return whether a file is still the file with the mapped header, or its copy. */
+/* Return whether a file is still the recording whose header is mapped, or its copy. */
 static bool is_same(const struct ibp_recording_file *recording, int file)
 {
     struct ibp_file_header found;
@@ -270,7 +271,8 @@ int ibp_file_reopen(const struct ibp_recording_file *recording)
     return file;
 }
 
-/* The owner of a copy is not checked: servers may number users differently, and a copy is not mapped. */
+/* The owner of a copy is not checked, because servers may number users differently. That is safe, because a copy is not
+ * mapped. */
 int ibp_file_reopen_copy(const struct ibp_recording_file *recording)
 {
     const int file = ibp_storage_open(recording->header->output, O_RDWR, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * This host's file of a run: the first process creates it, and the other processes of the launch join it.
+ * The recording file of this host. The first process of a launch creates it, and the others join it.
  */
 #ifndef IBPROF_RECORDING_FILE_H
 #define IBPROF_RECORDING_FILE_H
@@ -17,10 +17,10 @@
 struct ibp_recording_file {
     /* Path of the mapped file. */
     char path[PATH_MAX];
-    /* Destination of copies; empty when the mapped file is in the destination itself. */
+    /* Folder for copies; empty if the mapped file is already in the destination. */
     char output_folder[PATH_MAX];
     char stem[128];
-    /* Mapped. */
+    /* The header of the mapped file. */
     struct ibp_file_header *header;
     /* This process created the file. */
     bool first;
@@ -28,17 +28,16 @@ struct ibp_recording_file {
     uid_t user;
 };
 
-/* Create or join the file in the folder that `output` names (%j job, %h host; created if needed), and write the
- * folder's path. If the folder is on a network file system, or maps no files, the file is created on the node's own
- * storage. Return 0 or an errno. */
+/* Create or join the file in the folder that `output` names (%j job, %h host), and write the path of the folder, which
+ * is created if needed. If the folder is on a network file system, or its files cannot be mapped, the file is created
+ * on the storage of the node. Return 0 or an errno. */
 int ibp_file_open(struct ibp_recording_file *recording, const char *output, char *folder, size_t bytes);
 
-/* Reopen the file or its copy, and check that it is still the file with the mapped header. Return a descriptor, or -1
- * with errno set. */
+/* Reopen the file or its copy, and check that it is still this recording. Return a descriptor, or -1 with errno set. */
 int ibp_file_reopen(const struct ibp_recording_file *recording);
 int ibp_file_reopen_copy(const struct ibp_recording_file *recording);
 
-/* Allocate and map a part of the file; `offset` need not be a multiple of this system's page. Return 0 or an errno. */
+/* Allocate and map a part of the file. `offset` need not be a multiple of the page size. Return 0 or an errno. */
 int ibp_file_map(int file, uint64_t offset, uint64_t bytes, void **mapped);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The name of a job that Hydra started, the launcher of MPICH and Intel MPI. Hydra does not name jobs, but one proxy on
- * each host starts all its processes.
+ * The name of a job that Hydra, the launcher of MPICH and Intel MPI, started. Hydra does not name jobs, but on each
+ * host one proxy starts all processes of the job.
  */
 #ifndef IBPROF_RECORDING_HYDRA_H
 #define IBPROF_RECORDING_HYDRA_H
@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Name the job of this rank, with the same name on all its hosts, and this launch on this host. `proxy` is the ancestor
- * that started the rank. Return false, with nothing written, when the proxy did not start this process as a rank. */
+/* Write a name of this rank's job, which is equal on all hosts, and a name of this launch on this host. `proxy` is the
+ * ancestor that started the rank. If the proxy did not start this process as a rank, return false and write nothing. */
 bool ibp_hydra_describe(const struct ibp_ancestor *proxy, char *job, size_t job_bytes, char *launch,
                         size_t launch_bytes);
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Hosts of containers have hundreds of virtual interfaces. */
+/* A limit, because hosts of containers may have hundreds of virtual interfaces. */
 #define INTERFACES_MAX 32
 
 static const char *const statistics[] = {"tx_bytes", "rx_bytes", "tx_errors", "rx_errors", "tx_dropped", "rx_dropped"};
@@ -21,7 +21,7 @@ static int32_t read_number(const char *interface, const char *name, int32_t unkn
 {
     char text[64];
 
-    /* The speed of a link that is down, or of a virtual machine's interface, is -1 or an error. */
+    /* For a link that is down, or an interface of a virtual machine, the kernel shows -1 or an error. */
     if (!ibp_interface_read(interface, name, text, sizeof text) || *text == '-') return unknown;
     return (int32_t)ibp_text_number(text);
 }
@@ -34,7 +34,7 @@ static bool has_attribute(const char *interface, const char *name)
     return !access(path, F_OK);
 }
 
-/* Find the InfiniBand or RoCE device that an interface belongs to. */
+/* Find the InfiniBand or RoCE device to which an interface belongs. */
 static void find_device(const char *interface, char *into, size_t bytes)
 {
     const struct dirent *entry;

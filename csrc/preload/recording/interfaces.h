@@ -6,7 +6,7 @@
 #ifndef IBPROF_RECORDING_INTERFACES_H
 #define IBPROF_RECORDING_INTERFACES_H
 
-/* Enter the interfaces of this host in the recording, with their counters. Needs no privilege. */
+/* Record the network interfaces of this host and their counters. No privilege is needed. */
 void ibp_interfaces_record(void);
 
 #endif

@@ -14,14 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANCESTORS_NOTED 4 /* Number of ancestors recorded for a launch without a name; readers match files by them */
+#define ANCESTORS_NOTED 4 /* for a launch without a name: number of recorded ancestors, by which readers match files */
 
 struct name {
     char *text;
     size_t bytes;
 };
 
-/* Append variables, joined by a sign, if the first variable is set. */
+/* If the first variable is set, append the values of the variables, separated by a sign. */
 static bool join(struct name job, const char *first, char sign, const char *second)
 {
     const char between[] = {sign, '\0'};
@@ -33,43 +33,43 @@ static bool join(struct name job, const char *first, char sign, const char *seco
     return true;
 }
 
-/* -- what each launcher sets in its ranks -------------------------------------------------------------------------- */
+/* -- variables that each launcher sets ----------------------------------------------------------------------------- */
 
-/* Open MPI, PRRTE, and other launchers that serve PMIx. Open MPI 4 builds its name from a PID, and PIDs are reused. Its
- * second variable is random. */
+/* Open MPI, PRRTE, and other launchers with PMIx. The name of Open MPI 4 contains a PID, which may be reused. Therefore
+ * its second variable, a random number, is added. */
 static bool name_by_pmix(struct name job)
 {
     return join(job, "PMIX_NAMESPACE", '/', "OMPI_MCA_orte_precondition_transports");
 }
 
-/* LSF's jsrun serves PMIx too; it numbers its launches within the batch job.
- * Source: environments under jsrun, as octotiger and Lightning's LSFEnvironment show them. */
+/* LSF's jsrun has PMIx too. It numbers the launches of a batch job. Source: environments under jsrun, as octotiger and
+ * Lightning's LSFEnvironment show them. */
 static bool name_by_jsm(struct name job)
 {
     return *ibp_environment("JSM_NAMESPACE_RANK") && join(job, "PMIX_NAMESPACE", '/', "LSB_JOBID");
 }
 
-/* HPE's and Cray's PALS: a name for each mpiexec. Flux and Slurm set it too, for Cray MPICH.
- * Source: the cray-pals plugin of flux-coral2, the cray_shasta plugin of Slurm. */
+/* PALS of HPE Cray: a name for each mpiexec. Flux and Slurm set the variable too, for Cray MPICH. Source: the cray-pals
+ * plugin of flux-coral2, the cray_shasta plugin of Slurm. */
 static bool name_by_pals(struct name job)
 {
     return *ibp_environment("PALS_RANKID") && join(job, "PALS_APID", '\0', "");
 }
 
-/* Every `flux run` is a job. Source: flux-environment(7). */
+/* Each `flux run` is a job. Source: flux-environment(7). */
 static bool name_by_flux(struct name job)
 {
     return *ibp_environment("FLUX_TASK_RANK") && join(job, "FLUX_JOB_ID", '\0', "");
 }
 
-/* MVAPICH2's mpirun_rsh: a random number, its host and its PID, made for all hosts to name one job.
- * Source: MVAPICH2, src/pm/mpirun/mpirun_rsh.c and mpispawn.c. */
+/* MVAPICH2's mpirun_rsh: a random number, the launcher's host and its PID, equal on all hosts of the job. Source:
+ * MVAPICH2, src/pm/mpirun/mpirun_rsh.c and mpispawn.c. */
 static bool name_by_mpirun_rsh(struct name job)
 {
     return join(job, "MPDMAN_KVS_TEMPLATE", '\0', "");
 }
 
-/* A job step: each srun is one; the script of a batch job is not. Source: srun(1). */
+/* A job step of Slurm: each srun is a step; the script of a batch job is none. Source: srun(1). */
 static bool name_by_slurm(struct name job)
 {
     return *ibp_environment("SLURM_STEP_ID") && join(job, "SLURM_JOB_ID", '.', "SLURM_STEP_ID");
@@ -77,7 +77,7 @@ static bool name_by_slurm(struct name job)
 
 typedef bool name_function(struct name job);
 
-/* The order matters where no ancestor is known: a rank in a container does not see its ancestors. */
+/* Tried in this order if no ancestor is known: a rank in a container does not see its ancestors. */
 static name_function *const all_names[] = {name_by_jsm,  name_by_pmix,       name_by_pals,
                                            name_by_flux, name_by_mpirun_rsh, name_by_slurm};
 
@@ -85,11 +85,11 @@ static name_function *const all_names[] = {name_by_jsm,  name_by_pmix,       nam
 
 enum kind { BY_VARIABLES, BY_PROXY, ON_ONE_HOST, UNNAMED };
 
-/* Names of the processes that start ranks on each host. */
+/* Programs that start ranks on a host. */
 static const struct launcher {
     char program[IBP_PROCESS_NAME_BYTES];
     enum kind kind;
-    name_function *name; /* the name is read from variables */
+    name_function *name; /* reads the name from variables */
 } launchers[] = {
     {"orted", BY_VARIABLES, name_by_pmix},
     {"prted", BY_VARIABLES, name_by_pmix},
@@ -126,8 +126,7 @@ static bool is_spawned(void)
     return *ibp_environment("PMI_SPAWNED") && strcmp(ibp_environment("PMI_SPAWNED"), "0") != 0;
 }
 
-/* Return whether a launcher started this process as a rank of its first job. Spawned processes are not in the first
- * job. */
+/* Return whether a launcher started this process as a rank. Processes that a rank spawned do not count. */
 static bool is_rank(void)
 {
     static const char *const variables[] = {
@@ -157,8 +156,8 @@ static void name_job(struct name job, const struct launcher *nearest, const stru
 
 /* -- this launch on this host -------------------------------------------------------------------------------------- */
 
-/* Describe a launch without a name: by the launcher's process on this host, or else the parent, and their ancestors. A
- * process that nobody started as a rank, or that a program spawned, is a separate launch. */
+/* Identify a launch without a name by the launcher's process on this host, or else the parent, and by ancestors of this
+ * process. A process that no launcher started as a rank, or that a rank spawned, is a separate launch. */
 static void describe_unnamed(struct name launch, struct ibp_ancestor *process, bool found)
 {
     if (!is_rank() || !found) {
@@ -172,13 +171,13 @@ static void describe_unnamed(struct name launch, struct ibp_ancestor *process, b
         snprintf(one, sizeof one, " %ld %llu", process->pid, process->started);
         ibp_text_append(launch.text, launch.bytes, one);
     }
-    /* torchrun restarts all of its ranks when one fails. */
+    /* torchrun restarts all of its ranks if one fails. Each restart is a separate launch. */
     if (!*ibp_environment("TORCHELASTIC_RESTART_COUNT")) return;
     ibp_text_append(launch.text, launch.bytes, " restart ");
     ibp_text_append(launch.text, launch.bytes, ibp_environment("TORCHELASTIC_RESTART_COUNT"));
 }
 
-/* Describe a launch with a name: by the address of its PMIx server on this host, or by the name. */
+/* Identify a launch with a name by the address of its PMIx server on this host, or else by the name. */
 static void describe_named(struct name launch, const char *job)
 {
     static const char *const server_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",
@@ -209,7 +208,7 @@ void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_b
         describe_unnamed(launch_name, &process, nearest || ibp_ancestor_first(&process));
 }
 
-/* Launchers of AI jobs set the first pair, also within a job step. */
+/* Launchers of AI jobs set the first pair, even within a job step of a batch system. */
 static const struct {
     const char *rank, *ranks;
 } rank_variables[] = {

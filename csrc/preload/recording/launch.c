@@ -15,14 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_MAX (256 * 1024) /* bytes of one list: twice the length for 10,000 hosts */
+#define TEXT_MAX (256 * 1024) /* bytes of one list: enough for 20,000 hosts */
 
-/* The launcher's list, set by `ibprof run`, then variables of batch systems. */
+/* IBPROF_HOSTS is the launcher's list, which `ibprof run` sets. The others are variables of batch systems. */
 static const char *const list_variables[] = {"IBPROF_HOSTS", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST",
                                              "LSB_MCPU_HOSTS", "LSB_HOSTS"};
 static const char *const file_variables[] = {"PBS_NODEFILE", "PE_HOSTFILE", "OAR_NODEFILE", "LSB_DJOB_HOSTFILE"};
 
-/* Record a text. A long text takes several records with the same name. */
+/* Record a text. A long text is split into several records with the same name. */
 static bool record(const char *name, const char *text, size_t length)
 {
     do {
@@ -56,7 +56,7 @@ static void record_file(const char *name, const char *path)
 
     if (file < 0) return;
     while (all < TEXT_MAX && (length = read(file, text, sizeof text)) > 0) {
-        /* Arguments of a command line end with NUL. */
+        /* In a command line, each argument ends with NUL. */
         for (ssize_t i = 0; i < length; i++)
             if (!text[i]) text[i] = '\x1f';
         if (!record(name, text, (size_t)length)) break;

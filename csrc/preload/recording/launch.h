@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Texts of the job's start that name its hosts, so that a profile can list hosts without a recording.
+ * Records texts that name the hosts of the job, so that a profile can list hosts whose recording is missing.
  */
 #ifndef IBPROF_RECORDING_LAUNCH_H
 #define IBPROF_RECORDING_LAUNCH_H

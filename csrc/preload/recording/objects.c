@@ -16,7 +16,7 @@
 
 #define OBJECTS_MAX 512
 
-/* Records by index. A library that is loaded again at another address is the same object. */
+/* Records by index. If a library is loaded again at another address, it remains the same object. */
 static const struct ibp_object *records[OBJECTS_MAX];
 static uint32_t recorded;
 
@@ -68,7 +68,7 @@ static void copy_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * pa
     }
 }
 
-/* ELF notes are in the first page, which is mapped. */
+/* The function reads the ELF notes, which are in the first page and mapped. */
 static void describe(const struct dl_phdr_info *info, struct ibp_object *object)
 {
     for (int i = 0; i < info->dlpi_phnum && !object->build_id_bytes; i++)
@@ -128,7 +128,7 @@ static uint32_t record(const struct ibp_object *object)
 
 void ibp_object_record(const void *address, struct ibp_object_place *place)
 {
-    static struct ibp_object described; /* too large for the stack of a small thread */
+    static struct ibp_object described; /* static, because it is too large for threads with small stacks */
     struct search search = {.address = (uintptr_t)address, .described = &described};
 
     described = (struct ibp_object){.kind = IBP_OBJECT_ELF};

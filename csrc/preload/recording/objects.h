@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Objects: the files whose code runs in this process. Each is recorded when it is first used.
+ * Objects: the program, libraries and scripts whose code runs in this process. An object is recorded when it first
+ * occurs in a call site.
  */
 #ifndef IBPROF_RECORDING_OBJECTS_H
 #define IBPROF_RECORDING_OBJECTS_H
@@ -12,28 +13,29 @@
 #define IBP_OBJECT_UNKNOWN UINT32_MAX
 
 struct ibp_object_place {
-    /* Index of the object's record; IBP_OBJECT_UNKNOWN where there is none. */
+    /* Index of the object's record; IBP_OBJECT_UNKNOWN if it is not recorded. */
     uint32_t object;
     /* Address in the file. */
     uint64_t address;
-    /* The loader's name of the object, valid while it is loaded; empty for the program itself. */
+    /* Path of the object, as the dynamic linker knows it; empty for the program. Valid while the object is loaded. */
     const char *path;
 };
 
-/* Return the path of the program; empty where it is unknown. The lock must be held. */
+/* Return the path of the program; empty if unknown. The lock must be held. */
 const char *ibp_object_of_program(void);
 
-/* Return whether an object, by the loader's name, calls C functions for Python programs: mpi4py, ctypes, or an
- * interpreter that contains ctypes. The lock must be held. */
+/* Return whether an object calls C functions for Python programs: mpi4py, ctypes, or an interpreter that contains
+ * ctypes. `path` is the dynamic linker's path of the object. The lock must be held. */
 bool ibp_object_calls_for_python(const char *path);
 
-/* Find the program or library that contains an address. Return false when there is none. */
+/* Find the program or library that contains an address. Return false if there is none. */
 bool ibp_object_find(const void *address, struct ibp_object_place *place);
 
-/* Record the object of a place, unless it is recorded. The lock must be held, also for scripts. */
+/* Record the object that contains an address, unless it is recorded already. The lock must be held, for the next
+ * function too. */
 void ibp_object_record(const void *address, struct ibp_object_place *place);
 
-/* Return the index of a script's record, created if needed; IBP_OBJECT_UNKNOWN without space. */
+/* Return the index of a script's record, created if needed; IBP_OBJECT_UNKNOWN if the recording is full. */
 uint32_t ibp_object_of_script(const char *path);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Operations, which bytes are counted under, in the order of mpi.def; and the filter IBPROF.
+ * Operations, in the order of mpi.def: the MPI calls for which bytes are counted. The variable IBPROF selects some of
+ * them.
  */
 #ifndef IBPROF_RECORDING_OPERATIONS_H
 #define IBPROF_RECORDING_OPERATIONS_H
@@ -12,9 +13,9 @@
 #include <stdint.h>
 
 enum ibp_operation {
-    /* Outside of any wrapped call. */
+    /* Sent outside of wrapped calls. */
     IBP_OPERATION_NONE,
-    /* MPI sent it for an unknown call. */
+    /* Sent by MPI for an unknown call. */
     IBP_OPERATION_UNATTRIBUTED,
 #define IBP_CALL(name, arguments, kind, communicator) IBP_OPERATION_##name,
 #define IBP_POINT_TO_POINT(name) IBP_OPERATION_##name,
@@ -22,25 +23,25 @@ enum ibp_operation {
 #undef IBP_CALL
 #undef IBP_POINT_TO_POINT
     IBP_OPERATIONS,
-    /* Started while counting was off: never counted, whichever call sends its messages. */
+    /* Started while counting was off. Its messages are never counted, whichever call sends them. */
     IBP_OPERATION_UNWANTED = IBP_OPERATIONS
 };
 
-/* Return an operation's name: the call's in upper case, without MPI_. */
+/* Return the name of an operation: the name of the MPI call in upper case, without MPI_. */
 const char *ibp_operation_name(unsigned operation);
 
-/* Return the name of an operation's call, without MPI_. */
+/* Return the name of an operation's MPI call, without MPI_. */
 const char *ibp_operation_call(unsigned operation);
 
 /* Whether bytes of an operation are counted. */
 extern IBP_INTERNAL bool ibp_operation_wanted[IBP_OPERATIONS + 1];
 
-/* Set if IBPROF excludes any operation. */
+/* IBPROF excludes at least one operation. */
 extern IBP_INTERNAL bool ibp_operations_filtered;
 
-/* Parse IBPROF: names without MPI_, in any case, separated by commas or blanks. An empty list means all operations. A
- * list that contains only unknown names also means all, because a misspelt filter must not cost the run. Return the
- * number of unknown names, and list them in `unknown`. */
+/* Parse the value of IBPROF: names of operations in upper or lower case, separated by commas or blanks. An empty list
+ * selects all operations. So does a list of only unknown names: a misspelt name must not make a recording useless.
+ * Return the number of unknown names, and write them to `unknown`. */
 unsigned ibp_operations_select(const char *list, char *unknown, unsigned bytes);
 
 /* List the names of all operations, separated by commas. */

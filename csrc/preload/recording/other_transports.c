@@ -13,9 +13,9 @@
 
 static const char collectives[] = "collectives may bypass the messages that ibprof sees";
 static const char accelerators[] =
-    "its calls are not MPI's; bytes of them are counted, by port, only where it posts them by verbs";
+    "it sends without MPI; ibprof counts only the bytes that it posts through verbs, by port";
 static const char reduction[] =
-    "switches may reduce (SHARP): what hosts send is counted where it is posted by verbs, what switches send is not";
+    "switches may reduce data (SHARP); ibprof counts bytes that hosts post through verbs, not bytes that switches send";
 static const char shmem[] =
     "OpenSHMEM's puts, gets and atomics are counted, by port and not by PE, only where they are posted by verbs";
 

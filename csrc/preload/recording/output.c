@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Keep letters, digits and a few signs of a name; replace other characters by '_'. */
+/* Replace all characters of a name except letters, digits and a few signs by '_'. */
 static void make_file_name(char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -23,8 +23,8 @@ static void make_file_name(char *name)
         if (!strchr(allowed, *name)) *name = '_';
 }
 
-/* Expand %h, %N (the host without its domain), and the letters that ibp_scheduler_value() knows; %% is a percent sign.
- * Unknown letters remain as they are. */
+/* Expand %h (host), %N (host without domain), %% (percent sign), and the letters of ibp_scheduler_value. Unknown
+ * letters remain unchanged. */
 static void expand_output(const char *output, const char *host, const char *job, char *into, size_t bytes)
 {
     into[0] = '\0';

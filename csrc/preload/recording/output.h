@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The run of a process, and the name of its recording.
+ * The identity of a process's run, and the name of its recording.
  */
 #ifndef IBPROF_RECORDING_OUTPUT_H
 #define IBPROF_RECORDING_OUTPUT_H
@@ -10,15 +10,15 @@
 
 #include <stddef.h>
 
-/* Fill in host, job, launch, run and library; everything else is 0. */
+/* Set host, job, launch, run and library. All other members become 0. */
 void ibp_output_identify(struct ibp_file_header *identity);
 
-/* Create the folder that IBPROF_OUTPUT names (docs/environment.md lists its patterns), and write its absolute path.
- * Return 0 or an errno. */
+/* Create the folder that IBPROF_OUTPUT names, and write its absolute path. docs/environment.md lists the patterns that
+ * IBPROF_OUTPUT may contain. Return 0 or an errno. */
 int ibp_output_make_folder(const char *output, const struct ibp_file_header *identity, char *folder, size_t bytes);
 
-/* Write the stem of the file's name: it is equal in all processes of a launch on a host, and different in all
- * others. */
+/* Write the stem of the file's name. It is equal in all processes of a launch on a host, and differs from all other
+ * launches. */
 void ibp_output_stem(const struct ibp_file_header *identity, char *stem, size_t bytes);
 
 #endif

@@ -14,7 +14,7 @@
 #define MODE (S_IRUSR | S_IRGRP | S_IROTH)
 #define ATTEMPTS 100
 
-/* Close a file that cannot be used. */
+/* Close a file that must not be used, and set errno. */
 static int refuse(int file, int error)
 {
     close(file);
@@ -32,13 +32,13 @@ int ibp_own_file_create(const char *path)
         unlink(path);
         return refuse(file, EPERM);
     }
-    /* A umask may remove permissions that the host's other processes need. */
+    /* The umask may have removed permissions that other processes of the host need. */
     if (!(status.st_mode & S_IRUSR)) (void)fchmod(file, S_IRUSR);
     return file;
 }
 
-/* Return whether an error shows that the path is something that cannot be a recording: a link, a socket, a device
- * without a driver, a file of another user. */
+/* Return whether an error shows that a path is no recording: a link, a socket, a device without a driver, or a file of
+ * another user. */
 static bool is_something_else(const char *path, int error)
 {
     struct stat status;
@@ -68,7 +68,7 @@ int ibp_own_file_open_to_write(const char *path, int reader)
     int file, error;
 
     if (ibp_storage_status(reader, &status)) return -1;
-    do { /* another process may make the file read-only in between */
+    do { /* repeat, because another process may make the file read-only in between */
         (void)fchmod(reader, (status.st_mode & 07777) | S_IWUSR);
         file = ibp_storage_open(path, O_RDWR, 0);
         error = errno;

@@ -16,11 +16,11 @@
 #define DEVICES "/sys/class/infiniband"
 #define HARDWARE_MAX 512
 
-/* Records of hardware counters, as read at the start. */
+/* Records of hardware counters, which contain the values at the start. */
 static struct ibp_hardware *hardware[HARDWARE_MAX];
 static unsigned hardware_count;
 
-/* IBPROF_SYSFS names another folder in place of DEVICES, for tests. */
+/* Return the folder of devices. For tests, IBPROF_SYSFS names another folder than DEVICES. */
 static const char *devices_folder(void)
 {
     const char *folder = getenv("IBPROF_SYSFS");
@@ -39,7 +39,7 @@ static bool read_attribute(const char *device, unsigned port, const char *name, 
     return ibp_text_read_file(path, into, bytes) > 0;
 }
 
-/* Parse a GUID or half a GID in the format of sysfs: groups of four digits. */
+/* Parse a GUID, or half of a GID, in the format of sysfs: groups of four hexadecimal digits. */
 static uint64_t parse_guid(const char *text)
 {
     char digits[64] = "0x";
@@ -49,7 +49,7 @@ static uint64_t parse_guid(const char *text)
     return ibp_text_number(digits);
 }
 
-/* Parse the rate in "100 Gb/sec (4X EDR)" or "2.5 Gb/sec (1X SDR)". */
+/* Parse a rate such as "100 Gb/sec (4X EDR)" or "2.5 Gb/sec (1X SDR)". */
 static double parse_rate(const char *text)
 {
     double rate = (double)ibp_text_number(text);
@@ -89,7 +89,8 @@ void ibp_port_gid(const char *device, unsigned port, unsigned index, uint8_t gid
 
 /* -- hardware counters --------------------------------------------------------------------------------------------- */
 
-/* Counters of a port's bytes, and of events that slowed the port: InfiniBand ports, soft-RoCE and mlx5. */
+/* Counters of a port's bytes, and of events that slow a port down. The names are those of InfiniBand ports, soft-RoCE
+ * and mlx5. */
 static const char *const counter_files[] = {
     "counters/port_xmit_data",       "counters/port_rcv_data",
     "counters/port_xmit_packets",    "counters/port_rcv_packets",
@@ -142,7 +143,7 @@ bool ibp_interface_read(const char *interface, const char *name, char *into, siz
     return ibp_text_read_file(path, into, bytes) > 0;
 }
 
-/* Read a counter of a port's network interface; port 0 is an interface itself. */
+/* Read a counter of a port's network interface. If `port` is 0, `device` is a network interface. */
 static bool read_interface(const char *device, unsigned port, const char *name, char *into, size_t bytes)
 {
     char interface[64], file[64];
@@ -202,7 +203,8 @@ static void record_gids(const char *device, unsigned port, struct ibp_port *reco
     if (strlen(record->gids[0]) > 20) record->port_guid = parse_guid(record->gids[0] + 20);
 }
 
-/* Record the location of a device. A device without a PCI function, such as soft-RoCE, has none. */
+/* Record the PCI address and the NUMA node of a device. A device without a PCI function, such as soft-RoCE, has
+ * neither. */
 static void record_locality(const char *device, struct ibp_port *record)
 {
     char path[1024], target[1024], text[32];
@@ -214,7 +216,7 @@ static void record_locality(const char *device, struct ibp_port *record)
     if (length <= 0) return;
     target[length] = '\0';
     ibp_text_copy(record->pci, sizeof record->pci, base_name(target));
-    /* A kernel without NUMA shows -1. */
+    /* The kernel shows -1 if the host has no NUMA nodes. */
     if (read_attribute(device, 0, "device/numa_node", text, sizeof text) && *text != '-')
         record->numa_node = (int32_t)ibp_text_number(text);
     read_attribute(device, 0, "device/local_cpulist", record->near_cores, sizeof record->near_cores);

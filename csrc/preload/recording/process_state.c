@@ -14,11 +14,12 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* glibc implements pthread_atfork by this function. Systems with another C library have kernels that do not need it. */
+/* glibc implements pthread_atfork by this function. Weak, because other C libraries lack it; systems with these have
+ * newer kernels, which do not need a fork handler. */
 int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
 #pragma weak __register_atfork
 
-/* A state of zeros, which nobody writes. */
+/* A state of zeros, which is never written. */
 static struct ibp_process_state nothing;
 struct ibp_process_state *ibp_process_state = &nothing;
 
@@ -29,7 +30,8 @@ static void clear_state(void)
     memset(ibp_process_state, 0, sizeof *ibp_process_state);
 }
 
-/* Kernels before 4.14 cannot clear a page in a child of fork. There a fork handler of the C library clears it. */
+/* Make the page zero in a child of fork. Kernels before 4.14 cannot do this; then a fork handler of the C library does
+ * it. */
 static void clear_on_fork(struct ibp_process_state *page, size_t bytes)
 {
     if (madvise(page, bytes, MADV_WIPEONFORK) && __register_atfork)
@@ -45,7 +47,7 @@ int ibp_process_state_open(void)
     page = ibp_memory_map(bytes);
     if (!page) return -ENOMEM;
     if (!__atomic_compare_exchange_n(&ibp_process_state, &expected, page, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
-        ibp_memory_unmap(page, bytes); /* another thread was first */
+        ibp_memory_unmap(page, bytes); /* another thread has opened the state meanwhile */
     else
         clear_on_fork(page, bytes);
     return 0;

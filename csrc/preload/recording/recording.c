@@ -18,7 +18,8 @@
 #define LARGEST_SEGMENT_PAGES 256
 #define SEGMENTS_MAX 4096
 
-/* The size and the version of each kind's records. A record that grows at its end gets the next version. */
+/* The size and the version of each kind of records. If members are added at the end of a record, its version is
+ * incremented. */
 static const struct {
     uint32_t bytes, version;
 } record[KINDS] = {
@@ -55,10 +56,11 @@ _Static_assert(sizeof(struct ibp_segment) + sizeof(struct ibp_process) <= IBP_PA
 static struct {
     struct ibp_recording_file file;
     uint64_t process_offset;
-    /* Segments being filled. */
+    /* The segment of each kind that is being filled. */
     struct ibp_segment *segment[KINDS];
     uint32_t published[KINDS];
-    /* The first element is the segment of the process's own record. Several threads may pass the limit at once. */
+    /* All segments of this process. The first contains the record of the process. More than SEGMENTS_MAX, because
+     * several threads may pass the limit at once. */
     struct ibp_segment *all[SEGMENTS_MAX + 8];
     unsigned segments;
 } recording;
@@ -100,17 +102,17 @@ const char *ibp_recording_path(void)
     return recording.file.path;
 }
 
-/* Refuse a segment, and note the reason in the header for this host's other processes. */
+/* Refuse a segment. Store the reason in the header, for the other processes of this host. */
 static struct ibp_segment *refuse_segment(enum ibp_full reason, const char *why)
 {
     uint32_t none = IBP_NOT_FULL;
 
     __atomic_compare_exchange_n(&recording.file.header->full, &none, reason, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    ibp_log(1, "no more is recorded in %s: %s", recording.file.path, why);
+    ibp_log(1, "recording in %s ends: %s", recording.file.path, why);
     return NULL;
 }
 
-/* Refuse a segment because the file cannot be opened again; errno has the reason. */
+/* Refuse a segment because the file cannot be opened again. errno is the reason. */
 static struct ibp_segment *refuse_unopened(void)
 {
     const bool is_gone = errno == ENOENT || errno == ENOTDIR || errno == ESTALE || errno == EEXIST;
@@ -203,8 +205,8 @@ static int copy_segments(void)
 
     file = ibp_file_reopen_copy(&recording.file);
     if (file < 0) return errno ? errno : ENOENT;
-    /* The process's own record is copied before and after the others. If the process is killed in between, the copy
-     * shows it. */
+    /* The record of the process is copied before and after all other records. It shows whether the process was killed
+     * in between. */
     process->copy_begun_ns = ibp_clock_ns();
     error = copy_segment(file, recording.all[0]);
     for (unsigned i = 1; i < recording.segments && !error; i++) {
@@ -214,7 +216,7 @@ static int copy_segments(void)
     }
     if (!error) process->copied_ns = process->copy_begun_ns;
     if (!error) error = copy_segment(file, recording.all[0]);
-    if (close(file) && !error) error = errno; /* a network file system reports an exceeded quota at close */
+    if (close(file) && !error) error = errno; /* a network file system may report an exceeded quota only here */
     return error;
 }
 

@@ -44,7 +44,7 @@ const char *const ibp_scheduler_variables[] = {"SLURM_JOB_ID",
                                                "USER",
                                                NULL};
 
-/* The value of each letter: the first variable that is set, or the last text. */
+/* The value of each letter: the value of the first variable that is set, otherwise the last text. */
 static const struct pattern {
     char letter;
     const char *unset;
@@ -60,7 +60,7 @@ static const struct pattern {
     {'x', "noname", {"SLURM_JOB_NAME", "PBS_JOBNAME", "LSB_JOBNAME", "OAR_JOB_NAME"}},
 };
 
-/* LSF sets LSB_JOBINDEX to 0 if the job is not an array. */
+/* If the job is no array job, LSF sets LSB_JOBINDEX to 0. */
 static const char *value_of(const char *variable)
 {
     const char *value = ibp_environment(variable);

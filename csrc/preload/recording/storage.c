@@ -19,7 +19,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Values of f_type of statfs(2), from the kernel's linux/magic.h and from file systems outside of the kernel. */
+/* File systems of servers and of user-space programs, by f_type of statfs(2). Source: the kernel's linux/magic.h, and
+ * file systems that are not part of the kernel. */
 static const uint32_t remote_types[] = {
     0x6969,     /* NFS */
     0xff534d42, /* CIFS */
@@ -40,10 +41,10 @@ static const uint32_t remote_types[] = {
     0x01161970, /* GFS2 */
     0x20030528, /* OrangeFS */
     0x786f4256, /* shared folders of VirtualBox */
-    0xbacbacbc, /* and of VMware */
+    0xbacbacbc, /* shared folders of VMware */
 };
 
-/* The kernel's struct equals the C library's on supported systems. */
+/* On supported systems, the kernel and the C library have the same struct stat. */
 int ibp_storage_status(int file, struct stat *status)
 {
     return (int)syscall(SYS_fstat, file, status);
@@ -54,11 +55,11 @@ int ibp_storage_status_of(const char *path, struct stat *status)
     return (int)syscall(SYS_newfstatat, AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
 }
 
-/* A word of a line of /proc/self/mountinfo, cut to fit. */
+/* A word of a line of /proc/self/mountinfo, cut if it is too long. */
 struct word {
     char text[32];
     size_t length;
-    unsigned number; /* number of the word in its line, from 0 */
+    unsigned number; /* index of the word in its line, from 0 */
 };
 
 static void add_character(struct word *word, char character)
@@ -67,7 +68,7 @@ static void add_character(struct word *word, char character)
     word->text[word->length] = '\0';
 }
 
-/* Find the type in the line of a mounted device: ID, parent, major:minor, ..., "-", type, ... */
+/* Find the file system type in the line of a device: ID, parent, major:minor, ..., "-", type, ... */
 static bool find_type(int mounts, const char *device, const char *type)
 {
     struct word word = {"", 0, 0};
@@ -89,7 +90,7 @@ static bool find_type(int mounts, const char *device, const char *type)
     return false;
 }
 
-/* Return whether a folder is on a mount of a type. */
+/* Return whether a folder is on a mounted file system of a type. */
 static bool is_mount_of(const char *folder, const char *type)
 {
     struct stat status;
@@ -113,7 +114,8 @@ bool ibp_storage_is_remote(const char *folder)
     if (statfs(folder, &status)) return false;
     for (size_t i = 0; i < sizeof remote_types / sizeof *remote_types; i++)
         if ((uint32_t)status.f_type == remote_types[i]) return true;
-    /* A server of 9P returns the type of its own file system. Source: Linux, v9fs_statfs in fs/9p/vfs_super.c */
+    /* For 9P, statfs may return the type of the server's file system. Source: Linux, v9fs_statfs in
+     * fs/9p/vfs_super.c */
     return is_mount_of(folder, "9p");
 }
 
@@ -130,7 +132,7 @@ int ibp_storage_folder(unsigned n, char *folder, size_t bytes)
     snprintf(name, sizeof name, "/ibprof-%lu", (unsigned long)geteuid());
     ibp_text_append(folder, bytes, name);
     if (mkdir(folder, 0700) && errno != EEXIST) return errno;
-    /* Everybody may write in such folders, so a folder that another user created is not used. */
+    /* Every user may create folders there, so a folder that another user created is not used. */
     if (ibp_storage_status_of(folder, &status)) return errno;
     if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH)) return EPERM;
     return 0;

@@ -21,7 +21,7 @@
 #define TCP_INFO_OPTION 11
 #define TCP_LISTENING 10
 
-/* The beginning of the kernel's struct tcp_info; older headers declare only a part of it. */
+/* The first members of the kernel's struct tcp_info. Old headers declare only a part of them. */
 struct tcp_counts {
     uint8_t state, others[7];
     uint32_t values[23];
@@ -65,10 +65,10 @@ static struct ibp_transport *find_transport(const char *kind, const char *device
 
 /* -- TCP ----------------------------------------------------------------------------------------------------------- */
 
-/* Return the address in a form of 16 bytes; return false where it is not an Internet address. */
+/* Write an address as 16 bytes of IPv6. Return false if it is no Internet address. */
 static bool parse_address(const struct sockaddr *address, uint8_t into[16])
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}; /* IPv4 in IPv6 */
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}; /* prefix of an IPv4 address in IPv6 */
 
     if (!address) return false;
     if (address->sa_family == AF_INET6) {
@@ -81,7 +81,7 @@ static bool parse_address(const struct sockaddr *address, uint8_t into[16])
     return true;
 }
 
-/* Return the interface with an address; NULL where no interface of this host has it. */
+/* Return the interface with an address; NULL if no interface of this host has it. */
 static const struct ifaddrs *find_interface(const struct ifaddrs *interfaces, const struct sockaddr_storage *address)
 {
     uint8_t wanted[16], found[16];
@@ -104,7 +104,7 @@ static void add_connection(int file, const struct ifaddrs *interfaces)
     own_bytes = peer_bytes = sizeof own;
     if (getsockname(file, (void *)&own, &own_bytes) || getpeername(file, (void *)&peer, &peer_bytes)) return;
     interface = find_interface(interfaces, &own);
-    /* The kernel carries messages to its own addresses over the loopback. */
+    /* The kernel sends messages to addresses of this host over the loopback interface. */
     transport = find_transport("tcp", find_interface(interfaces, &peer)  ? "lo"
                                       : interface && interface->ifa_name ? interface->ifa_name
                                                                          : "");
@@ -120,7 +120,7 @@ static void add_connection(int file, const struct ifaddrs *interfaces)
 
 /* -- devices ------------------------------------------------------------------------------------------------------- */
 
-/* Replace uverbs0 by the device's own name. */
+/* Replace a name such as uverbs0 by the name of the InfiniBand device. */
 static void name_verbs_device(char *name, size_t bytes)
 {
     char path[1024], device[64];

@@ -3,8 +3,8 @@
  *
  * Received bytes in Open MPI. Only a completed request shows how many bytes were received, and from which rank.
  *
- * When a request completes, Open MPI calls its callback (`req_complete_cb`), which ibprof sets. ibprof finds the
- * offsets of this field and of the status by a message from this process to itself, and tests them by a second message
+ * When a request completes, Open MPI calls its callback (`req_complete_cb`), which ibprof sets. The offsets of this
+ * field and of the status are found by a message from this process to itself, and tested by a second message
  * (completion_probe.h). If the test fails, received bytes are not recorded, and a note in the recording says so. See
  * docs/decisions/0004.
  */

@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Persistent requests of Open MPI: hooks of the functions that create and start them. MPI_Start and MPI_Startall call a
- * start function that the request contains, once for successive requests with the same function. ibprof replaces it in
- * each request that the application creates, so that wrappers of MPI_Start need not look at requests. Collectives call
- * the start function of Open MPI's table.
+ * start function that the request contains, once for successive requests with the same function. This function is
+ * replaced in each request that the application creates, so that wrappers of MPI_Start need not look at requests.
+ * Collectives call the start function of Open MPI's table.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_STARTS_H
 #define IBPROF_SOURCES_OPENMPI_STARTS_H

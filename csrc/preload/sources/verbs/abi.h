@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The parts of the binary interface of libibverbs (IBVERBS_1.1 and later) that are read or changed. Neither its headers
- * nor the library are needed to build or load libibprof.so. csrc/tests/test_verbs_abi.c checks every offset with the
- * real headers.
+ * The parts of the binary interface of libibverbs (IBVERBS_1.1 and later) that ibprof reads or changes. So libibprof.so
+ * is built without the headers of libibverbs, and loaded without the library. csrc/tests/test_verbs_abi.c compares
+ * every offset with the real headers.
  */
 #ifndef IBPROF_SOURCES_VERBS_ABI_H
 #define IBPROF_SOURCES_VERBS_ABI_H
@@ -21,7 +21,7 @@
 #define IBP_VERBS_MIGRATED 0
 #define IBP_VERBS_EVENT_MIGRATED 6
 #define IBP_VERBS_TYPE_UD 4
-#define IBP_VERBS_TYPE_DRIVER 0xff /* mlx5's dynamic connections, EFA's reliable datagrams: with address handles */
+#define IBP_VERBS_TYPE_DRIVER 0xff /* mlx5's dynamic connections, EFA's reliable datagrams: address handles */
 #define IBP_VERBS_INIT_SEND_OPS (1 << 6)
 
 /* enum ibv_wr_opcode */
@@ -54,7 +54,7 @@ struct ibp_verbs_buffer {
     size_t length;
 };
 
-/* struct ibv_send_wr; the fields after `address_handle` are not needed */
+/* struct ibv_send_wr, up to `address_handle` */
 struct ibp_verbs_send {
     uint64_t id;
     struct ibp_verbs_send *next;
@@ -71,7 +71,7 @@ struct ibp_verbs_context;
 struct ibp_verbs_qp;
 typedef int ibp_verbs_post_send(struct ibp_verbs_qp *, struct ibp_verbs_send *, struct ibp_verbs_send **);
 
-/* struct ibv_context, with the table of functions in it */
+/* struct ibv_context, with its table of functions */
 struct ibp_verbs_context {
     void *device;
     void *operations_before_post_send[25];
@@ -79,11 +79,11 @@ struct ibp_verbs_context {
     void *operations_after_post_send[6];
     int command_file, async_file, completion_vectors;
     _Alignas(8) char mutex[40];
-    /* All bits are set where a struct verbs_context contains this struct. */
+    /* All bits are set if a struct verbs_context contains this struct. */
     void *compatibility;
 };
 
-/* The last fields of struct verbs_context, which grows towards lower addresses. The field before `context` is its
+/* The last fields of struct verbs_context. New fields are added at its beginning. The field before `context` is its
  * size. */
 struct ibp_verbs_extended {
     struct ibp_verbs_qp *(*create_qp_ex)(struct ibp_verbs_context *, void *);
@@ -92,7 +92,7 @@ struct ibp_verbs_extended {
     struct ibp_verbs_context context;
 };
 
-/* struct ibv_pd, ibv_ah: both begin with it */
+/* the first member of struct ibv_pd and struct ibv_ah */
 struct ibp_verbs_object {
     struct ibp_verbs_context *context;
 };
@@ -137,13 +137,13 @@ struct ibp_verbs_event {
     uint32_t event; /* enum ibv_event_type */
 };
 
-/* struct ibv_qp_init_attr_ex, up to the flags of the operations that wr_ functions may post */
+/* struct ibv_qp_init_attr_ex, up to the flags of operations that wr_ functions may post */
 struct ibp_verbs_qp_init {
     void *user_context, *send_cq, *recv_cq, *srq;
     uint32_t limits[5];
     uint32_t type;
     int signal_all;
-    /* A bit for each valid field among the following. */
+    /* A bit for each of the following fields that is valid. */
     uint32_t fields;
     void *between[8];
     uint64_t send_operations;
@@ -177,24 +177,24 @@ struct ibp_verbs_qp_ex {
         int (*complete)(struct ibp_verbs_qp_ex *);
         void (*abort)(struct ibp_verbs_qp_ex *);
     } builders;
-    /* Valid only where the queue pair was created with IBP_VERBS_WITH_ATOMIC_WRITE. */
+    /* Valid only if the queue pair was created with IBP_VERBS_WITH_ATOMIC_WRITE. */
     void (*atomic_write)(struct ibp_verbs_qp_ex *, uint32_t, uint64_t, const void *);
 };
 #define IBP_VERBS_WITH_ATOMIC_WRITE (1 << 12)
 
-/* The members of struct mlx5dv_obj, mlx4dv_obj and manadv_obj that are read */
+/* The members of struct mlx5dv_obj, mlx4dv_obj and manadv_obj that ibprof reads */
 #define IBP_VERBS_VENDOR_OBJECT_QP 1
 
 struct ibp_verbs_vendor_object {
     struct ibp_verbs_qp *qp;
 };
 
-/* From mlx5dv.h: the members of struct mlx5dv_qp_init_attr that are read, and opcodes of the device's commands */
+/* From mlx5dv.h: the members of struct mlx5dv_qp_init_attr that ibprof reads, and opcodes of device commands */
 #define IBP_MLX5_INIT_DC (1 << 1)
 #define IBP_MLX5_DC_TARGET 1
 #define IBP_MLX5_COMMAND_CREATE_QP 0x500
 
-/* struct mlx5dv_qp_ex: additional functions that begin a request or set its destination */
+/* struct mlx5dv_qp_ex: further functions that begin a request or set its destination */
 struct ibp_mlx5_qp_ex {
     uint64_t fields;
     struct ibp_mlx5_builders {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A request takes four calls as a rule. Requests are added up in one place for each thread and counted when the
- * provider has accepted them. The hooks end in tail calls of the provider's functions.
+ * Usually, four calls make a request. The requests of each thread are summed, and are counted when the provider has
+ * accepted them. The hooks end with tail calls of the provider's functions.
  */
 #include "platform/system.h"
 #include "sources/verbs/build.h"
@@ -17,20 +17,21 @@
 #define NOTHING IBP_OPCODE_NOTHING
 #define QP struct ibp_verbs_qp_ex *qp
 
-/* Requests between wr_start and wr_complete: the tally, and a run of requests with the same route and opcode. */
+/* Requests between wr_start and wr_complete: their sum, and the last requests with the same route and opcode, which are
+ * not yet in the sum. */
 struct ibp_verbs_build {
-    /* NULL while nothing is built. */
+    /* NULL outside of wr_start and wr_complete. */
     const struct ibp_verbs_qp_ex *qp;
     const struct ibp_verbs_builders *original;
     struct ibp_route *queue_pair, *route;
     uint64_t bytes;
-    /* NOTHING while there is no run. */
+    /* NOTHING if all requests are in the sum. */
     uint32_t opcode;
     uint32_t messages;
     struct ibp_tally tally;
 };
 
-/* The requests of this thread. The provider or the program locks the queue pair in the meantime. */
+/* The requests of this thread. Meanwhile, the provider or the program holds the lock of the queue pair. */
 static IBP_THREAD_LOCAL struct ibp_verbs_build building;
 
 /* -- runs ---------------------------------------------------------------------------------------------------------- */
@@ -84,8 +85,8 @@ static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build 
     if (from->tally.entries == from->tally.first) to->tally.entries = to->tally.first;
 }
 
-/* Attach the requests of this thread to their queue pair, if it still exists. Without memory the requests are counted
- * as accepted. */
+/* Store the requests of this thread with their queue pair, if it still exists. If memory is exhausted, count them as
+ * accepted. */
 static void park(void)
 {
     struct ibp_route *route = building.queue_pair;
@@ -110,7 +111,7 @@ static inline void start_build(const struct ibp_verbs_qp_ex *qp, struct ibp_rout
     building.opcode = NOTHING;
 }
 
-/* Start again after requests that were never completed, or that belong to another queue pair. */
+/* Start, while earlier requests of this thread were not completed, or belong to another queue pair. */
 static __attribute__((noinline)) void start_again(QP, struct ibp_route *route)
 {
     if (building.qp == qp)
@@ -152,7 +153,7 @@ static void hook_start(QP)
     building.original->start(qp);
 }
 
-/* Open the recording before the first post, so that the hardware's counters are read. */
+/* At the first post: open the recording, so that hardware counters are read before the post. */
 static void hook_first_start(QP)
 {
     (void)ibp_process_open();
@@ -182,7 +183,7 @@ static void hook_abort(QP)
     building.original->abort(qp);
 }
 
-/* -- what begins a request ----------------------------------------------------------------------------------------- */
+/* -- functions that begin a request -------------------------------------------------------------------------------- */
 
 #define BEGIN(name, request, parameters, ...)                                                                          \
     static void hook_##name parameters                                                                                 \
@@ -213,7 +214,7 @@ static void hook_atomic_write(QP, uint32_t key, uint64_t address, const void *va
     building.queue_pair->provider->atomic_write(qp, key, address, value);
 }
 
-/* -- what the request that was begun last consists of -------------------------------------------------------------- */
+/* -- functions that add data to a request -------------------------------------------------------------------------- */
 
 static inline void set_route(const void *address_handle)
 {
@@ -257,8 +258,8 @@ static void hook_set_sge_list(QP, size_t count, const struct ibp_verbs_sge *piec
     building.original->set_sge_list(qp, count, pieces);
 }
 
-/* mlx5's dynamic connections: each request has an address handle, as for datagrams. These functions do not show their
- * queue pair; it is the queue pair of the last request. */
+/* mlx5's dynamic connections: each request has an address handle, as datagrams do. Arguments of these functions do not
+ * show the queue pair, so the queue pair of this thread's last request is used. */
 static struct ibp_mlx5_builders mlx5;
 
 static void set_dc_route(const void *address_handle)
@@ -285,7 +286,7 @@ static void hook_set_dc_addr_stream(struct ibp_mlx5_qp_ex *qp, void *address_han
 
 void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations)
 {
-    struct ibp_verbs_qp_ex *extended = (struct ibp_verbs_qp_ex *)qp; /* its first member */
+    struct ibp_verbs_qp_ex *extended = (struct ibp_verbs_qp_ex *)qp; /* the queue pair is its first member */
     struct ibp_verbs_builders *builders = &extended->builders;
     struct ibp_route *route = ibp_verbs_route(qp);
     struct ibp_verbs_provider functions;
@@ -326,7 +327,7 @@ void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations)
     if (functions.atomic_write) extended->atomic_write = hook_atomic_write;
 }
 
-/* The driver has one such function for all queue pairs. A different function is not hooked. */
+/* The driver has the same function for all queue pairs. A different function is not hooked. */
 #define HOOK_MLX5(name)                                                                                                \
     do {                                                                                                               \
         if (!mlx5.name) mlx5.name = builders->name;                                                                    \

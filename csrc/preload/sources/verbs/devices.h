@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* The provider's functions of an open device. Entries are never removed: devices are few, and the addresses of their
+/* An open device and its provider's functions. Entries are never removed: there are few devices, and the addresses of
  * contexts are reused. */
 struct ibp_verbs_device {
     const struct ibp_verbs_context *context;
@@ -18,18 +18,18 @@ struct ibp_verbs_device {
     struct ibp_verbs_qp *(*create_qp_ex)(struct ibp_verbs_context *, void *);
 };
 
-/* Return whether a device was opened. */
+/* Return whether the program has opened a device. */
 bool ibp_verbs_attached(void);
 
-/* Return the entry of a device; NULL when it is unknown. */
+/* Return the entry of a device; NULL if it is unknown. */
 struct ibp_verbs_device *ibp_verbs_device_find(const struct ibp_verbs_context *context);
 
-/* Enter a device, or another provider of a known device; NULL if the table is full. The lock of verbs must be
+/* Enter a device, or another provider of a known device. Return NULL if the table is full. The verbs lock must be
  * held. */
 struct ibp_verbs_device *ibp_verbs_device_enter(const struct ibp_verbs_context *context,
                                                 const struct ibp_verbs_provider *provider);
 
-/* Return the route of a queue pair, created if needed; NULL without memory, or when its device is unknown. */
+/* Return the route of a queue pair, created if needed; NULL if memory is exhausted or the device is unknown. */
 struct ibp_route *ibp_verbs_route(struct ibp_verbs_qp *qp);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The functions of libibverbs that precede a post: opening devices, making and connecting queue pairs, making address
- * handles.
+ * Hooks of the functions of libibverbs that a program calls before it posts: they open devices, create and connect
+ * queue pairs, and create address handles.
  */
 #include "platform/system.h"
 #include "sources/verbs/exports.h"
@@ -47,11 +47,11 @@ DEFINE(struct ibp_verbs_qp *, ibv_create_qp, void *domain, void *wanted)
     qp = next(domain, wanted);
     if (!qp) return NULL;
     ibp_verbs_see_device(qp->context);
-    ibp_verbs_enter_qp(qp, NULL); /* its attributes end before the flags of the wr_ functions */
+    ibp_verbs_enter_qp(qp, NULL); /* its attributes have no flags for wr_ functions */
     return qp;
 }
 
-/* Change to the alternate path. The lock of verbs must be held. */
+/* Change to the alternate path. The verbs lock must be held. */
 static void migrate(struct ibp_route *route)
 {
     if (!route->has_alternate) return;
@@ -59,8 +59,8 @@ static void migrate(struct ibp_route *route)
     ibp_route_redirect(route, &route->alternate);
 }
 
-/* Set the destination of a queue pair. The program sets it on connection, perhaps repeatedly; it sets the local port
- * before, once. */
+/* Set the destination of a queue pair. The program sets the local port once, and then the destination when it connects
+ * the queue pair, perhaps several times. */
 static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attributes *attributes, int fields)
 {
     struct ibp_verbs_path path = attributes->path;
@@ -75,7 +75,7 @@ static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attribut
         route->alternate = attributes->alternate_path;
         route->has_alternate = true;
     }
-    /* Connecting also sets the state "migrated". Without a former path nothing changes. */
+    /* A connection also sets the state "migrated". It changes nothing if there was no path before. */
     if (fields & IBP_VERBS_ATTR_MIGRATION && !(fields & IBP_VERBS_ATTR_AV) &&
         attributes->migration == IBP_VERBS_MIGRATED)
         migrate(route);
@@ -99,7 +99,8 @@ DEFINE(int, ibv_modify_qp, struct ibp_verbs_qp *qp, struct ibp_verbs_qp_attribut
     return result;
 }
 
-/* The device may migrate on its own. It reports this by an event, and the program fetches the event. */
+/* The device may migrate without a call of the program. It then reports an event, which the program reads by this
+ * function. */
 DEFINE(int, ibv_get_async_event, struct ibp_verbs_context *context, struct ibp_verbs_event *event)
 {
     static int (*next)(struct ibp_verbs_context *, struct ibp_verbs_event *);
@@ -156,7 +157,7 @@ DEFINE(int, ibv_destroy_ah, void *handle)
     return ibp_verbs_destroy(next, &ibp_address_handles, handle);
 }
 
-/* libibverbs implements this by two of its own functions. Their calls would not be seen. */
+/* libibverbs implements this function by internal calls of two others, which ibprof would not see. */
 DEFINE(void *, ibv_create_ah_from_wc, struct ibp_verbs_object *domain, void *completion, void *header, uint8_t port)
 {
     static int (*next)(struct ibp_verbs_context *, uint8_t, void *, void *, struct ibp_verbs_path *);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Shared by files that export functions of libibverbs or of mlx5's library under names without a version. Such names
- * bind in all callers, including libraries loaded later with RTLD_LOCAL.
+ * Macros for files that export functions of libibverbs and vendors' libraries. The exported names have no version: so
+ * they take effect in all callers, including libraries that are opened later with RTLD_LOCAL.
  */
 #ifndef IBPROF_SOURCES_VERBS_EXPORTS_H
 #define IBPROF_SOURCES_VERBS_EXPORTS_H
@@ -13,7 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Set the function pointer `next`, once, or make the function return `failure`. */
+/* Find the real function at the first call and store it in `next`. If there is none, return `failure` from the
+ * enclosing function. */
 #define FIND_REAL(next, library, name, failure)                                                                        \
     do {                                                                                                               \
         if (IBP_UNLIKELY(!(next))) {                                                                                   \
@@ -28,7 +29,7 @@
     } while (0)
 #define FIND_VERB(next, name, failure) FIND_REAL(next, IBP_VERBS_LIBRARY, name, failure)
 
-/* Declare and begin an exported function. */
+/* Declare an exported function and begin its definition. */
 #define DEFINE(type, name, ...)                                                                                        \
     IBP_EXPORT type name(__VA_ARGS__);                                                                                 \
     IBP_EXPORT type name(__VA_ARGS__)

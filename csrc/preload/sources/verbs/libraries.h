@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The real functions of libibverbs and of vendors' libraries, from the loaded library. RTLD_NEXT does not find a
- * library that a plug-in loaded. ibprof never loads such a library.
+ * Lookup of the real functions of libibverbs and vendors' libraries, if the library is loaded. ibprof never loads these
+ * libraries. RTLD_NEXT is not used, because it does not find a library that a plug-in has opened.
  */
 #ifndef IBPROF_SOURCES_VERBS_LIBRARIES_H
 #define IBPROF_SOURCES_VERBS_LIBRARIES_H
@@ -16,16 +16,16 @@
 #define IBP_HNS_LIBRARY "libhns.so.1"
 #define IBP_MANA_LIBRARY "libmana.so.1"
 
-/* Return a library's function of that name; NULL where the library is not loaded, or has no such function. */
+/* Return the function of a library with a name; NULL if the library is not loaded or lacks the function. */
 void *ibp_verbs_real_in(const char *library, const char *name);
 
-/* Return the library of a function, from the beginning of its name; NULL for other functions. */
+/* Return the library to which a function belongs, by the prefix of its name; NULL for other functions. */
 const char *ibp_verbs_library_of(const char *name);
 
-/* Return whether a file, by its name without folders, is one of these libraries in any version. */
+/* Return whether a file name without folders is one of these libraries, in any version. */
 bool ibp_verbs_is_library(const char *file);
 
-/* Return the real function of a name, from the library of the name. */
+/* Return the real function with a name, from the library to which it belongs. */
 void *ibp_verbs_real(const char *name);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The functions of mlx5's library that open a device or make a queue pair. Some queue pairs are for posting outside of
- * verbs, which ibprof cannot see: they are noted.
+ * Hooks of the functions of mlx5's library that open a device or create a queue pair. Some queue pairs allow posts
+ * without verbs, which ibprof cannot see. These queue pairs are counted as unseen.
  */
 #include "platform/system.h"
 #include "sources/verbs/exports.h"
@@ -10,7 +10,7 @@
 #include "sources/verbs/build.h"
 #include "sources/verbs/hooked_devices.h"
 
-/* UCX opens mlx5's devices by this function. Its transports that post by verbs use the result. */
+/* UCX opens devices of mlx5 by this function. Some of its transports then post through verbs. */
 DEFINE(struct ibp_verbs_context *, mlx5dv_open_device, void *device, void *attributes)
 {
     static struct ibp_verbs_context *(*next)(void *, void *);
@@ -34,7 +34,7 @@ DEFINE(struct ibp_verbs_qp *, mlx5dv_create_qp, struct ibp_verbs_context *contex
     if (!qp) return NULL;
     ibp_verbs_see_device(qp->context);
     ibp_verbs_enter_qp(qp, wanted);
-    /* The target of a dynamic connection only receives. */
+    /* Not for the target of a dynamic connection, which only receives. */
     if (!(special && special->fields & IBP_MLX5_INIT_DC && special->dc_type == IBP_MLX5_DC_TARGET))
         ibp_verbs_note_direct(qp);
     return qp;

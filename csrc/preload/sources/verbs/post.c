@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A request is read before it is posted, because afterwards it belongs to the program again. It is counted when the
- * provider has accepted it.
+ * A request is read before it is posted, because the program may change it afterwards. It is counted when the provider
+ * has accepted it.
  */
 #include "platform/system.h"
 #include "sources/verbs/post.h"
@@ -47,7 +47,8 @@ static inline uint64_t add_up(const struct ibp_verbs_send *request)
     return bytes;
 }
 
-/* Return the route of a request; on a datagram queue pair, the route of its address handle. */
+/* Return the route of a request: the route of the queue pair, or for datagrams the route of the request's address
+ * handle. */
 static inline struct ibp_route *route_of(struct ibp_route *route, const struct ibp_verbs_send *request)
 {
     struct ibp_route *named;
@@ -72,7 +73,7 @@ static void tally_list(struct ibp_tally *tally, struct ibp_route *route, const s
 static __attribute__((noinline)) int post_list(struct ibp_route *route, struct ibp_verbs_qp *qp,
                                                struct ibp_verbs_send *requests, struct ibp_verbs_send **refused)
 {
-    struct ibp_verbs_send *first_refused = requests; /* some providers do not set it when they refuse all */
+    struct ibp_verbs_send *first_refused = requests; /* some providers do not set it if they refuse all requests */
     struct ibp_tally tally;
     int result;
 
@@ -89,7 +90,7 @@ static __attribute__((noinline)) int post_list(struct ibp_route *route, struct i
     return result;
 }
 
-/* Post to a queue pair whose creation was not seen. */
+/* Post to a queue pair whose creation ibprof did not see. */
 static __attribute__((noinline)) int post_unknown(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests,
                                                   struct ibp_verbs_send **refused)
 {

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-_Static_assert(offsetof(struct ibp_route, shared) == 64, "a post touches one line of cache");
+_Static_assert(offsetof(struct ibp_route, shared) == 64, "a post accesses one cache line");
 
 #define LINE 64
 #define POOL_BYTES (1 << 16)
@@ -71,7 +71,8 @@ static struct ibp_route_slot *probe(struct ibp_route_table *table, const void *a
     return &table->slots[place & table->mask];
 }
 
-/* Grow a table for one more address. The former table stays: another thread may be reading it. */
+/* Make space for one more address, if needed in a larger table. The former table is not freed, because another thread
+ * may be reading it. Return false if memory is exhausted. */
 static bool ensure_capacity(struct ibp_route_table **which)
 {
     const struct ibp_route_table *old = *which;
@@ -107,7 +108,7 @@ struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *add
     else
         route = ibp_pool_take(sizeof *route);
     if (!route) return NULL;
-    parked = route->parked; /* kept, because its memory is used again */
+    parked = route->parked; /* kept, to reuse its memory */
     memset(route, 0, sizeof *route);
     route->parked = parked;
     route->pair = IBP_NO_PAIR;
@@ -143,8 +144,8 @@ void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *pa
 
 /* -- counting for the first time ----------------------------------------------------------------------------------- */
 
-/* Return a number for this thread. Successive threads at the same mark share it. IBP_WRITER_SHARED when there are too
- * many. */
+/* Return the number of this thread, from 1; IBP_WRITER_SHARED if there are too many threads. If a thread ends and a
+ * later thread has its mark at the same address, the later thread gets the same number. */
 static uint32_t find_writer(void)
 {
     static const void *marks[WRITERS_MAX];
@@ -167,7 +168,7 @@ static void describe_pair(const struct ibp_route *route, struct ibp_pair *pair)
     ibp_text_copy(pair->device, sizeof pair->device, device + IBP_VERBS_DEVICE_NAME_OFFSET);
     pair->port = path->port;
     if (!route->connected) return;
-    /* LIDs are meaningless on Ethernet. */
+    /* On Ethernet, LIDs have no meaning. */
     if (!ibp_port_is_ethernet(pair->device, path->port)) {
         const uint32_t base = ibp_port_lid(pair->device, path->port);
 
@@ -185,7 +186,7 @@ void ibp_route_note_seen(struct ibp_route *route)
     if (__atomic_exchange_n(&route->direct, false, __ATOMIC_RELAXED)) ibp_transfers_note_unseen(-1);
 }
 
-/* Find the records of this thread, or the shared ones, and add to them. */
+/* Find the records of this thread, or the shared records, and add to them. */
 static void find_and_count(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages)
 {
     const uint32_t writer = find_writer();

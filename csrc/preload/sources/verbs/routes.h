@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Routes: the destination of posted requests, by the address of the queue pair or address handle.
+ * Routes: tables of the destinations of queue pairs and address handles, by address of the object.
  */
 #ifndef IBPROF_SOURCES_VERBS_ROUTES_H
 #define IBPROF_SOURCES_VERBS_ROUTES_H
@@ -16,8 +16,8 @@
 
 struct ibp_verbs_build;
 
-/* The provider's functions behind the hooks. Functions of the wr_ kind are NULL where a queue pair has none. Queue
- * pairs with the same functions share this struct, so that it stays in the cache. */
+/* The provider's functions that the hooks call. wr_ functions that a queue pair lacks are NULL. Queue pairs with the
+ * same functions share this struct, so that it stays in the processor's cache. */
 struct ibp_verbs_provider {
     ibp_verbs_post_send *post_send;
     struct ibp_verbs_builders builders;
@@ -25,28 +25,28 @@ struct ibp_verbs_provider {
     const struct ibp_verbs_provider *next;
 };
 
-/* Return the shared copy of such functions; NULL when there is no memory. The lock of verbs must be held. */
+/* Return the shared copy of these functions; NULL if memory is exhausted. The verbs lock must be held. */
 const struct ibp_verbs_provider *ibp_verbs_provider_share(const struct ibp_verbs_provider *functions);
 
-/* A post accesses only the first cache line. The thread that posts first owns a route. Only the owner adds to the
- * route's own records, so it needs no atomic addition. Other threads use shared records. */
+/* The thread that posts first owns a route. Only the owner adds to the records in `own`, so it needs no atomic
+ * addition. Other threads use shared records. A post accesses only the first cache line of this struct. */
 struct ibp_route {
     const void *owner;
-    /* The owner's records; NULL before its first post. */
+    /* The owner's records by opcode; NULL before the first post. */
     uint64_t *own[IBP_OPCODES];
     const struct ibp_verbs_provider *provider;
-    /* See build.c; usually NULL. */
+    /* Requests of a thread that has started requests on another queue pair meanwhile (build.c). Usually NULL. */
     struct ibp_verbs_build *parked;
     /* IBP_NO_PAIR before the first post. */
     uint32_t pair;
-    /* Each request's address handle determines its destination. */
+    /* Datagrams: the address handle of each request determines its destination. */
     bool datagram;
-    /* The queue pair was created for posting outside of verbs and has not posted through verbs. */
+    /* The program may post to the queue pair without verbs, and has not yet posted to it through verbs. */
     bool direct;
 
     uint64_t *shared[IBP_OPCODES];
     struct ibp_verbs_context *context;
-    /* The path is valid. */
+    /* `path` is valid. */
     bool connected;
     /* `alternate` is valid. */
     bool has_alternate;
@@ -54,11 +54,11 @@ struct ibp_route {
     struct ibp_route *next_free;
 };
 
-/* A hash table with open addressing, read without a lock and changed with it. */
+/* An entry of a hash table with open addressing. Reads need no lock; changes need the verbs lock. */
 struct ibp_route_slot {
-    /* NULL in a free slot. */
+    /* NULL if the entry is free. */
     const void *address;
-    /* NULL after the route was forgotten. */
+    /* NULL if the route was forgotten. */
     struct ibp_route *route;
 };
 struct ibp_route_table {
@@ -74,7 +74,7 @@ static inline uint64_t ibp_route_place(const void *address)
     return ((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
 }
 
-/* Return the route of an address; NULL when it has none. */
+/* Return the route of an address; NULL if there is none. */
 static inline struct ibp_route *ibp_route_find(struct ibp_route_table *const *which, const void *address)
 {
     const struct ibp_route_table *table = __atomic_load_n(which, __ATOMIC_ACQUIRE);
@@ -89,29 +89,30 @@ static inline struct ibp_route *ibp_route_find(struct ibp_route_table *const *wh
     }
 }
 
-/* Create a route, or return the present route of an address; NULL without memory. Forget a route. The lock of verbs
- * must be held. */
+/* ibp_route_make: return the route of an address, created if needed; NULL if memory is exhausted. ibp_route_forget:
+ * forget a route. The verbs lock must be held. */
 struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *address);
 void ibp_route_forget(struct ibp_route_table **which, const void *address);
 
-/* Set the path of requests posted from now on; NULL for no path. The lock of verbs must be held. */
+/* Set the path of all later requests; NULL: no path. The verbs lock must be held. */
 void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *path);
 
-/* Return private memory that is never freed, zeroed, in whole cache lines; NULL without memory. */
+/* Return memory of whole cache lines, filled with zeros, which is never freed. NULL if memory is exhausted. */
 void *ibp_pool_take(size_t bytes);
 
-/* Count requests that ibp_route_count cannot count: the first request of a kind, or a request of another thread. */
+/* Count requests that ibp_route_count cannot count: the first request with an opcode, or a request of another
+ * thread. */
 void ibp_route_count_slowly(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages);
 
-/* Note that a queue pair posts through verbs, although it was created for posting outside of verbs. */
+/* The program posts through verbs to a queue pair that was counted as unseen: do not count it as unseen any longer. */
 void ibp_route_note_seen(struct ibp_route *route);
 
-/* Identifies a thread by its address. */
+/* The address of this variable identifies the thread. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL char ibp_thread_mark;
 
 static inline void ibp_amount_add(uint64_t *amount, uint64_t bytes, uint64_t messages)
 {
-    /* One thread writes and others may read: no word is ever torn. */
+    /* Atomic stores, because other threads may read. No atomic addition, because only this thread writes. */
     __atomic_store_n(&amount[0], __atomic_load_n(&amount[0], __ATOMIC_RELAXED) + bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&amount[1], __atomic_load_n(&amount[1], __ATOMIC_RELAXED) + messages, __ATOMIC_RELAXED);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The sum of several work requests, before the provider has accepted or refused each of them.
+ * A tally: the sum, by route and opcode, of work requests that the provider has not yet accepted or refused.
  */
 #ifndef IBPROF_SOURCES_VERBS_TALLY_H
 #define IBPROF_SOURCES_VERBS_TALLY_H
@@ -9,7 +9,7 @@
 #include "sources/verbs/routes.h"
 
 #define IBP_TALLY_FIRST 8
-#define IBP_OPCODE_NOTHING IBP_OPCODES /* opcode of a request that stays on the host, or moves no bytes */
+#define IBP_OPCODE_NOTHING IBP_OPCODES /* opcode of a request that moves no bytes over the network */
 
 struct ibp_tally_entry {
     struct ibp_route *route;
@@ -24,7 +24,7 @@ struct ibp_tally {
     struct ibp_tally_entry first[IBP_TALLY_FIRST];
 };
 
-/* Empty a tally, which keeps its memory. */
+/* Empty a tally. Its memory is kept. */
 static inline void ibp_tally_start(struct ibp_tally *tally)
 {
     if (!tally->capacity) {
@@ -34,11 +34,12 @@ static inline void ibp_tally_start(struct ibp_tally *tally)
     tally->count = 0;
 }
 
-/* Add requests of a route. If memory for another route is missing, the requests are counted at once, as if accepted. */
+/* Add requests of a route. If memory for another route is exhausted, count the requests at once, as if they were
+ * accepted. */
 void ibp_tally_add(struct ibp_tally *tally, struct ibp_route *route, unsigned opcode, uint64_t bytes,
                    uint64_t messages);
 
-/* Count the whole tally. */
+/* Count all requests of a tally. */
 static inline void ibp_tally_count(const struct ibp_tally *tally)
 {
     for (uint32_t i = 0; i < tally->count; i++)
@@ -47,7 +48,7 @@ static inline void ibp_tally_count(const struct ibp_tally *tally)
                             tally->entries[i].messages);
 }
 
-/* Free memory beyond the first entries. */
+/* Free the memory of entries that do not fit into `first`. */
 void ibp_tally_free(struct ibp_tally *tally);
 
 #endif
