@@ -154,7 +154,8 @@ def _read_numpy(path: Path, unit: float) -> Delays:
         raise InputError(path, None, f"hosts and lengths of {cube.shape}", f"{hosts.shape} and {lengths.shape}")
     if np.any(np.diff(lengths) <= 0):
         raise InputError(path, None, "lengths that ascend", quote_found(str(lengths.tolist())))
-    return make_median_delays(tuple(str(each) for each in hosts), cube * unit, lengths.astype(np.int64))
+    seconds = np.multiply(cube, unit, out=cube if cube.dtype.kind == "f" else None)
+    return make_median_delays(tuple(str(each) for each in hosts), seconds, lengths.astype(np.int64))
 
 
 def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:

@@ -92,7 +92,8 @@ class Candidate:
     def residuals(self, delays: npt.NDArray[np.floating]) -> Floats:
         """Return log(delay / explained delay), float64 [host, host]; 0 on the diagonal."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            residuals = np.log(delays / self.explained)
+            residuals = delays / self.explained
+            np.log(residuals, out=residuals)
         np.fill_diagonal(residuals, 0.0)
         return residuals
 

@@ -47,13 +47,19 @@ _FITTED = 192
 _BLOCK = 512
 
 
+def _blocks(count: int, size: int = _BLOCK) -> Iterator[slice]:
+    """Yield slices of `size` items, so that temporary arrays stay small."""
+    return (slice(begin, min(begin + size, count)) for begin in range(0, count, size))
+
+
 def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
     """Return the factor of each host's delays, float64 [host]: above 1 for a few slow hosts, 1 for all others.
 
     All hosts of a direct network are equally far from their nearest neighbour. The factor is the host's shortest delay
     divided by the median of all hosts' shortest delays.
     """
-    nearest = np.where(known, delays, np.inf).min(axis=1).astype(np.float64)
+    nearest = np.concatenate([np.where(known[rows], delays[rows], np.inf).min(axis=1) for rows in _blocks(len(delays))])
+    nearest = nearest.astype(np.float64)
     factor = nearest / np.median(nearest)
     slow = (factor > _SLOW) & np.isfinite(factor)
     if np.count_nonzero(slow) > max(_FEW_SLOW * len(delays), 1):
@@ -96,10 +102,9 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     hosts = len(delays)
     if hosts <= _MOST_NEIGHBOURS + 1:
         return None
-    blocks = [slice(begin, begin + _BLOCK) for begin in range(0, hosts, _BLOCK)]
     nearest = np.concatenate([
-        np.partition(np.where(known[each], delays[each], np.inf), _MOST_NEIGHBOURS)[:, : _MOST_NEIGHBOURS + 1]
-        for each in blocks
+        np.partition(np.where(known[rows], delays[rows], np.inf), _MOST_NEIGHBOURS)[:, : _MOST_NEIGHBOURS + 1]
+        for rows in _blocks(hosts)
     ])  # fmt: skip
     usual = np.median(np.sort(nearest), axis=0)
     usual = usual[np.isfinite(usual)]  # most hosts may have fewer measured delays
@@ -139,12 +144,12 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
         most: number of links that is too large for a regular network.
     """
 
-    def list_pairs(is_asked: Callable[[slice], Known], block: int) -> Iterator[npt.NDArray[np.integer]]:
-        for begin in range(0, len(delays), block):
-            asked = np.triu(is_asked(slice(begin, begin + block)), begin + 1)
-            yield np.argwhere(asked) + np.array([begin, 0])
+    def list_pairs(is_asked: Callable[[Known, Floats], Known], block: int) -> Iterator[npt.NDArray[np.integer]]:
+        for rows in _blocks(len(delays), block):
+            block_of = rows, slice(rows.start, None)
+            yield np.argwhere(np.triu(is_asked(known[block_of], delays[block_of]), 1)) + rows.start
 
-    likely = np.concatenate(list(list_pairs(lambda rows: known[rows] & (delays[rows] < limit), _BLOCK)))
+    likely = np.concatenate(list(list_pairs(lambda counts, values: counts & (values < limit), _BLOCK)))
     if len(likely) >= most:
         return likely.astype(np.int32)
     step = _measure_link(delays, known, likely[:: len(likely) // _BLOCK + 1], errors)
@@ -152,7 +157,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
     links = [likely[delays[tuple(likely.T)] < low]]
     sample = _sample_delays(delays, known)
     # If all hosts have similar delays, as in trees, the first blocks of pairs already give too many links.
-    for pairs in list_pairs(lambda rows: ~known[rows] | ((delays[rows] >= low) & (delays[rows] < high)), _BLOCK // 8):
+    for pairs in list_pairs(lambda counts, values: ~counts | ((values >= low) & (values < high)), _BLOCK // 8):
         links.append(pairs[_are_neighbours(sample, pairs, _BETWEEN * step, errors)])
         if sum(map(len, links)) >= most:
             break
@@ -437,14 +442,20 @@ def _are_neighbours(
         errors: standard error of the logarithm of a delay.
     """
     among, counts = sample
-    far = np.ones(len(pairs))
-    for begin in range(0, len(pairs), _BLOCK * 8):
-        one, other = pairs[begin : begin + _BLOCK * 8].T
-        differ = np.abs(among[one] - among[other]) > apart + errors * (among[one] + among[other])
-        both = counts[one] & counts[other]
-        compared = both.sum(axis=1)
-        far[begin : begin + len(one)] = np.where(compared, (differ & both).sum(axis=1) / np.maximum(compared, 1), 1.0)
-    return far < _DIFFERING
+
+    def count_far(pairs: npt.NDArray[np.integer], step: int) -> tuple[npt.NDArray[np.integer], ...]:
+        one, other = among[pairs.T, ::step]
+        compared = counts[pairs[:, 0], ::step] & counts[pairs[:, 1], ::step]
+        differ = np.abs(one - other) > apart + errors * (one + other)
+        return np.count_nonzero(differ & compared, axis=1), np.count_nonzero(compared, axis=1)
+
+    found = np.zeros(len(pairs), bool)
+    for rows in _blocks(len(pairs), _BLOCK * 8):
+        # Most pairs differ for so many of a few hosts that the others cannot matter.
+        maybe = np.flatnonzero(count_far(pairs[rows], 8)[0] <= _DIFFERING * among.shape[1])
+        far, compared = count_far(pairs[rows][maybe], 1)
+        found[rows.start + maybe] = far < _DIFFERING * compared
+    return found
 
 
 _BETWEEN = 1.5

@@ -132,6 +132,7 @@ def choose_model(
 def _try_regular(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> ModelChoice | None:
     """Return a regular network that alone explains the delays; None if other models must be tried."""
     rows = sample_hosts(len(delays))
+    among = np.ix_(rows, rows)
     seen = np.log(delays[rows][measured[rows]])
     if not is_network(np.exp(seen)):
         return None
@@ -140,7 +141,7 @@ def _try_regular(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool
     if regular is None:
         return None
     found = restore(regular)
-    left = find_pattern(found.residuals(delays), measured)
+    left = find_pattern(replace(found, explained=found.explained[among]).residuals(delays[among]), measured[among])
     if left.is_certain or left.deviation > _MUCH_LESS * float(seen.std()):
         return None
     outliers, noise = find_outliers(found, delays, measured)
@@ -224,7 +225,8 @@ def find_outliers(
     """Return the delays that deviate too far from the explained ones, bool [n, n], and the typical deviation."""
     if not measured.any():
         return np.zeros_like(measured), 0.0
-    deviation = np.abs(candidate.residuals(delays))
+    deviation = candidate.residuals(delays)
+    np.abs(deviation, out=deviation)
     deviation[~measured] = 0
     rows = slice(None) if len(delays) <= LARGEST["additive"] else sample_hosts(len(delays))
     noise = NORMAL * float(np.median(deviation[rows][measured[rows]]))
