@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls by which an application informs ibprof, from C or C++. Nothing has to be linked: without libibprof.so,
- * preloaded or linked with -libprof, every call does nothing. Call them between MPI_Init and MPI_Finalize, from one
- * thread at a time. Below MPI_THREAD_SERIALIZED calls from threads other than the one that initialised MPI are ignored.
+ * Functions by which a C or C++ program marks regions for ibprof. The program need not be linked to libibprof.so: if
+ * the library is neither preloaded nor linked (-libprof), the functions do nothing. Call them between MPI_Init and
+ * MPI_Finalize, from one thread at a time. Below MPI_THREAD_SERIALIZED, calls from threads other than the thread that
+ * initialised MPI are ignored.
  *
  *     for (step = 0; step < steps; step++) {
  *         exchange();
@@ -23,7 +24,7 @@
 extern "C" {
 #endif
 
-/* Close a region: traffic outside named regions since the last call, or since MPI_Init, is counted under `name`. */
+/* Count traffic outside of named regions, since the last call or since MPI_Init, for region `name`. */
 void ibprof_region(const char *name) __attribute__((weak));
 void ibprof_region_at(const char *file, int line) __attribute__((weak));
 

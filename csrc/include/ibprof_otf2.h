@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The functions of OTF2's C library that ibprof calls, for cffi. Handles are `void *`. The union OTF2_AttributeValue is its
- * 64 bits, since cffi passes no union by value; x86-64, AArch64 and POWER pass both alike.
+ * The functions of OTF2's C library that ibprof calls, for cffi. Handles are `void *`. The union OTF2_AttributeValue is
+ * declared as a 64-bit integer, because cffi cannot pass unions by value. On x86-64, AArch64 and POWER, both are passed
+ * alike.
  */
 #ifndef IBPROF_OTF2_H
 #define IBPROF_OTF2_H

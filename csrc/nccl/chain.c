@@ -14,20 +14,21 @@
 #include <sys/mman.h>
 
 #define PAIRS (1 << 16)
-/* Events that later events may name as their parent after they have stopped: their pairs are reused in turn. */
+/* Events to which later events may refer as their parent, even after they have stopped. Their pairs are reused, oldest
+ * first. */
 #define LASTING (IBP_NCCL_GROUP | IBP_NCCL_COLL | IBP_NCCL_P2P | ~0xffULL)
 
 static struct {
     const struct ibp_nccl_profiler *profiler;
     unsigned version;
-    /* Types of events in the plug-in's version. */
+    /* Types of events that exist in the plug-in's version of the interface. */
     uint64_t types;
     struct ibp_nccl_pair *lasting, *passing;
     uint32_t next_lasting, next_passing;
     bool is_tried;
 } chain;
 
-/* Open a library by NCCL's rules: by its path or name, else as libnccl-profiler-NAME.so. */
+/* Open a library as NCCL does: by its path or name, otherwise as libnccl-profiler-NAME.so. */
 static void *open_library(const char *name)
 {
     char path[PATH_MAX];
@@ -53,7 +54,8 @@ static bool is_this(const void *symbol)
     return dladdr(&chain, &own) && dladdr(symbol, &other) && own.dli_fbase == other.dli_fbase;
 }
 
-/* From version 4 on, the beginning of an event is the same in all later versions, so an older plug-in can read it. */
+/* Find the interface of the plug-in: NCCL's version or an older one. Since version 4, the first members of events are
+ * equal in all versions, so an older plug-in can read events. */
 static void find_profiler(void *library, unsigned version)
 {
     const unsigned oldest = version < 4 ? version : 4;
@@ -88,11 +90,11 @@ static void open_once(unsigned version)
     if (chain.profiler) return;
     if (library)
         fprintf(stderr,
-                "ibprof: %s: it is not loaded, since it has no version of NCCL's profiler interface that suits version "
+                "ibprof: %s: not loaded, because it has no version of NCCL's profiler interface that suits version "
                 "%u\n",
                 name, version);
     else
-        fprintf(stderr, "ibprof: %s: this plug-in cannot be loaded behind ibprof's: %s\n", name, dlerror());
+        fprintf(stderr, "ibprof: %s: the next plug-in cannot be loaded: %s\n", name, dlerror());
 }
 
 bool ibp_nccl_chain_open(unsigned version)
@@ -151,7 +153,7 @@ struct ibp_nccl_pair *ibp_nccl_chain_start(void *context, void *event, uint64_t 
     if (!(type & chain.types) || !context) return pair;
     for (int i = 0; i < 2; i++)
         if (parents[i] && kept[i]) *parents[i] = ((struct ibp_nccl_pair *)kept[i])->next;
-    /* In versions before 5 the parent of a task is the group. */
+    /* For a plug-in of version 4: the parent of a task is the group. */
     if (chain.version == 4 && parents[1]) *parents[0] = *parents[1];
     chain.profiler->start(context, &pair->next, event);
     for (int i = 0; i < 2; i++)
@@ -169,7 +171,7 @@ void ibp_nccl_chain_stop(struct ibp_nccl_pair *pair)
     void *const next = pair->next;
     const bool is_passing = pair->is_taken;
 
-    /* A pair that lasts keeps the handle for events that name it as their parent. */
+    /* Other pairs keep the handle for later events that refer to the event as their parent. */
     if (is_passing) pair->next = NULL;
     if (next) chain.profiler->stop(next);
     if (is_passing) __atomic_clear(&pair->is_taken, __ATOMIC_RELEASE);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The next plug-in, which ibprof calls because NCCL loads only one. IBPROF_NCCL_NEXT names it in the format of
- * NCCL_PROFILER_PLUGIN. The next plug-in gets the events that it asked for, with its own handles.
+ * The next profiler plug-in. NCCL loads only one plug-in, so ibprof loads the next one, which IBPROF_NCCL_NEXT names in
+ * the format of NCCL_PROFILER_PLUGIN. ibprof passes to it the events that it requests, with the handles that it
+ * returned.
  */
 #ifndef IBPROF_NCCL_CHAIN_H
 #define IBPROF_NCCL_CHAIN_H
@@ -12,10 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Load the next plug-in for a version of the interface, once. Return whether there is one. */
+/* Load the next plug-in for a version of the interface, at the first call. Return whether there is one. */
 bool ibp_nccl_chain_open(unsigned version);
 
-/* Begin a communicator of the next plug-in. Return its context or NULL, and the events that it asks for. */
+/* Begin a communicator in the next plug-in. Return the plug-in's context or NULL. Set `mask` to the events that it
+ * requests. */
 struct ibp_nccl_init_arguments {
     uint64_t hash;
     const char *name;
@@ -25,14 +27,14 @@ struct ibp_nccl_init_arguments {
 void *ibp_nccl_chain_begin(const struct ibp_nccl_init_arguments *arguments, int *mask);
 void ibp_nccl_chain_end(void *context);
 
-/* A pair of handles: ibprof's own, and the next plug-in's. */
+/* A pair of handles of an event: the handle of ibprof (`own`), and of the next plug-in (`next`). */
 struct ibp_nccl_pair {
     bool is_taken;
     void *own, *next;
 };
 
-/* Return a pair for an event that the next plug-in also gets; NULL when all pairs are used. `own_parents` point to the
- * event's references to its parents, which are pairs as well. */
+/* Pass the start of an event to the next plug-in. Return a pair of handles; NULL if all pairs are used. `parents` are
+ * addresses of the event's references to its parents, which are pairs too. */
 struct ibp_nccl_pair *ibp_nccl_chain_start(void *context, void *event, uint64_t type, void **parents[2], void *own);
 void ibp_nccl_chain_record(const struct ibp_nccl_pair *pair, int state, void *arguments);
 void ibp_nccl_chain_stop(struct ibp_nccl_pair *pair);

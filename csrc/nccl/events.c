@@ -18,7 +18,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-#define NOTE_TICKS (UINT64_C(1) << 28) /* Ticks between two notes of the clock. */
+#define NOTE_TICKS (UINT64_C(1) << 28) /* Ticks between two recorded readings of the clock. */
 #define COMMUNICATORS_MAX 1024
 #define TASKS_MAX 4096
 #define TASK_PLACES (2 * TASKS_MAX)
@@ -30,15 +30,15 @@
 #define SAMPLE_LEVELS 48
 #define CHANNELS 64 /* NCCL's MAXCHANNELS */
 
-/* The events that an operation waits for. */
+/* What an operation waits for. */
 enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
 
-/* A sample of operations in progress, and its record. */
+/* A sample of proxy operations. */
 struct sample {
     struct ibp_nccl_sample *record;
-    /* The number of this use of the record; 0 in a free record. */
+    /* A number that changes when the record is reused; 0 if the record is free. */
     uint64_t use;
-    /* The largest level that has this sample. */
+    /* The highest level that keeps this sample. */
     unsigned keeps;
 };
 
@@ -46,11 +46,11 @@ struct ibp_nccl_context {
     struct ibp_nccl_communicator *record;
     uint32_t index;
     unsigned interface;
-    /* Operations before a gap are missing here, so their numbers are no longer those of other ranks. */
+    /* `has_gap`: earlier operations are missing here, so numbers of operations differ from those of other ranks. */
     bool is_described, has_gap;
     /* Number of operations by channel: receives of rings, sends of rings, other sends. */
     uint32_t numbers[3][CHANNELS];
-    /* The newest sample of a ring by channel, for the other direction of the same operation. */
+    /* The newest sample of a ring on each channel. The operation of the other direction uses the same sample. */
     struct {
         struct sample *sample;
         uint64_t use;
@@ -58,7 +58,7 @@ struct ibp_nccl_context {
     } newest[CHANNELS];
 };
 
-/* The number of operations in progress, and the time since there are any. */
+/* `operations`: number of operations in progress. `since`: since when there is at least one. */
 struct activity {
     uint32_t operations;
     uint64_t since;
@@ -71,7 +71,7 @@ struct task {
     struct ibp_nccl_context *context;
     struct ibp_nccl_task *record;
     struct activity activity;
-    /* All ranks of a ring send and receive. */
+    /* The task uses rings in which all ranks send and receive. */
     bool is_ring;
 };
 
@@ -95,7 +95,7 @@ struct operation {
     /* Versions 1 to 3: number of bytes so far. */
     uint64_t bytes;
     uint64_t begin, since;
-    /* Number of waiting steps by the awaited event, and the time during which at least one step waited. */
+    /* `waiting`: number of waiting steps, by what they wait for. `ticks`: how long at least one step waited for it. */
     uint8_t waiting[WAITS];
     uint64_t ticks[WAITS];
     struct sample *sample;
@@ -103,7 +103,7 @@ struct operation {
     struct step step[STEPS];
 };
 
-/* All memory, mapped at once. Unused pages take no space. */
+/* All memory, mapped at once. Unused pages need no memory. */
 static struct {
     struct ibp_nccl_context contexts[COMMUNICATORS_MAX];
     struct task tasks[TASKS_MAX];
@@ -120,7 +120,7 @@ static struct {
     uint32_t contexts, tasks, flows, next_operation, samples;
     unsigned sample_level;
     uint64_t uses;
-    /* The context of operations of unknown tasks or of other processes. */
+    /* The context for operations of unknown tasks and of other processes. */
     struct ibp_nccl_context *others;
     struct activity activity;
 } state;
@@ -142,7 +142,7 @@ static uint64_t now(void)
     return IBP_LIKELY(state.has_cycles) ? ibp_clock_cycles() : state.recorder->clock_ns();
 }
 
-/* Write the version of the library that contains an address: NCCL, or RCCL, which exports the same function. */
+/* Write the version of the library that contains an address: NCCL or RCCL. Both export the same function. */
 static void describe_library(const void *caller, char *text, size_t bytes)
 {
     Dl_info info = {0};
@@ -161,8 +161,8 @@ static void describe_library(const void *caller, char *text, size_t bytes)
                  version / 100 % 100, version % 100);
 }
 
-/* libibprof.so may be preloaded; dlopen then returns its handle. The search is by path, because other products have a
- * library of the same name. */
+/* Open libibprof.so by its path, because other products have a library with this name. If it is preloaded, dlopen
+ * returns a handle of the loaded library. */
 static const struct ibp_nccl_recorder *find_recorder(char *why, size_t bytes)
 {
     char path[PATH_MAX];
@@ -176,7 +176,7 @@ static const struct ibp_nccl_recorder *find_recorder(char *why, size_t bytes)
     snprintf(path, sizeof path, "%.*slibibprof.so", slash ? (int)(slash + 1 - own.dli_fname) : 0, own.dli_fname);
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library) function = dlsym(library, IBP_NCCL_RECORDER);
-    snprintf(why, bytes, "%s is missing, or not of this version", path);
+    snprintf(why, bytes, "%s is missing or has another version", path);
     if (!function) return NULL;
     memcpy(&get, &function, sizeof get);
     return get()->version == IBP_NCCL_RECORDER_VERSION ? get() : NULL;
@@ -184,7 +184,7 @@ static const struct ibp_nccl_recorder *find_recorder(char *why, size_t bytes)
 
 static bool open_once(const void *caller)
 {
-    char library[64], why[PATH_MAX + 64] = "the dynamic linker does not answer";
+    char library[64], why[PATH_MAX + 64] = "the dynamic linker does not find the plug-in's path";
     void *mapped;
 
     state.recorder = find_recorder(why, sizeof why);
@@ -210,7 +210,7 @@ bool ibp_nccl_open(const void *caller)
     static bool is_tried;
 
     if (state.is_open && !state.recorder->is_recording())
-        return false; /* in a child of fork, in which the lock may be held */
+        return false; /* a child of fork, where the lock may be held for ever */
     lock();
     if (!is_tried) state.is_open = open_once(caller);
     is_tried = true;
@@ -236,7 +236,7 @@ static void note_clock(struct ibp_nccl_communicator *record, int moment)
     record->clock_ns[moment] = state.recorder->clock_ns();
 }
 
-/* Note the clock as late as possible, for a job that is killed. */
+/* Record a reading of the clock, if the last one is old: as late as possible, in case the job is killed. */
 static void note_clock_now_and_then(struct ibp_nccl_communicator *record)
 {
     if (now() - __atomic_load_n(&record->clock_ticks[1], __ATOMIC_RELAXED) < NOTE_TICKS) return;
@@ -245,8 +245,8 @@ static void note_clock_now_and_then(struct ibp_nccl_communicator *record)
     unlock();
 }
 
-/* The process has the rank of the first communicator with several ranks, unless it has two ranks of that
- * communicator. */
+/* Set the rank of the process: its rank in the first communicator with several ranks. If the process has two ranks in
+ * that communicator, its rank is unknown. */
 static void note_rank(const struct ibp_nccl_communicator_facts *facts)
 {
     static struct {
@@ -306,14 +306,14 @@ struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_ncc
     if (!state.others) state.others = begin(interface, &unknown);
     context = state.others ? begin(interface, facts) : NULL;
     if (context && facts) note_rank(facts);
-    if (!context) context = state.others; /* bytes of communicators beyond the capacity count in this context */
+    if (!context) context = state.others; /* too many communicators: their bytes count in this context */
     unlock();
     return context;
 }
 
 void ibp_nccl_describe(struct ibp_nccl_context *context, const struct ibp_nccl_communicator_facts *facts)
 {
-    if (!context || !state.recorder->is_recording()) return; /* in a child of fork all contexts are zeros */
+    if (!context || !state.recorder->is_recording()) return; /* in a child of fork, all contexts are zeros */
     if (__atomic_load_n(&context->is_described, __ATOMIC_RELAXED)) return;
     lock();
     if (!context->is_described) fill(context, facts);
@@ -325,7 +325,7 @@ void ibp_nccl_end(struct ibp_nccl_context *context)
     if (!context || context == state.others || !state.recorder->is_recording()) return;
     note_clock(context->record, 1);
     context->record->stop_ns = context->record->clock_ns[1];
-    /* Operations of a communicator that was aborted never stop. */
+    /* End operations that never stopped, because the communicator was aborted. */
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
         struct operation *operation = &memory->operations[i];
 
@@ -349,8 +349,8 @@ static bool is_same(const char *kept, size_t bytes, const char *text)
     return !strncmp(kept, text ? text : "", bytes - 1);
 }
 
-/* Return whether all ranks of a task's ring send and receive, so that each counts the same operations. In the rings of
- * other functions the root receives nothing, or sends nothing. */
+/* Return whether a task uses rings in which all ranks send and receive, so that all ranks count the same operations. In
+ * rings of other functions, the root only sends or only receives. */
 static bool is_whole_ring(const struct ibp_nccl_task *record)
 {
     return !strcasecmp(record->algorithm, "ring") &&
@@ -440,7 +440,7 @@ static void enter(struct activity *activity, uint64_t begin)
         __atomic_store_n(&activity->since, begin, __ATOMIC_RELAXED);
 }
 
-/* Where threads enter or leave at the same moment, the time may lack the interval between them. */
+/* If several threads enter or leave at the same moment, the interval between these moments may be missing. */
 static void leave(struct activity *activity, uint64_t end, uint64_t *ticks)
 {
     const uint64_t since = __atomic_load_n(&activity->since, __ATOMIC_RELAXED);
@@ -468,7 +468,7 @@ static void end_activity(struct operation *operation)
 
 /* -- samples ------------------------------------------------------------------------------------------------------- */
 
-/* Return the largest level that samples an operation; all ranks of a ring find the same. */
+/* Return the highest level that keeps an operation. It is equal on all ranks of a ring. */
 static unsigned find_keeps(const struct ibp_nccl_context *context, unsigned channel, uint32_t number)
 {
     uint64_t hash = (context->record->hash ^ (uint64_t)channel << 32 ^ number) * UINT64_C(0x9e3779b97f4a7c15);
@@ -484,7 +484,8 @@ static void free_sample(struct sample *sample)
     __atomic_store_n(&sample->record->number, 0, __ATOMIC_RELEASE);
 }
 
-/* Return a free sample, and raise the level until there is one; NULL without memory. The lock must be held. */
+/* Return a free sample. If there is none, raise the level until a sample is free. Return NULL if that is not possible.
+ * The lock must be held. */
 static struct sample *find_space(void)
 {
     struct sample *found = NULL;
@@ -524,7 +525,7 @@ static struct sample *make_sample(const struct task *task, unsigned channel, uin
     return sample;
 }
 
-/* Sample an operation if the hash chooses it. Both directions of a ring on a channel share a sample. */
+/* Sample an operation if the hash chooses it. In a ring, the send and the receive of an operation share a sample. */
 static void sample_operation(struct operation *operation, unsigned channel)
 {
     struct task *const task = operation->task;
@@ -554,7 +555,7 @@ static void sample_operation(struct operation *operation, unsigned channel)
     unlock();
 }
 
-/* Note the time in an operation's sample: of the GPU's first data, or of the end. */
+/* Store the present time in an operation's sample: as the time of the first data from the GPU, or as the end. */
 static void note_sample(const struct operation *operation, bool is_end)
 {
     struct sample *const sample = operation->sample;
@@ -595,8 +596,8 @@ static struct ibp_nccl_flow *find_flow(uint64_t key, bool may_make)
     }
 }
 
-/* Return the flow of an operation, created if needed. Key: task in bits 40 on (from 1), peer in 31 bits, channel,
- * direction. */
+/* Return the flow of an operation, created if needed. Its key consists of the task's number (from 1; bits 40 and
+ * higher), the peer (31 bits), the channel and the direction. */
 static struct ibp_nccl_flow *enter_flow(const struct task *task, const struct ibp_nccl_operation_facts *facts)
 {
     const uint64_t peer = facts->peer < 0 ? 0x7fffffff : (uint64_t)facts->peer;
@@ -696,8 +697,8 @@ static enum wait wait_of(int state_of_step)
     }
 }
 
-/* Return what an operation as a whole waits for: its most advanced step decides. Sends go from the GPU to the network,
- * receives from the network to the GPU. */
+/* Return what an operation waits for: what its most advanced waiting step waits for. Steps of sends wait for the GPU,
+ * then for the network; steps of receives for the network, then for the GPU. */
 static enum wait wait_of_operation(const struct operation *operation)
 {
     if (!operation->is_send && operation->waiting[FOR_GPU]) return FOR_GPU;
@@ -738,7 +739,8 @@ void *ibp_nccl_start_step(void *handle, int number)
 
     if (!operation || operation->handle != IBP_NCCL_HANDLE_OPERATION) return NULL;
     step = &operation->step[(unsigned)number % STEPS];
-    if (step->operation && step->state) change_wait(operation, wait_of(step->state), FOR_NOTHING); /* never stopped */
+    if (step->operation && step->state)
+        change_wait(operation, wait_of(step->state), FOR_NOTHING); /* the step never stopped */
     step->handle = IBP_NCCL_HANDLE_STEP;
     step->state = 0;
     step->operation = operation;
@@ -750,7 +752,7 @@ static void record_step(struct step *step, int next, uint64_t bytes)
 {
     const int before = step->state;
 
-    if (next == before || next > UINT8_MAX) return; /* NCCL records waiting for the peer at each poll */
+    if (next == before || next > UINT8_MAX) return; /* NCCL records this state at each poll */
     step->state = (uint8_t)next;
     if (next == IBP_NCCL_SEND_WAIT || next == IBP_NCCL_RECV_FLUSH_WAIT) add_bytes(step->flow, bytes);
     if (step->operation && step->operation->flow == step->flow)
@@ -777,7 +779,7 @@ void ibp_nccl_note_device(void *handle, int device)
         __atomic_fetch_or(&step->flow->devices, bit, __ATOMIC_RELAXED);
 }
 
-/* Versions 1 to 3 state the bytes of an operation so far. */
+/* Record the bytes of an operation. In versions 1 to 3, `bytes` is the sum so far. */
 static void record_operation(struct operation *operation, int next, uint64_t bytes)
 {
     if (next == IBP_NCCL_IN_PROGRESS) {

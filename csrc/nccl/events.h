@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * NCCL's work, independent of the version of its interface: communicators, tasks (collectives, sends, receives),
- * operations of proxies, and their steps.
+ * Recording of NCCL's work, for all versions of its profiler interface: communicators, tasks (collectives, sends,
+ * receives), proxy operations, and their steps.
  *
- * Communicators, tasks and flows have records in the recording. Each step adds to them, so that a killed job keeps
- * them. They are never freed, so a handle stays valid in any order of NCCL's starts and stops. Only operations are in
- * flight; they come from a pool of fixed size.
+ * Communicators, tasks and flows are records in the recording. Each step adds to them, so nothing is lost if the job is
+ * killed. They are never freed, so their handles remain valid, in whatever order NCCL starts and stops events. Only
+ * operations are freed; they come from a pool of fixed size.
  */
 #ifndef IBPROF_NCCL_EVENTS_H
 #define IBPROF_NCCL_EVENTS_H
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The type of an event: the first member of each struct behind a handle. */
+/* The type of a handle: the first member of each struct to which handles point. */
 enum ibp_nccl_handle { IBP_NCCL_HANDLE_NONE, IBP_NCCL_HANDLE_TASK, IBP_NCCL_HANDLE_OPERATION, IBP_NCCL_HANDLE_STEP };
 
 struct ibp_nccl_context;
@@ -24,7 +24,7 @@ struct ibp_nccl_context;
 struct ibp_nccl_communicator_facts {
     uint64_t hash;
     const char *name;
-    /* 0 ranks: unknown. */
+    /* `ranks` is 0 if unknown. */
     int rank, ranks, nodes;
 };
 
@@ -42,28 +42,29 @@ struct ibp_nccl_operation_facts {
     bool is_send;
 };
 
-/* Find libibprof.so next to this library and open the recording, once. Return whether there is one. */
+/* At the first call, find libibprof.so next to this library and open the recording. Return whether there is a
+ * recording. */
 bool ibp_nccl_open(const void *caller);
 
-/* Begin a communicator; NULL when there is no memory. The facts may follow. */
+/* Begin a communicator. Return NULL if memory is exhausted. Its properties may be set later. */
 struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_nccl_communicator_facts *facts);
 void ibp_nccl_describe(struct ibp_nccl_context *context, const struct ibp_nccl_communicator_facts *facts);
 void ibp_nccl_end(struct ibp_nccl_context *context);
 
-/* Return a handle; NULL where the event is not recorded. For an operation of another process, the context is
- * ignored. */
+/* Begin an event. Return its handle; NULL if the event is not recorded. For an operation of another process, the
+ * context is ignored. */
 void *ibp_nccl_start_task(struct ibp_nccl_context *context, const struct ibp_nccl_task_facts *facts);
 void *ibp_nccl_start_operation(struct ibp_nccl_context *context, void *task,
                                const struct ibp_nccl_operation_facts *facts);
 void *ibp_nccl_start_step(void *operation, int step);
 
-/* Note the device that a step used. */
+/* Record the device that a step used. */
 void ibp_nccl_note_device(void *step, int device);
 
 void ibp_nccl_record(void *handle, int state, uint64_t bytes);
 void ibp_nccl_stop_event(void *handle);
 
-/* Print one line a job. */
+/* Print a line on stderr, once per job. */
 void ibp_nccl_say(const char *about, const char *text);
 
 #endif

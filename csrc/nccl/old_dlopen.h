@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The old versions of dlopen and dlerror, so that a plug-in built on a new system can be loaded on an old one (compare
- * platform/system.h). On an old system libdl exports them; a program that loads plug-ins has loaded libdl.
+ * The old symbol versions of dlopen and dlerror, so that a plug-in that was built on a new system can be loaded on an old
+ * system (compare platform/system.h). In old C libraries, they are part of libdl, which a program that loads plug-ins
+ * has loaded.
  */
 #ifndef IBPROF_NCCL_OLD_DLOPEN_H
 #define IBPROF_NCCL_OLD_DLOPEN_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * libnccl-profiler-ibprof.so: what NCCL and RCCL load. Each version of their profiler interface has a start function,
- * which reads the events of that version.
+ * libnccl-profiler-ibprof.so: the profiler plug-in that NCCL and RCCL load. For each version of their profiler
+ * interface, there is a start function that reads the events of this version.
  */
 #include "platform/system.h"
 #include "nccl/chain.h"
@@ -15,16 +15,17 @@
 #define FIRST_MASK (IBP_NCCL_COLL | IBP_NCCL_P2P | IBP_NCCL_PROXY_OP | IBP_NCCL_PROXY_STEP)
 #define CONTEXTS_MAX 4096
 
-/* NCCL's context: a pointer to this struct, since a context must not be NULL. */
+/* A context for NCCL is a pointer to this struct, because it must not be NULL, even if ibprof and the next plug-in have
+ * none. */
 struct contexts {
     struct ibp_nccl_context *own;
     void *next;
 };
-/* The last element stands for all communicators beyond the capacity: their bytes count together, and the next plug-in
+/* The last element is for all communicators for which no element is left. Their bytes are summed, and the next plug-in
  * does not see them. */
 static struct contexts contexts[CONTEXTS_MAX + 1];
 static uint32_t contexts_used;
-/* The next plug-in also gets the events; handles are pairs. */
+/* There is a next plug-in. Then handles are pairs of handles. */
 static bool is_chained;
 
 /* -- communicators ------------------------------------------------------------------------------------------------- */
@@ -63,8 +64,8 @@ static int finalize(void *context)
 
 /* -- events -------------------------------------------------------------------------------------------------------- */
 
-/* Return the context of an event of this process. Return NULL for an event of another process: `context` is then a
- * pointer of that process. */
+/* Return the context of an event. If the event belongs to another process, `context` is a pointer of that process:
+ * return NULL. */
 static struct contexts *own_context(void *context)
 {
     const uintptr_t offset = (uintptr_t)context - (uintptr_t)contexts;
@@ -94,8 +95,8 @@ static void note_device(void *step, const struct ibp_nccl_net_plugin *net)
         ibp_nccl_note_device(own_handle(step), ib->qp.device);
 }
 
-/* Give NCCL a handle of an event, and give the event to the next plug-in. `parents` point to the event's references to
- * its parents. */
+/* Return the handle of an event to NCCL, and pass the event to the next plug-in. `parents` are addresses of the event's
+ * references to its parents. */
 static int finish_start(void *context, void **handle, void *event, uint64_t type, void **parent, void **parent_group,
                         void *own)
 {
@@ -109,7 +110,7 @@ static int finish_start(void *context, void **handle, void *event, uint64_t type
     return 0;
 }
 
-/* Return the bytes of an element of a type, by NCCL's name of the type (ncclFloat16). */
+/* Return the size of a data type in bytes. `type` is NCCL's name, such as ncclFloat16. */
 static uint64_t bytes_of_type(const char *type)
 {
     static const struct {
@@ -126,7 +127,7 @@ static uint64_t bytes_of_type(const char *type)
     return 0;
 }
 
-/* Return the name for a number of version 1, which only NCCL 2.23 uses. */
+/* Return the name that a number stands for. Version 1 of the interface, which only NCCL 2.23 has, uses numbers. */
 static const char *name_of(const char *const *names, size_t count, uint8_t number)
 {
     return number < count ? names[number] : NULL;
@@ -176,7 +177,7 @@ static int start_1(void *context, void **handle, void *given)
     return finish_start(context, handle, event, event->type, &event->parent, NULL, own);
 }
 
-/* Define the start function of a version whose events state the communicator. */
+/* Define the start function of a version whose events contain the communicator. */
 #define START_WITH_COMMUNICATOR(version, on_net)                                                                       \
     static int start_##version(void *context, void **handle, void *given)                                              \
     {                                                                                                                  \
@@ -214,7 +215,7 @@ static int start_1(void *context, void **handle, void *given)
 START_WITH_COMMUNICATOR(2, )
 START_WITH_COMMUNICATOR(3, if (event->type == IBP_NCCL_NET_PLUGIN) note_device(event->parent, &event->net_plugin))
 
-/* Define the start function of a version whose communicators are known. */
+/* Define the start function of a version that reports communicators before their events. */
 #define START(version, parent_group_of)                                                                                \
     static int start_##version(void *context, void **handle, void *given)                                              \
     {                                                                                                                  \
@@ -259,7 +260,7 @@ static int record(void *handle, int state, size_t bytes, void *arguments)
     return 0;
 }
 
-/* `arguments` is NULL where a state has none. */
+/* `arguments` is NULL if the state has none. */
 static int record_1(void *handle, int state, void *arguments)
 {
     const union ibp_nccl_state_arguments *given = arguments;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * NCCL's profiler interface in all published versions, declared from its documentation and checked against its headers
- * by scripts/check-nccl-layout.py. RCCL has the same one. docs/formats/nccl-profiler.md lists versions, releases and
- * offsets. Members that ibprof does not read are declared too: a chained plug-in reads them.
+ * All published versions of NCCL's profiler interface, which RCCL has too. The declarations follow its documentation;
+ * scripts/check-nccl-layout.py compares them with NCCL's headers. docs/formats/nccl-profiler.md lists versions,
+ * releases and offsets. Members that ibprof does not read are declared too, because the next plug-in reads them.
  *
  * Releases differ in members at the end of events: NCCL 2.32 adds `user_tag`, RCCL adds members to the proxy operation.
- * This file declares the members that all releases of a version have; ibprof never copies an event.
+ * This file declares the members that all releases of a version have. That is enough, because ibprof never copies an
+ * event.
  */
 #ifndef IBPROF_NCCL_PROFILER_ABI_H
 #define IBPROF_NCCL_PROFILER_ABI_H
@@ -16,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Types of events; also bits of the mask of events that a plug-in asks for. */
+/* Types of events: bits of the mask of events that a plug-in requests. */
 enum ibp_nccl_event_type {
     IBP_NCCL_GROUP = 1 << 0,
     IBP_NCCL_COLL = 1 << 1,
@@ -26,14 +27,14 @@ enum ibp_nccl_event_type {
     IBP_NCCL_PROXY_CTRL = 1 << 5,
     IBP_NCCL_KERNEL_CH = 1 << 6,  /* since version 3 */
     IBP_NCCL_NET_PLUGIN = 1 << 7, /* since version 3 */
-    IBP_NCCL_GROUP_API = 1 << 8,  /* this and those that follow since version 5 */
+    IBP_NCCL_GROUP_API = 1 << 8,  /* since version 5, as the types below */
     IBP_NCCL_COLL_API = 1 << 9,
     IBP_NCCL_P2P_API = 1 << 10,
     IBP_NCCL_KERNEL_LAUNCH = 1 << 11,
-    IBP_NCCL_CE_COLL = 1 << 12 /* since version 6, and types above it */
+    IBP_NCCL_CE_COLL = 1 << 12 /* since version 6 */
 };
 
-/* States that ibprof acts on. Numbers 0 to 7 are states of proxy operations in versions 1 to 3. */
+/* States that ibprof uses. 0 to 7 are states of proxy operations in versions 1 to 3. */
 enum ibp_nccl_state {
     IBP_NCCL_LAST_OPERATION_STATE = 7,
     IBP_NCCL_SEND_GPU_WAIT = 8,
@@ -256,11 +257,11 @@ struct ibp_nccl_event_5 {
     };
 };
 
-/* Version 6 adds events of copy engines, version 7 phases of kernels, and members at the end of `coll`. */
+/* Version 6 adds events of copy engines. Version 7 adds phases of kernels, and members at the end of `coll`. */
 
 /* -- states, network events, functions ----------------------------------------------------------------------------- */
 
-/* The data of a state. In versions 1 to 3, the bytes are the operation's bytes so far. */
+/* The data of a state. In versions 1 to 3, the bytes of a proxy operation are the sum so far. */
 union ibp_nccl_state_arguments {
     struct {
         size_t bytes;
@@ -271,8 +272,8 @@ union ibp_nccl_state_arguments {
     } proxy_step;
 };
 
-/* The type of `net_plugin.data` for InfiniBand. The upper half of the id's lower 32 bits is then IBP_NCCL_NET_IB, and
- * the lower half 1. */
+/* The type of `net_plugin.data` for InfiniBand. Of the lower 32 bits of the id, the upper half is IBP_NCCL_NET_IB and
+ * the lower half is 1. */
 #define IBP_NCCL_NET_IB 1
 struct ibp_nccl_net_ib_1 {
     uint8_t type;
@@ -296,7 +297,7 @@ typedef int ibp_nccl_init_4(void **context, int *mask, const char *name, uint64_
 typedef int ibp_nccl_init_5(void **context, uint64_t hash, int *mask, const char *name, int nodes, int ranks, int rank,
                             ibp_nccl_logger *logger);
 
-/* The struct that a plug-in exports as ncclProfiler_v1 and so on. */
+/* The struct that a plug-in exports, under the names ncclProfiler_v1, ncclProfiler_v2 and so on. */
 struct ibp_nccl_profiler {
     const char *name;
     union {

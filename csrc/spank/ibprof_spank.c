@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Slurm's plug-in of ibprof: `srun --ibprof`, `sbatch --ibprof=ALLTOALL,BCAST`, or a share of all jobs.
+ * ibprof's plug-in for Slurm. It records jobs started with `srun --ibprof` or `sbatch --ibprof=ALLTOALL,BCAST`, or a
+ * share of all jobs.
  *
- * It is built where Slurm is installed, as its header comes with Slurm: docs/how-to/slurm-for-a-site.md. It only sets
- * variables of the tasks, as their user, and every function returns success: no job fails because of it.
+ * It must be built where Slurm is installed, because it needs a header of Slurm (docs/how-to/slurm-for-a-site.md). It
+ * only sets environment variables of tasks, as the user of the job. Every function returns success, so no job fails
+ * because of the plug-in.
  *
  * A line of plugstack.conf:
  *
@@ -25,7 +27,7 @@ SPANK_PLUGIN(ibprof, 1)
 
 #define LIBRARY "libibprof.so"
 #define PRELOAD_MAX (64 * 1024)
-#define EXTERN_STEP 0xfffffffcu /* it has no tasks of the user */
+#define EXTERN_STEP 0xfffffffcu /* this step has no tasks of the user */
 #define SHARE_SCALE 4294967296.0
 
 static struct {
@@ -43,7 +45,7 @@ static int take_option(int value, const char *argument, int remote)
 {
     (void)value;
     (void)remote;
-    /* sbatch and salloc pass a missing argument on to their steps as this text. */
+    /* For a missing argument, sbatch and salloc pass this text to their steps. */
     if (argument && !strcmp(argument, "(null)")) argument = NULL;
     job.refused = argument && !strcmp(argument, "off");
     job.asked = !job.refused;
@@ -83,8 +85,8 @@ int slurm_spank_init(spank_t spank, int count, char **arguments)
     return ESPANK_SUCCESS;
 }
 
-/* Return whether a job is sampled. All steps of a job on all nodes get the same result, because it depends only on the
- * job's number. */
+/* Return whether a job is one of the share of recorded jobs. The result depends only on the job's number, so it is
+ * equal for all steps on all nodes. */
 static bool is_sampled(spank_t spank)
 {
     uint32_t number;
@@ -93,15 +95,15 @@ static bool is_sampled(spank_t spank)
     return (double)(uint32_t)(number * UINT32_C(2654435761)) < site.share / 100 * SHARE_SCALE;
 }
 
-/* Return the reason why the library cannot be preloaded; NULL where it can be preloaded. */
+/* Return the reason why the library cannot be preloaded; NULL if it can. */
 static const char *find_fault(void)
 {
     if (!site.library || !*site.library) return "plugstack.conf names no library=";
     if (strpbrk(site.library, ": ")) return "the library's path has a blank or a colon";
-    return access(site.library, R_OK) ? "this node has no such library" : NULL;
+    return access(site.library, R_OK) ? "the library does not exist on this node" : NULL;
 }
 
-/* Read LD_PRELOAD. Return false where it is too long to be changed. */
+/* Read LD_PRELOAD. Return false if it is too long. */
 static bool read_preload(spank_t spank, char *value, size_t bytes)
 {
     const spank_err_t found = spank_getenv(spank, "LD_PRELOAD", value, (int)bytes);
@@ -110,7 +112,7 @@ static bool read_preload(spank_t spank, char *value, size_t bytes)
     return found == ESPANK_SUCCESS || found == ESPANK_ENV_NOEXIST;
 }
 
-/* Put the library before other preloaded libraries, unless `ibprof run` has done so. */
+/* Put the library before other libraries in LD_PRELOAD, unless `ibprof run` has done so. */
 static void preload(spank_t spank)
 {
     static char present[PRELOAD_MAX], value[PRELOAD_MAX + PATH_MAX];
@@ -120,7 +122,7 @@ static void preload(spank_t spank)
     (void)spank_setenv(spank, "LD_PRELOAD", value, 1);
 }
 
-/* Remove the library from the environment that a step inherits from its job. */
+/* Remove the library from LD_PRELOAD, because a step inherits the environment of its job. */
 static void remove_preload(spank_t spank)
 {
     static char present[PRELOAD_MAX], value[PRELOAD_MAX];

@@ -263,7 +263,7 @@ def test_a_plug_in_that_cannot_be_loaded_is_reported_with_the_reason_and_does_no
     check_bytes(load_profile(tmp_path / "recording"), said)
     with pytest.raises(OSError, match=r"other\.so") as loaded:
         ctypes.CDLL(str(other))
-    assert f"ibprof: {other}: this plug-in cannot be loaded behind ibprof's: {loaded.value}\n" in capfd.readouterr().err
+    assert f"ibprof: {other}: the next plug-in cannot be loaded: {loaded.value}\n" in capfd.readouterr().err
 
 
 def test_ibprof_run_sets_the_plug_in_and_reports(

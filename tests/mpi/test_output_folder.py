@@ -134,7 +134,7 @@ def test_another_user_while_running(system_mpi: Mpi, build: Build, tmp_path: Pat
     (line,) = ibprof_lines(done.stderr)
     assert line.startswith("ibprof: the program changed to a user who may not write to the recording (")
     profile = load_profile(tmp_path / "profile.ibprof")
-    assert all(any("the program changed its user" in note for note in rank.notes) for rank in profile.ranks)
+    assert all(any("the program changed to a user" in note for note in rank.notes) for rank in profile.ranks)
     assert not any("removed or moved" in note for rank in profile.ranks for note in rank.notes)
 
 
