@@ -15,6 +15,7 @@ from ibprof_converter.checks.route_check import name_nodes
 from ibprof_converter.fabric.assemble import NOT_ACTIVE
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
 from ibprof_converter.fabric.fabric_parts import count_parts, list_parts
+from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.layout.node_levels import (
     find_few_links,
     find_leaves,
@@ -60,6 +61,9 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
         yield from _check_rates(rail, fabric)
         uneven = [*_check_uplinks(rail, fabric), *_check_regularity(rail, fabric)]
         yield from uneven or _check_downlinks(rail, fabric)
+        if places := tuple(_find_skipped_ports(fabric)):
+            what = f"the same ports without a cable on all switches of {count_of(len(places), 'group')}"
+            yield FabricFinding(FindingKind.SKIPPED_PORTS, rail, what, places)
 
 
 def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
@@ -154,6 +158,48 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
             f"{found.usual}"
         )
         yield FabricFinding(FindingKind.FEW_LINKS, rail, what, tuple(f"{name} has {having}" for name, having in named))
+
+
+def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
+    """Yield ports without a cable that several switches skip alike, as they do after a neighbour of all of them is off.
+
+    The same port of each of these switches leads to the same neighbour. The ports to one neighbour have the same
+    distances as those to another, and such sets of ports fill the skipped ports.
+    """
+    level = find_levels(fabric)
+    used: dict[int, dict[int, int]] = {}
+    for nodes, ports in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
+        for near, far, port in ((nodes[0], nodes[1], ports[0]), (nodes[1], nodes[0], ports[1])):
+            if fabric.node_kind[near] == NodeKind.SWITCH:
+                used.setdefault(near, {})[port] = far
+    alike: dict[tuple[tuple[int, int], ...], list[int]] = {}
+    for near, far_of_port in used.items():
+        for step in (-1, 1):
+            leads = ((port, far) for port, far in sorted(far_of_port.items()) if level[far] == level[near] + step)
+            alike.setdefault(tuple((port, far) for port, far in leads if far in used), []).append(near)
+    for cabling, switches in alike.items():
+        if len(switches) < 2 or not cabling:
+            continue
+        ports_to: dict[int, list[int]] = {}
+        for port, far in cabling:
+            ports_to.setdefault(far, []).append(port)
+        distances = {tuple(port - ports[0] for port in ports) for ports in ports_to.values()}
+        skipped = set(range(cabling[0][0], cabling[-1][0])).difference(*(used[each] for each in switches))
+        if len(distances) == 1 and skipped and _is_filled(skipped, distances.pop()):
+            names = show_some([repr(fabric.node_name[far]) for far in ports_to])
+            numbers = ", ".join(map(str, sorted(skipped)))
+            yield f"{numbers} of {fabric.node_name[switches[0]]!r} and {len(switches) - 1} more, among ports to {names}"
+
+
+def _is_filled(ports: set[int], distances: tuple[int, ...]) -> bool:
+    """Return whether sets of ports with these distances from their first port fill the ports exactly."""
+    left = set(ports)
+    while left:
+        one_set = {min(left) + distance for distance in distances}
+        if not one_set <= left:
+            return False
+        left -= one_set
+    return True
 
 
 def _find_few(

@@ -185,6 +185,11 @@ class FindingKind(Enum):
         "the regular fabric that fits best has no such cable: plugged into the wrong switch, or the fabric was "
         "built so",
     )
+    SKIPPED_PORTS = _Meaning(
+        "skipped-ports",
+        False,
+        "these switches skip the same ports: a neighbour of all of them is off or was removed, or they were cabled so",
+    )
     LOOPED_CABLE = _Meaning(
         "looped-cable",
         False,

@@ -323,6 +323,23 @@ def test_a_spine_with_half_the_links_of_its_peers_is_found() -> None:
     assert not list(check_cabling(0, full))
 
 
+@pytest.mark.parametrize(
+    ("level", "lost", "skipped"),
+    [(2, 1, "4, 8"), (2, 2, "5, 9"), (1, 1, "2, 6"), (1, 2, "3, 7"), (2, 0, ""), (2, 3, "")],
+)
+def test_a_switch_that_is_off_leaves_a_gap_in_the_ports_of_all_its_neighbours(
+    level: int, lost: int, skipped: str
+) -> None:
+    """Ports 3 to 6 of a leaf lead to the spines, and 7 to 10 again; ports 1 to 8 of a spine to the leaves likewise."""
+    full = generate("xgft:2:2,4:1,4:1,2").fabric
+    alike = np.flatnonzero((full.node_kind == NodeKind.SWITCH) & (find_levels(full) == level)).tolist()
+    off = (full.link_node == alike[lost]).any(axis=1)
+    found = list(check_cabling(0, without_links(full, np.flatnonzero(off))))
+    places = [place for each in found if each.kind is FindingKind.SKIPPED_PORTS for place in each.places]
+    assert [place.partition(" and 3 more")[0].split(" of ")[0] for place in places] == ([skipped] if skipped else [])
+    assert all("and 3 more, among ports to" in place for place in places)
+
+
 def build_fabric(leaf: Sequence[int], cables: Sequence[tuple[int, int]]) -> Fabric:
     """Return a fabric from the switch of each host and the switches of each cable."""
     used = [0] * (1 + max(map(max, cables)))

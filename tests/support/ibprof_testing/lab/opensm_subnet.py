@@ -73,7 +73,7 @@ def route_by_tables(fabric: Fabric, tables: ForwardingTables, folder: Path) -> I
 
 
 @contextmanager
-def simulate(net: str, first_host: str, folder: Path, how: str) -> Iterator[dict[str, str]]:
+def simulate(net: str, first_host: str, folder: Path, how: str, console: int | None = None) -> Iterator[dict[str, str]]:
     """Simulate a subnet with OpenSM on it while the block lasts.
 
     Args:
@@ -81,6 +81,7 @@ def simulate(net: str, first_host: str, folder: Path, how: str) -> Iterator[dict
         first_host: name of the host on which OpenSM runs.
         folder: folder for its dumps.
         how: OpenSM's options.
+        console: a descriptor from which ibsim reads commands, such as `Unlink "S-0002c90200400000"[7]`; None if none.
 
     Yields:
         The environment of programs that are to see the subnet.
@@ -98,8 +99,9 @@ def simulate(net: str, first_host: str, folder: Path, how: str) -> Iterator[dict
     simulated = environment | {"LD_PRELOAD": find_simulator()}
     # -D 0x43 adds the dumps of links and tables; -d 2 flushes the log, for which the test waits.
     manage = f"opensm -f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000 {how} --dump_files_dir ."
+    sim = f"ibsim -s {'-n ' if console is None else ''}-N 2000 -S 500 -P 20000 fabric.net"
     with (
-        start("ibsim -s -n -N 2000 -S 500 -P 20000 fabric.net", folder, environment, "ibsim.log", "simulator ready"),
+        start(sim, folder, environment, "ibsim.log", "simulator ready", console),
         start(manage, folder, simulated, "osm.log", "SUBNET UP"),
     ):
         yield simulated
@@ -150,11 +152,18 @@ def search_path() -> str:
 
 
 @contextmanager
-def start(command: str, folder: Path, environment: dict[str, str], log: str, ready: str) -> Iterator[None]:
+def start(
+    command: str, folder: Path, environment: dict[str, str], log: str, ready: str, stdin: int | None = None
+) -> Iterator[None]:
     """Run a program until the block ends; the block begins when `ready` is in its log."""
     with (folder / f"{command.split(maxsplit=1)[0]}.log").open("w") as output:
         process = subprocess.Popen(
-            command.split(), cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            command.split(),
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=output,
+            stderr=output,
         )
         try:
             until = time.monotonic() + TIMEOUT_S
