@@ -55,7 +55,7 @@ def test_it_says_when_the_clock_cut_the_search(
     monkeypatch.setattr(search, "_WORK_PER_SECOND", 10**13)
     said = run(capsys, FABRIC, "pattern:3dnn:1000000")
     assert said["search"]["cut_by_time"] is True
-    assert any("cut the search short" in note for note in said["notes"])
+    assert any("ended the search early" in note for note in said["notes"])
 
 
 def test_the_ranks_are_where_the_csv_says(capsys: pytest.CaptureFixture[str], matrix: Path, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels of nodes: their distance from the hosts; neighbours, connected parts, and switches slower than their peers."""
+"""Levels of nodes: their distance from the hosts. Neighbours, chassis, slow switches, and switches with few links."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _UNSET = -1
 def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDArray[np.int32]:
     """Return each node's level, by a breadth-first search from all hosts.
 
-    CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1. Every other switch is one above its
-    lowest neighbour. Switches without hosts take the level of switches with similar cabling, if any. Switches that no
-    host reaches are at level 1.
+    CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1. Every other switch is one level
+    above its lowest neighbour. Switches without hosts take the level of switches with similar cabling, if there are
+    any. Switches that no host reaches are at level 1.
 
     Args:
         fabric: the nodes and links.
@@ -91,11 +91,11 @@ def _climb(fabric: Fabric, leaves: npt.NDArray[np.intp]) -> npt.NDArray[np.int32
 
 
 def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return the switches that are above others, given the levels if their CAs are not hosts.
+    """Return True for each switch that is above other switches, if the CAs on it are not counted as hosts.
 
     Args:
         fabric: the nodes and links.
-        level: int32 [node], levels of the nodes.
+        level: int32 [node], levels of the nodes if the CAs on `nodes` are not hosts.
         nodes: switches of one level.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
@@ -150,7 +150,7 @@ def _are_alike(
     known: npt.NDArray[np.intp],
     above: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
-    """Return the far switches that share most upper neighbours with a known switch, with no more links to them.
+    """Return True for each far switch that shares most upper neighbours with a known switch, and has no more links up.
 
     Args:
         pairs: int [edge, 2], switches of each link, in both orders.
@@ -209,14 +209,14 @@ def find_chassis(fabric: Fabric, is_switch: npt.NDArray[np.bool_]) -> npt.NDArra
 
 @dataclass(frozen=True, slots=True)
 class SlowSwitch:
-    """A switch whose links to a level are slower than its peers' links.
+    """A switch whose links to a level are slower than the usual links to this level.
 
     Attributes:
         node: the switch.
-        links: int [link], the switch's links to all levels where they are slow.
-        usual: float64 [link], speed of the peers' links to the same level, in Gbit/s.
+        usual: float64 [link], usual speed of links to the same level, in Gbit/s.
+        peers: number of other switches with links of the usual speed.
         peers: number of other switches with links of that speed.
-        lanes: lanes of the peers' links if the switch's links are narrower; else 0.
+        lanes: lanes of the usual links if the switch's links are narrower; else 0.
     """
 
     node: int
@@ -240,7 +240,7 @@ class SlowSwitch:
 
 
 def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[SlowSwitch]:
-    """Return the switches with equal links to a level that are slower than most of their peers' links.
+    """Return the switches whose links to a level have one speed, which is lower than the usual speed of such links.
 
     If two speeds are equally common, the faster speed is the usual one. A switch with a single link to a level is left
     out, since the link may be the fault.
@@ -292,7 +292,7 @@ class FewLinks:
         nodes: intp [switch], these switches.
         count: int64 [switch], number of their links down.
         usual: usual number of links.
-        peers: number of switches of the same part, level and number of ports that have links.
+        peers: number of switches with links in the same part and level, with the same number of ports.
         level: the level.
     """
 
@@ -306,8 +306,8 @@ class FewLinks:
 def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[FewLinks]:
     """Yield switches of the top level with fewer links down than most of their peers; none without a level above 1.
 
-    Peers are in one part of the fabric, and have as many ports: a smaller switch has fewer links by design. Links
-    between switches of the level, as between groups of a Dragonfly+, do not count.
+    Switches are compared within one part of the fabric, and with equal numbers of ports: a smaller switch has fewer
+    links by design. Links between switches of the level, as between groups of a Dragonfly+, do not count.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     links = fabric.link_node[is_switch[fabric.link_node].all(axis=1)]

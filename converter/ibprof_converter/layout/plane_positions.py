@@ -34,7 +34,8 @@ _ASIDE = 0.25
 """Offset of a folded ring's two sides from its middle, so that lines of neighbouring rings are evenly apart."""
 
 _BELOW_RING = 0.28
-"""Distance of hosts below their switch, above the line of the ring's other side, which is twice `_ASIDE` below."""
+"""Distance of hosts below their switch in a grid: less than twice `_ASIDE`, where the line of the ring's other side
+is."""
 
 _BELOW = 0.45
 """Distance of hosts below their switch in all other cases."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions of nodes in a drawing; the lower end of each link, called `a` in every output.
 
-In a tree, parents stand over their children, pods and chassis together, with few crossings. Nodes that are connected
-below a level (a leaf with its hosts, a pod) form a block, which keeps one stretch of every level. Within its blocks, a
-level is sorted by the mean position of its neighbours. Several rounds go from the leaves up and from the top down. The
-order with the fewest crossings is kept.
+In a tree, parents are above their children, the nodes of a pod or chassis are adjacent, and few links cross. Nodes that
+are connected below a level (a leaf with its hosts, a pod) form a block; the nodes of a block are adjacent on every
+level. Within its blocks, a level is sorted by the mean position of its neighbours. Several rounds go from the leaves up
+and from the top down. The order with the fewest crossings is kept.
 
 Source: the barycentre method of Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Transactions on Systems, Man and Cybernetics 11 (1981), here within blocks.
@@ -89,7 +89,10 @@ class _HostColumns:
             self._of_host[host_name(fabric.node_name[node])].append(float(layout.x[node]))
 
     def columns_of(self, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Positions | None:
-        """Return x of the nodes of level 0; hosts missing there are to the right. None without a stored rail."""
+        """Return x of the nodes of level 0; None if no rail is stored.
+
+        Hosts without a stored column are to the right.
+        """
         if not self._of_host:
             return None
         left = {name: list(columns) for name, columns in self._of_host.items()}
@@ -166,7 +169,7 @@ def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.in
 def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
     """Return the end (0 or 1) of each link that is nearer to the hosts.
 
-    For two ends on one level, it is the end with the smaller NODE GUID, then with the smaller port.
+    If both ends are on one level, the end with the smaller node GUID counts, then the end with the smaller port.
 
     Returns:
         intp [link], end of each link.
@@ -278,7 +281,10 @@ class LevelTree:
         return position
 
     def _mean_of_neighbours(self, position: Positions, level: int, side: int) -> Positions:
-        """Return the mean position of each node's neighbours above (side 1) or below (-1); without any, its own."""
+        """Return the mean position of each node's neighbours above (side 1) or below (-1).
+
+        A node without such neighbours keeps its own position.
+        """
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == level) & (self.level[pairs[:, 1]] == level + side)]
         nodes = self.fabric.nodes
@@ -287,7 +293,7 @@ class LevelTree:
         return np.where(count > 0, total / np.maximum(count, 1), position)
 
     def _arrange(self, level: int, lead: list[Positions], mean: Positions, position: Positions) -> None:
-        """Set the order of a level: by block, then by chassis, then by mean; ties by name."""
+        """Sort a level by block, mean position of the chassis, chassis, mean position of the neighbours, and name."""
         here = np.flatnonzero(self.level == level)
         in_chassis = self.chassis[here] >= 0
         total = np.bincount(self.chassis[here[in_chassis]], weights=mean[here[in_chassis]])
@@ -334,10 +340,10 @@ class LevelTree:
     def _stand_over_blocks(
         self, part: npt.NDArray[np.int64], here: npt.NDArray[np.intp], x: Positions, right: float
     ) -> Positions:
-        """Spread the nodes of a level, in their order, over the stretches of their blocks."""
+        """Spread the nodes of a level, in their order, over the ranges of x of their blocks."""
         nodes = self.fabric.nodes
         low, high = np.full(nodes, np.inf), np.full(nodes, -np.inf)
-        # A node of level 0 that is cabled to this level, as aggregation nodes are, does not extend the stretch.
+        # A node of level 0 that is cabled to this level, as aggregation nodes are, does not extend the range.
         bottom = np.flatnonzero((self.level == 0) & np.isin(self.part[1], self.part[1][self.level == 1]))
         np.minimum.at(low, part[bottom], x[bottom])
         np.maximum.at(high, part[bottom], x[bottom])

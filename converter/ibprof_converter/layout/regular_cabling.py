@@ -24,7 +24,7 @@ _MOST_MISFITS = 0.1
 """Largest share of misplaced cables between switches; above it, the fabric is of another kind."""
 
 _SWAPPED = 4
-"""Number of misplaced cables after one swap, allowed in a fabric of any size."""
+"""A fabric of any size may have this number of misplaced cables, the result of one swap."""
 
 _ALIKE = 0.5
 """Least share of common neighbours of similarly cabled switches."""
@@ -33,13 +33,13 @@ _FEWEST = 3
 """Least number of similarly cabled switches that define the usual cabling."""
 
 _MOST_ODD = 12
-"""Largest number of switches without enough peers among which swapped cables are searched."""
+"""Largest number of switches with unusual cabling among which swapped cables are searched."""
 
 _MOST_GROUPS = 200
-"""Least number of groups of similar switches that makes a fabric irregular."""
+"""A fabric with more groups of similar switches is irregular."""
 
 _LARGEST = 4000
-"""Largest number of switches, of a level or of a flat fabric, that a fit takes."""
+"""Largest number of switches, of a level or of a flat fabric, that are fitted."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -67,7 +67,7 @@ class RegularCabling:
 
     Attributes:
         name: name of the regular fabric, in words.
-        extra: int64 [link], numbers of links that the regular fabric lacks.
+        extra: int64 [link], numbers of links that the regular fabric does not have.
         missing: int64 [cable, 2], pairs of switches with a missing cable, one row per cable.
     """
 
@@ -100,7 +100,7 @@ def _are_swapped(fabric: Fabric, fitted: RegularCabling) -> bool:
 def _leave_bridges(
     fabric: Fabric, between: npt.NDArray[np.intp], extra: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the links of `extra` whose removal keeps their ends connected; the others are intended."""
+    """Return the links of `extra` whose removal keeps their ends connected; the other links are intended."""
     part = find_parts(fabric.nodes, fabric.link_node[np.setdiff1d(between, extra)])
     ends = part[fabric.link_node[extra]]
     joined: npt.NDArray[np.int64] = extra[ends[:, 0] == ends[:, 1]]
@@ -152,7 +152,8 @@ def _fit_level(
         others: ends of cables that do not lead one level up or down.
 
     Returns:
-        Links that the peers lack, and pairs of switches that lack a cable; None without a pattern.
+        The extra links, which most switches with almost equal cabling do not have, and the pairs of switches between
+        which a cable is missing. None if the level's cabling is irregular.
     """
     ends = fabric.link_node[between]
     of_level = np.sort(level[ends], axis=1)
@@ -186,7 +187,7 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
 
     Args:
         count: int64 [lower, upper], cables between switches of two levels.
-        has_other_end: bool [lower], true for switches with a cable to elsewhere.
+        has_other_end: bool [lower], true for switches with a cable that does not lead one level up or down.
 
     Returns:
         The expected numbers of cables; None for an irregular fabric.
@@ -195,7 +196,7 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
     has = (count > 0).astype(np.float64)
     shared = has @ has.T
     either = has.sum(axis=1)[:, np.newaxis] + has.sum(axis=1) - shared
-    # One of two uplinks may be lost.
+    # Switches with two uplinks, of which one is lost, are still similarly cabled.
     alike = (shared > _ALIKE * either) | ((shared == 1) & (either == 2))
     groups, group = np.unique(alike, axis=0, return_inverse=True)
     if len(groups) > _MOST_GROUPS:
@@ -210,7 +211,8 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
         usual = having.argmax(axis=0)
         is_rule = 2 * having.max(axis=0) > int(peers.sum())
         expected[members] = np.where(is_rule, usual, count[members])
-        # If half of them have more cables to a switch, those with a cable within their level lack such cables.
+        # If half of the switches have more cables to an upper switch, the others with a cable to elsewhere lack these
+        # cables.
         halves = 2 * having == int(peers.sum())
         half = halves.any(axis=0) & ~is_rule
         larger = most - halves[::-1].argmax(axis=0)
@@ -236,9 +238,9 @@ class _Cables:
 def _swap_back(count: Counts, cables: _Cables) -> Counts | None:
     """Return the regular cabling after swapping two cables.
 
-    A swap keeps each switch's number of cables. If there is no majority, the swap shows the intended cabling: among
-    three switches, or if either of two uplinks could be wrong. If several cablings are possible, one with the most
-    usual ports is chosen: two leaves with swapped cables could also be meant for each other's pods.
+    A swap of two cables keeps each switch's number of cables. The swap shows the intended cabling if no majority shows
+    it: among three switches, or if either of two uplinks could be wrong. If several cablings are possible, one with the
+    most usual ports is chosen: two leaves with swapped cables could also be meant for each other's pods.
 
     Args:
         count: int64 [lower, upper], cables between switches of two levels.
@@ -277,7 +279,7 @@ def _choose_odd(
     to: int,
     number: int,
 ) -> list[int]:
-    """Return the cables of two switches whose port leads elsewhere on most other switches; the last of equal ones."""
+    """Return the cables of two switches whose port leads elsewhere on most other switches; of equal cables the last."""
     here = np.flatnonzero((row == at) & (column == to))
     usual = [int(((port == port[index]) & (column == to) & (row != at)).sum()) for index in here.tolist()]
     order = sorted(range(len(here)), key=lambda each: (usual[each], -int(port[here[each]])))
@@ -470,10 +472,10 @@ def _fit_global(
     between: npt.NDArray[np.int64],
     inside: npt.NDArray[np.bool_],
 ) -> tuple[npt.NDArray[np.int64], list[tuple[int, int]]] | None:
-    """Compare the cables between groups: each pair of groups has the same number, and each switch too.
+    """Compare the cables between groups: all pairs of groups should have the same number, and so should all switches.
 
     Returns:
-        Cables of pairs with too many cables, and pairs of switches that lack a cable; None without a rule.
+        Cables of pairs with too many cables, and pairs of switches that lack a cable; None if no number is usual.
     """
     pairs = np.argwhere(np.triu(np.ones_like(between, np.bool_), 1))
     numbers = between[pairs[:, 0], pairs[:, 1]]

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 RANDOM_SEEDS = 20
 
 _ROOM = 0.005
-"""Share of the time that a better placement may take off, below which this one is called optimal."""
+"""A placement is called optimal if no other placement can reduce its time by more than this share."""
 
-STOPPED_BY_CLOCK = "the clock cut the search short: a run with more --time can find more, and come out otherwise"
+STOPPED_BY_CLOCK = (
+    "the clock ended the search early: another run, or more --time, may give a better or another placement"
+)
 """Note on a search that the clock ended; not printed next to an optimal placement."""
 
 LIMITS = (
@@ -39,8 +41,8 @@ LIMITS = (
 )
 
 ADAPTIVE_LIMITS = (
-    "switches route adaptively: times are those of estimated loads. The search itself goes by static routes. The best "
-    "by the estimate is taken of what it finds, where it begins, and random placements. No lower bound is known"
+    "switches route adaptively, and times are of estimated loads. The search uses static routes. The result is the "
+    "best by the estimate of all placements found, starting placements and random placements. No lower bound is known"
 )
 
 _ROW_NAMES = {

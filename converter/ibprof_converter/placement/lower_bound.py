@@ -12,7 +12,7 @@ from ibprof_converter.placement.swap_search import TimeBounds
 from ibprof_converter.placement.switch_paths import NO_END, NO_LEAF, UNCOUNTED, SwitchPaths
 
 _PATHS = 1 << 18
-"""Paths that are followed at a time, so that all of them take no more memory."""
+"""Number of paths that are followed at the same time, to limit the memory."""
 
 
 def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
@@ -20,7 +20,7 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
 
     Args:
         problem: the ranks to place.
-        known: largest time of a known placement, in seconds; a smaller one makes the first bound closer.
+        known: largest time of a known placement, in seconds; a smaller time makes the first bound tighter.
     """
     between = bound_max_seconds(problem)
     return TimeBounds(max(between, bound_host_seconds(problem), bound_kept_together(problem, known)), between)
@@ -29,9 +29,9 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
 def bound_kept_together(problem: PlacementProblem, known: float) -> float:
     """Return a lower bound on the largest time of a link direction of a host, over all placements.
 
-    Only placements below a known time matter. There, two ranks whose bytes alone take this time share a host, and so do
-    all that such pairs join. Where a host has further slots, they hold the neighbours with the most bytes. All other
-    bytes pass the links of the ranks' ports.
+    Only placements with a smaller time than the known one matter. In these, two ranks whose bytes alone take the known
+    time share a host, and so do all ranks that such pairs connect. At best, the further slots of a host hold the
+    neighbours with the most bytes. All other bytes pass the links of the ranks' ports.
 
     Args:
         problem: the ranks to place.
@@ -92,8 +92,8 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
 def bound_max_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound on the largest time of a link direction between switches, over all placements.
 
-    Ranks behind one leaf or on one host exchange no bytes between switches. Let c be the largest number of slots,
-    including the slot itself, that are so close to a slot. So the bytes of at most c - 1 neighbours stay off these
+    Ranks behind one leaf or on one host exchange no bytes between switches. Let c be the largest number of slots that
+    share a leaf or a host with one slot, including this slot. The bytes of at most c - 1 neighbours then stay off these
     links. All other bytes that a rank receives come from behind other leaves:
 
     * These bytes pass the last link directions of the paths to the rank's port, which the tables fix.
@@ -136,7 +136,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return the largest number of slots behind a leaf, or on a host with a slot behind it: int64 [leaf].
+    """Return the largest number of slots behind a leaf, or on a host with a slot behind the leaf: int64 [leaf].
 
     Args:
         leaf, host: uint32 [slot], leaf and host of each slot.

@@ -17,7 +17,7 @@ from ibprof_converter.traffic.adapter_policies import share_out
 from ibprof_converter.traffic.traffic_data import RankTraffic
 
 _PATHS_LIMIT = 1 << 22
-"""Paths that are kept. Those of 4,096 hosts on 256 leaf switches take some 30 MB."""
+"""Largest number of paths that are kept. The paths of 4,096 hosts on 256 leaf switches take some 30 MB."""
 
 SlotOfRank = npt.NDArray[np.uint32]
 """The slot of each rank: uint32 [rank], all different."""
@@ -30,8 +30,8 @@ class Neighbours:
     Attributes:
         first: uint64 [rank + 1], index of each rank's first neighbour.
         rank: uint32 [neighbour], rank number of the neighbour.
-        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. Their rails depend on the common
-            rails of both hosts. Each occurring set of rails has a row.
+        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. The rails depend on the rails
+            that both hosts have. Each set of common rails has a row.
         row_of_rails: int32 [256], row of each set of rails (a bit mask).
     """
 

@@ -29,7 +29,7 @@ OWN = "own"
 _SLOTS_LIMIT = 1 << 16
 
 RAIL_LIMIT = 8
-"""Rails that a search for placements takes at most; with `--nic spread`, each adapter of a host counts as one."""
+"""Largest number of rails in a search for placements; with `--nic spread`, each adapter of a host counts as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,10 @@ class RankSlots:
 
     @property
     def is_numbered(self) -> npt.NDArray[np.uint8]:
-        """1 for hosts whose slots have different ports, which its ranks take in order: uint8 [host]."""
+        """1 for hosts whose slots have different ports: uint8 [host].
+
+        The ranks of such a host take the slots in order.
+        """
         first = self.first_slot_of_host
         ports = self.port_of_slot
         changes = np.append(ports[1:] != ports[:-1], False)

@@ -30,10 +30,11 @@ Divide = Callable[[npt.NDArray[np.int64], int, int], npt.NDArray[np.bool_]]
 """Takes ranks, the size of the first part, and the depth; returns which ranks are in the first part."""
 
 BISECTIONS = 16
-"""Divisions by traffic with different seeds, which differ by a quarter; fewer where there is much of it."""
+"""Number of divisions by traffic with different seeds, whose times differ by a quarter; fewer if there is much
+traffic."""
 
 _ENTRIES = 1 << 20
-"""Entries of `Neighbours` that all of them together divide."""
+"""Number of entries of `Neighbours` that all divisions together may process."""
 
 
 def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
@@ -106,8 +107,9 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
     """Return the groups of hosts in an order that puts the ranks on the first groups, close together.
 
-    For each group, the others are ordered by distance (hops of the routes, then number). The chosen order holds all
-    ranks in its first groups over the shortest distance. Ties go to the fewest groups.
+    For each group, the others are ordered by distance (hops of the routes, then number). The chosen order has the
+    smallest sum of distances over its first groups that hold all ranks. Of equal sums, the order with the fewest groups
+    is chosen.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)

@@ -26,7 +26,7 @@ _WORK_PER_SECOND = 30_000_000
 """Link directions visited per second of --time.
 
 A core of 2020 visits several times as many. So the amount of work ends a search, also on a busy machine: the same seed
-and time give the same placement. The clock stops a search only where that is not enough.
+and time give the same placement. The clock stops a search only if the machine is even slower.
 """
 
 _CHUNK = 2_000_000
@@ -387,7 +387,7 @@ def _is_reached(goal: Goal, problem: PlacementProblem, score: PlacementScore, bo
     if score.lost:
         return False
     if goal is Goal.BOTTLENECK:
-        # If hosts are alike, the times of their own link directions are fixed: the next goal does the same.
+        # If hosts are alike, the times of their own link directions are fixed, so that the next goal covers this goal.
         return problem.hosts_are_alike or score.bottleneck_seconds <= bounds.bottleneck_seconds
     if goal is Goal.SWITCHES:
         is_same = not problem.hosts_are_alike and score.max_seconds >= score.bottleneck_seconds
