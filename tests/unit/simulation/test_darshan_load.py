@@ -43,8 +43,8 @@ def test_requests_of_a_known_run(load: DarshanLoad) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("noposix.darshan", "requests with times in the module POSIX, found 0 of them"),
-     ("noposixopens.darshan", "found 0 of them")],
+    [("noposix.darshan", "requests with times in the module POSIX, found 0 requests"),
+     ("noposixopens.darshan", "found 0 requests")],
 )  # fmt: skip
 def test_a_log_without_requests(name: str, said: str) -> None:
     with pytest.raises(InputError, match=said):

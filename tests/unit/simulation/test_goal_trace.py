@@ -300,5 +300,5 @@ def test_a_trace_of_more_ranks_than_hosts_is_named(tmp_path: Path) -> None:
     load_goal.cache_clear()
     io = Workload("io", Role.IO, 4096, share=0.5)
     job = Workload("mpi", Role.GOAL, 1, profile=str(path))
-    with pytest.raises(InconsistentError, match="job mpi: it needs 17 hosts, and 15 are free of 15"):
+    with pytest.raises(InconsistentError, match="job mpi needs 17 hosts, but 15 of 15 hosts are free"):
         find_assignment(Cell(replace(MACHINE, servers=1), (io, job), ("io", "mpi"), "mpi", 1))

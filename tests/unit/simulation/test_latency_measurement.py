@@ -57,7 +57,7 @@ def test_what_runs_next_to_a_job_that_ended_is_no_result() -> None:
     latency = measure(Simulation(network, jobs, clients), of_measured, Effort(background=5, least_warm_up=0))
     assert not latency.is_settled
     # 5 MiB take 419 us, and what shares their link with them 33 us more.
-    assert latency.note.startswith("job short had sent all after 453 µs, and ")
+    assert latency.note.startswith("job short had sent all its messages after 453 µs, and ")
     longer = [jobs[0], Job("short", limit=500)]
     assert measure(Simulation(network, longer, clients), of_measured, Effort(background=5)).is_settled
 

@@ -126,14 +126,17 @@ def test_two_jobs_share_a_fabric_by_their_sizes(tmp_path: Path, capsys: pytest.C
     write_archive(on_one_host(13), tmp_path / "larger.otf2")
     line = ["replay", str(tmp_path / "larger.otf2"), "--fabric", FABRIC, "--workers", "1", *other]
     assert main(line) == 5
-    assert "job other: it needs 4 hosts, and 3 are free of 16" in capsys.readouterr().err
+    assert "job other needs 4 hosts, but 3 of 16 hosts are free" in capsys.readouterr().err
 
 
 def test_hosts_of_a_job_that_is_not_given_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_archive(NEAR, tmp_path / "profile.otf2")
     line = ["replay", str(tmp_path / "profile.otf2"), "--fabric", FABRIC, "--next-to-hosts", "host03,host04"]
     assert main(line) == 2
-    assert "--next-to-hosts names hosts of the job of --next-to, which is not given" in capsys.readouterr().err
+    assert (
+        "--next-to-hosts names the hosts of a second job, but --next-to does not name this job"
+        in capsys.readouterr().err
+    )
 
 
 def test_rails_that_are_not_simulated_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

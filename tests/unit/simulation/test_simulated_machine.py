@@ -109,7 +109,7 @@ def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, job
     taken = np.concatenate([assigned.servers, *assigned.jobs])
     assert [len(assigned.servers), *map(len, assigned.jobs)] == [5, 17, 10]
     assert len(np.unique(taken)) == len(taken) == network.hosts
-    with pytest.raises(InconsistentError, match="23 servers are more than the 22 hosts of no job"):
+    with pytest.raises(InconsistentError, match="23 servers need more than the 22 hosts without a job"):
         assign_hosts(network, [own], 23, servers, jobs, np.random.default_rng(1))
     with pytest.raises(InconsistentError, match="more than one use"):
         assign_hosts(network, [own], 1, servers, jobs, np.random.default_rng(1), server_hosts=kept[:1])
@@ -165,8 +165,8 @@ def test_a_recorded_host_is_known_by_its_port(tmp_path: Path) -> None:
     [
         (("host01", "n2", "n3"), 4, 2, "the fabric has no 'n2', 'n3'"),
         (RAN_ON, 3, 2, "not all of its ranks were recorded"),
-        (("host01", "HOST01", "host02"), 4, 2, "several of its hosts are one of the fabric"),
-        (RAN_ON, 4, ["host30", "host01"], "host30 is of a server"),
+        (("host01", "HOST01", "host02"), 4, 2, "several of its hosts are the same host of the fabric"),
+        (RAN_ON, 4, ["host30", "host01"], "host30 is the host of a server"),
     ],
 )
 def test_a_run_that_cannot_be_where_it_was_is_drawn_and_that_is_said_once(
@@ -183,7 +183,7 @@ def test_a_run_that_cannot_be_where_it_was_is_drawn_and_that_is_said_once(
 
 def test_of_two_runs_on_the_same_hosts_one_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = run_study(tmp_path, replayed(tmp_path), replayed(tmp_path, name="again"))
-    assert "its hosts are sampled: host07 is of job mpi, host02 is of job mpi, host30 is of job mpi" in (
+    assert "its hosts are sampled: " + ", ".join(f"host{n} is the host of job mpi" for n in ("07", "02", "30")) in (
         capsys.readouterr().err
     )
     assert find_busy_hosts(results, "mpi") == set(RAN_ON)
@@ -237,28 +237,28 @@ def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
             {"servers": ["host01"], "server_placement": "spread"},
             {},
             "server_p",
-            "of servers that are not named, found 'spread'",
+            "to be absent, since servers are named, found 'spread'",
         ),
         ({}, {"hosts": ["host01", "n7"]}, "- host01", "job 1's hosts to be hosts of the fabric (host01, "),
         ({}, {"hosts": []}, "hosts", "job 1's hosts to be hosts such as"),
-        ({}, {"hosts": "drawn"}, "hosts", "job 1's hosts to be names, as those of other jobs than a profile are drawn"),
+        ({}, {"hosts": "drawn"}, "hosts", "job 1's hosts to be names, since only a profile may have the word drawn"),
         (
             {},
             {"hosts": "host[01-02]", "share": 0.5},
             "share",
-            "job 1's share to be of a job without hosts of its own, found '0.5'",
+            "job 1's share to be absent, since the job has named hosts, found '0.5'",
         ),
         (
             {"job_placement": "random-node"},
             {"hosts": "host[01-02]"},
             "job_p",
-            "to be of jobs without hosts of their own",
+            "to be absent, since all jobs have named hosts",
         ),
         (
             {"servers": ["host02"]},
             {"hosts": "host[01-02]"},
             "hosts",
-            "to be hosts of nothing else, found 'host02, which is of a server'",
+            "to be hosts without another use, found 'host02, the host of a server'",
         ),
         ({}, {"hosts": "host[01-03]"}, "jobs", "job mpi: 3 hosts are not pairs"),
         ({}, {"hosts": "host01", "role": "ring"}, "jobs", "job mpi: 1 of 2"),
@@ -284,20 +284,20 @@ def test_hosts_that_cannot_be(
 def test_hosts_of_two_jobs(tmp_path: Path) -> None:
     study = write_study(tmp_path, {**PAIRS, "hosts": "host[01-04]"}, {**WRITES, "hosts": "host[04-05]"}, servers=1)
     with pytest.raises(
-        InputError, match="job 2's hosts to be hosts of nothing else, found 'host04, which is of job mpi'"
+        InputError, match="job 2's hosts to be hosts without another use, found 'host04, the host of job mpi'"
     ):
         read_study(study)
 
 
 def test_a_run_needs_as_many_hosts_as_it_had(tmp_path: Path) -> None:
     study = write_study(tmp_path, replayed(tmp_path, hosts="host[01-04]"))
-    with pytest.raises(InputError, match="job 1's hosts to be as many as the run's 3, found '4'"):
+    with pytest.raises(InputError, match="job 1's hosts to be as many hosts as the run's 3, found '4'"):
         read_study(study)
 
 
 def test_shares_with_hosts_that_leave_less(tmp_path: Path) -> None:
     study = write_study(tmp_path, {**WRITES, "share": 0.5}, {**PAIRS, "hosts": "host[01-20]"}, servers=2)
-    with pytest.raises(InputError, match=r"parts that hosts are named for, add up to 1 at most, found '0.5 \+ 0.66"):
+    with pytest.raises(InputError, match=r"shares, with those of named hosts, add up to at most 1, found '0.5 \+ 0.66"):
         read_study(study)
 
 
@@ -393,9 +393,9 @@ def test_advice_for_a_recorded_run(tmp_path: Path, capsys: pytest.CaptureFixture
         (
             ["--servers", "host01", "--mpi-hosts", "host[01-02]"],
             2,
-            "--mpi-hosts: expected hosts of nothing else, found 'host01, which is of a server'",
+            "--mpi-hosts: expected hosts without another use, found 'host01, the host of a server'",
         ),
-        (["--io-hosts", "host01", "--mpi-hosts", "host[01-02]"], 2, "--mpi-hosts: expected hosts of nothing else"),
+        (["--io-hosts", "host01", "--mpi-hosts", "host[01-02]"], 2, "--mpi-hosts: expected hosts without another use"),
         (["--mpi-hosts", "host01,host01"], 2, "--mpi-hosts: expected each host once, found 'host01 again'"),
         (["--mpi-hosts", "drawn"], 2, "found 'drawn'"),
         (["--mpi-hosts", "host[01-03]"], 5, "3 hosts are not pairs"),
@@ -413,7 +413,10 @@ def test_bad_hosts_of_questions(options: list[str], status: int, said: str, caps
 def test_studies_with_named_servers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine = ["--fabric", FABRIC, "--servers", "host[29-32]", "--quick", "--workers", "1", "-o", str(tmp_path)]
     assert main(["study", "servers", *machine]) == 2
-    assert "--servers: expected a number, as the study servers varies where they are" in capsys.readouterr().err
+    assert (
+        "--servers: expected a number, since the study servers varies the placement of servers"
+        in capsys.readouterr().err
+    )
     assert main(["study", "placement", *machine]) == 0
     assert find_busy_hosts(tmp_path, "io", "b_bytes") == named(29, 32)
     with (tmp_path / "means.csv").open(newline="") as file:

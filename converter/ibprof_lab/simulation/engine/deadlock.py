@@ -29,7 +29,7 @@ LANES = 15
 
 
 def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
-    """Find link directions that wait for each other in a cycle; empty without a cycle.
+    """Return link directions that wait for each other in a cycle; an empty list if there is no cycle.
 
     Args:
         adaptive: True to check all shortest routes instead of the tables.
@@ -81,7 +81,7 @@ def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) 
 def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
     here, there = np.divmod(dependencies, len(network.end_to))
     while len(here):
-        # Link directions that wait for no other are removed, until each of the rest waits for another one of the rest.
+        # Link directions that wait for no other are removed, until each remaining one waits for another remaining one.
         waits = np.zeros(len(network.end_to), np.bool_)
         waits[here] = True
         if waits[there].all():
@@ -112,7 +112,7 @@ def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np
         return None
     _refuse_loops(network)
     lanes = np.zeros((network.switches, network.switches), np.uint8)
-    layers: list[dict[int, set[int]]] = []  # link directions that each waits for
+    layers: list[dict[int, set[int]]] = []  # link direction -> link directions that it waits for
     for (source, destination), steps in sorted(_leaf_paths(network).items(), key=lambda each: (-len(each[1]), each[0])):
         for lane in range(most):
             if lane == len(layers):
@@ -122,7 +122,7 @@ def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np
                 break
         else:
             raise InconsistentError(
-                f"routes can deadlock: {describe_cycle(network, cycle)}; {most} virtual lanes cannot keep them apart"
+                f"routes can deadlock: {describe_cycle(network, cycle)}; {most} virtual lanes do not prevent it"
             )
     return lanes
 
@@ -177,11 +177,11 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
     """Find pairs of consecutive link directions on routes, int64 [pair], as first * ends + second."""
     ends = len(network.end_to)
     switch, port = np.nonzero(network.port_end != NONE)
-    port_of = np.zeros(ends, np.int64)  # [link direction], the switch's outgoing direction
+    port_of = np.zeros(ends, np.int64)  # [link direction], port of the switch that sends on it
     port_of[network.port_end[switch, port]] = port
     follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [first, port of the second]
     for host in range(network.hosts):
-        before = np.full(network.switches, NONE, np.int64)  # [leaf], the link direction that its packet arrived by
+        before = np.full(network.switches, NONE, np.int64)  # [leaf], link direction over which its packet arrived
         for leaf, end in follow_routes(network, host):
             came = before[leaf]
             follows[came[came != NONE], port_of[end[came != NONE]]] = True
@@ -192,7 +192,7 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
-    """Like `_find_dependencies`, for all shortest routes; empty if these only go up and then down."""
+    """Find the pairs of `_find_dependencies` for all shortest routes; none if these only go up and then down."""
     minimal, level = find_minimal_ports(network), _find_levels(network)
 
     def moves() -> Iterator[tuple[Ints, Ints, Ints]]:

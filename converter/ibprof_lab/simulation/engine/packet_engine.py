@@ -55,8 +55,8 @@ class Job:
     """Properties shared by all clients of a job. Times in ticks.
 
     Attributes:
-        interval: time from the completion of a step to the next start; default for steps.
-        window: shortest time from start to start; default for steps; 0 for none.
+        interval: time from the completion of a step to the next start; default of `Step.pause`.
+        window: shortest time from one start to the next, default of `Step.window`; 0 for none.
         jitter: largest relative random change of interval and window, uniformly distributed.
         collective: True if the clients' rounds are joint operations: all clients of a round have the same jitter.
         limit: total number of steps of a client; 0 for no end.
@@ -160,7 +160,7 @@ class Ends:
     Attributes:
         bytes: uint64 [link direction, job], sent bytes.
         busy: uint64 [link direction, job], busy time in ticks.
-        queued: uint64 [link direction], bytes that currently lie there or wait for buffer there.
+        queued: uint64 [link direction], bytes that are in its buffer or wait for space in it.
         most_queued: uint64 [link direction], largest number of queued bytes on one virtual lane.
     """
 
@@ -193,7 +193,7 @@ class Simulation:
         jobs, clients: simulated jobs and their clients.
         adaptive: True if packets take the least occupied port on shortest routes instead of the tables' port.
         lanes: uint8 [switch, switch], virtual lane of packets from leaf to leaf; None for lane 0.
-        skip_hops: True to skip hops on which nothing can delay packets, where the engine can find these. Message times
+        skip_hops: True to skip hops on which nothing can delay packets, if the engine can find such hops. Message times
             do not change, except for the order of events at the same tick. Loads of link directions are not counted.
 
     Attributes:
@@ -227,7 +227,7 @@ class Simulation:
         arguments = self._network_struct(adaptive, lanes), *self._job_structs(), *self._client_structs(clients)
         made = self._lib.ibp_sim_new(*arguments, seed)
         if made == kernels.ffi.NULL:
-            raise InconsistentError("a job has clients or steps where no host is, or memory is short")
+            raise InconsistentError("a job has clients or steps on a host that does not exist, or memory is short")
         self._sim = kernels.ffi.gc(made, self._lib.ibp_sim_free)
         skips = self._lib.ibp_sim_skip_hops(self._sim) if skip_hops else 0
         if skips < 0:
@@ -302,7 +302,7 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Return the arrival and the awaited link direction of each waiting packet, uint32 [packet, 2].
+        """Return each waiting packet's link direction of arrival, and the awaited link direction, uint32 [packet, 2].
 
         Args:
             only_stuck: True to leave out packets that will move again.

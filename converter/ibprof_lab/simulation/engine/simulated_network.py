@@ -136,8 +136,8 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     longest = max(float(delay.max()), hardware.nic_gap_ns)
     if longest / tick_ns >= 2**32 or hardware.packet_bytes * float(byte_ticks.max()) >= 2**63:
         raise InconsistentError(
-            f"{fabric.name}: a delay or a packet takes more ticks of {tick_ns:g} ns, 64 bits on its fastest link, than "
-            "are counted"
+            f"{fabric.name}: a delay or a packet takes too many ticks; a tick is {tick_ns:g} ns, the time of 64 bits "
+            "on the fastest link"
         )
     gap = np.zeros(ends, np.uint32)
     gap[end[host_port]] = round(hardware.nic_gap_ns / tick_ns)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurement of a mean latency: the length of the simulation, the warm-up, and the uncertainty of the mean.
 
-If a recorded run follows its time line, whole rounds are measured, since the run has phases and the last one counts
+If a recorded run follows its time line, whole rounds are measured, since the run has phases and the last phase counts
 too. Messages within a host use no network and are left out.
 """
 
@@ -39,7 +39,7 @@ from ibprof_lab.simulation.measure.message_latency import (
 from ibprof_lab.simulation.measure.run_observer import Watch, count_turns
 
 _ROUNDS = 10
-"""Largest number of measured rounds of a recorded run, for any scatter."""
+"""Largest number of measured rounds of a recorded run, even if the rounds differ much."""
 
 
 def measure(
@@ -55,7 +55,7 @@ def measure(
         simulation: simulation at its start.
         clients: bool [client], clients of the measured job; its steps are sampled.
         effort: required precision and limits.
-        watch: observer of the simulation that records all jobs; None without.
+        watch: observer of the simulation that records all jobs; None for no observer.
         whole: True to measure all messages of each client, even if the mean looks settled earlier: for slow changes.
     """
     round_ticks = max(job.round for job in simulation.jobs)
@@ -76,7 +76,8 @@ def _check_other_jobs(latency: Latency, simulation: Simulation, clients: npt.NDA
             continue
         ended_ns = simulation.network.to_ns(float(progress.last[of_job].max()))
         if (progress.steps[of_job] >= job.limit).all() and ended_ns < until:
-            told = f"job {job.name} had sent all after {ended_ns / 1e3:.0f} µs, and {until / 1e3:.0f} µs were needed"
+            times = f"after {ended_ns / 1e3:.0f} µs, and the measurement needed {until / 1e3:.0f} µs"
+            told = f"job {job.name} had sent all its messages {times}"
             return replace(latency, is_settled=False, note=told)
     return latency
 

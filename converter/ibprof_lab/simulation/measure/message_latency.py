@@ -21,7 +21,7 @@ _SLICES = 40
 QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99)
 
 CHUNKS = 40
-"""Initial number of parts for extending the simulated time."""
+"""A simulation continues in steps of equal length. The length doubles after this number of steps."""
 
 NO_END = 1 << 62
 """Number of messages that stands for no limit."""
@@ -46,9 +46,9 @@ class Effort:
         messages: number of messages per client; the measurement then ends.
         background: number of requests per client of other jobs before the measurement starts.
         hops: largest number of packet hops before giving up.
-        steady: half of a 95% interval relative to the mean; 0 for never. The interval is that of the difference from
-            the mean of all `messages`. At this half, the mean is in a steady state and the remaining messages are
-            skipped.
+        steady: half of a 95% interval relative to the mean; 0 for never. The interval is for the difference between the
+            mean of the measured messages and the mean of all `messages`. At this half, the mean is in a steady state
+            and the remaining messages are skipped.
     """
 
     precision: float = 0.05
@@ -89,7 +89,7 @@ class Latency:
         measured_ns: simulated time of the measurement.
         is_settled: True if the required precision is reached.
         note: reason if it is not reached, or the rule that ended the measurement.
-        change: relative change of the mean over the measured time, if this change is the reason; else 0.
+        change: relative change of the mean over the measured time, if it is the reason for too low precision; else 0.
         histogram: lower edge and upper edge in ns, and messages, of each non-empty bin of `watch.bin_edges`.
         by_client: host number, messages and their mean, of each client with messages.
         over_time: begin and end in ns, messages and their mean, of equal slices of the measured time.
@@ -307,7 +307,7 @@ class Drift:
     half: float
 
     def exceeds(self, part: float) -> bool:
-        """Return True if the whole interval of the change is beyond a part of the mean, up or down."""
+        """Return True if the whole interval of the change is beyond this share of the mean, up or down."""
         return abs(self.change) - self.half > part
 
 
@@ -402,11 +402,11 @@ class Figure(NamedTuple):
 
 
 BySeed = Mapping[int, Figure]
-"""Value of one run by seed, with the run's interval."""
+"""Seed -> value of the run with this seed, and the interval of the value."""
 
 
 def average(figures: BySeed) -> Figure | None:
-    """Return the mean over seeds with its interval by Student's t; for one seed its interval, without seeds None."""
+    """Return the mean over seeds and its interval by Student's t; the only figure for one seed; None for no seed."""
     values = list(figures.values())
     if len(values) < 2:
         return values[0] if values else None
@@ -415,7 +415,7 @@ def average(figures: BySeed) -> Figure | None:
 
 
 def compare(figures: BySeed, others: BySeed) -> BySeed:
-    """Return each seed's ratio to its other run, for seeds with both runs."""
+    """Return the ratio of each seed's run to the other run of this seed, for seeds with both runs."""
     ratios = {}
     for seed, figure in figures.items():
         other = others.get(seed)

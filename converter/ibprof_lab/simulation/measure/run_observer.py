@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observations of a running simulation: latencies by job, client and time; collective operations; queues over time.
 
-Their memory is bounded for any run length. Messages within a host have no latency, but are among the flows.
+The observations need limited memory, however long the run is. Messages within a host have no latency, but are among
+the flows.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ BINS_AN_OCTAVE = 64
 
 _OCTAVES = 80
 _MOMENTS = 256
-"""Largest number of time slices and queue observations; beyond it, two become one."""
+"""Largest number of time slices and of queue observations; when it is reached, each two neighbours become one."""
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

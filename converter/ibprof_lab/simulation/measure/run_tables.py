@@ -53,7 +53,7 @@ def list_flows(watch: Watch) -> Traffic:
     lid = network.subnet.fabric.port_lid[network.host_port].astype(np.int32)
     client, host = lid[simulation.host_of_client[flows.client]], lid[flows.host]
     reads = np.array([each.reads for each in simulation.jobs], np.uint64)[job]
-    asks = reads > 0  # of a read: the host sends the bytes, the client only requests
+    asks = reads > 0  # in a read, the host sends the bytes, and the client only a request
     source = np.concatenate([np.where(asks, host, client), client[asks]])
     destination = np.concatenate([np.where(asks, client, host), host[asks]])
     size = np.concatenate([flows.bytes, (reads * flows.messages.astype(np.uint64))[asks]])
@@ -76,21 +76,21 @@ def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
     ends, queues = simulation.look_at_ends(), watch.queues()
     busy = find_busy(simulation) / max(simulation.state.now, 1)
     mean = queues.bytes.mean(axis=0) if len(queues.time_ns) else np.zeros(len(busy))
-    by_job = [(f"busy with {job.name}, part of the time", busy[:, n]) for n, job in enumerate(simulation.jobs)]
+    by_job = [(f"busy with {job.name}, share of the time", busy[:, n]) for n, job in enumerate(simulation.jobs)]
     return [
-        ("busy, part of the time", busy.sum(axis=1)),
+        ("busy, share of the time", busy.sum(axis=1)),
         *(by_job if len(by_job) > 1 else ()),
-        ("KiB that lie or wait, mean", mean / 1024),
-        ("KiB that lie, at most", ends.most_queued / 1024),
+        ("KiB queued, mean", mean / 1024),
+        ("KiB queued on one lane, at most", ends.most_queued / 1024),
     ]
 
 
 def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
     """Return the busy ticks of each link direction by job, float64 [link direction, job].
 
-    The engine counts a packet when a link direction admits it. Bytes that are not sent yet are subtracted, from all
-    jobs in proportion: the bytes that lie or wait there. Packets that wait for buffer space are excepted: their link
-    direction has sent them, and the next one has not admitted them.
+    The engine counts a packet as soon as a link direction admits the packet. This function subtracts the bytes that are
+    admitted but not sent, from all jobs in proportion. Packets that wait for buffer space are not subtracted: their
+    link direction has sent them, and the next one has not admitted them.
     """
     network, ends = simulation.network, simulation.look_at_ends()
     admitted = ends.busy.sum(axis=1).astype(float)

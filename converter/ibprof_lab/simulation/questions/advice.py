@@ -106,12 +106,12 @@ class AdviceQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The answer.
+    """The answer to a question.
 
     Attributes:
         scenarios: compared scenarios, the present one first.
         best: recommended change; None if no change is worthwhile.
-        undecided: changes that would be better but for their intervals.
+        undecided: changes with a larger gain than `best`, but with intervals that are too wide for a recommendation.
         hosts: host names of servers and jobs for the best change, or for the present scenario without one. If hosts are
             sampled, those of the seed with the fastest MPI messages.
         links: busiest link directions shared by both jobs.
@@ -158,7 +158,7 @@ def answer_advice(question: AdviceQuestion, simulate: Simulate) -> Advice:
 
 
 def _name_hosts(scenario: Scenario) -> dict[str, list[str]]:
-    """Return the hosts of servers and jobs for the seed with the fastest MPI messages; without any, for the first."""
+    """Return the hosts of servers and jobs for the seed with the fastest MPI messages; without means, for seed 1."""
     means = scenario.together[MPI]
     seed = min(means, key=lambda each: means[each].mean, default=1)
     io, mpi = scenario.jobs

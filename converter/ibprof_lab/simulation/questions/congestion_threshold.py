@@ -6,7 +6,8 @@ request alone. Without an interval T is C, the time that the servers' links and 
 every client. Once I + T(I) is close to C, the job has nearly its largest throughput. A shorter interval then only
 lengthens T by the same amount. Throughput covers all clients, so T is a mean over messages. Mutual delays of requests
 show in the clients' means, which count equally for any number of requests. The asymptotes T0 and C - I cross at C - T0.
-If the servers' links alone determine C, this is N S/(n B) - S/B.
+With N clients, n servers, requests of S bytes and links of B bytes/s: if the servers' links alone determine C, this
+crossing is N S/(n B) - S/B.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978; the term is from K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral
@@ -29,13 +30,14 @@ from ibprof_lab.simulation.study.sizes_and_times import format_time
 from ibprof_lab.simulation.workload.workloads import IO, Role, Workload
 
 CONGESTED = 2.0
-"""Smallest ratio of request times that counts as congestion: at interval 0 / of a request alone."""
+"""Congestion begins at this ratio of the mean request time at interval 0 to the time of a request alone."""
 
 NEAR = 0.9
 """A job counts as congested above this share of its throughput at interval 0."""
 
 _LONG = 100
-"""Interval between uncontended requests, in bottleneck or request times: the servers' links are then 1% busy."""
+"""Interval between uncontended requests, in bottleneck or transfer times: the servers' links are then at most 1%
+busy."""
 
 _POINTS = 4
 """Number of intervals per step of the search."""
@@ -47,7 +49,7 @@ Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class ThresholdQuestion:
-    """A job for a question on its threshold.
+    """A job and the simulations that find its threshold.
 
     Attributes:
         job: the I/O job.
@@ -128,7 +130,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
 
     Args:
         job: I/O job; its interval is ignored.
-        seeds: seeds of the simulations; each seed is compared with itself.
+        seeds: seeds of the simulations; runs of the same seed are compared.
         simulate: function that runs cells.
 
     Raises:

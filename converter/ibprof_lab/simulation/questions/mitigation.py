@@ -21,7 +21,7 @@ _WINDOWS = (1.0, 1.25, 1.5, 2.0)
 """Throttle windows to try, in cycles of the I/O job in the present scenario."""
 
 _PARTS = 20
-"""Number of parts of a window's jitter."""
+"""Number of equal parts of a window's jitter, over which a mean is taken."""
 
 COSTS_LITTLE = 0.95
 """Smallest share of its rate that the I/O job keeps under a recommended change."""
@@ -153,7 +153,7 @@ def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
 
 @dataclass(frozen=True, slots=True)
 class UndecidedChange:
-    """A change that would be recommended but for its interval.
+    """A change that would be recommended if its 95% interval were narrower.
 
     Attributes:
         scenario: scenario with the change.
@@ -176,7 +176,7 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
     """Return the change with the fastest MPI messages that keeps the I/O rate; None if there is none.
 
     Returns:
-        The scenario, and the changes that would be better but for their 95% intervals, largest gain first.
+        The scenario, and the changes with a larger gain whose 95% intervals are too wide, sorted by gain, descending.
     """
     now, *changes = scenarios
     good: list[tuple[float, Scenario]] = []

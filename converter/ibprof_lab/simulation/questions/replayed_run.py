@@ -32,23 +32,24 @@ JOB, OTHER = "job", "other"
 """Names of the recorded job and of the neighbouring job."""
 
 FARTHEST = 0.25
-"""Largest relative deviation of the replay on the recorded network; beyond it, there is no prediction."""
+"""Largest relative deviation of the replay on the recorded network from the measured time; beyond it, there is no
+prediction."""
 
 LEAST_ERROR = 0.05
 """Smallest relative half width of a prediction's interval."""
 
 _EFFORT = Effort(messages=1, background=1, warm_up=0, least_warm_up=0)
-"""Effort of ten runs of the program, or of the minimum of `MeanOperation`."""
+"""Effort that ends with the smallest number of operations of `MeanOperation`: ten runs of the program."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayQuestion:
-    """Simulations needed for the answer.
+    """The simulations that a prediction needs.
 
     Attributes:
         run: recorded run.
-        recorded: run on the recorded network, with ranks that wait early, and late; empty for a run on one host.
-        wanted: run on the network of the prediction, early and late, for each seed.
+        recorded: the run on the recorded network, with ranks that wait early, and late; empty for a run on one host.
+        wanted: for each seed, the run on the network of the prediction, with ranks that wait early, and late.
         notes: notes for the user.
     """
 
@@ -96,7 +97,7 @@ def ask_replay(
         machine: network of the recording.
         to_fabric, to_routes: fabric and routes of the prediction; None for the recorded ones.
         to_hosts: host names of the prediction, in the order of the run's first ranks; None for the recorded hosts.
-        next_to: profile of another job there; None if there is none.
+        next_to: profile of another job on the same network; None if there is none.
         next_to_hosts: host names of the other job; None for the recorded hosts.
         seeds: number of random seeds, which decide the start of the other job.
 
@@ -104,7 +105,7 @@ def ask_replay(
         IbprofError: an option is invalid on the fabric, or the recording has no times.
     """
     if next_to_hosts and not next_to:
-        raise UsageError("--next-to-hosts names hosts of the job of --next-to, which is not given")
+        raise UsageError("--next-to-hosts names the hosts of a second job, but --next-to does not name this job")
     setting = replace(make_setting(replace(machine, servers=1)), servers=0, effort=_EFFORT)
     network = setting.load()
     byte_ns = network.to_ns(float(network.end_byte_ticks[network.host_end].min()) / 2**32)
@@ -143,7 +144,7 @@ def _replay_where_recorded(setting: Setting, job: Workload) -> tuple[tuple[Cell,
         return (), []
     (placed,), notes = stay_as_recorded(setting, [job], NamedHosts(setting), [])
     if not placed.hosts:
-        raise InconsistentError("; ".join(notes) + ". State with --fabric the fabric that it was recorded on")
+        raise InconsistentError("; ".join(notes) + ". Name with --fabric the fabric of the recording")
     return _both(setting, [placed], 1), notes
 
 
@@ -180,12 +181,13 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
         replayed = replayed_late + part * gap
         if abs(replayed / measured - 1) > FARTHEST:
             raise InconsistentError(
-                f"the replay on the recorded network takes {replayed:.3g} s, and the run took {measured:.3g} s, of "
-                f"which {computing:.3g} s outside of MPI: its time there is not that of its messages, so nothing is "
+                f"the replay on the recorded network takes {replayed:.3g} s, but the run took {measured:.3g} s, with "
+                f"{computing:.3g} s outside of MPI: its messages do not explain its time in MPI, so nothing is "
                 "predicted"
             )
         raw = late + part * (early - late)
-        # The deviation of the replay stays constant, or grows with the time of the network.
+        # The replay's deviation from the run is assumed to stay constant (`added`), or to grow with the time
+        # (`scaled`).
         added, scaled = raw + measured - replayed, raw * measured / replayed
         seconds = (added + scaled) / 2
         ends = [*(value * measured / replayed for value in ends), added, scaled]

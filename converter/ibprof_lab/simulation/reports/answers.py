@@ -22,7 +22,7 @@ _OTHERS = {
     False: ("the I/O job", "I/O requests", "I/O request"),
     True: ("the second job", "Messages of the second job", "its message"),
 }
-"""Name of the other job, its messages and one message, by True for a recorded run."""
+"""True for a recorded run -> name of the second job, of its messages, and of one message."""
 
 _NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
 
@@ -148,29 +148,30 @@ def _conclude(advice: Advice, now: Scenario) -> str:
         return f"none. The MPI job sends nothing over the network: {ON_HOSTS}."
     if average(now.together[MPI]) is None or not now.io_bytes_per_s:
         return (
-            "none, as the present state of both jobs is not known well enough. Longer measurements would tell: run "
-            "without --quick, or with --full."
+            "none, as the present state of both jobs is not known well enough. Measure longer: run without --quick, or "
+            "with --full."
         )
     if advice.best:
         times = advice.best.change(MPI, now) or Figure(1.0, 0.0)
         less = f"{_mean(advice.best.together[MPI])}, {100 * (1 - times.mean):.0f} {_half(times, 100, 0)}% less"
         also = "" if not advice.undecided else f" Perhaps better: {advice.undecided[0].scenario.name}."
-        return f"{advice.best.name}: MPI messages then take {less}, and the other job keeps its rate to 5%.{also}"
+        return f"{advice.best.name}: MPI messages then take {less}, and the other job keeps 95% of its rate.{also}"
     if advice.undecided:
         return _format_undecided(advice.undecided[0])
-    return "none of these makes MPI messages faster by more than 5% and leaves the other job its rate."
+    return "none of these makes MPI messages faster by more than 5% and leaves the other job 95% of its rate."
 
 
 def _format_undecided(change: UndecidedChange) -> str:
-    """Return a sentence that a change may be chance, with the number of seeds that would decide."""
+    """Return a sentence that a gain may be random, with the number of seeds that would decide."""
     gain = f"{100 * change.gain:.0f}%"
     if math.isnan(change.half):
-        why = f"{change.scenario.name} takes {gain} off MPI messages, with no interval"
+        why = f"{change.scenario.name} reduces the time of MPI messages by {gain}, with no interval"
     else:
-        why = f"{change.scenario.name} takes {gain} off MPI messages, ± {100 * change.half:.0f}%, more than half of it"
+        half = f"{100 * change.half:.0f}%"
+        why = f"{change.scenario.name} reduces the time of MPI messages by {gain} ± {half}, too wide to be sure"
     if change.seeds is None:
-        return f"cannot tell. {why}. No practical number of seeds would tell."
-    return f"cannot tell. {why}. About {change.seeds} seeds would tell: --seeds {change.seeds}."
+        return f"unknown. {why}. No practical number of seeds would decide."
+    return f"unknown. {why}. About {change.seeds} seeds would decide: --seeds {change.seeds}."
 
 
 def _mean(figures: BySeed) -> str:
@@ -212,7 +213,8 @@ def format_threshold(question: ThresholdQuestion, found: Threshold) -> str:
     lines = [
         f"{kind} of {format_size(question.job.bytes)} from {clients} to {servers} of "
         f"{printable(question.setting.fabric)}:",
-        f"  one takes {_time(found.alone_ns)} alone, {_time(found.without_pause_ns)} without a pause between them",
+        f"  a request takes {_time(found.alone_ns)} alone, {_time(found.without_pause_ns)} without a pause between "
+        "requests",
         *_format_bounds(found),
         "",
         f"  {'interval':>12}  {'request':>12}",
@@ -224,14 +226,14 @@ def format_threshold(question: ThresholdQuestion, found: Threshold) -> str:
 def _format_bounds(found: Threshold) -> list[str]:
     if found.below_ns is None or found.above_ns is None or found.about_ns is None:
         return ["  no I/O-congestion threshold: even without a pause requests hardly delay each other"]
-    by = "1 sample of hosts: others differ, try --seeds N" if found.seeds == 1 else f"{found.seeds} samples of hosts"
+    by = f"{count_of(found.seeds, 'sample')} of hosts" + (", others differ: try --seeds N" if found.seeds == 1 else "")
     return [
         f"  I/O-congestion threshold: about {_time(found.about_ns)}, between {_time(found.below_ns)} and "
-        f"{_time(found.above_ns)}, from a request's end to the next one's start,",
+        f"{_time(found.above_ns)}. This is the pause between a request's end and the next one's start,",
         f"    up to which the job has {100 * NEAR:.0f}% of the throughput that it has without a pause",
-        f"    by {by}",
-        f"  as a corner, without a pause less alone: {_time(found.crossing_ns)}",
-        f"  by the servers' links alone, N S/(n B) - S/B: {_time(max(found.bound_ns, 0))}",
+        f"    from {by}",
+        f"  the asymptotes cross at (time without a pause) - (time alone): {_time(found.crossing_ns)}",
+        f"  threshold of the servers' links alone, N S/(n B) - S/B: {_time(max(found.bound_ns, 0))}",
     ]
 
 
@@ -264,11 +266,11 @@ def format_replay(found: ReplayedTime) -> str:
     compared = f"{abs(change)}% {'more' if change > 0 else 'less'} than recorded" if change else "as recorded"
     lines = [
         f"predicted {found.seconds:.3g} s ({found.low:.3g} to {found.high:.3g}), {compared}",
-        f"recorded  {found.measured:.3g} s, of which {found.computing:.3g} s outside of MPI",
+        f"recorded  {found.measured:.3g} s, with {found.computing:.3g} s outside of MPI",
     ]
     if found.replayed:
         early, late = found.replayed
-        lines.append(f"replayed  {early:.3g} s as recorded, {late:.3g} s where ranks wait as late as they can have")
+        lines.append(f"replayed  {early:.3g} s with the earliest possible waits, {late:.3g} s with the latest")
     else:
-        lines.append("not calibrated: it was recorded on one host, where nothing crosses a network")
+        lines.append("not calibrated: the run was recorded on one host, where no message crosses a network")
     return "\n".join(lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files from `ibprof-sim` on one run of all jobs together: tables, pictures, the view of the links; slow senders.
+"""Files that `ibprof-sim` writes on one run of all jobs: tables, pictures, the view of the links; slow senders.
 
 A slow sender sends more slowly than the other hosts of its job: by link, message time, rate or end time.
 """
@@ -107,7 +107,7 @@ def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
     """Simulate a cell again with all jobs' messages, and write `FILES`; older files are removed.
 
     Returns:
-        Hosts that sent more slowly than their peers.
+        Hosts that sent more slowly than the other hosts of their job.
     """
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
@@ -224,7 +224,7 @@ def _draw_latencies(axes: Axes, watch: Watch) -> None:
         operations = watch.operations(number)
         if operations is not None:
             _draw_tail(axes, operations, f"{job.name}, whole operations", f"C{number}", "--")
-    axes.set(xscale="log", yscale="log", xlabel="latency, µs", ylabel="part of the messages that took longer")
+    axes.set(xscale="log", yscale="log", xlabel="latency, µs", ylabel="share of the messages with a longer latency")
     most = max(int(watch.histogram(number).sum()) for number in range(len(watch.simulation.jobs)))
     axes.set_ylim(0.5 / max(most, 1), 1.5)
     _finish(axes)
@@ -261,7 +261,7 @@ def _draw_queues(axes: Axes, watch: Watch) -> None:
     for end in find_fullest(queues, _QUEUES):
         kibibytes = queues.bytes[:, end] / 1024
         axes.plot(queues.time_ns / 1e6, kibibytes, label=_label(name_end(watch.simulation, end)), linewidth=0.8)
-    axes.set(xlabel="time, ms", ylabel="KiB that lie or wait at the fullest transmit ports")
+    axes.set(xlabel="time, ms", ylabel="KiB queued at the fullest transmit ports")
     axes.set_ylim(bottom=0)
     _finish(axes)
 
@@ -279,7 +279,7 @@ def _label(name: str) -> str:
 
 
 _LEAST_PEERS = 4
-"""Smallest number of clients with a usual value."""
+"""Smallest number of clients of a job with slow senders; the median of fewer clients means little."""
 
 _LEAST_STEPS = 4
 _FACTOR = 1.5
@@ -305,7 +305,7 @@ class SlowSender:
 
     Attributes:
         job, guid, name: job, GUID and name of the host's client.
-        figures: name and unit of each slow quantity -> the host's value, and the peers' median.
+        figures: name and unit of each slow quantity -> the host's value, and the median of the job's hosts.
     """
 
     job: str

@@ -78,7 +78,7 @@ class Cell:
     """One simulation.
 
     Attributes:
-        workloads: all jobs with hosts, running or not: a job that runs alone keeps its hosts.
+        workloads: all jobs, also those that do not run, with their hosts: a job that runs alone keeps its hosts.
         running: names of the running jobs.
         measured: name of the job whose latency is measured.
         seed: seed of hosts, partners, starts and jitter.
@@ -375,8 +375,8 @@ def list_fabric_notes(source: NetworkSource) -> list[str]:
     notes = [*lost, *filter(None, [describe_routes([subnet])]), *subnet.warnings]
     if (lanes := count_lanes(source)) > 1:
         notes.append(
-            f"routes close cycles: pairs of leaf switches are spread over {lanes} virtual lanes, which break them; "
-            "SLs in a dump are ignored"
+            f"routes form cycles, in which packets could deadlock: pairs of leaf switches are spread over {lanes} "
+            "virtual lanes, which prevent this; SLs in a dump are ignored"
         )
     return notes
 

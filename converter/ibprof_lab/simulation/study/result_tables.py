@@ -60,7 +60,7 @@ def account_for_cells(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) ->
 
 
 def describe_cells_lost(cells: Sequence[Cell], accounts: Iterable[StageAccount]) -> list[str]:
-    """Return sentences on large losses of inputs and simulations, or one that nothing is left out."""
+    """Return sentences on large losses of inputs and simulations, or the sentence that nothing is left out."""
     return list(describe_losses(accounts, complete=not any(map(list_gaps, _list_workloads(cells)))))
 
 

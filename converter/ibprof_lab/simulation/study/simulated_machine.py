@@ -141,7 +141,7 @@ class NamedHosts:
     def replay_on(self, names: Sequence[str], recorded: Recorded, refuse: Refuse) -> ReplayedPorts:
         """Return the ports of a run's ranks on named machines, in the order of the run's first ranks.
 
-        Ranks of a machine alternate between its adapters, by their number on the machine.
+        Ranks of a machine alternate between its adapters, by the number of the rank on the machine.
 
         Raises:
             IbprofError: made by `refuse`, as in `number`, or if the number of machines differs from the run's.
@@ -149,7 +149,7 @@ class NamedHosts:
         machines = self._find_machines(names, refuse)
         first = np.unique(recorded.host, return_index=True)[1]
         if len(machines) != len(first):
-            raise refuse(f"as many as the run's {len(first)}", str(len(machines)))
+            raise refuse(f"as many hosts as the run's {len(first)}", str(len(machines)))
         machine = np.array(machines)[np.argsort(np.argsort(first))][recorded.host]
         turn = number_on_host(recorded.host)
         adapters = [self._find_adapters(self._hosts.turns[each, 0]) for each in machine.tolist()]
@@ -187,7 +187,7 @@ class NamedHosts:
         elif lacking:
             why = f"the fabric has no {show_some([quote_found(run.hosts[number].name) for number in lacking])}"
         else:
-            why = "several of its hosts are one of the fabric"
+            why = "several of its hosts are the same host of the fabric"
         sampled = f"{profile}: its hosts are sampled: {why}"
         if self._hosts.has_several:
             sampled += "; each is simulated with a single adapter, although hosts of the fabric have several"
@@ -246,7 +246,7 @@ def allocate_named(
     hosts = replayed.hosts or named.number(names, refuse)
     for host in hosts:
         if host in taken:
-            raise refuse("hosts of nothing else", f"{named.name(host)}, which is of {taken[host]}")
+            raise refuse("hosts without another use", f"{named.name(host)}, the host of {taken[host]}")
     taken |= dict.fromkeys(hosts, f"job {workload.name}")
     return allocate_hosts(setting, workload, hosts, replayed.adapters)
 
@@ -280,12 +280,14 @@ def stay_as_recorded(
     notes: list[str] = []
     for each in workloads:
         replayed = ReplayedPorts()
-        # Ranks of a modelled job ran nowhere.
+        # A modelled job was not recorded on hosts.
         if each.is_recorded and not each.hosts and each.name not in sampled and not is_training(each.profile):
             recorded = load_recorded(each)
             if not recorded.was_on_one_host:
                 replayed, told = named.find_recorded(each.profile, recorded)
-                if clashes := [f"{named.name(host)} is of {taken[host]}" for host in replayed.hosts if host in taken]:
+                if clashes := [
+                    f"{named.name(host)} is the host of {taken[host]}" for host in replayed.hosts if host in taken
+                ]:
                     replayed, told = (
                         ReplayedPorts(),
                         (f"{each.profile}: its hosts are sampled: {show_some(clashes)}",),

@@ -206,7 +206,7 @@ def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) 
     if setting.hardware.lane_bytes < setting.hardware.packet_bytes:
         raise reader.fail("hardware.lane_bytes", "at least packet_bytes", setting.hardware.lane_bytes)
     if "job_placement" in study and all(job.get("hosts", DRAWN) != DRAWN for job in study["jobs"]):
-        raise reader.fail("job_placement", "of jobs without hosts of their own", study["job_placement"])
+        raise reader.fail("job_placement", "absent, since all jobs have named hosts", study["job_placement"])
     return setting
 
 
@@ -217,7 +217,7 @@ def _read_servers(reader: StudyReader, study: Mapping[str, Any], base: Setting) 
         are_named = _are_named(servers)
         count = len(reader.hosts("servers", servers)) if are_named else reader.whole("servers", servers, 0, 1 << 16)
         if are_named and "server_placement" in study:
-            raise reader.fail("server_placement", "of servers that are not named", study["server_placement"])
+            raise reader.fail("server_placement", "absent, since servers are named", study["server_placement"])
         setting = replace(base, servers=count, server_hosts=())
     placement = study.get("server_placement", base.server_placement.value)
     choices = tuple(each.value for each in ServerPlacement)
@@ -240,14 +240,14 @@ def _check_machine(reader: StudyReader, setting: Setting, workloads: Sequence[Wo
     try:
         network = setting.load()
     except UsageError as error:  # from the name of a synthetic fabric
-        raise reader.fail("fabric", f"one that can be ({error})", setting.fabric) from None
+        raise reader.fail("fabric", f"possible ({error})", setting.fabric) from None
     if setting.servers >= network.hosts:
         raise reader.fail("servers", f"fewer than the fabric's {network.hosts} hosts", setting.servers)
     for number, each in enumerate(workloads, start=1):
         try:
             refuse_long_times(network, each)
         except InconsistentError as error:
-            raise reader.fail(f"job {number}", "of times that are counted", error) from None
+            raise reader.fail(f"job {number}", "of shorter times", error) from None
 
 
 def _place_named(
@@ -294,8 +294,8 @@ def _check_hosts(reader: StudyReader, setting: Setting, workloads: Sequence[Work
     """
     if sum(each.share for each in workloads) > 1 + 1e-9:
         total = " + ".join(f"{each.share:g}" for each in workloads)
-        parts = "shares" if not any(each.hosts for each in workloads) else "shares, and parts that hosts are named for,"
-        raise reader.fail(f"job {len(workloads)}'s share", f"such that all {parts} add up to 1 at most", total)
+        parts = "shares" if not any(each.hosts for each in workloads) else "shares, with those of named hosts,"
+        raise reader.fail(f"job {len(workloads)}'s share", f"such that all {parts} add up to at most 1", total)
     find_assignment(Cell(setting, tuple(workloads), (), workloads[-1].name, 1))
 
 
@@ -320,7 +320,7 @@ def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
         if not name.isprintable() or not name.strip():
             raise reader.fail(f"{where}'s name", "printable", name)
         if name in {*(each.name for each in made), *_TAKEN}:
-            raise reader.fail(f"{where}'s name", "of its own", name)
+            raise reader.fail(f"{where}'s name", "different from other jobs' and columns' names", name)
         trace = "goal" if "goal" in job else "profile"
         made.append(
             Workload(
@@ -351,11 +351,11 @@ def _check_role(reader: StudyReader, where: str, job: Mapping[str, Any], workloa
             allowed = f"of a job whose role is {', '.join(role.value for role in roles)}"
             raise reader.fail(f"{where}'s {key}", allowed, f"{job[key]} of {workload.role.value}")
     if job.get("hosts") == DRAWN and workload.role is not Role.PROFILE:
-        raise reader.fail(f"{where}'s hosts", "names, as those of other jobs than a profile are drawn anyway", DRAWN)
+        raise reader.fail(f"{where}'s hosts", f"names, since only a profile may have the word {DRAWN}", DRAWN)
     if "share" in job and job.get("hosts", DRAWN) != DRAWN:
-        raise reader.fail(f"{where}'s share", "of a job without hosts of its own", job["share"])
+        raise reader.fail(f"{where}'s share", "absent, since the job has named hosts", job["share"])
     if job.get("jitter") and workload.follows_time_line:
-        raise reader.fail(f"{where}'s jitter", "of a profile with an interval; a time line is as it was", job["jitter"])
+        raise reader.fail(f"{where}'s jitter", "absent, since a time line does not vary", job["jitter"])
 
 
 @cache
@@ -388,7 +388,7 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
     varied.update((key, value) for key, value in study.items() if key not in {"fabric", "servers", "effort"})
     variants = expand_variations(reader, varied, JOB_KEYS)
     if base.server_hosts and any("server_placement" in each for each in variants):
-        raise UsageError(f"--servers: expected a number, as the study {name} varies where they are")
+        raise UsageError(f"--servers: expected a number, since the study {name} varies the placement of servers")
     _refuse_small_lanes(reader, name, base.hardware, variants)
     plan = plan_study(reader, name, varied, base, seeds)
     return replace(plan, setting=base, notes=(f"fabric {base.fabric}", *plan.notes))

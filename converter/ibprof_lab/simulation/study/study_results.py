@@ -61,8 +61,8 @@ class StudyResults(NotebookView):
         rows: a row per simulation.
         notes: facts on profiles and fabric that limit the results, a sentence each.
         accounts: account of each stage.
-        lost: sentences on what they leave out.
-        slow_senders: sentences on hosts that send more slowly than their peers in the displayed run.
+        lost: sentences on the data that the stages left out.
+        slow_senders: sentences on hosts that send more slowly than other hosts of their job in the displayed run.
     """
 
     conclusions: Mapping[str, Any]

@@ -74,7 +74,7 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
     pool: Executor = (
         _Processes(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
         if workers > 1
-        else ThreadPoolExecutor(1)  # these need not read the fabric again
+        else ThreadPoolExecutor(1)  # threads need not read the fabric again
     )
     with _interrupted_once():
         try:
@@ -126,7 +126,7 @@ def _open_ranks() -> Iterator[Executor | None]:
     except ImportError:
         raise MissingToolError("under mpirun, mpi4py is needed: pip install 'ibprof[mpi]'") from None
     if MPI.COMM_WORLD.Get_size() == 1:
-        raise InconsistentError("mpirun started several ranks, but mpi4py sees one: it is not of the same MPI")
+        raise InconsistentError("mpirun started several ranks, but mpi4py sees one: mpi4py is built for another MPI")
     with MPICommExecutor(MPI.COMM_WORLD, root=0) as entered:
         pool = cast("Executor | None", entered)  # its stub declares the object that it only enters
         try:
@@ -224,7 +224,7 @@ def _claim(file: TextIO, folder: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise UsageError(f"{folder}: another ibprof-sim simulates here; -o gives another folder") from None
+        raise UsageError(f"{folder}: another ibprof-sim writes into this folder; name another folder with -o") from None
     except OSError:
         pass  # a file system without locks: two processes may do the same work, with the same results
 

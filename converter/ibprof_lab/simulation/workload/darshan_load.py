@@ -64,7 +64,7 @@ class DarshanLoad:
         return (
             f"{path}: {self.requests:,} requests of {self.request_bytes:,} bytes by {self.processes:,} processes in "
             f"{self.span_ns / 1e9:.3g} s, {self.read_bytes / self.bytes:.0%} of the bytes read. They are simulated as "
-            f"{'reads' if self.reads else 'writes'}, evenly over this time: bursts within it are stronger"
+            f"{'reads' if self.reads else 'writes'}, evenly over this time: the job's own bursts are stronger"
         )
 
 
@@ -89,11 +89,11 @@ def read_darshan_load(path: Path) -> DarshanLoad:
         raise MissingToolError(f"{path}: logs of Darshan need PyDarshan: pip install darshan")
     if done.returncode:
         said = done.stderr.strip().splitlines()
-        found = quote_found(said[-1]) if done.returncode > 0 and said else "what Darshan's library ends at"
+        found = quote_found(said[-1]) if done.returncode > 0 and said else "a file that crashes Darshan's library"
         raise InputError(path, None, "a log of Darshan", found)
     load = DarshanLoad(**json.loads(done.stdout.splitlines()[-1]))
     if not load.requests or not load.bytes or load.span_ns <= 0:
-        raise InputError(path, None, "requests with times in the module POSIX", f"{load.requests} of them")
+        raise InputError(path, None, "requests with times in the module POSIX", f"{load.requests} requests")
     return load
 
 

@@ -92,7 +92,7 @@ def _read(path: Path) -> tuple[list[list[Operation]], bool]:
         else:
             _add_order(path, number, line, labels)
     if not ranks or rank is not None:
-        raise InputError(path, None, "a GOAL file: num_ranks N, and rank R { ... } of each", "its end")
+        raise InputError(path, None, "a GOAL file: num_ranks N, and rank R { ... } of each", "the end of the file")
     if not total:
         raise InputError(path, None, "operations of a rank", "none")
     return ranks, is_simplified
@@ -154,7 +154,7 @@ def _add_order(path: Path, number: int, line: str, labels: dict[str, Operation])
 
 
 def _count_messages(path: Path, ranks: Sequence[Sequence[Operation]]) -> None:
-    """Check that each rank is sent its received messages: by source and tag, or by number for receives from any."""
+    """Check that messages and receives of each rank agree: by source and tag, or only in number if it has wildcards."""
     sends: dict[int, list[Operation]] = {}
     for operations in ranks:
         for each in operations:

@@ -43,7 +43,7 @@ class HostAssignment:
 
 
 def order_leaves(network: SimulatedNetwork) -> list[Ints]:
-    """Return the hosts of each leaf by port; leaves in drawing order (pods together), or in file order."""
+    """Return the hosts of each leaf by port. Without levels, leaves have file order, else drawing order (by pod)."""
     layout = lay_out([network.subnet.fabric])[0]
     fabric = network.subnet.fabric
     host_node = fabric.port_node[network.host_port]
@@ -98,7 +98,7 @@ def assign_hosts(
     for number, size in enumerate(sized):
         if size > (left := len(order) - sum(sized[:number])):
             name = workloads[number].name
-            raise InconsistentError(f"job {name}: it needs {size} hosts, and {left} are free of {compute}")
+            raise InconsistentError(f"job {name} needs {size} hosts, but {left} of {compute} hosts are free")
     assigned, begin = [], 0
     for number, workload in enumerate(workloads):
         # Jobs with a share leave the minimum for the others.
@@ -129,9 +129,9 @@ def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) 
         if workload.role is Role.GOAL and workload.hosts and len(workload.hosts) != size:
             raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} hosts for {size} ranks")
         if workload.hosts and not workload.adapters and len(workload.hosts) < size:
-            raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} of {size}")
+            raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} hosts for a run on {size}")
         return size
-    # Two halves of an odd number, rounded up, exceed the number.
+    # Two jobs may each have half of an odd number of hosts: rounded up, they need one host too many.
     count = len(workload.hosts) or min(round(workload.share * compute), left)
     needed = _NEEDED.get(workload.role, 1)
     if workload.role is Role.PAIRS:
@@ -152,7 +152,7 @@ def choose_servers(
     named: Sequence[int] = (),
     taken: Sequence[int] = (),
 ) -> Ints:
-    """Return the hosts of the I/O servers: the named hosts, or the first ones that `assign_hosts` samples.
+    """Return the hosts of the I/O servers: the named hosts, or hosts chosen by `placement`.
 
     Args:
         servers: number of servers.
@@ -169,7 +169,9 @@ def choose_servers(
     if not 0 <= servers < network.hosts:
         raise InconsistentError(f"expected fewer than {network.hosts} servers, one a host, found {servers}")
     if servers > network.hosts - len(taken):
-        raise InconsistentError(f"{servers} servers are more than the {network.hosts - len(taken)} hosts of no job")
+        raise InconsistentError(
+            f"{servers} servers need more than the {network.hosts - len(taken)} hosts without a job"
+        )
     leaves = [free for leaf in order_leaves(network) if len(free := leaf[~np.isin(leaf, taken)])]
     if not leaves:
         return np.zeros(0, np.int64)
@@ -309,7 +311,7 @@ def _run_program(
 
 
 def _index_hosts(workload: Workload, machine: Ints) -> Ints:
-    """Return each rank's index of a recorded run's host, by the machine of the rank."""
+    """Return the index of each rank's host among the job's hosts, given the number of the recorded host."""
     return np.array(workload.adapters, np.int64) if workload.adapters else machine
 
 

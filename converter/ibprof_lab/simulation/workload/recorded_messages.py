@@ -53,7 +53,8 @@ _CLOSE = 1e-3
 """Allowed relative error of the number of messages per size, and of the mean size per interval."""
 
 _STEP, _STEEPEST = 2.0, 60.0
-"""Largest change of a slope per round, and largest slope: the power of a size that weights large messages."""
+"""Largest change of a slope per round, and largest slope. The slope of an interval is a power: it weights each size by
+size ** slope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Recorded:
         duration_ns: duration of the run; 0 if times are not requested.
         account: messages of the run, and those that are not simulated.
         one_of: number of messages of similar size that each message represents.
-        was_on_one_host: True if all ranks were on one host, as in a trial, and no message used a network.
+        was_on_one_host: True if all ranks were on one host, as in a trial, so that no message used a network.
     """
 
     host: npt.NDArray[np.int64]
@@ -129,7 +130,7 @@ def load_messages(path: Path, with_times: bool) -> Recorded:
     """Return the messages of a profile, a recording or a modelled training step.
 
     Args:
-        with_times: True for recorded start times of messages; False for a fair order.
+        with_times: True for recorded start times of messages; False to spread each counter's messages evenly.
 
     Raises:
         InputError: the file is no profile.
@@ -166,7 +167,7 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
     fetched = counters.direction[rows] == Direction.FETCHED
     source, destination = np.where(fetched, peer, rank)[flow], np.where(fetched, rank, peer)[flow]
     order = np.lexsort((begin_ns, source))
-    left_out = {"one of several alike is simulated": total - len(flow), UNKNOWN_PEER_REASON: elsewhere}
+    left_out = {"only one of several similar messages is simulated": total - len(flow), UNKNOWN_PEER_REASON: elsewhere}
     reasons = {reason: number for reason, number in left_out.items() if number}
     host = np.full(run.world_size, -1, np.int64)
     for each in run.ranks:
@@ -266,7 +267,7 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
 
 
 def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
-    """Return the time line's peer group of each row and of each message; -1 - rank without a peer."""
+    """Return the time line's peer group of each row and of each message; -1 - rank for a peer without rows."""
     key = line.rank.astype(np.int64) << 32 | line.first_peer.astype(np.int64)
     keys, row, group_of_row = np.unique(key, return_index=True, return_inverse=True)
     group = np.searchsorted(keys, rank << 32 | peer, "right") - 1

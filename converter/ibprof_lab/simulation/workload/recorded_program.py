@@ -119,7 +119,7 @@ class _Line:
         inside: bool [piece], True inside MPI.
         begin: float64 [interval], ascending.
         send: float64 [interval], start of the messages in each interval.
-        interval: median interval; a rank without MPI calls makes a longer one.
+        interval: median interval; an interval is longer if the rank is outside MPI for a while.
     """
 
     edge: Floats
@@ -162,7 +162,7 @@ def _make_line(run: Profile, rank: int) -> _Line:
     start, stop = float(own.start_ns - epoch), float((own.stop_ns or own.start_ns) - epoch)
     begin, end, inside = _list_intervals(run, rank, epoch, start, stop)
     part = inside / np.maximum(end - begin, 1)
-    # Within an interval, time inside MPI is placed next to the neighbour with more MPI time.
+    # Within an interval, time inside MPI is placed next to the neighbouring interval with more MPI time.
     is_first = np.concatenate([[0.0], part[:-1]]) > np.concatenate([part[1:], [1.0]])
     edges: list[float] = [start]
     kinds: list[bool] = []

@@ -88,7 +88,7 @@ def broadcast(rank: int, ranks: int, size: int) -> CollectivePart:
 
 
 def all_gather(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Ring: each rank forwards the data from the previous rank until all have all. `size` is one rank's share."""
+    """Ring: each rank forwards the previous rank's data until all ranks have all data. `size` is one rank's share."""
     turn = np.arange(ranks - 1)
     return _part(np.full(ranks - 1, (rank + 1) % ranks), size, turn, turn, ranks - 1)
 
@@ -151,10 +151,10 @@ class Workload:
         share: share of the compute hosts.
         limit: number of messages of a client; 0 for no end.
         reads: bytes of a request that is answered with `bytes`; 0 for writes.
-        profile: a profile or recording, for the role of that name; a GOAL file for the role goal.
+        profile: a profile or recording, for the roles profile and replay; a GOAL file for the role goal.
         hosts: host numbers of the job, for a profile one per host of the run; empty for sampled hosts.
         adapters: index in `hosts` of each rank's adapter, for a profile whose hosts have several adapters in the
-            fabric. Empty for the host of the run.
+            fabric. Empty if `hosts` has one entry for each host of the run.
         byte_ns, waits_late: for a replay, as in `make_program`.
     """
 
@@ -259,10 +259,12 @@ def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
         recorded = load_messages(Path(each.profile), with_times=each.follows_time_line)
         if recorded.was_on_one_host and not is_training(each.profile):
             notes.append(
-                f"{each.profile} was recorded on one host, where nothing crosses a network: each rank is simulated on "
-                "a host of its own"
+                f"{each.profile} was recorded on one host, where no message crosses a network: each rank is simulated "
+                "on a separate host"
             )
         if recorded.one_of > 1:
-            notes.append(f"{each.profile} has too many messages: one of {recorded.one_of} is simulated, in each size")
+            notes.append(
+                f"{each.profile} has too many messages: one of {recorded.one_of} messages of similar size is simulated"
+            )
         notes += [*note_training(each.profile), *list_gaps(each)]
     return list(dict.fromkeys(notes))
