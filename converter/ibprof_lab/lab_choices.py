@@ -32,7 +32,7 @@ BY = ("delays", "correlations")
 """Similarity of a cluster's pairs: by level and shape; or, as in the paper, only by peaks and steps."""
 
 LEAST_CHANGE = 0.1
-"""Smallest relative difference of an outlier, for any scatter."""
+"""Smallest relative difference of an outlier, even if the scatter is smaller."""
 
 HOSTS, RANKS = "hosts", "ranks"
 """Endpoints for counting exchanged bytes."""
@@ -97,12 +97,12 @@ roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profil
 
 further keys of a job:
   hosts: [n1, "n[3-9]"]  in place of share; for a profile as many as its run had, in the order of their first ranks.
-                         Without it a profile stays on its recorded hosts, if the fabric has them; "drawn" samples them.
+                         Without hosts, a profile stays on its recorded hosts if the fabric has them; "drawn" samples.
   interval: 500 us       from a message's arrival, or a collective's end, to the next start (default: none)
   window: 2 ms           of io and pairs: shortest time from start to start, a throttle
   jitter: 0.05           interval and window vary by up to this part (default: 0.05)
-  limit: 1000            messages of each client, after which it ends
-  reads: 256 B           of io, pairs and profile: the other host is sent a request of this size, and answers with bytes
+  limit: 1000            number of messages of each client, which then ends
+  reads: 256 B           of io, pairs and profile: the other host gets a request of this size, and answers with bytes
   goal: trace.goal       of the role goal: what ranks compute, send and wait for (LogGOPSim's text format)
   profile: profile.otf2  of the role profile: a recorded run, by its time line or with an interval
 

@@ -217,7 +217,7 @@ def test_resume_refuses_another_measurement(system_mpi: Mpi, tmp_path: Path) -> 
 def test_a_stop_after_a_time_keeps_what_there_is(system_mpi: Mpi, tmp_path: Path) -> None:
     arguments = ("--lengths", "0:9999:1", "--max-time", "300ms", "-o", "delays.nc")
     done = measure(system_mpi, 2, *QUICK, *arguments, folder=tmp_path)
-    assert "--resume goes on" in done.stderr
+    assert "--resume continues" in done.stderr
     assert 0 < read_delays(tmp_path / "delays.nc").measured.sum() < 20_000
 
 

@@ -45,6 +45,6 @@ def run_on_ranks(make_parser: Callable[[], argparse.ArgumentParser], argv: Seque
 def add_unit(parser: argparse.ArgumentParser) -> None:
     """Add the argument for the unit of delays in files without a stated unit."""
     parser.add_argument(
-        "--unit", choices=tuple(UNITS), default="auto", help="of CSV and numpy matrices without one (default: `us`; "
-        "`ns` in the form of core-to-core-latency)",
+        "--unit", choices=tuple(UNITS), default="auto", help="unit of delays in CSV and numpy matrices that state none "
+        "(default: `us`; for files of core-to-core-latency `ns`)",
     )  # fmt: skip

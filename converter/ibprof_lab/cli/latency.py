@@ -48,7 +48,7 @@ examples:
 """
 
 _MEASURE_SHOWN = ("--output", "--lengths", "--mode", "--few-pairs", "--resume", "--max-time", "--dry-run")
-"""Options of the short help, as below."""
+"""Options that the short help of `measure` shows."""
 
 _count = count_in(1, 1_000_000)
 _number = count_in(0)
@@ -108,32 +108,38 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_measure(commands: Subcommands) -> None:
-    summary = "measure, on all processes of an MPI job"
+    summary = "measure delays, on all processes of an MPI job"
     parser = add_subcommand(commands, "measure", summary, _MEASURE_EXAMPLES, build=_build_measure, shown=_MEASURE_SHOWN)
     add = parser.add_argument
-    add("-o", "--output", metavar="FILE", type=Path, required=True, help="delays as NetCDF-4, such as delays.nc")
-    add("--lengths", metavar="LIST", type=_lengths, default="0", help="bytes: 0,64,1K:1M:x2 or 1K:64K:1K (default: 0)")
-    add("--mode", choices=MODES, default=MODES[0], help="what a pair does, as in network_tests2 (default: one_to_one)")
-    add("--schedule", choices=SCHEDULES, default="rounds", help="who measures at the same time: disjoint pairs, "
-        "one pair, Bufe's halves, all processes (default: rounds)")  # fmt: skip
+    add("-o", "--output", metavar="FILE", type=Path, required=True, help="file of the delays, such as delays.nc "
+        "(NetCDF-4)")  # fmt: skip
+    add("--lengths", metavar="LIST", type=_lengths, default="0", help="bytes of messages: 0,64,1K:1M:x2 or 1K:64K:1K "
+        "(default: 0)")  # fmt: skip
+    add("--mode", choices=MODES, default=MODES[0], help="messages of a pair, named as in network_tests2 (default: "
+        "one_to_one)")  # fmt: skip
+    add("--schedule", choices=SCHEDULES, default="rounds", help="rounds: disjoint pairs at the same time; sequential: "
+        "one pair at a time; halving: Bufe's halves; shift: all processes (default: rounds)")  # fmt: skip
     add("--repetitions", metavar="N", type=_count, default=11, help="batches of a pair and length (default: 11)")
     add("--batch-time", metavar="T", type=_duration, default=1e-3, help="shortest time of a batch (default: 1ms)")
-    add("--one-way", action="store_true", help="answer with empty messages, so that directions can differ")
+    add("--one-way", action="store_true", help="answer with empty messages, so that a pair's directions can differ")
     add("--window", metavar="N", type=_count, default=64, help="messages in flight in --mode bandwidth (default: 64)")
-    add("--noise-processes", metavar="N", type=_number, default=0, help="others that exchange messages meanwhile, an "
-        "even number (default: 0)")  # fmt: skip
-    add("--noise-messages", metavar="N", type=_count, default=1, help="of one burst of noise (default: 1)")
-    add("--noise-length", metavar="BYTES", type=_length, default="64K", help="of a message of noise (default: 64K)")
-    add("--seed", metavar="N", type=_number, default=0, help="of random choices (default: 0)")
-    add("--again", metavar="BUDGET", type=_budget, default=(0.05, None), help="of outlying pairs to measure "
-        "again: a share such as 5%% (default) or a time")  # fmt: skip
-    add("--pairs", metavar="FILE", type=Path, help="measure these again and nothing else: sender,receiver a line")
-    add("--few-pairs", action="store_true", help="choose pairs by what was measured, one process of each host: enough "
-        "for `ibprof-topology infer` where switches are nested; otherwise all are measured")  # fmt: skip
-    add("--resume", action="store_true", help="keep what FILE has, measure the rest")
-    add("--max-time", metavar="T", type=_duration, help="stop after it, such as 90s, 10m or 2h; --resume goes on")
-    add("--save-every", metavar="T", type=_duration, default=30.0, help="save results so far (default: 30s)")
-    add("--dry-run", action="store_true", help="only estimate how long it would take")
+    add("--noise-processes", metavar="N", type=_number, default=0, help="even number of other processes that exchange "
+        "messages during a measurement (default: 0)")  # fmt: skip
+    add("--noise-messages", metavar="N", type=_count, default=1, help="messages of a burst of noise (default: 1)")
+    add("--noise-length", metavar="BYTES", type=_length, default="64K", help="bytes of a noise message (default: 64K)")
+    add("--seed", metavar="N", type=_number, default=0, help="seed of random choices (default: 0)")
+    add("--again", metavar="BUDGET", type=_budget, default=(0.05, None), help="limit for measuring outlying pairs "
+        "again: a share of the pairs such as 5%% (default), or a time")  # fmt: skip
+    add(
+        "--pairs", metavar="FILE", type=Path, help="measure only the pairs of FILE again; its lines are sender,receiver"
+    )
+    add("--few-pairs", action="store_true", help="choose pairs by the delays so far, one process of each host. This is "
+        "enough for `ibprof-topology infer` if switches are nested; else all pairs are measured")  # fmt: skip
+    add("--resume", action="store_true", help="keep the delays in FILE, and measure the missing ones")
+    add("--max-time", metavar="T", type=_duration, help="stop after this time, such as 90s, 10m or 2h; --resume "
+        "continues")  # fmt: skip
+    add("--save-every", metavar="T", type=_duration, default=30.0, help="interval between saves (default: 30s)")
+    add("--dry-run", action="store_true", help="only print how long the measurement would take")
 
 
 def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
@@ -168,16 +174,16 @@ def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
 
 
 def _add_show(commands: Subcommands) -> None:
-    summary = "ranges of what was measured, and one matrix"
+    summary = "ranges of delays, and the matrix of one length"
     parser = add_subcommand(commands, "show", summary, _SHOW_EXAMPLES, build=_build_show)
     _add_input(parser)
     add = parser.add_argument
-    add("--length", metavar="BYTES", type=_length, help="the matrix of this length (default: the shortest)")
-    add("--statistic", choices=STATISTICS, default="median", help="of the repetitions (default: median)")
-    add("--bandwidth", action="store_true", help="the matrix as bandwidth")
-    add("--figure", dest="png", metavar="FILE", type=Path, help="the matrix as a heat map (png, svg or pdf)")
+    add("--length", metavar="BYTES", type=_length, help="length of the matrix's messages (default: the shortest)")
+    add("--statistic", choices=STATISTICS, default="median", help="statistic of the repetitions (default: median)")
+    add("--bandwidth", action="store_true", help="show the matrix as bandwidth")
+    add("--figure", dest="png", metavar="FILE", type=Path, help="draw the matrix as a heat map (png, svg or pdf)")
     rename_option(parser, "--png", "--figure")
-    add("--json", action="store_true", help="for programs, with the matrix (of up to 512 processes, or with --length)")
+    add("--json", action="store_true", help="print JSON, with the matrix of up to 512 processes or of --length")
 
 
 def _build_show(arguments: argparse.Namespace) -> Callable[[], None]:
@@ -192,15 +198,16 @@ def _add_features(commands: Subcommands) -> None:
     parser = add_subcommand(commands, "features", summary, _FEATURES_EXAMPLES, build=_build_features)
     _add_input(parser)
     add, threshold = parser.add_argument, number_in(0, 1)
-    add("-o", "--output", metavar="DIR", type=Path, help="pictures, steps.html, clusters.npz (compressed "
-        "delays), features.json")  # fmt: skip
-    add("--threshold", metavar="X", type=threshold, help="of peaks and steps, such as 0.25 (default: from the data)")
-    add("--peak-threshold", metavar="X", type=threshold, help="of peaks alone")
-    add("--step-threshold", metavar="X", type=threshold, help="of steps alone")
+    add("-o", "--output", metavar="DIR", type=Path, help="folder for pictures, steps.html, clusters.npz (compressed "
+        "delays) and features.json")  # fmt: skip
+    add("--threshold", metavar="X", type=threshold, help="smallest correlation of peaks and steps, such as 0.25 "
+        "(default: from the data)")  # fmt: skip
+    add("--peak-threshold", metavar="X", type=threshold, help="smallest correlation of peaks")
+    add("--step-threshold", metavar="X", type=threshold, help="smallest correlation of steps")
     add("--clusters", metavar="K", type=count_in(1, NO_CLUSTER), help="number of clusters (default: elbow of the SSE)")
-    add("--by", choices=BY, default=BY[0], help="what the pairs of a cluster share (default: delays)")
-    add("--seed", metavar="N", type=int, default=0, help="of the clusters' first centres (default: 0)")
-    add("--json", action="store_true", help="the same for programs")
+    add("--by", choices=BY, default=BY[0], help="quantity that the pairs of a cluster share (default: delays)")
+    add("--seed", metavar="N", type=int, default=0, help="seed of the clusters' first centres (default: 0)")
+    add("--json", action="store_true", help="print JSON")
 
 
 def _build_features(arguments: argparse.Namespace) -> Callable[[], None]:
@@ -211,15 +218,16 @@ def _build_features(arguments: argparse.Namespace) -> Callable[[], None]:
 
 
 def _add_diff(commands: Subcommands) -> None:
-    parser = add_subcommand(commands, "diff", "which pairs changed", _DIFF_EXAMPLES, build=_build_diff)
+    parser = add_subcommand(commands, "diff", "pairs whose delays changed", _DIFF_EXAMPLES, build=_build_diff)
     add = parser.add_argument
-    add("before", metavar="BEFORE", type=Path, help="delays, in any format that is read")
-    add("after", metavar="AFTER", type=Path, help="delays of the same cluster, later")
-    add("--least", metavar="SHARE", type=parse_share, default=LEAST_CHANGE, help="that is a change (default: 10%%)")
+    add("before", metavar="BEFORE", type=Path, help="delays, in any format")
+    add("after", metavar="AFTER", type=Path, help="later delays of the same cluster")
+    add("--least", metavar="SHARE", type=parse_share, default=LEAST_CHANGE, help="smallest relative change of a pair "
+        "(default: 10%%)")  # fmt: skip
     add("--fail", action="store_true", help="exit with status 1 when a pair changed, vanished or appeared")
-    add("-o", "--output", metavar="FILE", type=Path, help="changed pairs as CSV, for `measure --pairs`")
+    add("-o", "--output", metavar="FILE", type=Path, help="file of the changed pairs as CSV, for `measure --pairs`")
     add_unit(parser)
-    add("--json", action="store_true", help="the same for programs")
+    add("--json", action="store_true", help="print JSON")
 
 
 def _build_diff(arguments: argparse.Namespace) -> Callable[[], int]:
@@ -234,12 +242,13 @@ def _build_diff(arguments: argparse.Namespace) -> Callable[[], int]:
 
 
 def _add_convert(commands: Subcommands) -> None:
-    summary = "from one format of delays to another"
+    summary = "write delays in another format"
     parser = add_subcommand(commands, "convert", summary, _CONVERT_EXAMPLES, build=_build_convert)
     _add_input(parser)
-    parser.add_argument("output", metavar="FILE", type=Path, help="NetCDF-4, or CSV of one length (.csv), or a prefix")
-    parser.add_argument("--length", metavar="BYTES", type=_length, help="this length alone")
-    parser.add_argument("--clustbench", action="store_true", help="write clustbench's five files; FILE is their prefix")
+    parser.add_argument("output", metavar="FILE", type=Path, help="NetCDF-4, or CSV of one length (.csv); with "
+                        "--clustbench a prefix")  # fmt: skip
+    parser.add_argument("--length", metavar="BYTES", type=_length, help="write only this length")
+    parser.add_argument("--clustbench", action="store_true", help="write clustbench's five files")
 
 
 def _build_convert(arguments: argparse.Namespace) -> Callable[[], None]:
@@ -249,5 +258,7 @@ def _build_convert(arguments: argparse.Namespace) -> Callable[[], None]:
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("delays", metavar="DELAYS", type=Path, help="delays.nc, clustbench's, a CSV or numpy matrix")
+    parser.add_argument(
+        "delays", metavar="DELAYS", type=Path, help="delays.nc, clustbench's file, a CSV or numpy matrix"
+    )
     add_unit(parser)

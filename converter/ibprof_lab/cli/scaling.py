@@ -106,7 +106,7 @@ def _add(commands: Subcommands, name: str, summary: str) -> argparse.ArgumentPar
     fitting = [line for line in lines if line.split()[1] == name] or [lines[0].replace("linpack", name)]
     example = "example:\n" + "\n".join(fitting).replace("\\", "\\\n")
     parser = add_subcommand(commands, name, summary, example, build=_build)
-    parser.add_argument("--json", action="store_true", help="the same numbers for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
 
@@ -119,12 +119,12 @@ def _add_kernel(commands: Subcommands, name: str, summary: str) -> None:
 
 
 def _add_fit(commands: Subcommands) -> None:
-    summary = "fit what recordings exchanged, and predict speed-up by region"
+    summary = "fit the bytes that recorded runs exchanged, and predict the speed-up of each region"
     parser = _add(commands, "fit", summary)
     add = parser.add_argument
     add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording")
-    add("--operations", action="append", metavar="[REGION:]FORMULA", required=True, help="#op as a formula of n, such "
-        "as '2*n**3'; of one region with its name in front")  # fmt: skip
+    add("--operations", action="append", metavar="[REGION:]FORMULA", required=True, help="#op, operations of the "
+        "program or of one region, as a formula of n such as '2*n**3'")  # fmt: skip
     add("--data", metavar="FORMULA", required=True, help="#b, bytes of data involved, as a formula of n")
     _add_cluster(parser)
     add("--n", metavar="N", type=_parse_number, help="problem size to predict for (default: the largest measured)")
@@ -137,18 +137,21 @@ def _add_predict(commands: Subcommands) -> None:
     summary = "predict run times, and which call stops scaling first, from recorded runs"
     parser = _add(commands, "predict", summary)
     add = parser.add_argument
-    add("runs", nargs="+", metavar="[N:]PROFILE", type=_parse_sized_run, help="a profile or recording, after its "
-        "problem size: two numbers of processes or more, or three above 1 with --delays")  # fmt: skip
-    add("--delays", metavar="FILE", type=Path, help="predict for this network: delays as ibprof-latency measured them, "
-        "with --lengths 0,1K:1M:x4 (default: by the profiles' own waiting and transfer)")  # fmt: skip
-    add("--operations", metavar="FORMULA", help="with --delays: #op as a formula of n, up to a factor")
+    add("runs", nargs="+", metavar="[N:]PROFILE", type=_parse_sized_run, help="profiles or recordings, each after its "
+        "problem size, of two numbers of processes or more; with --delays, of three numbers above 1")  # fmt: skip
+    add("--delays", metavar="FILE", type=Path, help="predict from delays of this network, which ibprof-latency "
+        "measured with --lengths 0,1K:1M:x4 (default: from waiting and transfer in the profiles)")  # fmt: skip
+    add("--operations", metavar="FORMULA", help="with --delays: #op as a formula of n, in any unit")
     add_unit(parser)
-    add("--fabric", metavar="LST", type=Path, help="whose tables say how messages share links (default: they do not)")
+    add("--fabric", metavar="LST", type=Path, help="fabric whose tables show which messages share links (default: "
+        "messages share no links)")  # fmt: skip
     add("--placement", metavar="RULE", help="packed, spread or random:SEED (default: packed)")
-    add("--slots", metavar="K", type=count_in(1), help="ranks on a host (default: as few as fit)")
-    add("--scaling", choices=(STRONG, WEAK), help="the same problem on all processes, or as much work for each process "
-        "as in the smallest run (default: as the runs; strong with --delays)")  # fmt: skip
-    add("--n", metavar="N", type=_parse_number, help="problem size of strong scaling (default: of the largest run)")
+    add("--slots", metavar="K", type=count_in(1), help="ranks on a host (default: as few as possible)")
+    add("--scaling", choices=(STRONG, WEAK), help="strong: the same problem for all numbers of processes; weak: as "
+        "much work for each process as in the smallest run (default: as the runs; strong with --delays)")  # fmt: skip
+    add(
+        "--n", metavar="N", type=_parse_number, help="problem size of strong scaling (default: size of the largest run)"
+    )
     _add_curve(parser)
 
 
@@ -159,42 +162,49 @@ def _add_hpl(commands: Subcommands) -> None:
     add("--n", metavar="N", type=_parse_number, required=True, help="order of the matrix")
     add("--nb", metavar="NB", type=_parse_number, default=float(BLOCK), help=f"block size (default: {BLOCK})")
     add("--grid", metavar="PxQ", type=_parse_grid, required=True, help="rows and columns of processes")
-    add("--rate", metavar="FLOPS[:FLOPS]", type=_parse_range, required=True, help="of a process in matrix products, as "
-        "measured, or from the smallest to the largest, in Flop/s")  # fmt: skip
-    add("--bandwidth", metavar="B", type=_parse_number, help="of a process, in bytes/s; of a node with --share")
+    add("--rate", metavar="FLOPS[:FLOPS]", type=_parse_range, required=True, help="rate of a process in matrix "
+        "products in Flop/s, as measured; or the smallest and the largest rate")  # fmt: skip
+    add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth of a process, or of a node with --share, in "
+        "bytes/s")  # fmt: skip
     add("--share", metavar="K", type=count_in(1), help="processes on a node, which share its adapter and memory")
-    add("--memory", metavar="B", type=_parse_number, help="of a node's memory in bytes/s, as STREAM measures it on all "
-        "processors (default: no limit)")  # fmt: skip
-    add("--latency", metavar="S", type=number_in(0, 1), default=2e-6, help="of a message, in s (default: 2e-6)")
-    add("--delays", metavar="FILE", type=Path, help="in place of both: as ibprof-latency measured them")
+    add("--memory", metavar="B", type=_parse_number, help="rate of a node's memory in bytes/s, as STREAM measures it "
+        "on all processors (default: no limit)")  # fmt: skip
+    add("--latency", metavar="S", type=number_in(0, 1), default=2e-6, help="latency of a message, in s (default: 2e-6)")
+    add("--delays", metavar="FILE", type=Path, help="delays of ibprof-latency, in place of --bandwidth and --latency")
     add_unit(parser)
 
 
 def _add_shares(commands: Subcommands) -> None:
-    summary = "the general case: units that differ (slides 7 to 11)"
+    summary = "processing units with different peaks or shares of the work (slides 7 to 11)"
     add = _add(commands, "shares", summary).add_argument
-    for option, unit in (("operations", "Flop"), ("data", "bytes"), ("exchanged", "bytes"), ("bandwidth", "bytes/s")):
-        add(f"--{option}", metavar="X", type=_parse_number, required=True, help=unit)
-    add("--peaks", metavar="X,X,...", type=_parse_numbers, required=True, help="of each unit, in Flop/s")
-    add("--operation-shares", metavar="X,X,...", type=_parse_numbers, help="omega_k (default: equal)")
-    add("--data-shares", metavar="X,X,...", type=_parse_numbers, help="delta_k (default: as operations)")
+    for option, meaning in (
+        ("operations", "#op, operations in Flop"), ("data", "#b, bytes of data involved"),
+        ("exchanged", "#x, bytes exchanged"), ("bandwidth", "bandwidth of the network, in bytes/s"),
+    ):  # fmt: skip
+        add(f"--{option}", metavar="X", type=_parse_number, required=True, help=meaning)
+    add("--peaks", metavar="X,X,...", type=_parse_numbers, required=True, help="peak of each unit, in Flop/s")
+    add("--operation-shares", metavar="X,X,...", type=_parse_numbers, help="omega_k, each unit's share of #op "
+        "(default: equal)")  # fmt: skip
+    add("--data-shares", metavar="X,X,...", type=_parse_numbers, help="delta_k, each unit's share of #b (default: as "
+        "omega_k)")  # fmt: skip
 
 
 def _add_top500(commands: Subcommands) -> None:
     summary = "effective bandwidth of systems in Linpack (slide 22)"
     parser = _add(commands, "top500", summary)
-    parser.add_argument("path", metavar="LIST.csv", type=Path, help="with columns Rmax, Nmax, and Rank, Name, Cores")
-    parser.add_argument("--unit", choices=UNITS, type=str.lower, help="of Rmax (default: as the header says)")
+    parser.add_argument("path", metavar="LIST.csv", type=Path, help="list with the columns Rmax and Nmax, and if known "
+                        "Rank, Name and Cores")  # fmt: skip
+    parser.add_argument("--unit", choices=UNITS, type=str.lower, help="unit of Rmax (default: as in the header)")
     _add_word(parser)
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--l-peak", metavar="FLOPS", type=_parse_number, required=True, help="of a process, in Flop/s")
-    add("--bandwidth", metavar="B", type=_parse_number, help="of the network, in bytes/s")
-    add("--fabric", metavar="LST", type=Path, help="in place of --bandwidth: the slowest link of a host in this fabric")
-    add("--delays", metavar="FILE", type=Path, help="in place of --bandwidth: the slowest process as ibprof-latency "
-        "measured it, with --lengths 0,1M")  # fmt: skip
+    add("--l-peak", metavar="FLOPS", type=_parse_number, required=True, help="peak of a process, in Flop/s")
+    add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth of the network, in bytes/s")
+    add("--fabric", metavar="LST", type=Path, help="in place of --bandwidth: fabric whose slowest host link gives it")
+    add("--delays", metavar="FILE", type=Path, help="in place of --bandwidth: delays whose slowest process gives it, "
+        "measured by ibprof-latency with --lengths 0,1M")  # fmt: skip
     add_unit(parser)
 
 
@@ -204,7 +214,8 @@ def _add_word(parser: argparse.ArgumentParser) -> None:
 
 def _add_curve(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--processes", metavar="P,P,...", type=_parse_counts, help="to predict for (default: powers of two)")
+    add("--processes", metavar="P,P,...", type=_parse_counts, help="numbers of processes to predict for (default: "
+        "powers of two)")  # fmt: skip
     add("--figure", metavar="FILE", type=Path, help="draw the curve (png, svg or pdf)")
 
 

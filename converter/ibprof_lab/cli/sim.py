@@ -133,7 +133,8 @@ def _add_study(commands: Subcommands) -> None:
     summary, description = "a study of MPI jobs next to I/O", f"Studies of MPI jobs next to I/O:\n{summaries}"
     parser = add_subcommand(commands, "study", summary, _STUDY_EXAMPLES, description, shown=("--dry-run", *_SHOWN))
     parser.add_argument("name", metavar="NAME", choices=tuple(PRESETS))
-    parser.add_argument("--dry-run", action="store_true", help="only estimate the work that it would be")
+    parser.add_argument("--dry-run", action="store_true", help="only print the number of simulations, and their "
+                        "estimated work")  # fmt: skip
     rename_option(parser, "--estimate", "--dry-run")
     _add_machine(parser, needs_fabric=False)
     _add_running(parser, Path("results"))
@@ -141,7 +142,7 @@ def _add_study(commands: Subcommands) -> None:
 
 
 def _add_run(commands: Subcommands) -> None:
-    summary, description = "a study of your own", "Simulate the jobs of a file."
+    summary, description = "a study from a file", "Simulate the jobs of a file."
     parser = add_subcommand(commands, "run", summary, _RUN_EXAMPLES, description)
     parser.add_argument("study", metavar="STUDY.yaml", type=Path)
     _add_running(parser, Path("results"))
@@ -156,8 +157,8 @@ def _add_threshold(commands: Subcommands) -> None:
     )
     parser = add_subcommand(commands, "threshold", summary, _THRESHOLD_EXAMPLES, description, shown=_THRESHOLD_SHOWN)
     add = parser.add_argument
-    add("--size", metavar="SIZE", type=type_of(parse_size), default=1 << 22, help="of a request (default: 4MiB)")
-    add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts that run the "
+    add("--size", metavar="SIZE", type=type_of(parse_size), default=1 << 22, help="bytes of a request (default: 4MiB)")
+    add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="share of the compute hosts that run the "
         "job (default: 0.5)")  # fmt: skip
     _add_question(parser)
 
@@ -165,23 +166,24 @@ def _add_threshold(commands: Subcommands) -> None:
 def _add_advise(commands: Subcommands) -> None:
     description = (
         "Report how much two jobs slow each other down on a fabric: an MPI job, and an I/O job or a second recorded\n"
-        "one. Report where servers and jobs should be, which throttle or routing helps, the gain, and how sure it is."
+        "one. Report the best hosts of servers and jobs, the throttle or routing that helps, and the gain."
     )
     summary = "interference of two jobs, and what would help"
     parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, description, shown=_ADVISE_SHOWN)
     add = parser.add_argument
-    add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="SIZE@INTERVAL between random "
-        "pairs; a profile, by its time line or with @INTERVAL; or a training step, "
-        "pattern:nccl-ring:tp=8,dp=16@INTERVAL")  # fmt: skip
-    add("--io", metavar="LOAD", type=type_of(parse_messages), required=True, help="SIZE[@INTERVAL] of I/O requests (no "
-        "interval: a checkpoint), a log of Darshan (*.darshan), or the profile of a second job")  # fmt: skip
-    add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts for MPI, the rest "
-        "for I/O; at most what named hosts leave (default: 0.5)")  # fmt: skip
+    add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="messages of the MPI job: "
+        "SIZE@INTERVAL between random pairs; a profile, which follows its time line or has @INTERVAL; or a training "
+        "step, pattern:nccl-ring:tp=8,dp=16@INTERVAL")  # fmt: skip
+    add("--io", metavar="LOAD", type=type_of(parse_messages), required=True, help="requests of the I/O job: "
+        "SIZE[@INTERVAL] (no interval: a checkpoint), a log of Darshan (*.darshan), or the profile of a second job "
+        "")  # fmt: skip
+    add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="share of the compute hosts for MPI; the rest "
+        "is for I/O. At most the hosts that are not named (default: 0.5)")  # fmt: skip
     parser.add_argument(
         "--mpi-hosts", metavar="HOSTS", type=type_of(read_hosts),
-        help="hosts of the MPI job, as node[01-04,7],login1 or a file of such lines, in place of a share. A profile "
-        "takes as many as "
-        f"its run had, in order of their first ranks, or {DRAWN} (default: the recorded ones, if the fabric has them)",
+        help="hosts of the MPI job in place of a share: node[01-04,7],login1 or a file of such lines. For a profile: "
+             "as many hosts as its run had, in the order of their first ranks, "
+             f"or {DRAWN} for random hosts (default: the recorded hosts, if the fabric has them)",
     )  # fmt: skip
     parser.add_argument(
         "--io-hosts", metavar="HOSTS", type=type_of(read_hosts), help="hosts of the I/O job in place of a share"
@@ -190,11 +192,11 @@ def _add_advise(commands: Subcommands) -> None:
 
 
 def _add_replay(commands: Subcommands) -> None:
-    summary = "the time of a recorded run elsewhere"
+    summary = "the time of a recorded run on other hosts, routes or fabrics"
     description = (
-        "Predict the time of a recorded run on other hosts, with other forwarding tables, or next to another job. Its\n"
-        "ranks compute as long as they did, and wait for the messages that they can have waited for. Record it to its\n"
-        "end with IBPROF_TIME=1 and IBPROF_INTERVAL=10."
+        "Predict the time of a recorded run on other hosts, with other forwarding tables, or next to another job. The\n"
+        "ranks compute as long as in the recording, and wait for messages that they may have waited for. Record the\n"
+        "run to its end with IBPROF_TIME=1 and IBPROF_INTERVAL=10."
     )
     parser = add_subcommand(commands, "replay", summary, _REPLAY_EXAMPLES, description, shown=_REPLAY_SHOWN)
     parser.add_argument(
@@ -222,8 +224,11 @@ def _add_charts(commands: Subcommands) -> None:
     parser.add_argument(
         "results", metavar="RESULTS", type=Path, nargs="+", help="folders of studies, or their means.csv"
     )
-    parser.add_argument("-o", "--output", metavar="DIR", type=Path, default=Path("figures"), help="default: figures")
-    parser.add_argument("--format", choices=("png", "svg", "pdf"), default="png", help="default: png")
+    parser.add_argument("-o", "--output", metavar="DIR", type=Path, default=Path("figures"), help="folder of the "
+                        "charts (default: figures)")  # fmt: skip
+    parser.add_argument(
+        "--format", choices=("png", "svg", "pdf"), default="png", help="format of charts (default: png)"
+    )
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
@@ -250,12 +255,12 @@ def _add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
 def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: bool = True) -> None:
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
-    effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured, however long, "
-        "with steady states skipped")  # fmt: skip
-    parser.add_argument("--every-message", action="store_true", help="with --full: skip no steady states")
+    effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured messages; "
+                        "steady states are skipped")  # fmt: skip
+    parser.add_argument("--every-message", action="store_true", help="with --full: simulate steady states too")
     parser.add_argument(
         "--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=seeds,
-        help=f"random seeds of each simulation (default: {seeds})",
+        help=f"number of random seeds of each simulation (default: {seeds})",
     )  # fmt: skip
     _add_network(parser, needs_fabric)
     parser.add_argument(
@@ -265,11 +270,13 @@ def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: 
     )  # fmt: skip
     parser.add_argument(
         "--server-placement", choices=[each.value for each in ServerPlacement],
-        help="of servers that are not named: on whole leaf switches, one per leaf switch, random (default: isolated)",
+        help="servers without names: isolated: on whole leaf switches; spread: one per leaf switch; random: on random "
+        "hosts (default: isolated)",
     )  # fmt: skip
     parser.add_argument(
         "--job-placement", choices=[each.value for each in JobPlacement], default="random-node",
-        help="of jobs without named hosts: hosts sampled one by one, or whole leaf switches (default: random-node)",
+        help="jobs without named hosts: random-node: hosts sampled one by one; random-switch: whole leaf switches "
+        "(default: random-node)",
     )  # fmt: skip
     parser.add_argument("--adaptive", action="store_true", help="packets choose among shortest routes")
     _add_hardware(parser)
@@ -279,13 +286,14 @@ def _add_replayed(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the network of a recorded run, and for the network of its prediction."""
     _add_network(parser, needs_fabric=True)
     add, hosts = parser.add_argument, type_of(read_hosts)
-    add("--to-fabric", metavar="LST", help="another network for it (default: the one of --fabric)")
-    add("--to-routes", metavar="HOW", type=type_of(parse_routes), help=f"other routes: {ROUTE_CHOICES}")
-    add("--to-hosts", metavar="HOSTS", type=hosts, help="other hosts, as node[01-04,7],login1 or a file of such lines, "
-        "in the order of the run's first ranks")  # fmt: skip
-    add("--next-to", metavar="OTHER", type=Path, help="profile of a job that runs there too")
-    add("--next-to-hosts", metavar="HOSTS", type=hosts, help="its hosts (default: the recorded ones)")
-    add("--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=3, help="random starts of that job (default: 3)")
+    add("--to-fabric", metavar="LST", help="fabric of the prediction (default: --fabric)")
+    add("--to-routes", metavar="HOW", type=type_of(parse_routes), help=f"routes of the prediction: {ROUTE_CHOICES}")
+    add("--to-hosts", metavar="HOSTS", type=hosts, help="hosts of the prediction, as node[01-04,7],login1 or a file of "
+        "such lines, in the order of the run's first ranks")  # fmt: skip
+    add("--next-to", metavar="OTHER", type=Path, help="profile of another job that runs at the same time")
+    add("--next-to-hosts", metavar="HOSTS", type=hosts, help="hosts of the other job (default: the recorded ones)")
+    add("--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=3, help="number of random starts of the other "
+        "job (default: 3)")  # fmt: skip
     _add_hardware(parser)
 
 
@@ -297,7 +305,7 @@ def _add_network(parser: argparse.ArgumentParser, needs_fabric: bool) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--routes", metavar="HOW", type=type_of(parse_routes),
-        help=f"where its routes come from: {ROUTE_CHOICES} (default: tables, or else modelled)",
+        help=f"source of the fabric's routes: {ROUTE_CHOICES} (default: tables, or else modelled)",
     )  # fmt: skip
 
 

@@ -55,13 +55,14 @@ examples:
   ibprof-topology infer delays.nc --again pairs.csv
   mpirun ibprof-latency measure --pairs pairs.csv --resume -o delays.nc
 
--o by the name's end: .tgf, .dot, .json. A .lst is a fabric for ibprof-layout and the others, with a .fdbs of modelled
-routes (shortest paths). A .conf is Slurm's topology.conf. A .html shows the topology in space. A .csv has its positions
-there, for ibprof-view topology.lst TRAFFIC --node-data positions.csv -o view.html.
+The end of a name after -o selects the format: .tgf, .dot, .json. A .lst is a fabric for ibprof-layout and other
+commands; a .fdbs with modelled routes (shortest paths) is written next to it. A .conf is Slurm's topology.conf. A .html
+shows the topology in space. A .csv has the positions in space, for ibprof-view topology.lst TRAFFIC --node-data
+positions.csv -o view.html.
 
-Weak links are found again in less than 70% of the resampled matrices. If there are any, or if hosts may have a switch
-that is not claimed, the first line says so and the exit status is 5. A .lst or .conf is then only written with
---accept-weak.
+Weak links are found again in less than 70% of the resampled matrices. If there are weak links, or if hosts may have a
+switch that the topology lacks, the first line reports this and the exit status is 5. A .lst or .conf is then only
+written with --accept-weak.
 """
 
 _INFER_SHOWN = ("--output", "--html", "--json", "--unit", "--length", "--statistic", "--method", "--accept-weak")
@@ -92,7 +93,7 @@ examples:
   ibprof-topology compare topology.json plan.dot -o differences.svg -o differences.dot
   ibprof-topology compare delays.nc plan.dot --length 1M --json
 
-A plan in DOT has hosts and switches by their names, and on its edges speeds in Gb/s, as label or gbps:
+In a plan in DOT, vertices have the names of hosts and switches. Edges have speeds in Gb/s as label or gbps:
   graph plan { n1 -- leaf1 [label=100]; n2 -- leaf1 [label=100]; leaf1 -- spine [label=200] }
 """
 
@@ -109,7 +110,8 @@ examples:
   mpirun ibprof-topology throughput topology.json -o measured.json -o measured.lst
   ibprof-report measured.lst profile.otf2
 
-Start a process on each host of the topology; of several the first one counts. -o as of `ibprof-topology infer`.
+Start a process on each host of the topology; of several processes on a host, the first one measures. -o has the
+formats of `ibprof-topology infer`.
 """
 
 _DIRECT_LINKS_EXAMPLES = """\
@@ -119,8 +121,9 @@ examples:
   mpirun ibprof-topology direct-links measured.json -o corrected.json
   mpirun ibprof-topology direct-links measured.json --between node1 node7
 
-Start a process on each host of the topology; of several the first one counts. With the throughputs of `throughput` more
-pairs can be decided. -o as of `ibprof-topology infer`, with the direct links that were found.
+Start a process on each host of the topology; of several processes on a host, the first one measures. Results of
+`throughput` in TOPOLOGY decide more pairs. -o writes the topology with the found direct links, in the formats of
+`ibprof-topology infer`.
 """
 
 _REMEASURE_EXAMPLES = """\
@@ -176,25 +179,25 @@ def _add_infer(commands: Subcommands) -> None:
     add(
         "delays",
         metavar="DELAYS",
-        help="of ibprof-latency (.nc), clustbench, a matrix or one triangle of it (.csv, .npy), a line for each pair "
-        "(a,b,latency), or the output of osu_latency or nccl-tests",
+        help="delays of ibprof-latency (.nc) or clustbench, a matrix or one triangle of it (.csv, .npy), a line for "
+        "each pair (a,b,latency), or the output of osu_latency or nccl-tests",
     )
     _add_method_arguments(parser)
-    add("--again", metavar="FILE", type=Path, help="pairs to measure again: sender,receiver")
-    add("--accept-weak", action="store_true", help="write a .lst or .conf, and end with status 0, in any case")
+    add("--again", metavar="FILE", type=Path, help="write the pairs to measure again: sender,receiver")
+    add("--accept-weak", action="store_true", help="write a .lst or .conf and end with status 0 despite weak links")
     _add_outputs(parser)
 
 
 def _add_join(commands: Subcommands) -> None:
-    description = "Put the model of a host's inside in the place of each host (Bufe, section 2.7)."
-    summary = "a model of hosts and one of what is inside them"
+    description = "Replace each host by a model of the inside of a host (Bufe, section 2.7)."
+    summary = "a model of hosts joined with a model of a host's inside"
     parser = add_subcommand(commands, "join", summary, _JOIN_EXAMPLES, description, build=_build)
     add = parser.add_argument
     add("outer", metavar="HOSTS", help="delays between hosts")
-    add("inner", metavar="CORES", help="delays between cores of one host and a core of another")
-    add("--external", metavar="NAME", required=True, help="the core of another host, in CORES")
-    add("--core", metavar="NAME", help="the core that HOSTS was measured from (default: the nearest)")
-    add("--method", choices=("auto", "bufe"), default="bufe", help="for both (bufe)")
+    add("inner", metavar="CORES", help="delays between cores of one host and a core of another host")
+    add("--external", metavar="NAME", required=True, help="name of the other host's core in CORES")
+    add("--core", metavar="NAME", help="name of the core that measured HOSTS (default: the nearest)")
+    add("--method", choices=("auto", "bufe"), default="bufe", help="method of both inferences (bufe)")
     _add_bufe_epsilon(parser)
     add_unit(parser)
     _add_outputs(parser)
@@ -204,16 +207,18 @@ def _add_remeasure(commands: Subcommands) -> None:
     description = (
         "Measure again, with the topology known: outlying pairs, and a few of each class of paths (Bufe, section 2.5)."
     )
-    summary = "few pairs again, longer, on all processes of an MPI job"
+    summary = "measure few pairs again, longer, on all processes of an MPI job"
     parser = add_subcommand(commands, "remeasure", summary, _REMEASURE_EXAMPLES, description, build=_build)
     add, count, budget = parser.add_argument, count_in(1, 9_999), type_of(parse_budget)
-    add("topology", metavar="TOPOLOGY", type=Path, help="as JSON, of `ibprof-topology infer`")
-    add("delays", metavar="DELAYS", type=Path, help="of ibprof-latency (.nc), which are read and written")
-    add("--each", metavar="N", type=count, default=1, help="representatives of a link, each of other hosts (1)")
-    add("--budget", metavar="BUDGET", type=budget, default=(1.0, None), help="of all pairs a share such as "
+    add("topology", metavar="TOPOLOGY", type=Path, help="topology as JSON, written by `ibprof-topology infer`")
+    add("delays", metavar="DELAYS", type=Path, help="delays of ibprof-latency (.nc); new values are written into them")
+    add(
+        "--each", metavar="N", type=count, default=1, help="sets of pairs that represent a link, of different hosts (1)"
+    )
+    add("--budget", metavar="BUDGET", type=budget, default=(1.0, None), help="limit: a share of all pairs such as "
         "20%%, or a time such as 30s (default: no limit)")  # fmt: skip
-    add("--repetitions", metavar="N", type=count, default=11, help="batches of a pair, three times as many (11)")
-    add("--sequential", action="store_true", help="one pair at a time")
+    add("--repetitions", metavar="N", type=count, default=11, help="a third of the batches of a pair (11)")
+    add("--sequential", action="store_true", help="measure one pair at a time")
 
 
 def _add_throughput(commands: Subcommands) -> None:
@@ -224,33 +229,34 @@ def _add_throughput(commands: Subcommands) -> None:
     summary = "throughput of each link, on all processes of an MPI job"
     parser = add_subcommand(commands, "throughput", summary, _THROUGHPUT_EXAMPLES, description, build=_build)
     _add_stream_arguments(parser)
-    parser.add_argument("--pairs", metavar="N", type=count_in(1, 999_999), help="largest number at the same time over "
-        "a link (default: all)")  # fmt: skip
+    parser.add_argument("--pairs", metavar="N", type=count_in(1, 999_999), help="largest number of pairs that send "
+                        "over a link at the same time (default: all)")  # fmt: skip
     _add_outputs(parser)
 
 
 def _add_direct_links(commands: Subcommands) -> None:
     description = (
-        "Find links that delays cannot show, since a path over other links is as long. Two hosts send while others "
-        "fill a link of that path: with a link of their own their rate stays (Bufe, section 2.2.1)."
+        "Find links that delays cannot show, since a path over other links is equally long. Two hosts send while other "
+        "hosts fill a link of this path: if the two have a direct link, their rate does not fall (Bufe, section 2.2.1)."
     )
     summary = "links that delays cannot show, on all processes of an MPI job"
     parser = add_subcommand(commands, "direct-links", summary, _DIRECT_LINKS_EXAMPLES, description, build=_build)
     _add_stream_arguments(parser)
-    parser.add_argument("--between", metavar="HOST", nargs=2, action="append", default=[], help="only these two hosts; "
-        "repeatable (default: a host of each two switches that are at least two links apart)")  # fmt: skip
+    parser.add_argument("--between", metavar="HOST", nargs=2, action="append", default=[], help="try only these two "
+                        "hosts; repeatable (default: a host of each two switches that are at least two links apart) "
+                        "")  # fmt: skip
     _add_outputs(parser)
 
 
 def _add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the topology and for sending between pairs."""
     add, count = parser.add_argument, count_in(1, 999_999)
-    add("topology", metavar="TOPOLOGY", type=Path, help="as JSON, of `ibprof-topology infer`")
-    add("--length", metavar="BYTES", type=type_of(parse_length), default="256K", help="of a message (256K)")
+    add("topology", metavar="TOPOLOGY", type=Path, help="topology as JSON, written by `ibprof-topology infer`")
+    add("--length", metavar="BYTES", type=type_of(parse_length), default="256K", help="bytes of a message (256K)")
     add("--window", metavar="N", type=count, default=16, help="messages in flight (16)")
-    add("--seconds", metavar="S", type=number_in(0.001, 3600), default=0.5, help="of one measurement (0.5)")
-    add("--repetitions", metavar="N", type=count, default=3, help="of each measurement; the best one counts (3)")
-    add("--dry-run", action="store_true", help="only print what would be measured, and for how long")
+    add("--seconds", metavar="S", type=number_in(0.001, 3600), default=0.5, help="seconds of one measurement (0.5)")
+    add("--repetitions", metavar="N", type=count, default=3, help="repetitions of a measurement; the best counts (3)")
+    add("--dry-run", action="store_true", help="only print the number of rounds, and how long they would take")
 
 
 def _add_compare(commands: Subcommands) -> None:
@@ -258,22 +264,22 @@ def _add_compare(commands: Subcommands) -> None:
         "Compare an inferred topology, or delays, with a plan in DOT or with the fabric's own files: wrong cables, "
         "slow links."
     )
-    summary = "with the topology that should be there"
+    summary = "differences from a plan or a fabric's files: wrong cables, slow links"
     parser = add_subcommand(
         commands, "compare", summary, _COMPARE_EXAMPLES, description, build=_build, shown=_COMPARE_SHOWN
     )
     add = parser.add_argument
-    add("inferred", metavar="INFERRED", help="what infer wrote (.json, .dot, .tgf, .lst), or delays")
-    add("reference", metavar="REFERENCE", help="a plan (.dot), a fabric as ibprof-layout takes it, or what infer wrote")
-    add("--rail", metavar="N", type=int, default=0, help="of a REFERENCE with several (0)")
-    add("--least", metavar="SHARE", type=parse_share, default=LEAST_DELAY, help="least relative excess of a "
-        "delay that blames a link (10%%)")  # fmt: skip
-    add("--least-speed", metavar="SHARE", type=parse_share, default=LEAST_SPEED, help="of its speed that a link must "
-        "reach, where delays of long messages show it (50%%)")  # fmt: skip
+    add("inferred", metavar="INFERRED", help="a topology of `infer` (.json, .dot, .tgf, .lst), or delays")
+    add("reference", metavar="REFERENCE", help="a plan (.dot), a fabric as for ibprof-layout, or a topology of `infer`")
+    add("--rail", metavar="N", type=int, default=0, help="number of the rail, if REFERENCE has several rails (0)")
+    add("--least", metavar="SHARE", type=parse_share, default=LEAST_DELAY, help="smallest relative excess of a delay "
+        "that marks a link as slow (10%%)")  # fmt: skip
+    add("--least-speed", metavar="SHARE", type=parse_share, default=LEAST_SPEED, help="share of its speed that a link "
+        "must reach, if delays of long messages show the throughput (50%%)")  # fmt: skip
     add("--fail", action="store_true", help="exit with status 1 when there is a difference")
-    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="the reference coloured by its "
-        "differences (.dot, .svg), or .json")  # fmt: skip
-    add("--json", action="store_true", help="the same for programs")
+    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="file of the reference with its "
+        "differences in colour (.dot, .svg), or of the results (.json)")  # fmt: skip
+    add("--json", action="store_true", help="print JSON")
     _add_method_arguments(parser)
 
 
@@ -285,16 +291,17 @@ def _add_regress(commands: Subcommands) -> None:
     summary = "latencies of all links by linear regression"
     parser = add_subcommand(commands, "regress", summary, _REGRESS_EXAMPLES, description, build=_build)
     add = parser.add_argument
-    add("topology", metavar="TOPOLOGY", help="what infer wrote (.json, .dot, .tgf), or a fabric")
-    add("delays", metavar="DELAYS", help="of its hosts")
-    add("--correct", choices=CORRECTIONS, help="for the time that the bytes take: that of the slowest link of the "
-        "path, or of all its links in turn (default: minimum where throughputs are known, else none)")  # fmt: skip
-    add("--gbps", metavar="X", type=number_in(1e-6, 1e6), help="of links whose throughput is unknown")
-    add("--paths", choices=(UNIQUE, SHORTEST), default=UNIQUE, help="leave out pairs with several paths of the same "
-        "length; or take one of these paths (unique)")  # fmt: skip
-    add("--epsilon", metavar="E", type=number_in(0, 1), default=0.01, help="relative difference of path lengths that "
-        "are the same (0.01)")  # fmt: skip
-    add("--length", metavar="BYTES", type=type_of(parse_length), help="of the messages (default: the shortest)")
+    add("topology", metavar="TOPOLOGY", help="a topology of `infer` (.json, .dot, .tgf), or a fabric")
+    add("delays", metavar="DELAYS", help="delays between its hosts")
+    add("--correct", choices=CORRECTIONS, help="subtract the transfer time of the bytes: minimum: on the slowest link "
+        "of the path; store-and-forward: on all links of the path (default: minimum if throughputs are known, else "
+        "none)")  # fmt: skip
+    add("--gbps", metavar="X", type=number_in(1e-6, 1e6), help="throughput of links without a known throughput, Gb/s")
+    add("--paths", choices=(UNIQUE, SHORTEST), default=UNIQUE, help="unique: leave out pairs with several shortest "
+        "paths; shortest: use one of these paths (unique)")  # fmt: skip
+    add("--epsilon", metavar="E", type=number_in(0, 1), default=0.01, help="paths are equally long if their lengths "
+        "differ by at most this share (0.01)")  # fmt: skip
+    add("--length", metavar="BYTES", type=type_of(parse_length), help="bytes of the messages (default: the shortest)")
     add_unit(parser)
     _add_outputs(parser)
 
@@ -314,25 +321,28 @@ def _add_view(commands: Subcommands) -> None:
 
 def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--method", type=lambda text: _ALIASES.get(text, text), choices=METHODS, default="auto", help="auto: the one "
-        "of levels, additive trees and direct networks that explains the delays best; or one of these; or a published "
-        "method: bufe, bannikov-salnikov (default: auto)")  # fmt: skip
+    add("--method", type=lambda text: _ALIASES.get(text, text), choices=METHODS, default="auto", help="levels, "
+        "additive (trees) or direct (networks); auto: the model of these three that explains the delays best; bufe or "
+        "bannikov-salnikov: a published method (default: auto)")  # fmt: skip
     _add_bufe_epsilon(parser)
     add_unit(parser)
-    add("--epsilon-s", metavar="E", type=_parse_tolerance, default=0.1, help="bannikov-salnikov: formula 1 (0.1)")
-    add("--epsilon-d", metavar="E", type=_parse_tolerance, default=0.5, help="bannikov-salnikov: duplex up to it (0.5)")
-    add("--clique-seconds", metavar="S", type=parse_positive, default=30.0, help="bufe: limit of CPU time (30)")
-    add("--length", metavar="BYTES", type=type_of(parse_length), help="of the messages (default: the shortest)")
+    add("--epsilon-s", metavar="E", type=_parse_tolerance, default=0.1, help="bannikov-salnikov: tolerance of formula "
+        "1 (0.1)")  # fmt: skip
+    add("--epsilon-d", metavar="E", type=_parse_tolerance, default=0.5, help="bannikov-salnikov: largest difference of "
+        "the directions of a duplex channel (0.5)")  # fmt: skip
+    add("--clique-seconds", metavar="S", type=parse_positive, default=30.0, help="bufe: limit of CPU seconds (30)")
+    add("--length", metavar="BYTES", type=type_of(parse_length), help="bytes of the messages (default: the shortest)")
     add(
         "--statistic",
         choices=METHOD_STATISTICS,
-        help="of the repetitions (default: in which both directions agree best)",
+        help="statistic of the repetitions (default: with the best agreement of both directions)",
     )
-    add("--bootstrap", metavar="N", type=count_in(0), default=100, help="resampled matrices for edge support (100)")
-    help_ = "limit for resampling (10s)"
+    add("--bootstrap", metavar="N", type=count_in(0), default=100, help="number of resampled delay matrices; an edge's "
+        "support is the share of matrices that have the edge (100)")  # fmt: skip
+    help_ = "time limit of resampling (10s)"
     add("--max-time", dest="seconds", metavar="T", type=type_of(parse_duration), default=10.0, help=help_)
     rename_option(parser, "--seconds", "--max-time")
-    add("--seed", metavar="N", type=count_in(0), default=0, help="of resampling (0)")
+    add("--seed", metavar="N", type=count_in(0), default=0, help="seed of resampling (0)")
 
 
 def _add_bufe_epsilon(parser: argparse.ArgumentParser) -> None:
@@ -343,16 +353,23 @@ def _add_bufe_epsilon(parser: argparse.ArgumentParser) -> None:
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="see below")
+    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="file of the topology; its end "
+        "selects the format, see `ibprof-topology infer --help`")  # fmt: skip
     add("--html", metavar="FILE", type=Path, action="append", dest="output", help="the topology in space: -o FILE.html")
     _add_position_arguments(parser)
     add("--json", action="store_true", help="the topology as JSON on stdout")
-    add("--speed", metavar="NAME", type=str.upper, choices=_SPEEDS, help="of all links of a .lst, 4x; delays do not "
-        "show it (default: unknown)")  # fmt: skip
+    add("--speed", metavar="NAME", type=str.upper, choices=_SPEEDS, help="speed of all links (4x) of a .lst, since "
+        "delays do not show it (default: unknown)")  # fmt: skip
 
 
 def _add_position_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--positions", choices=POSITION_METHODS, default=POSITION_METHODS[0], help="in space: fast, or by the "
-        "published descent, which takes minutes from some 200 hosts on (fast)")  # fmt: skip
-    add("--gamma", metavar="G", type=number_in(0, 1), default=GAMMA, help=f"how much hosts keep apart ({GAMMA:g})")
+    add("--positions", choices=POSITION_METHODS, default=POSITION_METHODS[0], help="method of positions in space; "
+        "paper: the published descent, which takes minutes from some 200 hosts on (fast)")  # fmt: skip
+    add(
+        "--gamma",
+        metavar="G",
+        type=number_in(0, 1),
+        default=GAMMA,
+        help=f"repulsion between hosts in space ({GAMMA:g})",
+    )

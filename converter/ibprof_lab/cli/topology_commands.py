@@ -149,7 +149,9 @@ def _build_regress(arguments: argparse.Namespace) -> Command:
     tables = [path for path in arguments.output if path.suffix == ".csv"]
     arguments.output = [path for path in arguments.output if path not in tables]
     if is_fabric(arguments.topology) and arguments.output:
-        raise UsageError(f"-o {arguments.output[0]}: a fabric's links go to .csv; .json is for what infer wrote")
+        raise UsageError(
+            f"-o {arguments.output[0]}: expected .csv for links of a fabric; .json needs a topology of infer"
+        )
     outputs = _build_outputs(arguments)
 
     def run() -> None:

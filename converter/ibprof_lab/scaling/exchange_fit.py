@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exchange #x of recorded runs, and its fit: a coefficient times n^i times a function of p, with intervals.
+"""The bytes that recorded runs exchange, #x, and their fit: c n^i g(p) with a function g of p, with intervals.
 
 The functions of p are typical of algorithms, as in performance modelling by normal forms (Calotoiu et al., "Using
 automated performance modeling to find scalability bugs in complex codes", SC'13). If several forms fit the points, all
@@ -39,7 +39,7 @@ _FORMS: dict[str, Callable[[Floats], Floats]] = {
 
 _CONFIDENCE = 0.95
 _AS_GOOD = 2.0
-"""Largest ratio of a form's scatter to the best form's; the report lists such forms as alternatives."""
+"""A form is reported as an alternative if its scatter is at most this multiple of the best form's scatter."""
 
 _ROUNDING = 1e-6
 """Relative deviation below which a form counts as exact."""
@@ -234,7 +234,7 @@ class RecordedExchange:
 
     @property
     def regions(self) -> tuple[str, ...]:
-        """Names of all visited regions, in order of time, longest first."""
+        """Names of all visited regions, sorted by time, descending."""
         return tuple(sorted((each for each in self.seconds if each != WHOLE), key=lambda each: -self.seconds[each]))
 
     def bytes_in(self, region: str) -> int:

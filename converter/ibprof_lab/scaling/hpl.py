@@ -139,8 +139,8 @@ def predict_hpl(
 
 
 _VALIDITY = (
-    "without look-ahead, which hides part of moving and waiting, and without accelerators, whose own transfers the "
-    "model does not have",
+    "the model has no look-ahead, which hides a part of moving and waiting, and no accelerators with transfers of "
+    "their own",
 )
 """Range of validity of all predictions."""
 
@@ -233,7 +233,7 @@ def print_hpl(console: Console, document: dict[str, Any]) -> None:
     console.print(
         Text(
             f"HPL with n = {document['n']:g} on {rows} x {columns} processes: {texts[0]} ({texts[1]} to {texts[2]}), "
-            f"{document['share_of_rate']:.1%} of what they reach in matrix products.",
+            f"{document['share_of_rate']:.1%} of their rate in matrix products.",
             style="bold",
         )
     )

@@ -198,7 +198,7 @@ def print_kernel(console: Console, document: Document) -> None:
             _flops(each["performance"]),
             _number(each["speed_up_simplified"]),
         )
-    show_table(console, "what to expect", table)
+    show_table(console, "predicted by the model", table)
     show_notes(console, document["notes"])
 
 
@@ -286,8 +286,8 @@ def print_study(console: Console, document: Document) -> None:
             _with_interval(document["whole"]["curve"][row], "ratio"),
             "" if beyond <= 1 else f"{beyond:.3g} times",
         )
-    show_table(console, "speed-up to expect (95% interval)", table)
-    table = new_table("n", "p", "#x", "r = #b / #x", "wall", "computing, at least", "bandwidth got")
+    show_table(console, "predicted speed-up (95% interval)", table)
+    table = new_table("n", "p", "#x", "r = #b / #x", "wall", "computing, at least", "bandwidth achieved")
     for each in document["whole"]["got"]:
         table.add_row(
             f"{each['size']:g}",
@@ -298,7 +298,7 @@ def print_study(console: Console, document: Document) -> None:
             format_seconds(each["computing"]),
             _rate(each["bandwidth"]),
         )
-    show_table(console, "what the runs got", table)
+    show_table(console, "bandwidth of the runs", table)
     show_notes(console, document["notes"])
 
 

@@ -47,7 +47,7 @@ def draw_study(path: Path, study: ScalingStudy) -> None:
     for colour, region in zip(_COLOURS, regions, strict=False):
         _draw_exchange(left, region, colour)
     left.set(xscale="log", yscale="log", xlabel="processes", ylabel="bytes exchanged, #x")
-    left.set_title("what was measured, and the fit")
+    left.set_title("measured points, and the fit")
     left.legend(fontsize=8)
     _draw_performance(right, study)
     figure.savefig(path)

@@ -165,9 +165,9 @@ SHORTEST_BULK = 1 << 16
 def slowest_process(path: Path, unit: float | None = None) -> float:
     """Return the bandwidth of the slowest process in Byte/s, from the delays of long messages.
 
-    The bandwidth of a process is the median over its peers, on other hosts if there are several hosts. For round trips
-    it is (s2 - s1) / (OWD(s2) - OWD(s1)) from the shortest to the longest message, which excludes the latency. For
-    delays of mode bandwidth, with many concurrent messages, it is s / OWD(s).
+    The bandwidth of a process is the median over its peers, on other hosts if there are several hosts. For round trips,
+    a bandwidth is (s2 - s1) / (OWD(s2) - OWD(s1)) from the shortest to the longest message, which excludes the latency.
+    For delays of mode bandwidth, with many concurrent messages, a bandwidth is s / OWD(s).
 
     Args:
         unit: seconds per unit if the file states no unit.
@@ -235,7 +235,7 @@ def parse_formula(option: str, text: str) -> Callable[[float], float]:
 
 
 def read_operations(given: Sequence[str]) -> tuple[Callable[[float], float], dict[str, Callable[[float], float]]]:
-    """Return the formula of the whole program, and formulas by region; without a whole, it is the sum of the regions.
+    """Return the formula of the whole program (without one, the sum of the regions), and formulas by region.
 
     Args:
         given: formulas; a formula of a region has the form `REGION:FORMULA`.

@@ -135,9 +135,9 @@ def effective_bandwidth(r_max: float, n_max: float, word: float = WORD) -> float
 
 
 def correlate_with_rank(systems: list[ListedSystem]) -> dict[str, float]:
-    """Return each candidate's rank correlation (Spearman) with the list's order; nan with fewer than three systems.
+    """Return the rank correlation (Spearman) of each quantity with the list's order; nan with fewer than three systems.
 
-    A value near -1 is a good predictor: a larger candidate means a better rank.
+    A quantity with a value near -1 is a good predictor: a larger quantity means a better rank.
     """
     from scipy.stats import spearmanr  # noqa: PLC0415  (slow to import)
 

@@ -23,7 +23,7 @@ PAPERS_THRESHOLD = 0.25
 """Threshold of the paper, read from a picture of K-60's delays."""
 
 FEWEST_LENGTHS = 4
-"""Smallest number of lengths of a profile with a peak and values for comparison."""
+"""Smallest number of lengths of a profile, since a peak needs other values for comparison."""
 
 _LEAST = 0.1
 """A smaller correlation explains less than a hundredth of the variance: no feature, even with little noise."""
@@ -130,7 +130,7 @@ def find_features(
 def _find_scattered(
     profiles: npt.NDArray[np.float64], lower: Profiles, upper: Profiles, lengths: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of values whose quartiles overlap the next length's, relative to the line of delay over length."""
+    """Return True for values whose quartiles overlap a next length's, relative to the line of delay over length."""
     level = detrend(profiles, lengths)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = ((1 + level) * each / profiles - 1 for each in (lower, upper))
@@ -202,7 +202,7 @@ def _middle(
 
 
 def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating]) -> float:
-    """Choose a threshold from the data that noise of the data's width hardly ever exceeds.
+    """Choose a threshold that noise hardly ever exceeds; the data show how wide their noise is.
 
     The median filter and the number of lengths change the tails of noise. The tails are therefore taken from Gaussian
     noise [profile, n] after the same filter: one profile of a thousand exceeds the threshold.

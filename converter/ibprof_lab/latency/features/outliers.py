@@ -25,7 +25,8 @@ Matrix = npt.NDArray[np.float64]
 _NEIGHBOURS = 5
 _PIVOTS = 64
 _LARGEST = 2048
-"""Largest number of processes with comparison of neighbours: beyond it, n^2 medians of ten values take minutes."""
+"""Largest number of processes whose delays are predicted from similar processes: above it, n^2 medians of ten values
+take minutes."""
 
 _FLOOR = 0.01
 """Smallest relative difference of an outlying pair."""
@@ -48,7 +49,7 @@ class OutlyingProcess:
 
 
 def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
-    """Find processes with outlying delays to or from most others, the most different first.
+    """Find processes with outlying delays to or from most others, sorted by the size of the deviation, descending.
 
     The logarithm of the matrix over all lengths is modelled as sender effect + receiver effect + residual (Tukey's
     median polish). Senders and receivers with an outlying effect are returned.
@@ -106,7 +107,7 @@ def _stand_out(effects: Matrix) -> Matrix:
 
 
 def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[np.int64]:
-    """Return at most `budget` pairs of one message length to measure again, the worst first: int64 [k, 2].
+    """Return at most `budget` pairs of one message length to measure again, the most outlying first: int64 [k, 2].
 
     A pair is compared with its own samples, its other direction, and the delays of similar processes. Processes on the
     same switch have similar delays to the rest of the cluster. Pairs without a value come first.

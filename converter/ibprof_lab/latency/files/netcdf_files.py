@@ -247,7 +247,7 @@ def _read_hosts(paths: dict[str, Path], path: Path, processes: int) -> tuple[str
     end, first = next(iter(paths.items()))
     file = first.with_name(first.name.removesuffix(f"{end}.nc") + "hosts.txt") if end else path.with_suffix(".txt")
     if not file.is_file():
-        _log.warning("%s: not there; hosts are named by their process", file)
+        _log.warning("%s: no such file; hosts are named by the numbers of their processes", file)
         return tuple(str(process) for process in range(processes))
     hosts = [line.strip() for line in file.read_text(encoding="utf-8", errors="backslashreplace").splitlines()]
     while hosts and not hosts[-1]:

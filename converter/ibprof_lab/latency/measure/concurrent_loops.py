@@ -124,7 +124,8 @@ class ConcurrentStreams:
     def measure(self, pairs: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64] | None:
         """Let pairs of ranks send at the same time, from the first rank to the second; no rank is in two pairs.
 
-        Streams begin before the clocks start, and finished processes do not wait, so that all time the same span.
+        Streams begin before the clocks start, and processes that finish early do not wait, so that all clocks cover the
+        same time.
 
         Returns:
             Bytes per second, float64 [pair], on the first process; None on the others.
@@ -200,7 +201,7 @@ class RoundMeasurer:
             pairs: int [k, 2], pairs of processes.
             sampling: batches of a pair.
             at_once: True to measure all pairs of the round by concurrent echoes.
-            both_directions: True if the second process of a pair also leads.
+            both_directions: True if the second process of a pair also leads, which measures the other direction.
         """
         self.rounds += 1
         length = int(self.plan.lengths[index])

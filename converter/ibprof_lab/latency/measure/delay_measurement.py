@@ -141,7 +141,9 @@ class MeasurementSession:
             delays = self.store.delays
             found, every = int(delays.measured.sum()), len(delays.lengths) * self.size * (self.size - 1)
             if self.stopped:
-                self.say(f"stopped: {self.path} has {found:,} of {every:,} delays; the same line with --resume goes on")
+                self.say(
+                    f"stopped: {self.path} has {found:,} of {every:,} delays; the same command with --resume continues"
+                )
             else:
                 self.say(f"{self.path}: {found:,} delays in {show_seconds(float(delays.attributes['elapsed_s']))}")
         return number
@@ -176,7 +178,7 @@ class MeasurementSession:
     # -- rounds
 
     def _measure_missing(self) -> None:
-        """Measure the rounds of the schedule without a value."""
+        """Measure the rounds of the schedule that lack a delay."""
         todo = self.comm.bcast(self._find_missing() if self.is_first else None)
         if self.is_first:
             self.meter.start("measuring", sum(len(numbers) for numbers in todo))
@@ -247,7 +249,7 @@ class MeasurementSession:
         self.say(
             f"{measured:,} of {everything:,} pairs of {len(processes):,} hosts measured"
             if is_enough
-            else "the first hosts are not explained by nested switches: all pairs are measured"
+            else "nested switches do not explain the delays of the first hosts: all pairs are measured"
         )
         return is_enough
 

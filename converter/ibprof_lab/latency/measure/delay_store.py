@@ -108,7 +108,7 @@ def continue_delays(
         only = sorted(set(hosts) ^ set(earlier.hosts))
         raise InconsistentError(
             f"{path}: expected the hosts of this run, found {earlier.processes} processes where this run has "
-            f"{len(hosts)}" + (f"; on one side only: {quote_found(', '.join(only))}" if only else "")
+            f"{len(hosts)}" + (f"; hosts in only one of the two: {quote_found(', '.join(only))}" if only else "")
         )
     if not np.array_equal(earlier.lengths, lengths):
         raise InconsistentError(f"{path}: expected message lengths {_show(lengths)}, found {_show(earlier.lengths)}")

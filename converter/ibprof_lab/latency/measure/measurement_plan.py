@@ -93,13 +93,13 @@ class MeasurementPlan:
             raise UsageError(f"--noise-processes: expected a mode of pairs, found {self.mode}")
         if self.noise.processes % 2 or self.noise.processes > max(processes - 2, 0):
             raise UsageError(
-                f"--noise-processes: expected an even number, as they exchange in pairs, of at most "
-                f"{max(processes - 2, 0) // 2 * 2}, the others of {processes} processes; found {self.noise.processes}"
+                f"--noise-processes: expected an even number of at most {max(processes - 2, 0) // 2 * 2}, since pairs "
+                f"of the other processes of {processes} exchange noise; found {self.noise.processes}"
             )
 
     @property
     def is_directed(self) -> bool:
-        """Return True if both directions of a pair have separate delays; not so for round trips and exchanges."""
+        """Return True if both directions of a pair have separate delays; round trips and exchanges have one delay."""
         return self.one_way or self.mode == BANDWIDTH
 
     @property

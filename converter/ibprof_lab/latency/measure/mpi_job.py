@@ -35,7 +35,8 @@ _KILLED_BY = 128
 """Exit status of a command ended by a signal, minus the signal's number."""
 
 _FIRST_LINE_S = 10.0
-"""First interval between lines; it doubles. A launcher forwards stderr through a pipe, where a bar is useless."""
+"""First interval between lines of progress; each next interval is twice as long. A launcher forwards stderr through a
+pipe, where a progress bar is useless."""
 
 
 def start_mpi() -> Any:
@@ -51,8 +52,8 @@ def start_mpi() -> Any:
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
     except (ImportError, RuntimeError) as error:
         raise MissingToolError(
-            f"mpi4py of the MPI that starts the job is needed ({' '.join(str(error).split())}): "
-            "pip install mpi4py, or pip install 'ibprof[mpi]' for an MPI with it"
+            f"mpi4py built for the MPI that starts the job is needed ({' '.join(str(error).split())}): "
+            "pip install mpi4py, or pip install 'ibprof[mpi]' for an MPI with mpi4py"
         ) from error
     launched = next((int(os.environ[name]) for name in _SIZE if os.environ.get(name, "").isdecimal()), 1)
     if launched > 1 and MPI.COMM_WORLD.size == 1:

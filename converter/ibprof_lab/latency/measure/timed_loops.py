@@ -191,7 +191,7 @@ class Sampling:
 
 
 def sample_batches(sampling: Sampling, run: Callable[[int], float]) -> tuple[npt.NDArray[np.float64], int]:
-    """Find the number of turns that fills a batch, then time the batches; `run` returns the seconds of some turns.
+    """Find the number of turns that fills a batch, then time the batches; `run` does turns and returns their seconds.
 
     The search does not count, since the first messages of a pair set up connections and caches.
 

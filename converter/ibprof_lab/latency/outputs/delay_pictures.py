@@ -93,7 +93,7 @@ def draw_histograms(path: Path, delays: Delays, features: DelayFeatures) -> None
         right.legend(fontsize=8)
     shown = places[:: max(len(places) // 12, 1)]
     right.set_xticks(shown, [format_length(int(delays.lengths[place + 1])) for place in shown], rotation=45, fontsize=8)
-    right.set(xlabel="length, the first behind the step", ylabel="pairs", title='distribution of "steps"')
+    right.set(xlabel="first length after the step", ylabel="pairs", title='distribution of "steps"')
     figure.savefig(path)
 
 

@@ -121,7 +121,7 @@ def show_outlying(console: Console, outlying: list[Document]) -> None:
     if not outlying:
         console.print("no process stands out")
         return
-    table = new_table("stands out", "as", "delays to the others'")
+    table = new_table("stands out", "as", "delays / others' delays")
     for each in outlying[:_MOST_ROWS]:
         ratio = "not measured" if each["ratio"] is None else f"{each['ratio']:.3g} times"
         role = {"both": "sender and receiver"}.get(each["role"], each["role"])
@@ -147,7 +147,7 @@ def show_change(console: Console, document: Document) -> None:
     if not changed:
         console.print("no pair changed")
     else:
-        table = new_table("changed", "to", "now to before")
+        table = new_table("changed", "to", "now / before")
         for each in changed[:_MOST_ROWS]:
             table.add_row(printable(each["sender"]), printable(each["receiver"]), _times(each["ratio"]))
         console.print(table)

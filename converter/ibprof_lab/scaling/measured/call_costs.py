@@ -4,10 +4,10 @@
 Recorded times are from the rank with the smallest time inside MPI. This rank is the last to arrive at each collective
 call. Its time in calls is communication; the time of the other ranks also contains waiting.
 
-Predicted times include link sharing between messages. The fastest algorithm of an operation counts, since MPI libraries
-choose by size and number of ranks. A share is the time of the most loaded link direction, divided by the time of a
-single message on a host's link. It is the inverse of an effective bandwidth; for the last round of `DOUBLING` this is a
-bisection bandwidth.
+Predicted times include link sharing between messages. The time of an operation is the time of its fastest algorithm,
+since MPI libraries choose by size and number of ranks. A share is the time of the most loaded link direction, divided
+by the time of a single message on a host's link. The share is the inverse of an effective bandwidth; for the last round
+of `DOUBLING` this is a bisection bandwidth.
 
 Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
 International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. Their alpha is L + 2o

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds as a function of the number of processes, by few terms, with draws of all forms that fit.
+"""Seconds as a function of the number of processes p: forms of few terms, and random draws of all forms that fit.
 
-A form is one or two of the terms p^a log2(p)^b, with coefficients of at least 0. Its weight is by cross-validation:
-each number of processes is predicted from the others. A draw takes a form by weight, a variance of the noise, and
-coefficients fitted to the runs with that noise added. The draws together hold the uncertainty of the form, of its
-coefficients, and of a run.
+A form is one or two of the terms p^a log2(p)^b, with coefficients of at least 0. Cross-validation gives the weight of a
+form: each number of processes is predicted from the others. A draw chooses a form by weight, and a variance of the
+noise. It then fits the coefficients to the runs plus this noise. All draws together show the uncertainty of the form,
+of its coefficients, and of a run.
 
 Source: A. Calotoiu, T. Hoefler, M. Poke, F. Wolf, "Using automated performance modeling to find scalability bugs in
 complex codes", SC'13: the normal form and its choice by cross-validation. J. A. Hoeting, D. Madigan, A. E. Raftery,
@@ -26,7 +26,8 @@ _CONSTANT, _DIVIDED = (0.0, 0), (-1.0, 0)
 _TERMS: tuple[Term, ...] = (
     _DIVIDED, (-1.5, 0), (-1.0, 1), (-2 / 3, 0), (-0.5, 0), (0.0, 1), (0.5, 0), (1.0, 0), (1.0, 1), (2.0, 0),
 )  # fmt: skip
-"""Exponents a, b: divided work, with better caches, edges of blocks in 3 and 2 dimensions, trees, messages to all."""
+"""Exponents a and b: divided work, also with better caches; edges of blocks in 3 and 2 dimensions; trees; messages to
+all processes."""
 
 FORMS: tuple[tuple[Term, ...], ...] = (
     (_CONSTANT,),
@@ -39,7 +40,7 @@ _LEAST_NOISE = 0.03
 """Smallest scatter between equal runs, relative."""
 
 _NOISE_RUNS = 2
-"""Number of runs that the assumed scatter stands for."""
+"""The assumed scatter counts as much as this number of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class PartDraws:
 
     Attributes:
         form: the form with the largest weight, with its coefficients, such as `0.1 + 2 p^-1`.
-        seconds: float64 [draw, p], without noise of a run.
+        seconds: float64 [draw, p], without the noise of a run.
         noise: float64 [draw], relative standard deviation of a run.
     """
 
@@ -63,7 +64,7 @@ def draw_part(
     """Return draws of seconds at other numbers of processes.
 
     Args:
-        processes, seconds: of each run.
+        processes, seconds: values of each run.
         floor: smallest seconds that matter, for each run. An error is relative to `seconds` or `floor`, whichever is
             larger.
         noise: relative scatter between equal runs.
@@ -81,7 +82,7 @@ def draw_part(
     assumed = max(noise, _LEAST_NOISE) ** 2
     if len(sizes) > 2:
         scores = np.array([_cross_validate(columns, target, processes) for columns in scaled])
-    else:  # two sizes cannot be divided: all forms that pass through both count
+    else:  # two sizes cannot be cross-validated: all forms that pass through both count
         scores = misfit / len(processes)
     weights = (scores + _LEAST_NOISE**2) ** (-len(sizes) / 2)
     weights /= weights.sum()

@@ -56,7 +56,7 @@ def query_prediction(
         fabric: fabric whose forwarding tables determine link sharing; None for no sharing.
         placement: rank placement on the fabric's hosts: `packed`, `spread` or `random:SEED`; None for `packed`.
         slots: number of ranks per host; None for as few as possible.
-        scaling: `STRONG` or `WEAK`; None for `STRONG` with a network, else for that of the runs.
+        scaling: `STRONG` or `WEAK`; None for `STRONG` with a network, else for the kind that the runs show.
         n: problem size of strong scaling; None for the size of the largest recorded run.
         processes: numbers of processes to predict for; None for powers of two within the valid range.
         figure: picture file of the curve; None for no picture.
@@ -122,9 +122,9 @@ def _predict_on_network(
     base = (1, statistics.median(run.seconds for run in bases)) if bases else (curve[0].processes, curve[0].seconds)
     for run in alone:
         is_base = (
-            "speed-up is compared with it"
+            "speed-up is relative to this run"
             if run in bases
-            else "it is left out, as its problem is not that of the curve"
+            else "the run is left out, since the curve is for another problem size"
         )
         notes.append(f"{run.name}: a run of one process communicates nothing: {is_base}")
     document: dict[str, Any] = {
@@ -146,7 +146,9 @@ def _find_sharing(
     fabric: Path | None, placement: str | None, slots: int | None
 ) -> tuple[LinkSharing | None, list[str]]:
     if fabric is None:
-        return None, ["without --fabric messages are taken to share no links: a lower bound of communication"]
+        return None, [
+            "without --fabric, messages are assumed to share no links: communication may take longer than predicted"
+        ]
     rails = find_rails([fabric])
     if len(rails) > 1:
         raise UsageError(f"--fabric {fabric}: expected one rail, found {len(rails)}")
@@ -236,7 +238,7 @@ def print_prediction(console: Console, document: dict[str, Any]) -> None:
             style="bold",
         )
     )
-    table = new_table("p", "n", "wall time (95% interval)", "computing", "MPI", "most of it", "efficiency", "beyond")
+    table = new_table("p", "n", "wall time (95% interval)", "computing", "MPI", "mostly", "efficiency", "beyond")
     for row in curve:
         inside = sum(row["operations"].values())
         most_of = max(row["operations"], key=lambda name: row["operations"][name], default="")
@@ -285,7 +287,7 @@ def _time(row: dict[str, Any]) -> str:
 
 
 def _add_interval(texts: list[str]) -> str:
-    """Return a value with the ends of its interval; two equal ends are left out."""
+    """Return a value with the ends of its interval; equal ends are left out."""
     value, low, high = texts
     return value if low == high else f"{value} ({low} to {high})"
 
@@ -308,7 +310,7 @@ def _draw_prediction(path: Path, document: dict[str, Any], runs: Sequence[tuple[
         p, [row["low"] for row in curve], [row["high"] for row in curve], color=_BLUE, alpha=0.2, label="95% interval"
     )
     axes.plot(p, [row["seconds"] for row in curve], color=_BLUE, marker=".", label="predicted wall time")
-    axes.plot(p, [row["computing"] for row in curve], color=_BLUE, lw=1, ls=":", label="of which computing")
+    axes.plot(p, [row["computing"] for row in curve], color=_BLUE, lw=1, ls=":", label="predicted computing time")
     axes.plot(*zip(*runs, strict=True) if runs else ([], []), "o", color=_ORANGE, label="recorded")
     axes.set(xscale="log", yscale="log", xlabel="processes", ylabel="seconds", title=f"{document['scaling']} scaling")
     axes.set_xticks(p, [str(each) for each in p])

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run times predicted from profiles alone: computing, waiting and transfer of each call site, and who stops scaling.
+"""Run times predicted from profiles alone: computing, waiting and transfer of each call site; what stops scaling.
 
-A run takes the mean time of its ranks outside MPI, the mean time in the calls of each site, and the time until its last
-rank ends. Calls are split into waiting, transfer and an unsplit rest, as `ibprof.waiting` measured them. Each part is
-fitted by itself (`part_scaling`).
+The time of a run is a sum: the mean time of its ranks outside MPI, the mean time in the calls of each call site, and
+the time until its last rank ends. Calls are split into waiting, transfer and an unsplit rest, as
+`ibprof.waiting` measured them. Each part is fitted separately (`part_scaling`).
 
-A place stops scaling where it alone halves the efficiency. There its time exceeds its ideal time by the ideal time of
-the whole run. This is p_1/2 of Kredel et al. with measured time instead of communication.
+A call site stops scaling at the number of processes at which it alone halves the efficiency. Its time then exceeds its
+ideal time by the ideal time of the whole run. This is p_1/2 of Kredel et al. with measured time instead of
+communication.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ Floats = npt.NDArray[np.float64]
 COMPUTING, WAITING, TRANSFER, UNSPLIT = "computing", "waiting", "transfer", "unsplit"
 
 _SMALL = 0.01
-"""Share of the run time below which a place is one of the others."""
+"""Call sites with a smaller share of the run time, in all runs, are joined as `OTHERS`."""
 
 _NOISE = 0.08
-"""Assumed scatter of equal runs, relative, if no number of processes has several."""
+"""Assumed relative scatter of equal runs, if no run was repeated."""
 
 _DRAWS = 2000
 _GRID = 65
@@ -74,8 +75,8 @@ class RunParts:
 
     Attributes:
         processes: ranks of MPI_COMM_WORLD, recorded or not.
-        seconds: run time of the last rank; `parts` add up to it.
-        parts: seconds by place and kind, means over ranks.
+        seconds: run time of the last rank; the sum of `parts`.
+        parts: seconds by call site and kind, means over ranks.
         program: name of the program.
         hosts: number of hosts.
         notes: missing data, a sentence each.
@@ -129,7 +130,7 @@ def read_parts(path: Path) -> RunParts:
     parts[COMPUTES, COMPUTING] = max(computing, 0.0)
     parts[ENDS, WAITING] = float(elapsed.max() - elapsed.mean())
     if len(ranks) < run.world_size:
-        notes.append(f"times are of {len(ranks)} recorded ranks, of {run.world_size}")
+        notes.append(f"times are from {len(ranks)} of {run.world_size} ranks: the others were not recorded")
     if run.operations_asked:
         notes.append(f"only {run.operations_asked} were recorded: the time of other calls counts as computing")
     program = _name_program(run.command)
@@ -139,7 +140,7 @@ def read_parts(path: Path) -> RunParts:
 
 
 def _name_program(command: str) -> str:
-    """Return the program's file name; that of the script or module for an interpreter."""
+    """Return the file name of the program; for an interpreter, the name of the script or module."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -193,7 +194,7 @@ def find_scaling(runs: Sequence[RunParts]) -> str:
 def predict_split(
     runs: Sequence[RunParts], scaling: str, is_found: bool, wanted: Sequence[int] | None, seed: int = 1
 ) -> dict[str, Any]:
-    """Return the document: predicted times, the places that stop scaling, the range of validity.
+    """Return the document: predicted times, the call sites that stop scaling, the range of validity.
 
     Raises:
         InconsistentError: a wanted number of processes is outside of the valid range.
@@ -204,7 +205,7 @@ def predict_split(
         if not least <= p <= most:
             raise InconsistentError(
                 f"no prediction: {p} processes are beyond the range of {least} to {most}: runs have {counts[0]} to "
-                f"{counts[-1]}, and predictions hold up to {FARTHEST:g} times that"
+                f"{counts[-1]}, and predictions hold up to {FARTHEST:g} times the largest"
             )
     powers = [1 << power for power in range(most.bit_length()) if least <= 1 << power <= most]
     curve = sorted({*(wanted or {*powers, *counts})})
@@ -278,7 +279,7 @@ def predict_split(
 
 
 def _merge_small(runs: Sequence[RunParts]) -> list[dict[tuple[CallPlace, str], float]]:
-    """Return the parts of each run, with small places of all runs as one."""
+    """Return the parts of each run, with all small call sites joined."""
     most: defaultdict[CallPlace, float] = defaultdict(float)
     for run in runs:
         of_run: defaultdict[CallPlace, float] = defaultdict(float)
@@ -329,7 +330,7 @@ def _measure_noise(processes: Floats, walls: Floats) -> float:
 def _find_stops(
     drawn: dict[tuple[CallPlace, str], PartDraws], falls: Floats, ideal: Floats, grid: Floats
 ) -> list[dict[str, Any]]:
-    """Return where each place halves the efficiency, the first one first."""
+    """Return the number of processes at which each call site halves the efficiency, sorted by this number."""
     by_place: dict[CallPlace, Floats] = {}
     kinds: defaultdict[CallPlace, dict[str, float]] = defaultdict(dict)
     for (place, kind), each in drawn.items():
@@ -370,7 +371,7 @@ def _list_outside(runs: Sequence[RunParts], most: int) -> list[str]:
     text = ", ".join(f"{p} on {hosts}" for hosts, p in places)
     return [
         f"more than {most} processes",
-        f"other numbers of ranks a host than those recorded (processes on hosts: {text})",
+        f"numbers of ranks per host that were not recorded (recorded processes on hosts: {text})",
         "other problems, hosts and MPI libraries; an algorithm that the MPI library changes beyond the recorded sizes",
     ]
 
@@ -380,10 +381,10 @@ def _list_notes(runs: Sequence[RunParts], counts: Sequence[int]) -> list[str]:
     if len([p for p in counts if p > 1]) < 3:
         notes.append(
             f"calls were recorded with {len([p for p in counts if p > 1])} numbers of processes above 1: many forms "
-            "pass through so few, so that intervals are wide; record a third"
+            "fit these few points, so that intervals are wide; record a third"
         )
     if len(runs) == len(counts):
-        notes.append(f"no run was repeated: equal runs are taken to differ by {_NOISE:.0%}; record each twice")
+        notes.append(f"no run was repeated: equal runs are assumed to differ by {_NOISE:.0%}; record each run twice")
     if counts[0] == 1:
         notes.append("the run of one process is the base of the speed-up; it communicates nothing")
     if len(libraries := sorted({run.mpi for run in runs})) > 1:
@@ -394,7 +395,7 @@ def _list_notes(runs: Sequence[RunParts], counts: Sequence[int]) -> list[str]:
 
 
 def print_split(console: Console, document: dict[str, Any]) -> None:
-    """Print the summary, the curve, the places and the range of validity."""
+    """Print the summary, the curve, the call sites and the range of validity."""
     curve, (least, most) = document["curve"], document["range"]["processes"]
     first, last = document["first_to_stop"], document["curve"][-1]
     found = " (found from the time of computing)" if document["scaling_found"] else ""
@@ -403,8 +404,8 @@ def print_split(console: Console, document: dict[str, Any]) -> None:
         console.print(f"fastest with {_limit(fastest, most)} processes")
     fitted = document["range"]["fitted"]
     console.print(
-        f"fitted to {document['range']['runs']} runs of {', '.join(map(str, fitted))} processes; holds from {least} to "
-        f"{most}; {last['processes']} processes are {last['beyond']:.3g} times the largest run"
+        f"fitted to {document['range']['runs']} runs with {', '.join(map(str, fitted))} processes; predictions hold "
+        f"for {least} to {most}; {last['processes']} processes are {last['beyond']:.3g} times the largest run"
     )
     console.print()
     table = new_table(
@@ -420,7 +421,7 @@ def print_split(console: Console, document: dict[str, Any]) -> None:
             "" if row["beyond"] <= 1 else f"{row['beyond']:.3g} times",
         )
     show_table(console, "predicted", table)
-    table = new_table("where", "mostly", "halves the efficiency at p (95% interval)", "first of all")
+    table = new_table("where", "mostly", "halves the efficiency at p (95% interval)", "probability to be the first")
     table.columns[0].justify = table.columns[1].justify = "left"
     for place in document["places"]:
         table.add_row(place["name"], place["kind"], _limit(place["p_half"], most), f"{place['first']:.0%}")

@@ -2,11 +2,13 @@
 """Predicted run times for other numbers of processes and problem sizes, with intervals and a valid range.
 
 A run takes the time of computing plus the time of its calls. Computing time is a constant plus a multiple of the
-operations per process. The time of a call is its algorithm's time on the measured network, times a correction factor
-of the operation from the recorded runs. Calls and bytes follow forms of n and p that fit the recorded ones.
+operations per process. The time of a call is its algorithm's time on the measured network, times a correction factor of
+the operation from the recorded runs. The numbers of calls and bytes are functions of the problem size n and the number
+of processes p, fitted to the recorded runs.
 
-Each run is predicted once from all others. The deviations of these predictions give the error of both times, at 95% by
-Student's t. It grows with the distance from the recorded runs: by sqrt(1 + d^2) at 2^d times the largest.
+Each run is predicted once from all others. The deviations of these predictions give the errors of computing and of
+calls, as 95% intervals by Student's t. The errors grow with the distance from the recorded runs: by sqrt(1 + d^2) at
+2^d times the largest recorded n or p.
 """
 
 from __future__ import annotations
@@ -84,7 +86,7 @@ class RunCheck:
 
 @dataclass(frozen=True, slots=True)
 class _Quantity:
-    """A number of calls or bytes as a form of n and p.
+    """A number of calls or bytes as a function of n and p.
 
     Attributes:
         fit: fit of the quantity times `scale`; None if it is always 0.
@@ -226,8 +228,8 @@ class TimeModel:
         if seconds + more > WIDEST * seconds or (seconds - less) * WIDEST < seconds:
             raise OutOfRangeError(
                 f"the recorded runs do not determine the time of {processes} processes: its 95% interval is "
-                f"{seconds - less:.3g} to {seconds + more:.3g} s. An answer needs one within 1/{WIDEST:g} to "
-                f"{WIDEST:g} times the prediction; record more runs, or larger ones"
+                f"{seconds - less:.3g} to {seconds + more:.3g} s. A prediction needs an interval within 1/{WIDEST:g} "
+                f"to {WIDEST:g} times its value; record more runs, or larger ones"
             )
         return PredictedTime(
             size, processes, seconds, seconds - less, seconds + more, computing, groups, processes / most
@@ -247,7 +249,7 @@ class TimeModel:
         if not self.operations(least) * (1 - 1e-9) <= wanted <= self.operations(most) * (1 + 1e-9):
             raise OutOfRangeError(
                 f"weak scaling to {processes} processes needs a problem size beyond {least:g} to {most:g}, the range "
-                "of the recorded ones; record runs of larger sizes"
+                "of the recorded runs; record runs of larger sizes"
             )
         return float(brentq(lambda n: self.operations(n) - wanted, least * (1 - 1e-9), most * (1 + 1e-9)))
 
@@ -255,10 +257,10 @@ class TimeModel:
         least, most = self.processes
         if not least <= processes <= most:
             limit = (
-                f"the fabric has places for {most}"
+                f"the fabric has slots for {most}"
                 if most == self.most_processes
                 else f"recorded runs have {least} to {max(run.processes for run in self.runs)}, and predictions hold "
-                f"up to {FARTHEST:g} times that"
+                f"up to {FARTHEST:g} times the largest"
             )
             raise OutOfRangeError(f"{processes} processes are beyond the range of {least} to {most}: {limit}")
         smallest, largest = self.sizes
@@ -318,7 +320,7 @@ class TimeModel:
 
 
 _SCALES: dict[str, OfSize] = {"ALLTOALL": lambda processes: processes * processes}
-"""Blocks of an all-to-all fall with p^2 if a problem is divided; other sizes at most with p."""
+"""The blocks of an all-to-all get smaller with p^2 if a problem is divided; other sizes at most with p."""
 
 
 def _group(run: TimedRun, name: str) -> CallGroup:

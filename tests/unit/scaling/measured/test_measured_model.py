@@ -205,7 +205,7 @@ def test_beyond_its_range_nothing_is_predicted() -> None:
             model.predict(1e6, processes)
     with pytest.raises(OutOfRangeError, match="problem size of 2e\\+06 is beyond"):
         model.predict(2e6, 8)
-    with pytest.raises(OutOfRangeError, match="the fabric has places for 16"):
+    with pytest.raises(OutOfRangeError, match="the fabric has slots for 16"):
         make_model(*map(make_run, (2, 4, 8)), most_processes=16).predict(1e6, 17)
     with pytest.raises(OutOfRangeError, match="measure longer messages"):
         make_model(*map(make_run, (2, 4, 8)), longest=1000).predict(1e6, 2)

@@ -102,7 +102,7 @@ def test_prediction(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         assert row["low"] <= row["seconds"] <= row["high"] < 1.2 * row["low"]
     assert document["range"]["processes"] == [2, 32]
     assert document["notes"] == [
-        "without --fabric messages are taken to share no links: a lower bound of communication"
+        "without --fabric, messages are assumed to share no links: communication may take longer than predicted"
     ]
     assert (tmp_path / "curve.png").stat().st_size > 10_000
     assert main(line) == 0
@@ -166,7 +166,7 @@ def test_tables_slow_what_leaves_a_leaf_switch(capsys: pytest.CaptureFixture[str
         ((2, 4), (), 5, "expected 3 runs or more"),
         ((2, 4, 8), ("--fabric", "none.lst"), 3, "none.lst"),
         ((2, 4, 8), ("--fabric", TREE, "--placement", "odd"), 2, "expected packed, spread or random:SEED"),
-        ((2, 4, 8), ("--fabric", TREE, "--slots", "1", "--processes", "32"), 5, "the fabric has places for 16"),
+        ((2, 4, 8), ("--fabric", TREE, "--slots", "1", "--processes", "32"), 5, "the fabric has slots for 16"),
     ],
 )
 def test_what_it_refuses(

@@ -191,7 +191,8 @@ def test_ranks_that_were_not_recorded_are_named(capsys: pytest.CaptureFixture[st
     run = make_run(4, strong)
     write_archive(replace(run, ranks=run.ranks[:3]), tmp_path / "three.otf2")
     document = run_command(capsys, [*line, str(tmp_path / "three.otf2")])
-    assert f"{tmp_path / 'three.otf2'}: times are of 3 recorded ranks, of 4" in document["notes"]
+    note = f"{tmp_path / 'three.otf2'}: times are from 3 of 4 ranks: the others were not recorded"
+    assert note in document["notes"]
     assert document["range"]["fitted"] == [2, 4, 8]
 
 
