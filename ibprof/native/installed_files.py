@@ -74,6 +74,15 @@ def find_kernels() -> Path:
     return _find("lib/libibprof_kernels.so")
 
 
+def find_lines_library() -> Path:
+    """Return the path of libibprof_lines.so, which reads debug information.
+
+    Raises:
+        MissingToolError: the library is not built.
+    """
+    return _find("lib/libibprof_lines.so")
+
+
 def find_otf2_libraries() -> list[str]:
     """Return the paths of OTF2's C library, or names for the dynamic linker, the best first.
 

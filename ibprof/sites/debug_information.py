@@ -4,7 +4,7 @@
 The process reads requests as JSON from stdin: limits, and an `ObjectAddresses` for each object. It writes two lines to
 stdout for each object: first symbols, before it reads debug information, then frames. A note in each line is the
 reason for missing frames. Debug information is in the program itself, in split debug files, or on a debuginfod server.
-The library symbolic reads source lines from it.
+libibprof_lines.so reads source lines from it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import signal
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ibprof.errors import MissingToolError
+from ibprof.native.installed_files import find_lines_library
 from ibprof.sites.code_location import Frame, Symbol
 from ibprof.sites.elf_file import ElfFile
 
@@ -31,8 +33,7 @@ DEBUGINFOD_SECONDS = 90
 
 _CHUNK_BYTES = 1 << 20
 
-
-INSTALL = "the Python package symbolic is missing: pip install symbolic"
+_MESSAGE_BYTES = 256
 
 
 def open_program(path: str, build_id: str, unchanged_since_ns: int | None = None) -> tuple[ElfFile | None, str]:
@@ -125,26 +126,35 @@ def _ask_debuginfod(build_id: str) -> str:
     return os.fsdecode(asked.stdout.strip()) if asked.returncode == 0 else ""
 
 
-def read_lines(file: ElfFile, addresses: Sequence[int]) -> list[list[Frame]]:
+def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol | None]) -> list[list[Frame]]:
     """Return the frames at each address, innermost first: a function, and the functions that it was inlined into.
 
-    Code that was compiled without debug information has no frames.
+    Code that was compiled without debug information has no frames. Functions without a name get their symbol's.
 
     Raises:
-        ImportError: symbolic is not installed.
-        Exception: the debug information is damaged.
+        MissingToolError: the library that reads lines is not built.
+        ValueError: the debug information is damaged.
     """
-    from symbolic.debuginfo import Archive  # noqa: PLC0415  (may be missing)
-
-    lines: Any = next(Archive.open(file.path).iter_objects()).make_symcache()
+    frames: list[list[Frame]] = [[] for _ in addresses]
     readable = SourceNames()
-    return [_frames(lines.lookup(address - file.load_address), readable) for address in addresses]
 
+    def keep(index: int, function: bytes | None, folder: bytes | None, name: bytes, line: int) -> None:
+        symbol = symbols[index]
+        text = readable(_text(function)) if function else symbol.function if symbol else ""
+        frames[index].append(Frame(text, os.path.normpath(os.path.join(_text(folder or b""), _text(name))), line))  # noqa: PTH118
 
-def _frames(found: Sequence[Any], readable: Callable[[str], str]) -> list[Frame]:
-    frames = [Frame(readable(each.symbol), each.full_path or "", each.line) for each in found]
+    found = ctypes.CFUNCTYPE(None, ctypes.c_size_t, *[ctypes.c_char_p] * 3, ctypes.c_int)(keep)
+    message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+    given = (ctypes.c_uint64 * len(addresses))(*addresses)
+    find_lines = ctypes.CDLL(str(find_lines_library())).ibp_find_lines
+    if find_lines(os.fsencode(os.path.realpath(file.path)), given, ctypes.c_size_t(len(addresses)), found, message):
+        raise ValueError(_text(message.value))
     # Line 0: the compiler states no line for this code.
-    return frames if frames and frames[0].file and frames[0].line else []
+    return [each if each and each[0].line else [] for each in frames]
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")
 
 
 class SourceNames:
@@ -218,7 +228,7 @@ def resolve(
         note = note or f"its symbols are damaged ({error})"
     yield {"symbols": symbols, "note": note}
     if lined := next((file for file in files if file.has_lines), None):
-        frames, note = _try_lines(lined, addresses)
+        frames, note = _try_lines(lined, addresses, symbols)
     elif not note:
         note = "it has no debug information: compile it with -g, or install its debug file"
     for file in files:
@@ -226,15 +236,17 @@ def resolve(
     yield {"frames": frames, "note": note}
 
 
-def _try_lines(file: ElfFile, addresses: Sequence[int]) -> tuple[list[list[Frame]], str]:
+def _try_lines(
+    file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol | None]
+) -> tuple[list[list[Frame]], str]:
     try:
-        frames = read_lines(file, addresses)
-    except ImportError:
-        return [[] for _ in addresses], INSTALL
-    except Exception as error:  # symbolic raises many types; damage must never be an error of ibprof
+        frames = read_lines(file, addresses, symbols)
+    except MissingToolError as error:
+        return [[] for _ in addresses], str(error)
+    except (OSError, ValueError) as error:
         return [[] for _ in addresses], f"its debug information is damaged ({error})"
     if bare := sum(not each for each in frames):
-        return frames, f"{bare} of {len(frames)} places are in code compiled without -g, or with -gsplit-dwarf"
+        return frames, f"{bare} of {len(frames)} places are in code compiled without -g"
     return frames, ""
 
 

@@ -66,8 +66,6 @@ class ElfFile:
         dynamic: true if a dynamic linker loads the file.
         interpreter: the dynamic linker that starts the program; empty for a library and for a static program.
         build_id: hex digits; empty if the file has none.
-        load_address: lowest address of the contents. A program that is not position-independent has addresses
-            from 0; `symbolic` counts from the load address.
         sections: sections by name.
     """
 
@@ -101,12 +99,10 @@ class ElfFile:
         texts = self.read(all_sections[names]) if names < len(all_sections) else b""
         self._sections = all_sections
         self.sections = {_text(texts, section.name): section for section in all_sections}
-        loaded = [segment for segment in self._segments if segment[0] == _LOAD_SEGMENT]
         self.machine = f"{_MACHINES.get(header[1], f'machine {header[1]}')}, {64 if self._is_wide else 32} bits"
         self.dynamic = any(segment[0] == _DYNAMIC_SEGMENT for segment in self._segments)
         linkers = self._segment_contents(_LINKER_SEGMENT, _LONGEST_PATH)
         self.interpreter = next(linkers, b"").rstrip(b"\0").decode("utf-8", "backslashreplace")
-        self.load_address: int = loaded[0][3 if self._is_wide else 2] if loaded else 0
         self.build_id = next(self._build_ids(), "")
 
     def close(self) -> None:

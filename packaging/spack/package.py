@@ -27,7 +27,6 @@ class Ibprof(PythonPackage):
     depends_on("py-numpy@1.24:", type=("build", "run"))
     depends_on("py-pyyaml@6:", type="run")
     depends_on("py-rich@13:", type="run")
-    depends_on("py-symbolic@12:", type="run")
     depends_on("py-matplotlib@3.6:", type="run", when="+lab")
     depends_on("py-netcdf4@1.6:", type="run", when="+lab")
     depends_on("py-networkx@3:", type="run", when="+lab")

@@ -34,6 +34,8 @@ def test_the_wheel_holds_what_it_must() -> None:
         "ibprof/lib/otf2_interface.py",
         "ibprof/lib/libibprof.so",
         "ibprof/lib/libibprof_kernels.so",
+        "ibprof/lib/libibprof_lines.so",
+        "ibprof/lib/libibprof_lines.LICENSE",
         "ibprof/lib/libibprof_otf2.so",
         "ibprof/lib/libibprof_otf2.COPYING",
         "ibprof/include/ibprof.h",

@@ -25,8 +25,8 @@ PROGRAM = """
 int main(int count, char **names)
 {
     (void)count;
-    void *kernels = dlopen(names[1], RTLD_NOW), *otf2 = dlopen(names[2], RTLD_NOW);
-    if (!kernels || !otf2) return fprintf(stderr, "%s\\n", dlerror()), 1;
+    void *kernels = dlopen(names[1], RTLD_NOW), *otf2 = dlopen(names[2], RTLD_NOW), *lines = dlopen(names[3], RTLD_NOW);
+    if (!kernels || !otf2 || !lines || !dlsym(lines, "ibp_find_lines")) return fprintf(stderr, "%s\\n", dlerror()), 1;
     void (*sum)(const uint64_t *, size_t, uint64_t *);
     const char *(*describe)(int);
     *(void **)&sum = dlsym(kernels, "ibp_sum");
@@ -68,7 +68,7 @@ def test_libraries_for_aarch64_run_in_an_emulator(wheels: Path, tmp_path: Path) 
         [ROOT / ".venv-wheels/bin/python", *target, "-o", "call", "call.c", "-ldl"], cwd=tmp_path, check=True
     )
     library = tmp_path / "ibprof" / "lib"
-    names = [library / name for name in ("libibprof_kernels.so", "libibprof_otf2.so")]
+    names = [library / name for name in ("libibprof_kernels.so", "libibprof_otf2.so", "libibprof_lines.so")]
     # Preloaded as in a job: the program must run as it does without.
     command = [emulator, "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_PRELOAD={library}/libibprof.so"]
     shown = subprocess.run([*command, tmp_path / "call", *names], capture_output=True, text=True, check=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Callable, Sequence
@@ -90,7 +91,7 @@ def calls_of(program: Path) -> list[int]:
 def find_places(program: Path, address: int) -> list[Frame]:
     lines = run("addr2line", "-C", "-f", "-i", "-e", program, hex(address)).splitlines()
     pairs = zip(lines[::2], (line.split(" (")[0].rpartition(":") for line in lines[1::2]), strict=True)
-    return [Frame(function, file, int(line)) for function, (file, _, line) in pairs if line.isdigit()]
+    return [Frame(function, os.path.normpath(file), int(line)) for function, (file, _, line) in pairs if line.isdigit()]
 
 
 def build_id_of(program: Path) -> str:
