@@ -86,6 +86,7 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
         InputError: no line lists nodes or switches.
     """
     log = DamageLog(path)
+    described: list[str] = []
     switches: list[str] = []
     links: list[NamedLink] = []
     is_block = False
@@ -95,6 +96,7 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
         below = words.get("switches") or words.get("nodes")
         if other := next((key for key in ("RingName", "TorusName") if key.lower() in words), None):
             raise InputError(path, number, _FORM, f"{other}=, which is not read: it lists no switches")
+        described += [name] if name else []
         if not (name and below):
             is_empty = "blockname" in words and set(words) <= {
                 "blockname",
@@ -115,8 +117,20 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
         if "blockname" in words:
             is_block = True
             links.append(NamedLink(number, CORE, name))
+    _miss_descriptions(switches, described, links, log)
     found = "Slurm's blocks" if is_block else "Slurm's tree"
     return list_assumed(path, [*switches, CORE] if is_block else switches, links, log, describe_assumptions(found))
+
+
+def _miss_descriptions(
+    switches: Sequence[str], described: Sequence[str], links: Sequence[NamedLink], log: DamageLog
+) -> None:
+    """Note the switches that others list and that nothing describes: their hosts are missing."""
+    missing = set(switches) - set(described)
+    for link in links:
+        if link.other in missing:
+            missing.remove(link.other)
+            log.miss(f"nothing describes switch {link.other!r}, so its hosts are missing", lines=[link.line])
 
 
 def _expand_names(path: str | PathLike[str], line: int, expression: str) -> list[str]:
@@ -324,6 +338,8 @@ class _YamlMapping:
 def _list_topology(path: str | PathLike[str], topology: _YamlMapping) -> Listing:
     is_tree = topology.find("tree") is not None
     part = _YamlMapping(path, topology.find("tree") or topology.find("block"))
+    log = DamageLog(path)
+    described: list[str] = []
     switches: list[str] = []
     links: list[NamedLink] = []
     for row in part.rows("switches" if is_tree else "blocks"):
@@ -331,6 +347,7 @@ def _list_topology(path: str | PathLike[str], topology: _YamlMapping) -> Listing
         below = row.read("children") or row.read("nodes")
         if not name:
             raise InputError(path, row.line, f"`{'switch' if is_tree else 'block'}:` with a name", "none")
+        described.append(name)
         switches.append(name)
         if not below:
             continue
@@ -341,4 +358,5 @@ def _list_topology(path: str | PathLike[str], topology: _YamlMapping) -> Listing
             links.append(NamedLink(row.line, CORE, name))
     names = switches if is_tree else [*switches, CORE]
     remark = describe_assumptions("Slurm's tree" if is_tree else "Slurm's blocks")
-    return list_assumed(path, names, links, DamageLog(path), remark)
+    _miss_descriptions(switches, described, links, log)
+    return list_assumed(path, names, links, log, remark)

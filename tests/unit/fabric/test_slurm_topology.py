@@ -172,6 +172,20 @@ def test_switches_that_name_each_other_have_one_link(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        CONF.replace("SwitchName=leaf2 Nodes=node[04-05]\n", ""),
+        YAML.replace("      - switch: leaf2\n        nodes: node[04-05]\n", ""),
+    ],
+    ids=["conf", "yaml"],
+)
+def test_a_switch_that_lost_its_description_is_named(text: str, tmp_path: Path) -> None:
+    """Its hosts are in no other line."""
+    (damage,) = read(tmp_path, text).damage
+    assert damage.what == "nothing describes switch 'leaf2', so its hosts are missing"
+
+
 def test_blocks_without_nodes_are_no_damage(tmp_path: Path) -> None:
     fabric = read(tmp_path, BLOCK_CONF + "BlockName=b3\nBlockName=b4 BlockIndex=3\n")
     assert links_of(fabric) == links_of(read(tmp_path, BLOCK_CONF))
