@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * libibprof_kernels.so: the loops that are too slow in Python. Each header describes one subject and is the only
- * description of what the library exports for it. Python declares the headers to cffi in the order of the includes
- * below. It uses the text between the two marker lines of each header: plain structs, enums, integer defines and
- * prototypes.
+ * libibprof_kernels.so: the loops that are too slow in Python. Each header declares the functions of one subject.
+ * Python passes the headers to cffi in the order of the includes below. It uses only the text between the two marker
+ * lines of each header, which contains simple structs, enums, integer constants and prototypes.
  *
- * Conventions. Calls return 0 or a negative errno unless they say otherwise. The caller owns all arrays and passes
- * their lengths; no call writes beyond them. Calls print nothing and keep state only in their arguments, so several
- * threads may call at the same time.
+ * Conventions: Functions return 0 or a negative errno, unless stated otherwise. The caller owns all arrays and passes
+ * their lengths; no function writes beyond them. Functions print nothing and have no state except in their arguments,
+ * so several threads may call them at the same time. A comment such as [rails][ports] states the dimensions of an
+ * array.
  */
 #ifndef IBPROF_KERNELS_H
 #define IBPROF_KERNELS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Events of an OTF2 archive, written and read in bulk.
+ * Write and read many events of an OTF2 archive with one call.
  */
 #ifndef IBPROF_KERNELS_ARCHIVE_H
 #define IBPROF_KERNELS_ARCHIVE_H
@@ -14,18 +14,18 @@
 /* -- cffi begins -- */
 
 enum ibp_event_kind {
-    /* reference is a region */
+    /* `reference` is a region */
     IBP_EVENT_ENTER = 0,
     IBP_EVENT_LEAVE = 1,
-    /* reference is a parameter; the event's single value is the parameter's value */
+    /* `reference` is a parameter; the event has one value, the parameter's value */
     IBP_EVENT_NUMBER = 2,
     /* as IBP_EVENT_NUMBER, but the value is the number of a string */
     IBP_EVENT_TEXT = 3,
-    /* reference is a metric; the event's values are its numbers, at most 255 */
+    /* `reference` is a metric; the event has the values of the metric, at most 255 */
     IBP_EVENT_METRIC = 4
 };
 
-/* An event of one location. One array holds the values of all events, one event after the other. */
+/* An event of a location. The values of all events are in a separate array, in the order of events. */
 struct ibp_event {
     uint64_t time_ns;
     uint32_t reference;
@@ -34,8 +34,8 @@ struct ibp_event {
     uint16_t values;
 };
 
-/* OTF2's functions that write events, loaded by the caller and declared as in OTF2's header: OTF2_EvtWriter_Enter,
- * ...Leave, ...ParameterUnsignedInt, ...ParameterString, ...Metric. */
+/* OTF2's functions that write events, which the caller has loaded: OTF2_EvtWriter_Enter, ...Leave,
+ * ...ParameterUnsignedInt, ...ParameterString, ...Metric. The types are those of OTF2's header. */
 struct ibp_otf2_writer {
     int (*enter)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);
     int (*leave)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);
@@ -45,11 +45,11 @@ struct ibp_otf2_writer {
                   const uint8_t *types, const uint64_t *values);
 };
 
-/* Write events through OTF2_EvtWriter `writer`. Returns 0, OTF2's error, or -EINVAL for an invalid event. */
+/* Write events by the OTF2_EvtWriter `writer`. Return 0, an error code of OTF2, or -EINVAL for an invalid event. */
 int ibp_otf2_write(const struct ibp_otf2_writer *otf2, void *writer, const struct ibp_event *events, size_t count,
                    const uint64_t *values);
 
-/* OTF2's functions that read events: OTF2_EvtReaderCallbacks_New, ..._Delete, ..._SetEnterCallback and so on,
+/* OTF2's functions that read events: OTF2_EvtReaderCallbacks_New, ..._Delete, the ..._Set...Callback functions,
  * OTF2_Reader_RegisterEvtCallbacks, OTF2_Reader_ReadAllLocalEvents. */
 struct ibp_otf2_reader {
     void *(*callbacks_new)(void);
@@ -64,7 +64,7 @@ struct ibp_otf2_reader {
     int (*read_all)(void *archive, void *reader, uint64_t *count);
 };
 
-/* A buffer for events and their values. */
+/* Arrays for events and their values. */
 struct ibp_events {
     struct ibp_event *events;
     size_t count;
@@ -75,8 +75,8 @@ struct ibp_events {
     int overflown;
 };
 
-/* Append the events of one location, OTF2_EvtReader `reader` of OTF2_Reader `archive`, to `into`. Returns 0, OTF2's
- * error, -E2BIG when a capacity is exceeded, or -ENOMEM. */
+/* Append the events of one location to `into`. `archive` is an OTF2_Reader, `reader` the OTF2_EvtReader of the
+ * location. Return 0, an error code of OTF2, -E2BIG if a capacity is exceeded, or -ENOMEM. */
 int ibp_otf2_read(const struct ibp_otf2_reader *otf2, void *archive, void *reader, struct ibp_events *into);
 
 /* -- cffi ends -- */

@@ -3,8 +3,8 @@
  *
  * Rank placements: the load of a placement on each link direction, and the search for a better placement.
  *
- * Ranks that send to each other are neighbours. A slot is a place for one rank on a host. The rank sends through the
- * port of its slot: an adapter of the host, one on each rail.
+ * Ranks that send to each other are neighbours. A slot is a place for one rank on a host. A rank sends through the port
+ * of its slot: an adapter of the host, with one port on each rail.
  */
 #ifndef IBPROF_KERNELS_PLACEMENT_H
 #define IBPROF_KERNELS_PLACEMENT_H
@@ -17,47 +17,49 @@
 
 /* -- cffi begins -- */
 
-/* The number of a link direction that is not counted. */
+/* In `position`: a link direction whose load is not counted. */
 #define IBP_UNCOUNTED 4294967295
 
-/* The quality of a placement; the first member that differs decides. */
+/* The score of a placement; lower is better. Scores are compared by the first member that differs. */
 struct ibp_placement_score {
     /* Bytes that do not arrive. */
     int64_t lost;
-    /* The largest time of a link direction. */
+    /* Largest time of a link direction, in seconds. */
     double most;
-    /* The largest time of a link direction between switches. */
+    /* Largest time of a link direction between switches, in seconds. */
     double most_between;
-    /* The times of all link directions. */
+    /* Sum of the times of all link directions, in seconds. */
     double sum;
 };
 
-/* Ranks, the slots that hosts have for them, and their traffic. Bytes between two ports depend on the set of rails that
- * both ports are on. Each set that occurs has a row. */
+/* A placement problem: ranks, their traffic, and the slots of hosts. How the bytes between two ports are split among
+ * rails depends on the set of rails on which both ports are. Each set that occurs has a row in `sent` and
+ * `received`. */
 struct ibp_placement_problem {
     uint32_t ranks;
-    /* At least the number of ranks. The slots of a host have successive numbers, and so do the slots of a group of
-     * hosts. */
+    /* Number of slots, at least the number of ranks. The slots of a host have successive numbers. So have the slots of
+     * a group of hosts. */
     uint32_t slots;
     uint32_t ports;
     /* At most 8. */
     uint32_t rails;
     uint32_t rows;
-    /* Leaf switches on the rail with the most leaf switches. */
+    /* Number of leaf switches on the rail that has most of them. */
     uint32_t leaves;
-    /* Counted link directions: between switches, to and from hosts, and one for all paths that do not arrive. */
+    /* Number of counted link directions: those between switches, those to and from hosts, and one that stands for all
+     * paths that do not arrive. */
     uint32_t ends;
-    /* The number of counted link directions between switches, which come first. */
+    /* Number of counted link directions between switches. They have the first numbers. */
     uint32_t between;
-    /* 0: each host has one slot. 1: a host has several slots. 2: as 1, but ranks move to free slots only by whole
-     * hosts. */
+    /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but only all ranks of a host together may
+     * move to free slots. */
     uint32_t has_several;
-    /* The number of successive ranks that stay on successive slots of one host, as a group; 1 for none. It divides the
-     * number of ranks and the number of slots of each host. */
+    /* Size of a group: this number of successive ranks remain on successive slots of one host; 1 if ranks move alone.
+     * The number of ranks, and the number of slots of each host, are multiples of it. */
     uint32_t together;
     /* [ranks + 1], index of each rank's first neighbour */
     const uint64_t *first;
-    /* The neighbour's rank; each rank of a pair lists the other. */
+    /* [first[ranks]], rank of each neighbour. Both ranks of a pair list each other. */
     const uint32_t *neighbour;
     /* [neighbour][row][rail], bytes from the rank to its neighbour */
     const int64_t *sent;
@@ -69,95 +71,98 @@ struct ibp_placement_problem {
     const uint32_t *port_of_slot;
     /* [hosts + 1], the first slot of each host */
     const uint32_t *host_first;
-    /* [hosts], 1 where the slots of a host have different ports. The host's ranks then use its first slots, in rank
-     * order: the n-th rank of the host uses the port of the n-th slot. */
+    /* [hosts], 1 if the slots of a host have different ports. Then the ranks on the host use its first slots, in the
+     * order of ranks: the n-th of these ranks uses the port of the n-th slot. */
     const uint8_t *is_numbered;
-    /* [ports], one bit for each rail */
+    /* [ports], one bit for each rail on which the port is */
     const uint8_t *rails_of_port;
-    /* [256] */
+    /* [256], the row of each set of rails */
     const int32_t *row_of_rails;
-    /* [hosts]; hosts close to each other are a group */
+    /* [hosts], a group consists of hosts that are close to each other */
     const uint32_t *group_of_host;
     /* [groups + 1], the first slot of each group */
     const uint32_t *group_first;
     /* [rails][ports] */
     const uint32_t *leaf_of_port;
-    /* [rails][leaves], the leaf's switch in `routes`, or IBP_NONE: the leaf sends nothing */
+    /* [rails][leaves], the leaf's switch in `routes`; IBP_NONE if the leaf sends nothing */
     const int32_t *leaf_switch;
-    /* [rails][ports], the LID of a port, 0 if there is none */
+    /* [rails][ports], the LID of a port; 0 if it has none */
     const int32_t *lid;
-    /* [rails]. Paths are followed on demand: a table of all paths takes gigabytes on large fabrics. */
+    /* [rails]. Paths are computed from the routes when they are needed, because a table of all paths takes gigabytes on
+     * large fabrics. */
     const struct ibp_routes *const *routes;
-    /* [rails], index of each rail's first link direction in `position` */
+    /* [rails], index in `position` of the first link direction of each rail */
     const uint64_t *position_first;
-    /* The number, below `ends`, of each link direction of `routes`; IBP_UNCOUNTED for an uncounted link direction. */
+    /* The number of each link direction of `routes` among counted link directions; IBP_UNCOUNTED if it is not
+     * counted. */
     const uint32_t *position;
-    /* [rails][ports], the link direction from a port and the link direction to it; used only where paths arrive */
+    /* [rails][ports], the link direction from a port, and the link direction to a port; used only for paths that
+     * arrive */
     const uint32_t *out_of_port;
     const uint32_t *into_port;
-    /* [rails][leaves][ports] + 1, index in `paths` of the path from a leaf to a port; NULL: no table of paths, paths
-     * are followed on demand */
+    /* [rails * leaves * ports + 1], index in `paths` of the path from a leaf to a port. NULL: there is no table of
+     * paths */
     const uint32_t *path_first;
     const uint32_t *paths;
     /* [ends] */
     const double *seconds_per_byte;
 };
 
-/* A search by simulated annealing. It swaps two groups or two hosts, or moves a group to free slots. It keeps changes
- * that lower the energy: the sum over link directions of (bytes * unit) ^ (2 ^ doublings). At first it also keeps some
- * changes that raise the energy. */
+/* A search by simulated annealing. A proposal swaps two groups or two hosts, or moves a group to free slots. It is
+ * accepted if it lowers the energy: the sum over link directions of (bytes * unit) ^ (2 ^ doublings). In the beginning,
+ * some proposals that raise the energy are accepted too. */
 struct ibp_placement_search {
-    /* [switches of the largest rail + 2], space for one path */
+    /* [switches of the largest rail + 2], memory for one path */
     uint32_t *path;
     /* [ranks], the present slot of each rank */
     uint32_t *slot_of_rank;
     /* [slots], -1 for a free slot */
     int32_t *rank_of_slot;
-    /* [ranks], the slots after a proposal; equal to `slot_of_rank` between calls */
+    /* [ranks], the slot of each rank after the present proposal; equal to `slot_of_rank` between calls */
     uint32_t *new_slot;
-    /* [ranks], the first `moves` elements are the ranks that a proposal moves */
+    /* [ranks], the first `moves` elements are the ranks that the present proposal moves */
     uint32_t *moved;
     uint64_t moves;
     /* [ranks]; all 0 between calls */
     uint8_t *is_counted;
-    /* [ends], weight of a byte in the energy */
+    /* [ends], `unit` of a link direction in the energy */
     const double *unit;
-    /* [ends], bytes; a proposal is refused if it raises a load beyond its limit */
+    /* [ends], bytes. A proposal is refused if it raises the load of a link direction above its limit */
     const int64_t *limit;
     /* [ends], bytes */
     int64_t *load;
-    /* [ends]; all 0 between calls, as is `is_touched` */
+    /* [ends], change of the load by the present proposal; all 0 between calls */
     int64_t *change;
     /* [ends] */
     uint8_t *is_touched;
-    /* [ends], the first `touches` elements are the link directions that a proposal changes */
+    /* [ends], the first `touches` elements are the link directions whose load the present proposal changes */
     uint32_t *touched;
     uint32_t touches;
     /* [ranks], slots of the best placement found */
     uint32_t *best;
     struct ibp_placement_score best_score;
     double energy;
-    /* The lowest energy at which a score was computed. */
+    /* The lowest energy for which a score was computed. */
     double computed_at;
     uint32_t doublings;
-    /* Temperatures, relative to the energy: at the beginning and at the end of all work. */
+    /* Temperatures at the beginning and at the end of the search, relative to the energy. */
     double first_temperature;
     double last_temperature;
     double temperature;
-    /* Sum of the logarithms of the proposed relative rises of the energy, and the number of these rises. */
+    /* Statistics of proposals that raise the energy: sum of the logarithms of the relative rises, and number of
+     * rises. */
     double uphill;
     uint64_t climbs;
-    /* State of the generator. */
+    /* State of the random number generator. */
     uint64_t random;
-    /* Link directions visited. */
+    /* Number of link directions visited so far. */
     uint64_t work;
     uint64_t all_work;
     uint64_t proposals;
     uint64_t accepted;
 };
 
-/* A graph whose vertices are divided into two parts, with the weights of its edges. Each edge is listed at both of its
- * vertices. */
+/* A graph with weighted edges, to be divided into parts. Each edge is listed at both of its vertices. */
 struct ibp_graph {
     uint32_t vertices;
     /* [vertices + 1] */
@@ -166,13 +171,12 @@ struct ibp_graph {
     const double *weight;
 };
 
-/* Write the table of paths: the beginning of each path into first[rails * leaves * ports + 1], and the paths if `paths`
- * is not NULL. `space` has capacity for one path. Return the total length. */
+/* Write the table of paths: `first` as `path_first`, and the paths themselves if `paths` is not NULL. `space` is memory
+ * for one path. Return the total length of all paths. */
 uint64_t ibp_placement_paths(const struct ibp_placement_problem *problem, uint32_t *space, uint32_t *first,
                              uint32_t *paths);
 
-/* Compute the bytes on each link direction under a placement. load[ends] is overwritten. `space` has capacity for one
- * path. */
+/* Set load[ends] to the bytes on each link direction with a placement. `space` is memory for one path. */
 void ibp_placement_load(const struct ibp_placement_problem *problem, uint32_t *space, const uint32_t *slot_of_rank,
                         int64_t *load);
 
@@ -180,19 +184,20 @@ void ibp_placement_load(const struct ibp_placement_problem *problem, uint32_t *s
 void ibp_placement_score_load(const struct ibp_placement_problem *problem, const int64_t *load,
                               struct ibp_placement_score *score);
 
-/* Continue the search until `work` reaches `until` or `all_work`. Splitting the work over several calls does not change
- * the result. */
+/* Continue the search until `work` reaches `until` or `all_work`. The result does not depend on how the work is split
+ * over calls. */
 void ibp_placement_search(const struct ibp_placement_problem *problem, struct ibp_placement_search *search,
                           uint64_t until);
 
-/* Divide a graph into parts of exactly `size` and `vertices - size` vertices, with edges of small total weight between
- * the parts. Multilevel bisection: coarsening by heavy edges, refinement by Fiduccia-Mattheyses moves. Sets
- * part[vertices] to 0 or 1. Returns a negative errno without memory. */
+/* Divide a graph into two parts of exactly `size` and `vertices - size` vertices, so that the total weight of edges
+ * between the parts is small. Set part[vertices] to 0 or 1. The method is multilevel bisection: coarsening by heavy
+ * edges, refinement by Fiduccia-Mattheyses moves. Return 0, or a negative errno if memory is exhausted. */
 int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint8_t *part);
 
-/* Divide a graph in two repeatedly, down to places without gaps. gap[vertices - 1] has the distance between each place
- * and the next. A part is divided at its largest gap; among equal gaps, at the gap nearest to its middle. Sets
- * place[vertices] to the place of each vertex. Returns a negative errno without memory. */
+/* Assign the vertices of a graph to places in a row, so that vertices with heavy edges get near places. gap[vertices -
+ * 1] is the distance between each place and the next. The row is divided in two repeatedly, at its largest gap (of
+ * equal gaps, the gap nearest to the middle), until no gap is left. Set place[vertices] to the place of each vertex.
+ * Return 0, or a negative errno if memory is exhausted. */
 int ibp_divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, uint32_t *place);
 
 /* -- cffi ends -- */

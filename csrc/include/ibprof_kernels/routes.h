@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A subnet's routes: forwarding tables followed hop by hop.
+ * The routes of a subnet, computed by following forwarding tables hop by hop.
  *
- * A link direction has the number 2 * link + end: the node at that end transmits on it. Arrays and fields called `end`
- * hold such numbers.
+ * A link direction has the number 2 * link + end, where the node at this end of the link transmits. Arrays and members
+ * named `end` contain such numbers.
  */
 #ifndef IBPROF_KERNELS_ROUTES_H
 #define IBPROF_KERNELS_ROUTES_H
@@ -22,10 +22,10 @@
 /* The egress port of an unreachable LID. */
 #define IBP_NO_PORT 255
 
-/* LIDs of a subnet have 16 bits. */
+/* Number of LIDs, which have 16 bits. */
 #define IBP_LIDS 65536
 
-/* The result of following a path. */
+/* How a path ends. */
 enum ibp_reason {
     IBP_DELIVERED = 0,
     IBP_SAME_PORT = 1,
@@ -40,25 +40,25 @@ enum ibp_reason {
 
 /* The hop from a node through one of its ports. */
 struct ibp_hop {
-    /* The link direction on which the node transmits; IBP_NONE without a link. */
+    /* The link direction on which the node transmits; IBP_NONE if the port has no link. */
     int32_t end;
-    /* The next switch; or switches + the port (index) of the CA or router; or IBP_NONE. */
+    /* The next node: a switch, or `switches` + the index of the port of a CA or router. IBP_NONE if there is none. */
     int32_t to;
 };
 
-/* A subnet, indexed for fast steps along routes. The leaves have the first numbers: switches with a CA or router on one
- * of their ports. */
+/* A subnet, in arrays by which routes are followed fast. Leaf switches, to which a CA or router is connected, have the
+ * first numbers. */
 struct ibp_routes {
-    /* At most 65534: each has a LID. */
+    /* Number of switches; at most 65534, because each has a LID. */
     uint32_t switches;
     uint32_t leaves;
-    /* Ports of each switch in `hop`. */
+    /* Number of ports of each switch in `hop`. */
     uint32_t width;
-    /* LIDs in `egress`; no table contains larger LIDs. */
+    /* Number of LIDs in `egress`. No table contains larger LIDs. */
     uint32_t lids;
     uint32_t ends;
     uint32_t ports;
-    /* [lid][switch], or IBP_NO_PORT */
+    /* [lid][switch], the egress port, or IBP_NO_PORT */
     const uint8_t *egress;
     /* [switch] */
     const uint8_t *has_table;
@@ -68,22 +68,23 @@ struct ibp_routes {
     const int32_t *lid_port;
     /* [port], the switch with this port as port 0, or IBP_NONE */
     const int32_t *port_switch;
-    /* [port], the first hop of a CA or router that sends from this port */
+    /* [port], the first hop of packets that a CA or router sends from this port */
     const struct ibp_hop *first;
     /* [switch + 1], index of the switch's first element in `into_end` */
     const uint32_t *into;
-    /* Link directions from other switches to the switch. */
+    /* Link directions from other switches to each switch. */
     const int32_t *into_end;
     /* [end], the transmitting switch, or IBP_NONE */
     const int32_t *end_switch;
 };
 
-/* Turn tables [row][width] into egress [lid][switch], for lids = width. row_of[switch] is IBP_NONE for a switch without
- * a table. */
+/* Transpose tables [row][width] to egress [lid][switch], with lids = width. row_of[switch] is the row of a switch's
+ * table; IBP_NONE if it has no table. */
 void ibp_transpose_tables(const uint8_t *table, size_t width, const int32_t *row_of, size_t switches, uint8_t *egress);
 
-/* Follow pairs of LIDs hop by hop. Path i is end[offset[i]] .. end[offset[i + 1] - 1]; it is empty where packets do not
- * arrive. With end == NULL only `offset` and `reason` are set; offset[count] is then the required capacity of `end`. */
+/* Compute the paths between pairs of LIDs. Path i is end[offset[i]] .. end[offset[i + 1] - 1]. It is empty if packets
+ * do not arrive. If `end` is NULL, only `offset` and `reason` are set. offset[count] is the required capacity of
+ * `end`. */
 int ibp_find_paths(const struct ibp_routes *routes, const int32_t *source_lid, const int32_t *destination_lid,
                    size_t count, uint64_t *offset, int32_t *end, uint8_t *reason);
 

@@ -41,7 +41,7 @@ int ibp_otf2_write(const struct ibp_otf2_writer *otf2, void *writer, const struc
     return error;
 }
 
-/* -- reading: OTF2 calls one of these for each event -- */
+/* -- reading: OTF2 calls one of these functions for each event -- */
 
 static int keep(struct ibp_events *into, enum ibp_event_kind kind, uint64_t time_ns, uint32_t reference,
                 const uint64_t *values, uint16_t count)

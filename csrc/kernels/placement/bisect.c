@@ -14,7 +14,7 @@
 
 enum { COARSEST = 60, LEVELS = 40, TRIES = 8, PASSES = 10, FRUITLESS = 120 };
 
-/* Coarsening stops where the coarser graph would have more than this share of the vertices. */
+/* Coarsening stops if the coarser graph would have more than this fraction of the vertices. */
 #define SHRINKS 0.95
 
 typedef struct level {
@@ -22,11 +22,11 @@ typedef struct level {
     const uint64_t *first;
     const uint32_t *other;
     const double *weight;
-    /* [vertices], number of vertices of the whole graph in each vertex */
+    /* [vertices], number of vertices of the whole graph that each vertex stands for */
     uint32_t *size;
-    /* [vertices], the vertex of the next coarser level */
+    /* [vertices], the vertex of the next coarser level that contains each vertex */
     uint32_t *coarse;
-    /* Allocations of this level alone. */
+    /* Memory that only this level uses. */
     void *own[3];
 } level_t;
 
@@ -36,7 +36,7 @@ typedef struct parts {
     uint8_t *is_locked;
     uint32_t *order;
     uint8_t *best;
-    /* Target size of the first part of the whole graph. */
+    /* Target size of the first part, in vertices of the whole graph. */
     int64_t target;
     uint64_t random;
 } parts_t;
@@ -56,7 +56,7 @@ static void shuffle(uint64_t *state, uint32_t *order, uint32_t count)
     }
 }
 
-/* Match each vertex with the unmatched neighbour to which its edge is the heaviest, in relation to both sizes. Return
+/* Match each vertex with an unmatched neighbour: the neighbour with the heaviest edge in relation to both sizes. Return
  * the number of coarse vertices. */
 static uint32_t match(level_t *level, const uint32_t *order, uint32_t largest)
 {
@@ -80,7 +80,8 @@ static uint32_t match(level_t *level, const uint32_t *order, uint32_t largest)
     return count;
 }
 
-/* Add the edges of a fine vertex to the edges of its coarse vertex, which begin at `begin`; return their end. */
+/* Add the edges of a fine vertex to the edges of its coarse vertex, which begin at `begin`. Return the end of these
+ * edges. */
 static uint64_t add_edges(const level_t *fine, uint32_t vertex, uint32_t self, uint64_t begin, uint64_t end,
                           uint64_t *place, uint32_t *other, double *weight)
 {
@@ -97,7 +98,7 @@ static uint64_t add_edges(const level_t *fine, uint32_t vertex, uint32_t self, u
     return end;
 }
 
-/* Build the coarser graph from a matching; return 0 or -ENOMEM. */
+/* Build the coarser graph from a matching. Return 0 or -ENOMEM. */
 static int contract(const level_t *fine, uint32_t count, level_t *coarse)
 {
     uint64_t edges = fine->first[fine->vertices];
@@ -134,8 +135,8 @@ static int contract(const level_t *fine, uint32_t count, level_t *coarse)
     return failed ? -ENOMEM : 0;
 }
 
-/* Set the gains of all vertices. Return the weight of the edges between the parts, and the excess of the first part in
- * vertices of the whole graph. */
+/* Set the gain of each vertex: by how much its move to the other part lowers the weight of edges between the parts.
+ * Return this weight. Set `excess` to the size of the first part minus its target, in vertices of the whole graph. */
 static double find_gains(const level_t *level, parts_t *p, int64_t *excess)
 {
     double cut = 0;
@@ -158,7 +159,8 @@ static int64_t excess_after(const level_t *level, const parts_t *p, uint32_t ver
     return p->part[vertex] ? excess + level->size[vertex] : excess - level->size[vertex];
 }
 
-/* Return the free vertex with the largest gain whose move leaves the parts nearly even or makes them more even. */
+/* Return the free vertex with the largest gain whose move brings the parts nearer to their target sizes, or leaves them
+ * near to them. */
 static uint32_t find_move(const level_t *level, const parts_t *p, int64_t excess, int64_t slack)
 {
     uint32_t chosen = UINT32_MAX;
@@ -186,8 +188,8 @@ static int64_t beyond(int64_t excess, int64_t allowed)
     return by > 0 ? by : 0;
 }
 
-/* One pass: move each vertex at most once, then return to the best division passed. `allowed` limits the deviation of
- * the first part from its target size. Return whether the division improved. */
+/* Do one pass: move each vertex at most once, then restore the best division of the pass. `allowed`: how much the first
+ * part may deviate from its target size. Return whether the division has improved. */
 static int pass(const level_t *level, parts_t *p, int64_t allowed, int64_t largest)
 {
     int64_t excess;
@@ -268,7 +270,7 @@ static void project(const level_t *fine, parts_t *p)
     for (uint32_t vertex = 0; vertex < fine->vertices; vertex++) p->part[vertex] = p->best[fine->coarse[vertex]];
 }
 
-/* Coarsen level by level; return the number of levels, or -ENOMEM. */
+/* Coarsen the graph level by level. Return the number of levels, or -ENOMEM. */
 static int coarsen(level_t *level, parts_t *p)
 {
     int levels = 1;
@@ -331,16 +333,16 @@ int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint
     return count < 0 ? count : 0;
 }
 
-/* Vertices of a part of a graph, at successive places. */
+/* A segment: vertices that will get successive places. */
 typedef struct segment {
     uint32_t begin, count, depth;
 } segment_t;
 
 typedef struct division {
-    /* [vertices], the vertices of each segment, ascending */
+    /* [vertices], the vertices of each segment, in ascending order */
     uint32_t *vertex;
     uint32_t *spare;
-    /* [vertices], the number of a vertex in the present segment, UINT32_MAX for others */
+    /* [vertices], the number of each vertex in the present segment; UINT32_MAX if it is in another segment */
     uint32_t *number;
     segment_t *pending;
     uint8_t *part;
@@ -350,7 +352,7 @@ typedef struct division {
     double *weight;
 } division_t;
 
-/* Return the size of a segment's first part; 0 if it has no gaps. */
+/* Return where to divide a segment: the size of its first part; 0 if it has no gaps. */
 static uint32_t choose_size(const double *gap, uint32_t count)
 {
     double largest = 0;
@@ -385,7 +387,7 @@ static struct ibp_graph take_segment(const struct ibp_graph *graph, division_t *
     return (struct ibp_graph){.vertices = s.count, .first = d->first, .other = d->other, .weight = d->weight};
 }
 
-/* Put the vertices of the first part before those of the second. */
+/* Put the vertices of the first part before the vertices of the second part. */
 static void separate(division_t *d, segment_t s)
 {
     uint32_t kept = s.begin, moved = 0;

@@ -8,13 +8,14 @@
 
 #include "ibprof_kernels/placement.h"
 
-/* Follow the path from a leaf to a port into `path`, which has space for the longest path; return its length. The last
- * link direction leads to the port. For a path that does not arrive, `path` contains only the last of all link
- * directions. */
+/* Write the path from a leaf to a port to `path`, which has space for the longest path. Return its length. The last
+ * link direction leads to the port. For a path that does not arrive, `path` contains only the link direction that
+ * stands for such paths: the last of `ends`. */
 uint32_t ibp_placement_follow(const struct ibp_placement_problem *problem, uint32_t rail, uint32_t leaf, uint32_t to,
                               uint32_t *path);
 
-/* Return the path from the leaf of a port to another port: from the table of paths, or followed into `space`. */
+/* Return the path from the leaf of a port to another port, from the table of paths. Without a table, compute the path
+ * in `space`. */
 static inline uint32_t ibp_placement_path(const struct ibp_placement_problem *p, uint32_t rail, uint32_t from,
                                           uint32_t to, uint32_t *space, const uint32_t **path)
 {

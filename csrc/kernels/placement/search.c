@@ -7,15 +7,16 @@
 #include "placement/paths.h"
 #include "support/random.h"
 
-/* Proposals between two updates of the temperature. */
+/* Number of proposals between two updates of the temperature. */
 #define UPDATE_EVERY 64
-/* Accepted proposals between two recomputations of the energy, which limit rounding errors. A relative fall of the
- * energy also causes one. */
+/* Number of accepted proposals between two recomputations of the energy, which limit rounding errors. A large decrease
+ * of the energy also causes a recomputation. */
 #define SUM_EVERY 4096
 #define FALLEN 0x1p-10
-/* One proposal in this many exchanges two hosts with all their ranks, where hosts have several slots. */
+/* If hosts have several slots: one of this number of proposals exchanges all ranks of two hosts. */
 #define HOSTS_EVERY 8
-/* The same number where ranks fill whole hosts: `has_several` has this value. */
+/* HOSTS_EVERY for problems in which only whole hosts move to free slots. It equals the value of `has_several` for these
+ * problems. */
 #define WHOLE_HOSTS 2
 #define WHOLE_HOSTS_EVERY 2
 #define FREE (-1)
@@ -61,7 +62,7 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
     }
 }
 
-/* Add to `change` the traffic between a rank and its neighbour `n`, with both on the given slots. */
+/* Add to `change` the traffic between a rank and its neighbour `n`, if both are on the given slots. */
 static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t slot, uint32_t other, int sign)
 {
     uint32_t here = p->port_of_slot[slot], there = p->port_of_slot[other];
@@ -70,7 +71,8 @@ static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t sl
     change_path(p, s, there, here, ibp_placement_amounts(p, p->received, n, here, there), sign);
 }
 
-/* Add to `change` the effect of moving a rank. A pair of moving ranks is counted once, with the first rank. */
+/* Add to `change` the effect of moving a rank. If both ranks of a pair move, the pair is counted once, with the first
+ * rank. */
 static void change_rank(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint32_t old_slot = s->slot_of_rank[rank], new_slot = s->new_slot[rank];
@@ -117,7 +119,7 @@ static int is_better(const struct ibp_placement_score *a, const struct ibp_place
     return a->sum < b->sum;
 }
 
-/* Keep the present placement if it is the best one so far. */
+/* Keep the present placement if it is the best so far. */
 static void keep_if_best(const problem_t *p, search_t *s)
 {
     struct ibp_placement_score score;
@@ -127,7 +129,8 @@ static void keep_if_best(const problem_t *p, search_t *s)
     memcpy(s->best, s->slot_of_rank, p->ranks * sizeof *s->best);
 }
 
-/* Sample a slot for a rank: any, one in the group of a neighbour, or one on the host of a neighbour. */
+/* Choose a random slot for a rank: any slot, a slot in the group of a neighbour's host, or a slot on a neighbour's
+ * host. */
 static uint32_t sample_slot(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint64_t neighbours = p->first[rank + 1] - p->first[rank], kind = neighbours ? sample(s) >> 62 : 0;
@@ -150,8 +153,8 @@ static void move(search_t *s, int64_t rank, uint32_t slot)
     s->moved[s->moves++] = (uint32_t)rank;
 }
 
-/* Propose that the group `in` replaces `out` on a host; either may be FREE. On a host whose slots have different ports,
- * the ranks between the two move up or down. */
+/* Propose that group `in` replaces group `out` on a host; either may be FREE. If the slots of the host have different
+ * ports, ranks between both move by a slot, so that the slots in use remain the first and sorted by rank. */
 static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out, int64_t in)
 {
     uint32_t host = p->host_of_slot[slot], to = p->host_first[host];
@@ -171,7 +174,7 @@ static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out
     while (next < end) move(s, next++, to++);
 }
 
-/* Propose that the ranks of two hosts change places. The hosts have the same number of slots and ports of the same
+/* Propose to exchange all ranks of two hosts. The hosts must have the same number of slots, and ports of the same
  * kind. */
 static void exchange_hosts(const problem_t *p, search_t *s, uint32_t one, uint32_t other)
 {
@@ -197,7 +200,7 @@ static void accept(const problem_t *p, search_t *s, double energy)
     if (++s->accepted % SUM_EVERY == 0 || has_fallen) sum_energy(p, s);
 }
 
-/* Return the energy after the changes; infinity where a load would increase and exceed its limit. */
+/* Return the energy after the changes; infinity if a load would increase and exceed its limit. */
 static double energy_after(search_t *s)
 {
     double energy = s->energy;
@@ -255,7 +258,7 @@ static void propose(const problem_t *p, search_t *s)
     if (better && s->energy < s->computed_at) {
         s->computed_at = s->energy;
         keep_if_best(p, s);
-        s->work += p->ends / 8; /* sequential reads cost little */
+        s->work += p->ends / 8; /* sequential reads are fast */
     }
 }
 

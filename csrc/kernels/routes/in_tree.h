@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The in-tree of one destination: the hops from all switches to the destination, each followed once.
+ * The in-tree of a destination: the routes from all switches to the destination. Each hop is computed only once.
  */
 #ifndef IBP_ROUTES_IN_TREE_H
 #define IBP_ROUTES_IN_TREE_H
@@ -10,8 +10,8 @@
 
 #include "routes/step.h"
 
-/* A known step: packets at `place` leave over `end` for `next`. `next` is the number of switches where the destination
- * follows. */
+/* A known step: packets at switch `place` leave by link direction `end` to switch `next`. If they arrive at the
+ * destination, `next` is the number of switches. */
 struct ibp_tree_step {
     uint16_t place;
     uint16_t next;
@@ -23,9 +23,9 @@ struct ibp_tree {
     const struct ibp_routes *routes;
     uint32_t lid;
     int32_t port;
-    uint8_t *state;             /* [switch]: 0 not visited, 1 being visited, 2 + reason */
-    struct ibp_tree_step *by;   /* [switch]: its step, if it has one */
-    uint16_t *visited;          /* all visited switches; a switch whose packets arrive comes after its next place */
+    uint8_t *state;             /* [switch]: 0: not visited, 1: being visited, 2 + reason */
+    struct ibp_tree_step *by;   /* [switch]: the step from the switch, if there is one */
+    uint16_t *visited;          /* all visited switches; if packets arrive, a switch comes after its next switch */
     uint32_t visits;
     uint16_t *stack;
 };
@@ -33,13 +33,13 @@ struct ibp_tree {
 int ibp_tree_init(struct ibp_tree *tree, const struct ibp_routes *routes);
 void ibp_tree_fini(struct ibp_tree *tree);
 
-/* Turn to another destination: the LID of a port. */
+/* Begin the in-tree of another destination: `lid` is the LID of a port. */
 void ibp_tree_plant(struct ibp_tree *tree, uint32_t lid);
 
-/* Follow the unknown part of the path from a switch. */
+/* Compute the steps on the path from a switch that are not known yet. */
 void ibp_tree_visit(struct ibp_tree *tree, uint32_t place);
 
-/* Return how the path of a packet at a place ends. */
+/* Return how the path from a place ends. */
 static inline enum ibp_reason ibp_tree_reason(struct ibp_tree *tree, uint32_t place)
 {
     if (place >= tree->routes->switches) return (enum ibp_reason)(place - tree->routes->switches);
@@ -47,7 +47,7 @@ static inline enum ibp_reason ibp_tree_reason(struct ibp_tree *tree, uint32_t pl
     return (enum ibp_reason)(tree->state[place] - 2);
 }
 
-/* Return whether a switch is the destination itself: packets there take no further step. */
+/* Return whether a switch is the destination, so that packets there have arrived. */
 static inline bool ibp_tree_is_root(const struct ibp_tree *tree, uint32_t place)
 {
     return tree->routes->port_switch[tree->port] == (int32_t)place;

@@ -25,8 +25,8 @@ void ibp_transpose_tables(const uint8_t *table, size_t width, const int32_t *row
             }
 }
 
-/* Follow one pair of LIDs; `end` has capacity for switches + 1 link directions. Return the number of link directions; 0
- * where the packet does not arrive. */
+/* Compute the path between a pair of LIDs. `end` has capacity for switches + 1 link directions. Return the number of
+ * link directions; 0 if packets do not arrive. */
 static uint32_t follow(const struct ibp_routes *routes, int32_t source_lid, int32_t destination_lid, int32_t *end,
                        uint8_t *reason)
 {

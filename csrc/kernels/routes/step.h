@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * One hop of a packet.
+ * One step of a packet along its route.
  *
- * A place below routes->switches is a switch. A larger place is switches + the reason why a path ends.
+ * A place is the number of a switch, or, if the path ends, the number of switches + the reason.
  */
 #ifndef IBP_ROUTES_STEP_H
 #define IBP_ROUTES_STEP_H
 
 #include "ibprof_kernels/routes.h"
 
-/* Return the place that a packet for `port` reaches by `hop`. */
+/* Return the place to which `hop` brings a packet for `port`. */
 static inline uint32_t ibp_arrive(const struct ibp_routes *routes, const struct ibp_hop *hop, int32_t port)
 {
     if (hop->to >= 0 && (uint32_t)hop->to < routes->switches) return (uint32_t)hop->to;
     return routes->switches + (hop->to == port + (int32_t)routes->switches ? IBP_DELIVERED : IBP_WRONG_END);
 }
 
-/* Take one step from a switch towards a LID, the LID of `port`. Return the next place and the link direction. */
+/* Take one step from a switch towards `lid`, the LID of `port`. Return the next place, and the link direction in
+ * `end`. */
 static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, int32_t port, uint32_t at, int32_t *end)
 {
     *end = IBP_NONE;
@@ -33,7 +34,8 @@ static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, i
     return ibp_arrive(routes, hop, port);
 }
 
-/* Send a packet from its source. Return the next place and the link direction; IBP_NONE when a switch sends. */
+/* Send a packet from its source. Return the next place, and the link direction in `end`; it is IBP_NONE if the source
+ * is a switch. */
 static inline uint32_t ibp_start(const struct ibp_routes *routes, int32_t source_lid, int32_t destination_lid,
                                  int32_t *end)
 {

@@ -10,13 +10,13 @@
 
 enum { HUGE_PAGE = 1 << 21 };
 
-/* Allocate memory that begins on a cache line, with undefined contents. */
+/* Allocate memory that begins at a cache line. Its contents are undefined. */
 static void *allocate(uint64_t bytes)
 {
     const size_t page = bytes >= HUGE_PAGE ? HUGE_PAGE : 64, size = (bytes / page + 1) * page;
     void *made = aligned_alloc(page, size);
 
-    if (made && page == HUGE_PAGE) madvise(made, size, MADV_HUGEPAGE); /* systems without huge pages use small pages */
+    if (made && page == HUGE_PAGE) madvise(made, size, MADV_HUGEPAGE); /* without huge pages, small pages are used */
     return made;
 }
 

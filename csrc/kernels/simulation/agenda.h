@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Events in order of time. A wheel with a bucket for each tick holds nearly all events; a heap holds events beyond the
- * wheel's reach.
+ * Events sorted by time. Nearly all events are in a wheel, which has a bucket for each of the next ticks. Later events
+ * are in a heap.
  *
- * The wheel is inline, because every hop of every packet goes through it.
+ * The functions of the wheel are inline, because every hop of every packet calls them.
  */
 #ifndef IBP_SIMULATION_AGENDA_H
 #define IBP_SIMULATION_AGENDA_H
@@ -22,10 +22,10 @@ enum {
 
 /* -- heap -- */
 
-/* Schedule a process to act at a later tick. */
+/* Schedule the next action of a process at a later tick. */
 void ibp_sim_schedule_process(struct ibp_sim *sim, uint64_t when, uint32_t process);
 
-/* Schedule a packet's arrival at a tick beyond the reach of the wheel. */
+/* Schedule a packet's arrival at a tick after the end of the wheel. */
 void ibp_sim_schedule_far_packet(struct ibp_sim *sim, uint64_t when, struct ibp_sim_packet packet);
 
 /* Remove and return the first event of the heap, which is not empty. */
@@ -39,7 +39,7 @@ static inline bool ibp_sim_has_event(const struct ibp_sim *sim)
 
 /* -- wheel -- */
 
-/* Add a chunk to a bucket that is empty or whose last chunk is full. Return false without memory. */
+/* Add a chunk to a bucket that is empty or whose last chunk is full. Return false if memory is exhausted. */
 bool ibp_sim_add_chunk(struct ibp_sim *sim, uint32_t bucket);
 
 /* Schedule a packet's arrival at a later tick. */
@@ -58,21 +58,21 @@ static inline void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, s
     sim->in_wheel++;
 }
 
-/* Return the slot of the next event of a bucket. A number just beyond a chunk becomes the next chunk's
- * first slot. */
+/* Return the slot of the next event of a bucket. If `slot` is just after a chunk, this is the first slot of the next
+ * chunk. */
 static inline uint32_t ibp_sim_next_slot(const struct ibp_sim *sim, uint32_t slot)
 {
     return slot & IBP_SIM_CHUNK_MASK ? slot : sim->slot[slot - IBP_SIM_CHUNK].next + 1;
 }
 
-/* Put a chunk back into the list of free ones. */
+/* Return a chunk to the list of free chunks. */
 static inline void ibp_sim_drop_chunk(struct ibp_sim *sim, uint32_t chunk)
 {
     sim->slot[chunk].next = sim->free_chunk;
     sim->free_chunk = chunk;
 }
 
-/* Return the tick of the next bucket in use; the wheel is not empty. */
+/* Return the tick of the next bucket with events. The wheel must not be empty. */
 static inline uint64_t ibp_sim_next_bucket(const struct ibp_sim *sim)
 {
     const uint64_t now = sim->state.now;
@@ -88,7 +88,7 @@ static inline uint64_t ibp_sim_next_bucket(const struct ibp_sim *sim)
     }
 }
 
-/* Remove and return all packets of the present tick in the wheel. */
+/* Remove the bucket of the present tick from the wheel, and return it. */
 static inline struct ibp_sim_bucket ibp_sim_take_bucket(struct ibp_sim *sim)
 {
     const uint32_t number = (uint32_t)sim->state.now & IBP_SIM_WHEEL_MASK;
@@ -99,7 +99,8 @@ static inline struct ibp_sim_bucket ibp_sim_take_bucket(struct ibp_sim *sim)
     return taken;
 }
 
-/* Find the next used bucket after *tick and set *tick to its tick. Return NULL if no bucket is near. */
+/* Find the next bucket with events after *tick, and set *tick to its tick. Return NULL if there is none in the next
+ * IBP_SIM_NEAR_WORDS words. */
 static inline const struct ibp_sim_bucket *ibp_sim_first_after(const struct ibp_sim *sim, uint64_t *tick)
 {
     uint64_t word = (*tick + 1) / 64;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 enum {
-    /* Several clients, queues or sizes. */
+    /* Several different clients, queues or sizes. */
     MANY = IBP_SIM_NOTHING - 1,
-    /* Maximum number of paths that are read before the first tick. */
+    /* Maximum number of paths that are examined before the first tick. */
     PATHS_MAX = 1 << 22
 };
 
@@ -25,13 +25,13 @@ static const struct ibp_sim_kind *kind_at(const struct ibp_sim *sim, const struc
     return ibp_sim_kind_of(sim, &sim->queue[path->queue[hop]]);
 }
 
-/* Return the ticks from one packet to the next on the host's link. */
+/* Return the ticks between the beginnings of two successive packets on the host's link. */
 static uint64_t turn_of(const struct ibp_sim_kind *kind, const struct ibp_sim_path *path)
 {
     return ibp_sim_ticks_of(kind, path->packet) + kind->gap;
 }
 
-/* Return the tick at which the first packet is at the first switch. */
+/* Return the tick at which the first packet of a message arrives at the first switch. */
 static uint64_t first_arrival(const struct ibp_sim_kind *kind, const struct ibp_sim_path *path)
 {
     return path->begun + ibp_sim_ticks_of(kind, path->packet) + kind->delay;
@@ -60,7 +60,7 @@ void ibp_sim_send_whole(struct ibp_sim *sim, uint32_t number)
     ibp_sim_schedule_packet(sim, first_arrival(kind, path) + (packets - 1) * turn + path->rest[1], last);
 }
 
-/* Return how many packets have reached the first switch. */
+/* Return how many packets of a message have arrived at the first switch. */
 static uint64_t count_gone(const struct ibp_sim *sim, const struct ibp_sim_path *path)
 {
     const struct ibp_sim_kind *kind = kind_at(sim, path, 0);
@@ -70,7 +70,7 @@ static uint64_t count_gone(const struct ibp_sim *sim, const struct ibp_sim_path 
     return gone < packets ? gone : packets;
 }
 
-/* Put the packets of a message that is sent as a whole into its host's queue. */
+/* Give a message that is sent as a whole separate packets again, and put them into the queue of its host. */
 static void break_up(struct ibp_sim *sim, uint32_t number)
 {
     struct ibp_sim_path *path = &sim->path[number];
@@ -85,7 +85,7 @@ static void break_up(struct ibp_sim *sim, uint32_t number)
                                           .ahead = path->queue[1],
                                           .size = path->packet + IBP_SIM_PACKET_LIMIT};
 
-    if (!left) return; /* the tick of its event at the host is correct */
+    if (!left) return; /* all packets are gone: the event at the host has the right tick */
     path->whole = IBP_SIM_NOTHING;
     sim->state.in_flight--;
     ibp_sim_count_skipped(sim, 1 - left * path->hops);
@@ -110,14 +110,14 @@ static uint32_t first_packet(const struct ibp_sim *sim, uint64_t bytes)
     return bytes < sim->network.packet_bytes ? (bytes ? (uint32_t)bytes : 1) : sim->network.packet_bytes;
 }
 
-/* Return whether all packets of a message have the same size. A shorter last packet would catch up with the previous
- * one. */
+/* Return whether all packets of a message have the same size. A shorter last packet would catch up with the packet
+ * before it. */
 static bool is_of_equal_packets(const struct ibp_sim *sim, uint64_t bytes)
 {
     return bytes <= sim->network.packet_bytes || bytes % sim->network.packet_bytes == 0;
 }
 
-/* Return whether successive packets from a link never queue at the next link, and fit its buffer. */
+/* Return whether successive packets from one link never wait at the next link, and fit into its buffer. */
 static bool keeps_up(const struct ibp_sim *sim, const struct ibp_sim_kind *before, const struct ibp_sim_kind *kind,
                      uint64_t ticks)
 {
@@ -125,14 +125,14 @@ static bool keeps_up(const struct ibp_sim *sim, const struct ibp_sim_kind *befor
            (kind->delay / ticks + 3) * sim->network.packet_bytes <= kind->capacity;
 }
 
-/* Return whether a host's link never rests while its message has more packets. */
+/* Return whether the buffer is large enough to keep a host's link busy until the message is sent. */
 static bool has_buffer_for_link(const struct ibp_sim *sim, const struct ibp_sim_kind *kind, uint64_t packet)
 {
     return (kind->delay / ibp_sim_ticks_of(kind, packet) + 3) * sim->network.packet_bytes <= kind->capacity;
 }
 
-/* Return whether all packets in a queue have the same size and come from the previous queue: they never wait for
- * others. */
+/* Return whether all packets of a queue have the same size and come from queue `before`, so that none of them waits for
+ * another. */
 static bool is_continuation(const struct ibp_sim *sim, const struct ibp_sim_path *path, uint32_t at)
 {
     const struct ibp_sim_use *use = &sim->use[path->queue[at]];
@@ -140,7 +140,7 @@ static bool is_continuation(const struct ibp_sim *sim, const struct ibp_sim_path
     return use->before == path->queue[at - 1] && use->packet != MANY;
 }
 
-/* Find where the clear end of a path begins, and the ticks from this and each further queue to the host. */
+/* Find the first queue of the clear part of a path, and the ticks from each queue of the clear part to the host. */
 static void find_clear_part(const struct ibp_sim *sim, uint64_t bytes, struct ibp_sim_path *path)
 {
     const uint32_t packet = path->packet = first_packet(sim, bytes);
@@ -179,7 +179,7 @@ static void set_path(struct ibp_sim *sim, uint32_t number)
     find_clear_part(sim, bytes, path);
 }
 
-/* Shorten the clear part of a path: another message will use one of its queues. */
+/* Shorten the clear part of a path, because another message will use one of its queues. */
 static void cut_clear_part(struct ibp_sim *sim, uint32_t number, uint32_t queue)
 {
     struct ibp_sim_path *path = &sim->path[number];
@@ -229,7 +229,8 @@ static void note_only(uint32_t *only, uint32_t value)
     if (*only != value) *only = MANY;
 }
 
-/* Note which client uses the queues of a path, and how soon its packets arrive after a message starts. */
+/* For each queue of a path, record which client uses it, and the minimum ticks from the start of a message to the
+ * arrival of its packets. */
 static void note_use(struct ibp_sim *sim, uint32_t client, uint64_t bytes, const struct ibp_sim_path *path)
 {
     const uint32_t packet = first_packet(sim, bytes);
@@ -260,7 +261,7 @@ static bool note_client(struct ibp_sim *sim, uint32_t number)
         if (!path->hops) return false;
         note_use(sim, number, step->bytes, path);
     }
-    path->from = IBP_SIM_NOTHING; /* its clear part is not known yet */
+    path->from = IBP_SIM_NOTHING; /* its clear part is still unknown */
     return true;
 }
 
@@ -287,7 +288,7 @@ int ibp_sim_skip_hops(struct ibp_sim *sim)
             .client = IBP_SIM_NOTHING, .before = IBP_SIM_NOTHING, .packet = IBP_SIM_NOTHING, .earliest = UINT64_MAX};
     for (uint32_t i = 0; i < sim->clients && is_known; i++) is_known = note_client(sim, i);
     for (uint64_t i = 0; i < queues; i++)
-        if (sim->use[i].client != MANY) sim->use[i].earliest = UINT64_MAX; /* its messages follow each other */
+        if (sim->use[i].client != MANY) sim->use[i].earliest = UINT64_MAX; /* messages of a client never overlap */
     if (is_known) return 1;
     free(sim->use);
     sim->use = NULL;

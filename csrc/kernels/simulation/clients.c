@@ -6,8 +6,8 @@
 
 /* -- injection ----------------------------------------------------------------------------------------------------- */
 
-/* Advance a host's ring after a packet of its first process. The process becomes the last, or leaves when it has no
- * more to send. */
+/* After a packet of a host's first process: the process becomes the last of the ring, or leaves the ring if it has
+ * nothing more to send. */
 static void turn_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
 {
     const struct ibp_sim_process *process = &sim->process[number];
@@ -20,7 +20,7 @@ static void turn_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32
         sim->process[outbox->last].next_at_host = process->next_at_host;
 }
 
-/* Put packets of a host's messages on its link while there is buffer. */
+/* Put packets of a host's messages on its link, as long as there is buffer. */
 static void inject(struct ibp_sim *sim, uint32_t host)
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];
@@ -44,7 +44,8 @@ static void inject(struct ibp_sim *sim, uint32_t host)
     }
 }
 
-/* Send the next message of a process from a host to the other host of its step, or an answer back. */
+/* Send the message of a process's present step from `host`: the message or request of the step, or the answer to a
+ * request. */
 static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, uint64_t bytes)
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];
@@ -68,7 +69,8 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
     inject(sim, host);
 }
 
-/* Schedule the arrival of a packet that was to wait for buffer: there is buffer before it arrives. */
+/* Schedule the arrival of a packet that was marked as waiting before its arrival: meanwhile, the next queue has
+ * buffer. */
 static void schedule_after_all(struct ibp_sim *sim, uint32_t number, struct ibp_sim_waiter waiter, uint64_t arrival)
 {
     const struct ibp_sim_packet packet = {
@@ -88,7 +90,7 @@ void ibp_sim_admit_waiting(struct ibp_sim *sim)
             const uint64_t arrival = sim->arrival ? *ibp_sim_arrival_of(sim, queue, 0) : 0;
             const struct ibp_sim_waiter first = ibp_sim_pop_waiter(sim, queue);
 
-            if (arrival > sim->state.now) { /* the packets behind it arrive no sooner, and it serves the queue */
+            if (arrival > sim->state.now) { /* packets after it are not earlier; its arrival serves the queue */
                 queue->queued -= ibp_sim_bytes_of(first.size);
                 schedule_after_all(sim, number, first, arrival);
                 break;
@@ -107,7 +109,7 @@ static uint64_t round_of(const struct ibp_sim_process *process)
     return process->done / process->client.steps;
 }
 
-/* Return a random number. In jobs whose clients vary alike, it is equal for all clients in a round. */
+/* Return a random number. If the job is `alike`, it is equal for all clients in a round. */
 static uint64_t sample_number(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const uint32_t job = process->client.job;
@@ -116,7 +118,7 @@ static uint64_t sample_number(struct ibp_sim *sim, const struct ibp_sim_process 
     return ibp_mix(ibp_mix(sim->seed) + (round_of(process) * sim->jobs + job) * IBP_RANDOM_STEP);
 }
 
-/* Return a time sampled uniformly about its mean. */
+/* Return a random time around a mean, uniformly distributed. */
 static uint64_t vary(struct ibp_sim *sim, const struct ibp_sim_process *process, uint64_t ticks)
 {
     const uint64_t width = (uint64_t)((double)ticks * sim->job[process->client.job].jitter / 65536);
@@ -128,7 +130,7 @@ static void write_sample(struct ibp_sim *sim, uint32_t number, const struct ibp_
 {
     const struct ibp_sim_process *process = &sim->process[number];
 
-    if (sim->samples == sim->sample_capacity) return; /* the run ends before there can be more */
+    if (sim->samples == sim->sample_capacity) return; /* cannot happen: the run ends before */
     sim->sample[sim->samples++] = (struct ibp_sim_sample){
         .client = number,
         .host = step->host,
@@ -145,7 +147,7 @@ static bool has_what_it_awaits(const struct ibp_sim *sim, const struct ibp_sim_p
     return process->arrived >= round_of(process) * process->client.arrivals + this_round;
 }
 
-/* Return the earliest start of a process's next step, without regard to messages. */
+/* Return the earliest tick at which a process may start its next step, apart from messages that it awaits. */
 static uint64_t next_start(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
@@ -204,7 +206,7 @@ void ibp_sim_act(struct ibp_sim *sim, uint32_t number)
     const struct ibp_sim_job *job = &sim->job[process->client.job];
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
 
-    if (process->under_way) { /* a message within a host has arrived; no other message can be under way here */
+    if (process->under_way) { /* a message within the host has arrived; other messages do not reach this point */
         complete(sim, number);
         return;
     }

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Processes: their steps, waits and times. Their hosts put packets on the network; waiting packets are admitted when
- * buffer is released.
+ * Processes: their steps, waits and times. Hosts put packets on the network. Waiting packets are admitted when buffer
+ * is released.
  */
 #ifndef IBP_SIMULATION_CLIENTS_H
 #define IBP_SIMULATION_CLIENTS_H
 
 #include "simulation/clear_paths.h"
 
-/* Admit packets to every queue that released buffer. Each packet that moves on releases buffer upstream. */
+/* Admit waiting packets to all queues that released buffer. Each admitted packet releases buffer of its previous
+ * queue. */
 void ibp_sim_admit_waiting(struct ibp_sim *sim);
 
-/* Release buffer of a queue, and admit packets wherever that makes progress possible. */
+/* Release buffer of a queue, and admit all packets that can then move. */
 static inline void ibp_sim_free_buffer(struct ibp_sim *sim, uint32_t queue, uint32_t bytes)
 {
     ibp_sim_release(sim, queue, bytes);
     if (sim->freed_count) ibp_sim_admit_waiting(sim);
 }
 
-/* Start a process's next step, if what it awaits has arrived. */
+/* Start a process's next step, if the messages that it awaits have arrived. */
 void ibp_sim_act(struct ibp_sim *sim, uint32_t process);
 
 /* Deliver bytes of a process's message at a host. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Queues of packets: the queue by which a packet leaves a node, admission, waiting and credits, deadlocks. Functions
- * that every hop of every packet calls are inline.
+ * Queues of packets: routing, admission, waiting and credits, and deadlocks. Functions that every hop of every packet
+ * calls are inline.
  */
 #ifndef IBP_SIMULATION_QUEUES_H
 #define IBP_SIMULATION_QUEUES_H
@@ -16,7 +16,8 @@ static inline uint32_t ibp_sim_queue_of_port(const struct ibp_sim *sim, uint32_t
     return ibp_sim_port_of_switch(sim, at, port) * sim->network.lanes + lane;
 }
 
-/* Return the queue by which the forwarding tables lead from a switch to a host, or IBP_SIM_NOTHING. */
+/* Return the queue by which a packet to a host leaves a switch, according to the forwarding tables; IBP_SIM_NOTHING if
+ * there is none. */
 static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node, uint32_t host, unsigned lane)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -29,11 +30,11 @@ static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node,
     return ibp_sim_queue_of_port(sim, at, port, lane);
 }
 
-/* Set the path of a process's message between two hosts, unless it is set already. */
+/* Set the path of a process to the path between two hosts, unless it is set already. */
 void ibp_sim_set_path(struct ibp_sim *sim, uint32_t process, uint32_t from, uint32_t to);
 
-/* Return where a packet goes from the node of the queue that admits it. The result is computed at departure, because
- * nothing needs it earlier. */
+/* Return the queue by which a packet will leave node `to`, IBP_SIM_AT_HOST, or IBP_SIM_CHOOSE + the switch. Computed
+ * when the packet departs to this node, because it is not needed earlier. */
 static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to, uint32_t client, unsigned hop)
 {
     const struct ibp_sim_path *path = &sim->path[client];
@@ -46,10 +47,11 @@ static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to
     return hop < path->hops ? path->queue[hop] : ibp_sim_look_up(sim, to, path->to, ibp_sim_lane_of(sim, client));
 }
 
-/* Return the least occupied queue on shortest routes; of several, a random one. */
+/* Return the least occupied of all queues on shortest routes. If several are equal, choose one at random. */
 uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client);
 
-/* Return the number of the set of ports on shortest routes from a switch to the last switch of a client's path. */
+/* Return the address of the number that identifies the set of ports on shortest routes, from a switch to the last
+ * switch of a client's path. */
 static inline const uint16_t *ibp_sim_choice_of(const struct ibp_sim *sim, uint32_t at, uint32_t client)
 {
     return &sim->choice[(uint64_t)at * sim->leaves + sim->path[client].queue[3]];
@@ -57,7 +59,7 @@ static inline const uint16_t *ibp_sim_choice_of(const struct ibp_sim *sim, uint3
 
 /* -- queues -- */
 
-/* Enlarge the list of queues that released buffer. Return false without memory. */
+/* Enlarge the list of queues that released buffer. Return false if memory is exhausted. */
 bool ibp_sim_grow_freed(struct ibp_sim *sim);
 
 static inline bool ibp_sim_belongs_to_host(const struct ibp_sim *sim, uint32_t queue)
@@ -75,7 +77,7 @@ static inline bool ibp_sim_has_buffer(const struct ibp_sim *sim, const struct ib
     return queue->taken + bytes <= ibp_sim_kind_of(sim, queue)->capacity;
 }
 
-/* Return the ticks that bytes take on a link, rounded up. */
+/* Return the ticks to transmit bytes on a link, rounded up. */
 static inline uint64_t ibp_sim_ticks_of(const struct ibp_sim_kind *kind, uint64_t bytes)
 {
     return (bytes * kind->byte_ticks + UINT32_MAX) >> 32;
@@ -88,7 +90,7 @@ static inline void ibp_sim_note_queued(struct ibp_sim *sim, uint32_t number, str
     if (sim->queued) sim->queued[number] = queue->queued;
 }
 
-/* Move the counts of a queue to sim->carried, before a packet of another job. */
+/* Move the counts of the last job from a queue to sim->carried, before a packet of another job is counted. */
 void ibp_sim_flush_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, uint16_t job);
 
 static inline void ibp_sim_note_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, uint16_t job, uint32_t bytes,
@@ -107,10 +109,10 @@ static inline void ibp_sim_note_carried(struct ibp_sim *sim, struct ibp_sim_queu
     shared->carried_ticks += (uint32_t)ticks;
 }
 
-/* Move the waiting packets to a ring of another size. Return false without memory. */
+/* Move the waiting packets to a ring of another size. Return false if memory is exhausted. */
 bool ibp_sim_size_ring(struct ibp_sim *sim, struct ibp_sim_queue *queue, unsigned bits);
 
-/* Move the last waiting packet to its place in the order of arrival, where hops are skipped. */
+/* If hops are skipped: move the last waiting packet to its place in the order of arrival. */
 void ibp_sim_sort_last(struct ibp_sim *sim, struct ibp_sim_queue *queue, uint64_t arrival);
 
 static inline uint64_t *ibp_sim_arrival_of(const struct ibp_sim *sim, const struct ibp_sim_queue *queue, uint32_t place)
@@ -118,7 +120,7 @@ static inline uint64_t *ibp_sim_arrival_of(const struct ibp_sim *sim, const stru
     return &sim->arrival[ibp_sim_waiter_of(sim, queue, place) - sim->waiter];
 }
 
-/* Add a packet to the packets that wait for a queue's buffer, in the order of arrival. */
+/* Add a packet to the packets that wait for the buffer of a queue. They are sorted by arrival. */
 static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, struct ibp_sim_packet packet, uint64_t arrival)
 {
     struct ibp_sim_queue *queue = &sim->queue[wanted];
@@ -134,8 +136,8 @@ static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, struct ibp
     ibp_sim_note_queued(sim, wanted, queue);
 }
 
-/* Remove and return the first waiting packet. A nearly empty ring becomes smaller, because its whole memory passes the
- * caches. */
+/* Remove and return the first waiting packet. A nearly empty ring is replaced by a smaller ring, because all of its
+ * memory passes through the caches. */
 static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, struct ibp_sim_queue *queue)
 {
     const struct ibp_sim_waiter first = queue->head;
@@ -148,8 +150,8 @@ static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, stru
     return first;
 }
 
-/* Let a packet wait for the next queue on its path before it arrives, if others wait there: it then needs no event.
- * Return false where it needs an event. */
+/* If other packets wait for the next queue on a packet's path, let the packet wait there even before it arrives. Then
+ * its arrival needs no event. Otherwise return false. */
 static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, struct ibp_sim_packet packet, uint64_t arrival)
 {
     const struct ibp_sim_path *path = &sim->path[packet.client];
@@ -162,7 +164,7 @@ static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, struct ibp_sim_packet
     return true;
 }
 
-/* Transmit a packet on the link of the queue that holds it, and schedule its arrival. */
+/* Transmit a packet on the link of queue `into`, which has admitted it, and schedule its arrival. */
 static inline void ibp_sim_transmit(struct ibp_sim *sim, uint32_t into, uint32_t client, uint32_t size)
 {
     const uint32_t bytes = ibp_sim_bytes_of(size);
@@ -193,7 +195,8 @@ static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t cl
     ibp_sim_transmit(sim, into, client, size);
 }
 
-/* Release buffer. List the queue if a packet may wait for the buffer, or a host if it has more to send. */
+/* Release buffer of a queue. If a packet may wait for it, or if a host has more to send on it, add the queue to the
+ * list of queues that released buffer. */
 static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     struct ibp_sim_queue *queue = &sim->queue[number];
@@ -208,8 +211,8 @@ static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_
 
 /* -- deadlock -- */
 
-/* Return whether some packets wait for each other and never move again, even if others move. The time is proportional
- * to the number of queues. */
+/* Return whether some packets wait for each other and will never move again, even if other packets move. The time is
+ * proportional to the number of queues. */
 bool ibp_sim_is_stuck(struct ibp_sim *sim);
 
 #endif

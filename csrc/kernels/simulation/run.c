@@ -3,7 +3,7 @@
  */
 #include "simulation/clients.h"
 
-/* Prefetch steps for one event; each step follows the previous one by some packets. */
+/* Number of prefetch steps for each event. Successive steps are some packets apart. */
 enum { STEPS = 2 };
 
 /* -- arrival ---------------------------------------------------------------------------------------------------------- */
@@ -20,7 +20,7 @@ static void arrive_at_host(struct ibp_sim *sim, struct ibp_sim_packet packet)
     const struct ibp_sim_process *process = &sim->process[packet.client];
     const uint32_t host = process->to;
 
-    if (packet.queue != IBP_SIM_NOTHING) { /* else its hops were skipped */
+    if (packet.queue != IBP_SIM_NOTHING) { /* otherwise its hops were skipped */
         const uint32_t there = ibp_sim_shared(sim, packet.queue, packet.client)->to;
 
         if (there != host) {
@@ -36,8 +36,8 @@ static void arrive_at_host(struct ibp_sim *sim, struct ibp_sim_packet packet)
     ibp_sim_deliver(sim, packet.client, host, ibp_sim_bytes_of(packet.size));
 }
 
-/* Skip a packet's hops to its host. Its bytes count as arrived. Only the last packet of a message has an event at the
- * host. */
+/* Skip the remaining hops of a packet, and count its bytes as arrived. Only the last packet of a message has an event
+ * at the host. */
 static void skip_hops(struct ibp_sim *sim, struct ibp_sim_packet packet)
 {
     const struct ibp_sim_path *path = &sim->path[packet.client];
@@ -81,7 +81,7 @@ static void arrive_at_switch(struct ibp_sim *sim, struct ibp_sim_packet packet)
     const struct ibp_sim_queue *queue = &sim->queue[ahead];
     if (queue->waiting || !ibp_sim_has_buffer(sim, queue, bytes)) {
         ibp_sim_wait(sim, ahead, packet, sim->state.now);
-        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* packets that already wait may arrive later */
+        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* waiting packets may arrive later */
         return;
     }
     ibp_sim_admit(sim, ahead, client, packet.size);
@@ -92,7 +92,7 @@ static void arrive(struct ibp_sim *sim, struct ibp_sim_packet packet)
 {
     const bool is_whole = packet.queue == IBP_SIM_NOTHING && packet.ahead != IBP_SIM_AT_HOST;
 
-    if (is_whole && sim->path[packet.client].whole != packet.ahead) return; /* the message was broken up */
+    if (is_whole && sim->path[packet.client].whole != packet.ahead) return; /* the message is not whole any more */
     sim->state.packet_hops++;
     if (packet.ahead == IBP_SIM_AT_HOST || is_whole)
         arrive_at_host(sim, packet);
@@ -102,7 +102,7 @@ static void arrive(struct ibp_sim *sim, struct ibp_sim_packet packet)
 
 /* -- prefetching ------------------------------------------------------------------------------------------------------ */
 
-/* Fetch the two queues of a packet's next move, and the path that determines the following queue. */
+/* Prefetch the two queues of a packet's next hop, and the path that determines the queue after them. */
 static void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_packet *packet)
 {
     if (packet->queue == IBP_SIM_NOTHING) return;
@@ -123,8 +123,8 @@ static void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_pack
     }
 }
 
-/* Fetch the memory that a release of buffer needs: the packet that takes the buffer, the queue that this packet leaves
- * (released next), and its path. Return that queue, or IBP_SIM_NOTHING. */
+/* Prefetch the memory for a release of buffer: the packet that takes the buffer, its path, and the queue that it
+ * leaves. Return this queue, whose buffer is released next, or IBP_SIM_NOTHING. */
 static uint32_t prefetch_release(const struct ibp_sim *sim, uint32_t number)
 {
     const struct ibp_sim_queue *queue = &sim->queue[number];
@@ -143,15 +143,15 @@ static uint32_t prefetch_release(const struct ibp_sim *sim, uint32_t number)
     return IBP_SIM_NOTHING;
 }
 
-/* Fetch the memory of one step of a packet's event, after `done` earlier steps: from its own queues to the queues that
- * its departure releases. */
+/* Do one prefetch step for a packet's event, after `done` earlier steps: first the packet's queues, then the queues
+ * that its departure releases. */
 static void prefetch_step(const struct ibp_sim *sim, struct ibp_sim_packet *packet, unsigned done)
 {
     if (packet->queue == IBP_SIM_NOTHING) return;
     if (done == 0 && packet->ahead < IBP_SIM_CHOOSE) {
         const struct ibp_sim_queue *queue = &sim->queue[packet->ahead];
 
-        if (queue->waiting) { /* it releases nothing */
+        if (queue->waiting) { /* the packet will wait and releases nothing */
             __builtin_prefetch(ibp_sim_waiter_of(sim, queue, queue->waiting), 1);
             packet->queue = IBP_SIM_NOTHING;
             return;
@@ -162,8 +162,9 @@ static void prefetch_step(const struct ibp_sim *sim, struct ibp_sim_packet *pack
     packet->queue = prefetch_release(sim, packet->queue);
 }
 
-/* Prefetch memory some packets ahead, because most of a hop is waiting for memory. Packets that are scheduled behind
- * the prefetcher are missed, which costs only time. Not inline: small fabrics do not use it. */
+/* Prefetch memory some packets ahead, because most of the time of a hop is spent waiting for memory. If a packet is
+ * scheduled before the prefetcher's position, it is missed, which costs only time. Not inline, because small fabrics do
+ * not use it. */
 static __attribute__((noinline)) void look_ahead(struct ibp_sim *sim, uint32_t slot, uint32_t end)
 {
     struct ibp_sim_prefetcher *ahead = &sim->prefetcher;
@@ -237,7 +238,7 @@ static void process_tick(struct ibp_sim *sim)
 
 /* -- the run ------------------------------------------------------------------------------------------------------- */
 
-/* Search for a deadlock. A search visits all queues, so the same number of packets must move between two searches. */
+/* Search for a deadlock. A search visits all queues, so between two searches at least as many packets must move. */
 static void search_deadlock(struct ibp_sim *sim)
 {
     if (sim->state.packet_hops - sim->checked_at < sim->search_hops) return;
@@ -246,7 +247,7 @@ static void search_deadlock(struct ibp_sim *sim)
 }
 
 #ifndef NDEBUG
-/* Check conservation: every byte that a host has sent has arrived, or occupies buffer of one port. */
+/* Check that no bytes are lost: every byte that a host has sent has arrived, or occupies buffer of exactly one port. */
 static void check_conservation(const struct ibp_sim *sim)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -273,14 +274,13 @@ static void check_conservation(const struct ibp_sim *sim)
 }
 #endif
 
-/* Advance to the next tick with events, and process it. Return false when the run ends; `stopped` is then the
- * reason. */
+/* Go to the next tick with events, and process it. Return false if the run ends; `stopped` is the reason. */
 static bool advance(struct ibp_sim *sim, uint64_t until, uint64_t last_hop)
 {
     struct ibp_sim_state *state = &sim->state;
 
     if (sim->failed || state->stopped == IBP_SIM_UNROUTED) return false;
-    /* Each client completes at most one step in a tick. A tick that has begun is simulated to its end. */
+    /* Stop early enough: each client may complete one step in a tick, and a tick is always simulated to its end. */
     if (sim->sample_capacity && sim->samples + sim->clients > sim->sample_capacity) {
         state->stopped = IBP_SIM_SAMPLES;
         return false;
@@ -295,7 +295,7 @@ static bool advance(struct ibp_sim *sim, uint64_t until, uint64_t last_hop)
         return false;
     }
     if (next > until) {
-        /* Events within the wheel's reach keep their buckets, so time may advance only to the next of these events. */
+        /* Events in the wheel keep their buckets, so time must not advance beyond the next of them. */
         state->now = until > state->now ? until : state->now;
         return false;
     }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CACHE: bytes of a core's share of the caches. */
+/* CACHE: a core's share of the caches, in bytes. */
 enum { LANES_MAX = 16, CACHE = 2 << 20, KINDS_COMPARED = 64 };
 
 /* The arguments of ibp_sim_new that describe the workload. */
@@ -28,7 +28,7 @@ static bool is_valid_network(const struct ibp_sim_network *network)
     if (!network->lanes || network->lanes > LANES_MAX) return false;
     for (uint32_t end = 0; end < network->ends; end++)
         if (network->end_capacity[end] < network->packet_bytes || !network->end_delay[end] ||
-            /* The number of queued bytes plus the bytes of all ports that wait must not overflow. */
+            /* A queue's bytes plus the bytes of packets that wait for it on all ports must not overflow. */
             network->end_capacity[end] > UINT32_MAX / (network->width + 1) ||
             network->end_to[end] >= network->hosts + network->switches)
             return false;
@@ -79,7 +79,7 @@ static void *copy(const void *from, uint64_t count, size_t size)
     return made;
 }
 
-/* Return the number of a kind of port, added if it is not among the first KINDS_COMPARED kinds. */
+/* Return the number of a kind of port. Add the kind if it is not among the first KINDS_COMPARED kinds. */
 static uint32_t number_kind(struct ibp_sim *sim, const struct ibp_sim_kind *kind)
 {
     const uint32_t compared = sim->kinds < KINDS_COMPARED ? sim->kinds : KINDS_COMPARED;
@@ -128,7 +128,7 @@ static void set_up_ends(struct ibp_sim *sim)
     for (unsigned bits = 0; bits < 32; bits++) sim->free_ring[bits] = IBP_SIM_NOTHING;
 }
 
-/* Return the number of a set of ports of a switch, added if it is not among the first sets. */
+/* Return the number of a set of ports of a switch. Add the set if it is not among the first sets of the switch. */
 static uint16_t number_choice(const struct ibp_sim *sim, const uint64_t *ports, uint64_t *choices, uint32_t *count)
 {
     const size_t words = (sim->width + 63) / 64;
@@ -153,8 +153,8 @@ static void number_leaves(struct ibp_sim *sim)
     }
 }
 
-/* Number the sets of ports on shortest routes. The same few sets lead to all leaves, so a table of numbers fits the
- * caches. Return false without memory. */
+/* Number the sets of ports on shortest routes. There are only few different sets, so a table of their numbers fits into
+ * the caches. Return false if memory is exhausted. */
 static bool set_up_choices(struct ibp_sim *sim)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -228,7 +228,7 @@ static void set_up_processes(struct ibp_sim *sim, const struct ibp_sim_client *c
     }
 }
 
-/* Return the number of ports of a switch up to the last port with a link on any switch. */
+/* Return the largest number of a port that has a link on any switch, plus 1. */
 static uint32_t count_used_ports(const struct ibp_sim_network *network)
 {
     uint32_t width = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Flows in any order. They are sorted by destination. Each destination's in-tree then grows from the entry points of
- * its flows, and the bytes flow down the tree, group by group.
+ * Sum flows over their routes. Flows are sorted by destination. For each destination, the routes from the first
+ * switches of its flows form an in-tree. Bytes are summed along the in-tree towards the destination, separately for
+ * each group of flows (`ibp_flows.group`).
  */
 #include "ibprof_kernels/spread.h"
 #include "ibprof_kernels/sums.h"
@@ -17,10 +18,10 @@
 
 enum { FLOWS_FOR_THREADS = 1 << 12, HOPS_GUESSED = 6 };
 
-/* Bytes of private loads above which fewer threads are faster. */
+/* If the loads of the threads need more bytes than this, fewer threads are faster. */
 static const uint64_t PRIVATE_LOADS = (uint64_t)1 << 28;
 
-/* A flow, sorted so that its destination's flows lie together. */
+/* A flow in sorted order. */
 struct entry {
     uint64_t bytes;
     uint32_t flow;
@@ -32,7 +33,7 @@ struct spreading {
     const struct ibp_flows *flows;
     /* Flows sorted by (destination, group). */
     const struct entry *sorted;
-    /* [IBP_LIDS + 1], index of a destination's first flow in `sorted` */
+    /* [IBP_LIDS + 1], index in `sorted` of the first flow of each destination */
     const uint64_t *of_lid;
     bool grouped;
     atomic_uint next_lid;
@@ -46,20 +47,19 @@ struct spreading {
 /* The sums of one thread. */
 struct worker {
     struct ibp_tree tree;
-    /* [switch + 1], the last for bytes that have arrived */
+    /* [switches + 1], bytes that enter each switch; the last element is for bytes that have arrived */
     uint64_t *inflow;
     uint64_t *load, *routed;
     uint64_t ended[IBP_REASONS];
 };
 
-/* Add the flows of one destination and group, `first` .. `stop` of the sorted flows, to the tree and pass them down
- * it. */
+/* Sum the flows of one destination and group along the in-tree. They are `first` .. `stop` - 1 of the sorted flows. */
 static void run_down(struct spreading *all, struct worker *worker, uint32_t lid, uint64_t first, uint64_t stop,
                      uint32_t group)
 {
     struct ibp_tree *tree = &worker->tree;
     const uint32_t switches = all->routes->switches, groups = all->flows->groups;
-    /* Following a few flows one by one takes less time than visiting all switches. */
+    /* For few flows, following each flow separately is faster than visiting all switches. */
     bool one_by_one = (stop - first) * HOPS_GUESSED < tree->visits;
     for (uint64_t i = first; i < stop; i++) {
         uint64_t bytes = all->sorted[i].bytes;
@@ -142,8 +142,9 @@ static void spread_some(void *context)
     if (!all->alone) free(worker.load);
 }
 
-/* Count keys: begin[k + 1] is where the items of key k begin in sorted order. Placing the items moves begin[k + 1] on
- * to the first item of key k + 1, so that begin[k] is then right. */
+/* For sorting by counting: set begin[k + 1] to the index of the first item with key k. When the items with key k are
+ * placed, begin[k + 1] is incremented to the index of the first item with key k + 1. So in the end, begin[k] is the
+ * first item with key k. */
 static void count_keys(const uint32_t *key, uint64_t count, uint64_t keys, uint64_t *begin)
 {
     memset(begin, 0, (keys + 2) * sizeof *begin);
@@ -151,7 +152,7 @@ static void count_keys(const uint32_t *key, uint64_t count, uint64_t keys, uint6
     for (uint64_t k = 2; k <= keys; k++) begin[k] += begin[k - 1];
 }
 
-/* Sort flows by destination, then by group. `by_group` has capacity for the flows, or is NULL. */
+/* Sort flows by destination and group. `by_group` is memory for the flows; NULL if there are no groups. */
 static void sort_flows(const struct ibp_flows *flows, uint32_t *by_group, struct entry *sorted, uint64_t *begin)
 {
     if (by_group) {

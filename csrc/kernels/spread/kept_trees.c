@@ -11,7 +11,7 @@
 enum { LIDS_AT_A_TIME = 64 };
 
 struct ibp_trees {
-    struct ibp_tree_step *steps[IBP_LIDS]; /* NULL: not kept */
+    struct ibp_tree_step *steps[IBP_LIDS]; /* NULL if not kept */
     uint32_t count[IBP_LIDS];
     uint64_t bytes;
 };
@@ -24,8 +24,8 @@ struct growing {
     atomic_ullong bytes;
 };
 
-/* Keep a destination's tree if packets from every leaf arrive. Other trees are useless: their flows are followed one by
- * one. */
+/* Keep the in-tree of a destination, if packets from all leaves arrive. Other trees are not used: their flows are
+ * followed separately. */
 static void keep(struct growing *growing, struct ibp_tree *tree)
 {
     const struct ibp_routes *routes = growing->routes;
@@ -46,7 +46,7 @@ static void grow_some(void *context)
 {
     struct growing *growing = context;
     struct ibp_tree tree;
-    if (ibp_tree_init(&tree, growing->routes)) return; /* fewer trees are kept then */
+    if (ibp_tree_init(&tree, growing->routes)) return; /* memory is exhausted: fewer trees are kept */
     unsigned lid;
     while ((lid = atomic_fetch_add(&growing->next_lid, LIDS_AT_A_TIME)) < IBP_LIDS)
         for (unsigned stop = lid + LIDS_AT_A_TIME; lid < stop && growing->bytes < growing->limit; lid++)

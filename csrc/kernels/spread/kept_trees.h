@@ -7,8 +7,7 @@
 #include "ibprof_kernels/spread.h"
 #include "routes/in_tree.h"
 
-/* Return the steps of a destination's tree; NULL where the tree is not kept, or where packets of some leaf do not
- * arrive. */
+/* Return the steps of a destination's in-tree; NULL if the tree is not kept. */
 const struct ibp_tree_step *ibp_trees_steps(const struct ibp_trees *trees, uint32_t lid, uint32_t *count);
 
 #endif

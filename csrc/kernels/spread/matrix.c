@@ -12,8 +12,8 @@
 
 enum { HUGE_PAGE = 1 << 21 };
 
-/* Sort rows by their leaf. Rows of other sources come last: switches, ports without a link, CAs cabled to one another.
- * There are few of them, or none. */
+/* Sort rows by the leaf of their source. Rows of other sources, of which there are few or none, are last: switches,
+ * ports without a link, and CAs that are connected to each other. */
 static void sort_rows(struct ibp_matrix_spread *all)
 {
     const struct ibp_routes *routes = all->routes;
@@ -39,7 +39,7 @@ static void sort_rows(struct ibp_matrix_spread *all)
     }
 }
 
-/* Add each row's delivered bytes to its first link, and count them as arrived. */
+/* Add the bytes of each row that arrive to its first link, and count them as arrived. */
 static void load_first_links(struct ibp_matrix_spread *all)
 {
     for (uint64_t i = 0; i < all->begin[all->routes->leaves]; i++) {
@@ -50,7 +50,7 @@ static void load_first_links(struct ibp_matrix_spread *all)
     }
 }
 
-/* Spread rows without a leaf as flows. */
+/* Sum rows whose source has no leaf over their routes, as flows. */
 static int spread_others(struct ibp_matrix_spread *all)
 {
     const struct ibp_matrix *matrix = all->matrix;
@@ -74,7 +74,7 @@ static int spread_others(struct ibp_matrix_spread *all)
     return status;
 }
 
-/* Return whether the sum of the values fits 64 bits; `any` has all bits that occur in them. */
+/* Return whether the sum of all values fits into 64 bits. `any` has all bits that occur in the values. */
 static bool fits(const struct ibp_matrix *matrix, uint64_t any)
 {
     unsigned __int128 total = (unsigned __int128)any * matrix->rows * matrix->columns;
@@ -99,17 +99,17 @@ static int check(const struct ibp_matrix *matrix)
     return 0;
 }
 
-/* Allocate memory that is written completely. Huge pages reduce page faults to one per 2 MiB. */
+/* Allocate memory in huge pages, which cause only one page fault for 2 MiB. All of it will be written. */
 static uint64_t *allocate_sums(uint64_t count)
 {
     size_t bytes = (count * sizeof(uint64_t) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     void *made = NULL;
     if (posix_memalign(&made, HUGE_PAGE, bytes ? bytes : HUGE_PAGE)) return NULL;
-    madvise(made, bytes, MADV_HUGEPAGE); /* a hint: failure does no harm */
+    madvise(made, bytes, MADV_HUGEPAGE); /* only a hint, so errors are ignored */
     return made;
 }
 
-/* Do the work of one thread. */
+/* The work of one thread. */
 static void spread_part(void *context)
 {
     ibp_matrix_sum_leaves(context);

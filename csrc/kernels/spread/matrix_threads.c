@@ -13,7 +13,8 @@ enum { COLUMNS_AT_A_TIME = 64 };
 
 /* -- sums of leaves ------------------------------------------------------------------------------------------------ */
 
-/* Add four rows to the sums of their leaf, and compute each row's sum. Four streams keep the memory busy. */
+/* Add four rows to the sums of their leaf, and compute the sum of each row. Reading four rows at once uses the memory
+ * well. */
 static void add_rows(const uint64_t *const from[4], uint64_t *restrict sum, uint64_t columns, uint64_t sent[4],
                      uint64_t *any)
 {
@@ -68,7 +69,7 @@ static uint64_t sum_leaf(struct ibp_matrix_spread *all, uint32_t leaf)
     return any;
 }
 
-/* Sum the rows of a leaf where each row sends the same to all columns. */
+/* Sum the rows of a leaf, for a matrix in which each row sends the same bytes to all columns. */
 static void sum_leaf_of_equals(struct ibp_matrix_spread *all, uint32_t leaf)
 {
     all->sum[leaf] = 0;
@@ -101,9 +102,9 @@ void ibp_matrix_sum_leaves(struct ibp_matrix_spread *all)
 /* The sums of one thread. */
 struct worker {
     struct ibp_tree tree;
-    /* [column of the part][leaf] */
+    /* [column][leaf], bytes that enter at each leaf, for the columns of this thread's part */
     uint64_t *entering;
-    /* [switch + 1], the last for bytes that have arrived */
+    /* [switches + 1], bytes that enter each switch; the last element is for bytes that have arrived */
     uint64_t *inflow;
     /* [end] */
     uint64_t *load;
@@ -112,7 +113,7 @@ struct worker {
     uint64_t ended[IBP_REASONS];
 };
 
-/* Transpose the leaves' sums of some columns, so that the sums of a column are contiguous. */
+/* Transpose the sums of the leaves for some columns, so that the sums of a column are contiguous. */
 static void enter(const struct ibp_matrix_spread *all, struct worker *worker, uint64_t first, uint64_t columns)
 {
     const uint32_t leaves = all->routes->leaves;
@@ -123,7 +124,7 @@ static void enter(const struct ibp_matrix_spread *all, struct worker *worker, ui
     }
 }
 
-/* Subtract bytes from a port to itself, which use no link. */
+/* Subtract the bytes from a port to itself, which use no link. */
 static void subtract_own(struct ibp_matrix_spread *all, struct worker *worker, uint64_t column, uint64_t *entering)
 {
     int32_t port = all->routes->lid_port[all->matrix->destination_lid[column]];
@@ -136,7 +137,7 @@ static void subtract_own(struct ibp_matrix_spread *all, struct worker *worker, u
     }
 }
 
-/* Subtract bytes from leaves whose packets do not reach the destination. */
+/* Subtract the bytes from leaves whose packets do not arrive at the destination. */
 static void subtract_lost(struct ibp_matrix_spread *all, struct worker *worker, uint64_t column, uint64_t *entering)
 {
     int32_t port = all->routes->lid_port[all->matrix->destination_lid[column]];
@@ -193,7 +194,7 @@ static void spread_column(struct ibp_matrix_spread *all, struct worker *worker, 
         run_down_kept(worker, kept, count);
     else
         run_down_grown(worker);
-    /* The remaining bytes have arrived: behind the last link, or at a destination that is a switch. */
+    /* These bytes have arrived: by the last link, or at a destination that is a switch. */
     worker->inflow[routes->switches] = 0;
     if (routes->port_switch[port] != IBP_NONE) worker->inflow[routes->port_switch[port]] = 0;
 }

@@ -5,7 +5,7 @@
 
 void ibp_sum(const uint64_t *values, size_t count, uint64_t sum[2])
 {
-    /* Sum halves of 32 bits: 2^32 halves cannot overflow 64 bits, and compilers vectorise the loop. */
+    /* Sum the 32-bit halves separately: 2^32 of them cannot overflow 64 bits, and compilers can vectorise the loop. */
     const size_t block = (size_t)1 << 32;
     unsigned __int128 total = 0;
     for (size_t begin = 0; begin < count; begin += block) {

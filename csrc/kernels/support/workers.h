@@ -4,8 +4,9 @@
 #ifndef IBP_WORKERS_H
 #define IBP_WORKERS_H
 
-/* Call `work` on up to `threads` threads at the same time, including the calling thread, and return when all have
- * returned. Each thread takes parts of the work from the context, because fewer threads may start than requested. */
+/* Call `work` on up to `threads` threads at the same time, including the calling thread. Return when all calls have
+ * returned. Fewer threads than requested may start, so `work` must take parts of the work from the context until none
+ * is left. */
 void ibp_run_workers(unsigned threads, void (*work)(void *context), void *context);
 
 #endif

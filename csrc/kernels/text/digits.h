@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* The value of each hexadecimal digit plus 1, so that all other bytes are 0. */
+/* The value of each hexadecimal digit plus 1; 0 for all other bytes. */
 static const uint8_t digit_value[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,

@@ -13,7 +13,7 @@ uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size)
 {
     uint64_t count = 0;
     while (size) {
-        /* Counts up to 255 fit a byte, and compilers add many bytes at a time. */
+        /* In parts of 255 bytes, counts fit into a byte, so compilers can add many at once. */
         uint64_t part = size < 255 ? size : 255;
         uint8_t here = 0;
         for (uint64_t i = 0; i < part; i++) here = (uint8_t)(here + (text[i] == '\n'));
@@ -24,7 +24,7 @@ uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size)
     return count;
 }
 
-/* Read three decimal digits before a blank or the line's end; return -1 for other text. */
+/* Read three decimal digits that are followed by a blank or the end of the line. Return -1 for any other text. */
 static int read_port(const uint8_t *at)
 {
     unsigned a = digit_value[at[0]] - 1u, b = digit_value[at[1]] - 1u, c = digit_value[at[2]] - 1u;
@@ -32,7 +32,8 @@ static int read_port(const uint8_t *at)
     return (int)(a * 100 + b * 10 + c);
 }
 
-/* Read an entry. LONGEST_READ bytes of the line are readable. No part of an entry extends beyond a line break. */
+/* Read an entry. LONGEST_READ bytes from the start of the line must be readable. No part of an entry contains a line
+ * break. */
 static bool read_entry(const uint8_t *line, enum ibp_entry_form form, uint16_t *lid, uint8_t *port)
 {
     unsigned number = 0;
@@ -91,7 +92,7 @@ int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin
         for (uint64_t k = begin[i]; row[i] != IBP_NONE && k < begin[i + 1]; k++) {
             uint8_t *cell = &table[(uint64_t)row[i] * width + entries->lid[k]];
             if (*cell == entries->port[k]) continue;
-            /* Contradicting entries have no port: the last listed port would be arbitrary. */
+            /* The entries of this LID contradict each other. No port is used, because any choice would be arbitrary. */
             *cell = IBP_NO_PORT;
             if (first < 0) first = (int64_t)k;
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The links of `ibdiagnet.lst` and `opensm-subnet.lst`. A description may contain field separators, so every possible
- * end of it is tried. For an invalid line, the first failed attempt is reported.
+ * Read the links of `ibdiagnet.lst` and `opensm-subnet.lst`. A node description may contain field separators, so each
+ * possible end of the description is tried. For an invalid line, the first mismatch of the first attempt is reported.
  */
 #include "digits.h"
 #include "ibprof_kernels/text.h"
@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A description has at most 64 bytes; the bound leaves space for escapes and limits the time for a hostile line. */
+/* A description has at most 64 bytes. LONGEST_NAME is larger, because escapes need more, and limits the time for a
+ * malicious line. */
 enum { DESCRIPTION_BYTES = 64, LONGEST_NAME = 256, UNPRINTED_LANES = 2, SPEED_BYTES = 8 };
 
 struct end {
@@ -27,14 +28,14 @@ struct line {
     uint64_t lanes, speed;
     double gbps;
     bool active;
-    /* The number of ends that are certain, because the field after them was read too. */
+    /* Number of descriptions whose end is certain, because the field after them was read too. */
     int ends;
     /* The first field that did not match. */
     const uint8_t *mismatch;
     const char *expected;
 };
 
-/* Inlined: a comparison with a constant is then a few instructions. */
+/* Inline, so that a comparison with a constant needs only a few instructions. */
 static inline __attribute__((always_inline)) bool skip(const struct line *line, const uint8_t **at, const char *word)
 {
     size_t bytes = strlen(word);
@@ -54,7 +55,7 @@ static bool read_hex(const struct line *line, const uint8_t **at, int least, int
     return digit - begin >= least;
 }
 
-/* Read decimal digits, with a maximum number of digits before and behind the point. */
+/* Read a decimal number with a maximum number of digits before and after the point. */
 static bool read_decimal(const struct line *line, const uint8_t **at, int most, int most_behind, double *number)
 {
     double sum = 0, unit = 1;
@@ -64,7 +65,7 @@ static bool read_decimal(const struct line *line, const uint8_t **at, int most, 
     if (line->stop - *at > 1 && **at == '.' && (*at)[1] >= '0' && (*at)[1] <= '9')
         for (++*at; *at < line->stop && most_behind-- && **at >= '0' && **at <= '9'; ++*at, unit *= 10)
             sum = sum * 10 + (**at - '0');
-    /* Both are whole numbers below 2^53, so the quotient is rounded once. */
+    /* Both are integers below 2^53, so only the quotient is rounded. */
     *number = sum / unit;
     return true;
 }
@@ -96,7 +97,7 @@ static bool read_lanes(const struct line *line, const uint8_t **at, uint64_t *la
         uint64_t lanes;
     } widths[] = {{"?x", 0}, {"?", 0}, {"1x", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}, {"12x", 12}};
 
-    /* ibdiagnet 1.5.7 prints no width for 2x. */
+    /* ibdiagnet 1.5.7 prints no width for links with 2 lanes. */
     *lanes = UNPRINTED_LANES;
     if (!skip(line, at, " PHY=")) return false;
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
@@ -130,7 +131,7 @@ static bool read_speed(const struct line *line, const uint8_t **at, uint64_t *sp
     return true;
 }
 
-/* Read the rate that ibprof adds to a line where it was measured. */
+/* Read a measured rate, which ibprof may have added to a line. */
 static void read_rate(const struct line *line, const uint8_t **at, double *gbps)
 {
     const uint8_t *behind = *at;
@@ -155,7 +156,7 @@ static bool mismatch(struct line *line, const uint8_t *at, const char *expected)
     return false;
 }
 
-/* Read a field at `at`, or return from the calling function. */
+/* Read a field at `at`. If it is invalid, return from the enclosing function. */
 #define READ(expected, condition)                                                                                      \
     do {                                                                                                               \
         const uint8_t *field = at;                                                                                     \
@@ -175,7 +176,7 @@ static bool read_rates(struct line *line, const uint8_t *at)
 
 static bool read_end(struct line *line, const uint8_t *at, int number);
 
-/* Continue to read behind the description of a node. */
+/* Read the fields after the description of a node. */
 static bool read_address(struct line *line, const uint8_t *at, int number)
 {
     struct end *end = &line->end[number];
@@ -201,7 +202,7 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
     READ("SystemGUID:, 16 hex digits", NUMBER("SystemGUID:", 16, 16, &end->system_guid));
     READ("NodeGUID:, 16 hex digits", NUMBER("NodeGUID:", 16, 16, &end->node_guid));
     READ("PortGUID:, 16 hex digits", NUMBER("PortGUID:", 16, 16, &end->port_guid));
-    /* Lists that scripts generate from UFM's links have a single 0 where UFM does not know the number. */
+    /* In lists that scripts generate from the links of UFM, a number that UFM does not know is a single 0. */
     READ("VenID:, up to 8 hex digits", NUMBER("VenID:", 1, 8, &unused));
     READ("DevID:, up to 8 hex digits", NUMBER("DevID:", 1, 8, &unused));
     READ("Rev:, up to 8 hex digits", NUMBER("Rev:", 1, 8, &unused));
@@ -212,14 +213,15 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
         for (end->name = at; at <= line->stop && at - end->name <= LONGEST_NAME; at++) {
             const uint8_t *behind = at;
             if (!skip(line, &behind, "} LID:")) continue;
-            /* A text longer than a description, with a possible end inside, is of two lines without a line break. */
+            /* If the text is longer than a description and contains a possible end, the line break between two lines is
+             * missing. */
             if (has_end && at - end->name > DESCRIPTION_BYTES) break;
             has_end = true;
             end->name_bytes = (size_t)(at - end->name);
             if (read_address(line, behind, number)) return true;
             if (line->ends > number) break;
         }
-    /* A list may have no descriptions. */
+    /* The list may have no descriptions. */
     at = field;
     end->name = at;
     if (skip(line, &at, "LID:") && read_address(line, at, number)) return true;
@@ -227,7 +229,7 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
 }
 #undef READ
 
-/* Return the number of a name; for a repeated name, the number of its first occurrence. */
+/* Return the number of a name. A repeated name has the number of its first occurrence. */
 static int32_t number_name(const uint8_t *text, struct ibp_lst *lst, const struct end *end)
 {
     uint64_t hash = 14695981039346656037u;

@@ -8,18 +8,18 @@
 
 #include "ibprof_kernels/topology.h"
 
-/* Minima kept in parallel, so that the compiler can use vectors. */
+/* Number of minima that are computed in parallel, so that compilers can use vector instructions. */
 #define LANES 16
 
-/* A cluster has a slot: a row and a column of the matrix. */
+/* The clusters. Each has a slot: a row and a column of the matrix. */
 typedef struct {
     /* [slot][slot] */
     float *distance;
-    /* [slot], 0; infinity after the cluster was merged into another */
+    /* [slot], 0, or infinity if the cluster was merged into another cluster */
     float *gone;
     uint32_t *size;
     int32_t *node;
-    /* A chain of slots: each is the nearest neighbour of the previous one. */
+    /* A chain of slots: each is the nearest neighbour of the slot before it. */
     uint32_t *chain;
     uint32_t chained;
     uint32_t slots;
@@ -31,7 +31,8 @@ static float *row_of(const clusters_t *c, uint32_t slot)
     return c->distance + (size_t)slot * c->slots;
 }
 
-/* Return the nearest other cluster; of several, `preferred` if it is one of them, otherwise the first. */
+/* Return the nearest other cluster. If several are equally near, return `preferred` if it is one of them, otherwise the
+ * first. */
 static uint32_t find_nearest(const clusters_t *c, uint32_t slot, uint32_t preferred)
 {
     const float *row = row_of(c, slot);
@@ -54,7 +55,7 @@ static uint32_t find_nearest(const clusters_t *c, uint32_t slot, uint32_t prefer
     return UINT32_MAX;
 }
 
-/* Merge `from` into `into`. */
+/* Merge cluster `from` into cluster `into`. */
 static void merge(clusters_t *c, uint32_t from, uint32_t into)
 {
     float *row = row_of(c, into);
@@ -72,7 +73,7 @@ static void merge(clusters_t *c, uint32_t from, uint32_t into)
     c->alive--;
 }
 
-/* Remove the slots of merged clusters: the matrix shrinks. */
+/* Remove the slots of merged clusters from the matrix. */
 static void compact(clusters_t *c)
 {
     uint32_t count = 0;
@@ -83,7 +84,7 @@ static void compact(clusters_t *c)
     }
     for (uint32_t i = 0; i < c->slots; i++) {
         if (c->gone[i] != 0) continue;
-        float *to = c->distance + (size_t)count * c->alive; /* never ahead of the read position */
+        float *to = c->distance + (size_t)count * c->alive; /* never after the position that is read */
         const float *from = row_of(c, i);
         uint32_t column = 0;
         for (uint32_t j = 0; j < c->slots; j++) {
@@ -97,8 +98,8 @@ static void compact(clusters_t *c)
     for (uint32_t i = 0; i < c->slots; i++) c->gone[i] = 0;
 }
 
-/* The chain of nearest neighbours: Murtagh, "A survey of recent advances in hierarchical clustering algorithms", The
- * Computer Journal 26(4), 1983. */
+/* The nearest-neighbour chain algorithm. Source: Murtagh, "A survey of recent advances in hierarchical clustering
+ * algorithms", The Computer Journal 26(4), 1983. */
 int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double *height, uint32_t *size)
 {
     if (leaves < 2) return 0;
@@ -126,7 +127,8 @@ int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double
             uint32_t last = c.chain[c.chained - 1];
             uint32_t before = c.chained > 1 ? c.chain[c.chained - 2] : UINT32_MAX;
             uint32_t nearest = find_nearest(&c, last, before);
-            /* A distance is infinite or not a number, or the distances are not symmetric and the chain is a cycle. */
+            /* Invalid input: a distance is infinite or not a number, or distances are not symmetric, so that the chain
+             * is a cycle. */
             if (nearest == UINT32_MAX || (nearest != before && c.chained == c.alive)) goto out;
             if (nearest != before) {
                 c.chain[c.chained++] = nearest;

@@ -7,7 +7,7 @@
 
 void ibp_find_detours(const float *distance, uint32_t count, float *detour)
 {
-    enum { BLOCK = 32 }; /* rows that stay in the cache while other rows pass */
+    enum { BLOCK = 32 }; /* number of rows that remain in the cache while all other rows are read */
     for (size_t i = 0; i < (size_t)count * count; i++) detour[i] = INFINITY;
     for (uint32_t begin = 0; begin < count; begin += BLOCK) {
         uint32_t end = count - begin < BLOCK ? count : begin + BLOCK;
@@ -17,7 +17,7 @@ void ibp_find_detours(const float *distance, uint32_t count, float *detour)
                 if (k == i) continue;
                 const float *from = distance + (size_t)k * count;
                 float first = distance[(size_t)i * count + k];
-                /* A path over the destination itself is not a detour. */
+                /* A path through the destination is no detour, so skip it. */
                 float kept = to[k];
                 for (uint32_t j = 0; j < count; j++) {
                     float through = first + from[j];

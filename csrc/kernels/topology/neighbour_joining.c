@@ -9,7 +9,7 @@
 
 #define LANES 8
 
-/* Return the minimum of row[i] - mean[i] for i below `count`, and its first index. */
+/* Return the minimum of row[i] - mean[i] for all i below `count`. Set the index to the first such i. */
 static double find_least(const double *row, const double *mean, uint32_t count, uint32_t *where)
 {
     double lane[LANES];
@@ -28,8 +28,9 @@ static double find_least(const double *row, const double *mean, uint32_t count, 
     return least;
 }
 
-/* Saitou, Nei, "The neighbor-joining method", Molecular Biology and Evolution 4(4), 1987, in the form of Studier,
- * Keppler, "A note on the neighbor-joining algorithm of Saitou and Nei", Molecular Biology and Evolution 5(6), 1988. */
+/* Source: Saitou, Nei, "The neighbor-joining method", Molecular Biology and Evolution 4(4), 1987, in the form of
+ * Studier, Keppler, "A note on the neighbor-joining algorithm of Saitou and Nei", Molecular Biology and Evolution 5(6),
+ * 1988. */
 int ibp_join_neighbours(double *distance, uint32_t leaves, int32_t *child)
 {
     if (leaves < 2) return 0;
@@ -69,7 +70,7 @@ int ibp_join_neighbours(double *distance, uint32_t leaves, int32_t *child)
             row_b[i] = distance[(size_t)i * leaves + b] = joined;
         }
         node[b] = (int32_t)(leaves + made++);
-        /* The last slot moves to the free one. */
+        /* Move the last slot to the free slot. */
         uint32_t last = count - 1;
         if (a != last) {
             const double *row_last = distance + (size_t)last * leaves;

@@ -9,15 +9,15 @@
 
 typedef struct ibp_binary_tree tree_t;
 
-/* Return the loss of the fit when the pairs of two nodes get one height. */
+/* Return by how much the sum of weighted squares increases if the pairs of two nodes get the same height. */
 static double loss(double weight_a, double height_a, double weight_b, double height_b)
 {
     double gap = height_a - height_b;
     return gap <= 0 ? 0 : weight_a * weight_b / (weight_a + weight_b) * gap * gap;
 }
 
-/* Merge inner children into `top` while the loss of the fit is below the gain of each child. `inner` has capacity for
- * all nodes below. */
+/* Merge inner children into `top`, as long as the increase of the sum of squares is below the gain for each merged
+ * child. `inner` is memory for all nodes below `top`. */
 static double absorb(const tree_t *t, int32_t top, double variance, double penalty, int32_t *into, double *weight,
                      double *height, int32_t *inner)
 {
@@ -39,7 +39,7 @@ static double absorb(const tree_t *t, int32_t top, double variance, double penal
                 best = i;
             }
         }
-        /* Chance could separate any pair of the children. */
+        /* Number of nodes that chance could produce: one for each pair of the children. */
         double pairs = 0.5 * children * (children + 1.0);
         if (count == 0 || least / (2 * variance) > penalty + log(pairs)) break;
         int32_t node = inner[best], k = node - leaves;
@@ -71,7 +71,7 @@ int ibp_prune_tree(const tree_t *tree, double variance, double penalty, int32_t 
         weight[k] = tree->weight[k];
         height[k] = tree->height[k];
     }
-    /* A node comes after those below it. */
+    /* Top down, because a node has a higher number than its children. */
     for (uint32_t k = nodes; k-- > 0;) {
         int32_t top = (int32_t)(tree->leaves + k);
         if (into[k] != top) continue;

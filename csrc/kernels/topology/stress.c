@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The stress of a graph's layout in space: edges with a wrong length, and other pairs of vertices that are too close.
- * Cells of side 1 find pairs nearer than 1, so the time is proportional to the number of edges and close pairs.
+ * The stress of a graph's layout in space: edges with a wrong length, and pairs of other vertices that are too close.
+ * Vertices are sorted into cells with side length 1, to find pairs with a distance below 1. So the time is proportional
+ * to the number of edges and close pairs.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,15 +12,15 @@
 
 #include "ibprof_kernels/topology.h"
 
-/* Maximum distance of a cell from the origin, so that its number is an integer. */
+/* Maximum distance of a cell from the origin, so that the cell's coordinates fit into integers. */
 #define FARTHEST 1e9
 
-/* Vertices in the order of their cells' hashes, with their positions and cells. */
+/* Vertices sorted by the hash of their cell, with their positions and cells. */
 typedef struct {
     uint32_t *vertex;
     double (*position)[3];
     int32_t (*cell)[3];
-    /* [hash], index of the first vertex with this hash; two more at the end */
+    /* [hashes + 2], index of the first vertex with each hash */
     uint32_t *first;
     uint32_t mask;
 } cells_t;
@@ -104,11 +105,12 @@ static void repel(const double offset[3], double squared, double sign, double ga
 {
     stress[1] += sign * 2 * gamma * (squared > 0 ? 1 / squared : 1);
     stress[2] += sign * 2;
-    /* Half of the stress of both orders of the pair: 1 / d^2 has the gradient -2 / d^4 times the offset. */
+    /* The gradient of 1 / d^2 is -2 / d^4 times the offset. Both orders of the pair are counted, but the gradient is of
+     * half the stress. */
     if (squared > 0) pull(gradient, one, other, offset, -sign * gamma * 2 / (squared * squared));
 }
 
-/* Add the pairs of one vertex, `at` in the order of cells, with later vertices of a cell. */
+/* Add the pairs of vertex number `at` (in sorted order) with later vertices of a cell. */
 static void repel_from_cell(const cells_t *cells, uint32_t at, const int32_t cell[3], double gamma,
                             double (*gradient)[3], double stress[3])
 {
@@ -133,7 +135,8 @@ int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*
     memset(stress, 0, 3 * sizeof *stress);
     for (uint32_t at = 0; at < vertices; at++) {
         const int32_t *own = cells.cell[at];
-        /* Its own cell, and one of each two opposite neighbours: each pair then counts once. */
+        /* Search the vertex's cell, and only one of each two opposite neighbour cells, so that each pair is counted
+         * once. */
         for (int side = 13; side < 27; side++) {
             int32_t cell[3] = {own[0] + side / 9 - 1, own[1] + side / 3 % 3 - 1, own[2] + side % 3 - 1};
             repel_from_cell(&cells, at, cell, gamma, gradient, stress);
@@ -144,7 +147,7 @@ int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*
         double squared = measure(position, one, other, offset), missed = squared - length[at] * length[at];
         stress[0] += 2 * missed * missed;
         pull(gradient, one, other, offset, 4 * missed);
-        /* Undo the term that was added for every close pair without regard to edges. */
+        /* Subtract the term of a close pair, because the pair has an edge. */
         if (squared < 1) repel(offset, squared, -1, gamma, gradient, one, other, stress);
     }
 free:
