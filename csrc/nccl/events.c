@@ -406,7 +406,7 @@ static struct task *find_task(struct ibp_nccl_context *context, const struct ibp
     }
 }
 
-/* Return the task with these facts, created if needed. */
+/* Return the task with these properties, created if needed. */
 static struct task *enter_task(struct ibp_nccl_context *context, const struct ibp_nccl_task_facts *facts)
 {
     struct task *task = find_task(context, facts, false);

@@ -28,7 +28,7 @@ void ibp_tree_fini(struct ibp_tree *tree)
     *tree = (struct ibp_tree){0};
 }
 
-void ibp_tree_plant(struct ibp_tree *tree, uint32_t lid)
+void ibp_tree_begin(struct ibp_tree *tree, uint32_t lid)
 {
     for (uint32_t i = 0; i < tree->visits; i++) tree->state[tree->visited[i]] = 0;
     tree->visits = 0;

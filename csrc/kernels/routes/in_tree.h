@@ -34,7 +34,7 @@ int ibp_tree_init(struct ibp_tree *tree, const struct ibp_routes *routes);
 void ibp_tree_fini(struct ibp_tree *tree);
 
 /* Begin the in-tree of another destination: `lid` is the LID of a port. */
-void ibp_tree_plant(struct ibp_tree *tree, uint32_t lid);
+void ibp_tree_begin(struct ibp_tree *tree, uint32_t lid);
 
 /* Compute the steps on the path from a switch that are not known yet. */
 void ibp_tree_visit(struct ibp_tree *tree, uint32_t place);

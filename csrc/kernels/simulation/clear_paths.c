@@ -26,7 +26,7 @@ static const struct ibp_sim_kind *kind_at(const struct ibp_sim *sim, const struc
 }
 
 /* Return the ticks between the beginnings of two successive packets on the host's link. */
-static uint64_t turn_of(const struct ibp_sim_kind *kind, const struct ibp_sim_path *path)
+static uint64_t packet_interval(const struct ibp_sim_kind *kind, const struct ibp_sim_path *path)
 {
     return ibp_sim_ticks_of(kind, path->packet) + kind->gap;
 }
@@ -43,7 +43,7 @@ void ibp_sim_send_whole(struct ibp_sim *sim, uint32_t number)
     struct ibp_sim_queue *queue = &sim->queue[path->queue[0]];
     struct ibp_sim_process *process = &sim->process[number];
     const struct ibp_sim_kind *kind = kind_at(sim, path, 0);
-    const uint64_t packets = count_packets(path), turn = turn_of(kind, path);
+    const uint64_t packets = count_packets(path), turn = packet_interval(kind, path);
     struct ibp_sim_packet last = {.client = number, .queue = IBP_SIM_NOTHING, .size = path->packet};
 
     if (++sim->wholes >= IBP_SIM_AT_HOST) sim->wholes = 0;
@@ -61,25 +61,25 @@ void ibp_sim_send_whole(struct ibp_sim *sim, uint32_t number)
 }
 
 /* Return how many packets of a message have arrived at the first switch. */
-static uint64_t count_gone(const struct ibp_sim *sim, const struct ibp_sim_path *path)
+static uint64_t count_arrived_packets(const struct ibp_sim *sim, const struct ibp_sim_path *path)
 {
     const struct ibp_sim_kind *kind = kind_at(sim, path, 0);
     const uint64_t first = first_arrival(kind, path), packets = count_packets(path);
-    const uint64_t gone = sim->state.now < first ? 0 : (sim->state.now - first) / turn_of(kind, path) + 1;
+    const uint64_t gone = sim->state.now < first ? 0 : (sim->state.now - first) / packet_interval(kind, path) + 1;
 
     return gone < packets ? gone : packets;
 }
 
 /* Give a message that is sent as a whole separate packets again, and put them into the queue of its host. */
-static void break_up(struct ibp_sim *sim, uint32_t number)
+static void split_message(struct ibp_sim *sim, uint32_t number)
 {
     struct ibp_sim_path *path = &sim->path[number];
     struct ibp_sim_queue *queue = &sim->queue[path->queue[0]];
     struct ibp_sim_process *process = &sim->process[number];
     const struct ibp_sim_kind *kind = kind_at(sim, path, 0);
-    const uint64_t packets = count_packets(path), gone = count_gone(sim, path), left = packets - gone;
+    const uint64_t packets = count_packets(path), gone = count_arrived_packets(sim, path), left = packets - gone;
     const uint64_t fit = kind->capacity / path->packet, queued = left < fit ? left : fit;
-    const uint64_t first = first_arrival(kind, path), turn = turn_of(kind, path);
+    const uint64_t first = first_arrival(kind, path), turn = packet_interval(kind, path);
     const struct ibp_sim_packet packet = {.client = number,
                                           .queue = path->queue[0],
                                           .ahead = path->queue[1],
@@ -184,7 +184,7 @@ static void cut_clear_part(struct ibp_sim *sim, uint32_t number, uint32_t queue)
 {
     struct ibp_sim_path *path = &sim->path[number];
 
-    if (path->whole != IBP_SIM_NOTHING) break_up(sim, number);
+    if (path->whole != IBP_SIM_NOTHING) split_message(sim, number);
     for (uint8_t at = path->always_from; at > path->clear_from; at--)
         if (path->queue[at - 1] == queue) path->clear_from = at;
 }

@@ -8,7 +8,7 @@
 
 /* After a packet of a host's first process: the process becomes the last of the ring, or leaves the ring if it has
  * nothing more to send. */
-static void turn_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
+static void advance_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
 {
     const struct ibp_sim_process *process = &sim->process[number];
 
@@ -38,7 +38,7 @@ static void inject(struct ibp_sim *sim, uint32_t host)
         sim->state.packets++;
         sim->state.bytes_sent += bytes;
         process->to_inject -= bytes;
-        turn_ring(sim, outbox, number);
+        advance_ring(sim, outbox, number);
         ibp_sim_admit(sim, queue, number, bytes);
         if (sim->failed) return;
     }

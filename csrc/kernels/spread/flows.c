@@ -54,8 +54,8 @@ struct worker {
 };
 
 /* Sum the flows of one destination and group along the in-tree. They are `first` .. `stop` - 1 of the sorted flows. */
-static void run_down(struct spreading *all, struct worker *worker, uint32_t lid, uint64_t first, uint64_t stop,
-                     uint32_t group)
+static void sum_flows(struct spreading *all, struct worker *worker, uint32_t lid, uint64_t first, uint64_t stop,
+                      uint32_t group)
 {
     struct ibp_tree *tree = &worker->tree;
     const uint32_t switches = all->routes->switches, groups = all->flows->groups;
@@ -95,12 +95,12 @@ static void spread_to(struct spreading *all, struct worker *worker, uint32_t lid
 {
     const uint32_t *group = all->flows->group;
     uint64_t stop = all->of_lid[lid + 1];
-    if (all->routes->lid_port[lid] != IBP_NONE) ibp_tree_plant(&worker->tree, lid);
+    if (all->routes->lid_port[lid] != IBP_NONE) ibp_tree_begin(&worker->tree, lid);
     for (uint64_t first = all->of_lid[lid], next = first; first < stop; first = next) {
         uint32_t here = all->grouped ? group[all->sorted[first].flow] : 0;
         do next++;
         while (next < stop && (!all->grouped || group[all->sorted[next].flow] == here));
-        run_down(all, worker, lid, first, next, here);
+        sum_flows(all, worker, lid, first, next, here);
     }
 }
 

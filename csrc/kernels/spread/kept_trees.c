@@ -51,7 +51,7 @@ static void grow_some(void *context)
     while ((lid = atomic_fetch_add(&growing->next_lid, LIDS_AT_A_TIME)) < IBP_LIDS)
         for (unsigned stop = lid + LIDS_AT_A_TIME; lid < stop && growing->bytes < growing->limit; lid++)
             if (growing->routes->lid_port[lid] != IBP_NONE) {
-                ibp_tree_plant(&tree, lid);
+                ibp_tree_begin(&tree, lid);
                 keep(growing, &tree);
             }
     ibp_tree_fini(&tree);

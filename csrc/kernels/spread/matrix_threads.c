@@ -183,7 +183,7 @@ static void spread_column(struct ibp_matrix_spread *all, struct worker *worker, 
     if (port != IBP_NONE) subtract_own(all, worker, column, entering);
     if (!kept) {
         if (port != IBP_NONE) {
-            ibp_tree_plant(&worker->tree, lid);
+            ibp_tree_begin(&worker->tree, lid);
             for (uint32_t leaf = 0; leaf < routes->leaves; leaf++) ibp_tree_reason(&worker->tree, leaf);
         }
         subtract_lost(all, worker, column, entering);

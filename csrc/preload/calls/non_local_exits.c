@@ -85,7 +85,7 @@ JUMP(_longjmp)
 JUMP(siglongjmp)
 JUMP(__longjmp_chk)
 
-static void put_before(const char *name, void *hook, void (**next)(void *, int))
+static void redirect_jumps(const char *name, void *hook, void (**next)(void *, int))
 {
     void *found = dlsym(RTLD_DEFAULT, name);
 
@@ -103,8 +103,8 @@ void ibp_interpose_longjmp(void)
                 "ibprof does not notice a longjmp out of MPI calls: the layout of this C library's jmp_buf is unknown");
         return;
     }
-    put_before("longjmp", (void *)hook_longjmp, &next_longjmp);
-    put_before("_longjmp", (void *)hook__longjmp, &next__longjmp);
-    put_before("siglongjmp", (void *)hook_siglongjmp, &next_siglongjmp);
-    put_before("__longjmp_chk", (void *)hook___longjmp_chk, &next___longjmp_chk);
+    redirect_jumps("longjmp", (void *)hook_longjmp, &next_longjmp);
+    redirect_jumps("_longjmp", (void *)hook__longjmp, &next__longjmp);
+    redirect_jumps("siglongjmp", (void *)hook_siglongjmp, &next_siglongjmp);
+    redirect_jumps("__longjmp_chk", (void *)hook___longjmp_chk, &next___longjmp_chk);
 }

@@ -286,7 +286,7 @@ static void name_made(struct ibp_sampled_collective *sampled, const struct ibp_c
 {
     const int place = place_of_made(called->operation, called->count);
     const bool has_tag = called->operation == IBP_OPERATION_Comm_create_group;
-    struct ibp_making making = {
+    struct ibp_creation making = {
         .operation = called->operation,
         .parent = sampled->known.name,
         .number = sampled->known.number,

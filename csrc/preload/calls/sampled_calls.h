@@ -36,7 +36,7 @@ struct ibp_sampled_collective {
      * longest. */
     bool is_sampled, is_timed;
     /* Set if the call creates a communicator. */
-    struct ibp_making making;
+    struct ibp_creation making;
 };
 
 /* Return whether an operation is a collective that is complete when the call returns. */

@@ -95,7 +95,7 @@ SESSION_INIT(PMPI_Session_init)
 /* Name a communicator that was created from a group. */
 static void name_made(unsigned operation, const char *tag, const void *made)
 {
-    const struct ibp_making making = {.operation = operation, .tag = ibp_text_hash(IBP_HASH_START, tag ? tag : "")};
+    const struct ibp_creation making = {.operation = operation, .tag = ibp_text_hash(IBP_HASH_START, tag ? tag : "")};
 
     if (ibp_sampling) ibp_name_made(read_handle(made), &making);
 }

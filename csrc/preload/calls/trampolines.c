@@ -174,7 +174,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     return IBP_LIKELY(--last->left >= 0);
 }
 
-/* Used while times are recorded, for calls without a grant. Most of these functions end in a tail call. */
+/* Used while times are recorded, for calls that were not granted in advance. Most of these functions end with a tail
+ * call. */
 #define MEDIUM(function, name, count)                                                                                  \
     static __attribute__((noinline)) int chosen_##function(struct ibp_call *call, PARAMETERS_##count)                  \
     {                                                                                                                  \
@@ -210,7 +211,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* Used while times and sites are recorded. Granted calls return early. */
+/* Used while times and sites are recorded. Calls that were granted in advance are only counted here; all others go to
+ * `medium_...`. */
 #define TIMED(function, name, count)                                                                                   \
     MEDIUM(function, name, count)                                                                                      \
     static int timed_##function(PARAMETERS_##count)                                                                    \

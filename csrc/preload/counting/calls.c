@@ -25,7 +25,7 @@
 /* Number of entries of the first hash table, which fills one page. */
 #define PLACES_FIRST 2048
 #define PLACES_MAX (4 * IBP_SITES_MAX)
-/* Enough, because most sites have calls of only one operation. */
+/* Maximum number of calls with a site. Most sites have calls of only one operation. */
 #define CALLS_MAX (IBP_SITES_MAX + 4 * IBP_OPERATIONS_MAX)
 /* Calls are allocated in parts. Few programs need more than one part. */
 #define CALLS_OF_PART 64

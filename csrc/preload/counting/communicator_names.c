@@ -165,7 +165,7 @@ static bool is_of_other_job(unsigned operation)
 
 /* Return the name of a communicator created from a group: a hash of the tag, the members, and the number of earlier
  * communicators with the same tag and members. The lock must be held. */
-static uint64_t name_group(const struct ibp_making *making, const struct members *own, const struct members *remote)
+static uint64_t name_group(const struct ibp_creation *making, const struct members *own, const struct members *remote)
 {
     /* A sum, so that both groups of an intercommunicator compute the same name. */
     const uint64_t like = ibp_sample_hash(ibp_sample_hash(NAME_OF_GROUP, making->tag), own->hash + remote->hash);
@@ -174,7 +174,7 @@ static uint64_t name_group(const struct ibp_making *making, const struct members
     return count ? ibp_sample_hash(like, ++count->calls) : 0;
 }
 
-static uint64_t name_child(const struct ibp_making *making, const struct members *own, const struct members *remote)
+static uint64_t name_child(const struct ibp_creation *making, const struct members *own, const struct members *remote)
 {
     const int first = remote->size && remote->first < own->first ? remote->first : own->first;
 
@@ -198,7 +198,7 @@ static void set(ibp_handle handle, uint64_t name, uint32_t size, uint32_t member
     };
 }
 
-void ibp_name_made(ibp_handle made, const struct ibp_making *making)
+void ibp_name_made(ibp_handle made, const struct ibp_creation *making)
 {
     const bool is_group = is_of_group(making->operation);
     struct members own, remote;

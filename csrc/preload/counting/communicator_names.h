@@ -49,7 +49,7 @@ struct ibp_named_communicator *ibp_name_find(ibp_handle communicator);
 bool ibp_names_are_full(void);
 
 /* The creation of a communicator. */
-struct ibp_making {
+struct ibp_creation {
     /* enum ibp_operation */
     unsigned operation;
     /* `parent`: name of the parent communicator. `number`: number of the creating call among the calls on the parent.
@@ -61,7 +61,7 @@ struct ibp_making {
 };
 
 /* Name a new communicator, which may be MPI_COMM_NULL. The lock must be free, because the function calls MPI. */
-void ibp_name_made(ibp_handle made, const struct ibp_making *making);
+void ibp_name_made(ibp_handle made, const struct ibp_creation *making);
 
 /* Name a window of a communicator. The window may be MPI_WIN_NULL. The lock must be free. Calls on the window are
  * numbered separately from calls on the communicator. */

@@ -87,7 +87,7 @@ void ibp_times_choose_next(struct ibp_call *call)
 }
 
 /* Switch the random choice of timed calls on, or off if `time` is NULL. */
-static void set_at_random(struct ibp_call *call, struct ibp_time *time)
+static void set_random_choice(struct ibp_call *call, struct ibp_time *time)
 {
     if (time == call->time_at_random) return;
     if (!time) ibp_repeats_take_back();
@@ -130,7 +130,7 @@ void ibp_times_end(void)
 void ibp_times_enter_region(void)
 {
     for (; timed; timed = timed->next_timed) {
-        set_at_random(timed, NULL);
+        set_random_choice(timed, NULL);
         timed->time = NULL;
         timed->watched = 0;
         timed->context.waited = NULL;
@@ -173,7 +173,7 @@ static void find_record(struct ibp_call *call)
         call->is_timed = true;
     else
         call->context.waited = call->time;
-    if (!call->is_timed && call->time->timed >= FIRST_CALLS) set_at_random(call, call->time);
+    if (!call->is_timed && call->time->timed >= FIRST_CALLS) set_random_choice(call, call->time);
 }
 
 void ibp_times_move(uint32_t from, uint32_t into)
@@ -329,7 +329,7 @@ void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks)
     timing->begin = timed_call.begin = entered_ticks;
 }
 
-static void stand_for_others(struct ibp_time *time, uint64_t ticks)
+static void add_to_estimate(struct ibp_time *time, uint64_t ticks)
 {
     time->sampled_ticks += ticks;
     ibp_times_sum.sampled_ticks += ticks;
@@ -353,14 +353,14 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
 
     time->sampled++;
     if (rest < LONG_TICKS) {
-        stand_for_others(time, rest);
+        add_to_estimate(time, rest);
         return;
     }
     /* If an interrupt or another process caused the long time, it is no estimate for other calls. Therefore it counts
      * only for this call, and the next calls of the site are timed as a whole, to see whether they are long too. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
-    set_at_random(call, NULL);
+    set_random_choice(call, NULL);
     watch(call, rest);
 }
 
@@ -376,7 +376,7 @@ static void watch_further(struct ibp_call *call, struct ibp_time *time, uint64_t
     if (common >= INTERRUPTED_TICKS) return;
     time->ticks -= common;
     ibp_times_sum.ticks -= common;
-    stand_for_others(time, common);
+    add_to_estimate(time, common);
 }
 
 static void end_whole(const struct ibp_timing *timing, uint64_t ticks)
@@ -399,7 +399,7 @@ static void end_whole(const struct ibp_timing *timing, uint64_t ticks)
         return;
     else if (rest >= LONG_TICKS && time->timed > SETUP_CALLS)
         watch(call, 0);
-    if (!call->watched && time->timed >= FIRST_CALLS) set_at_random(call, time);
+    if (!call->watched && time->timed >= FIRST_CALLS) set_random_choice(call, time);
 }
 
 void ibp_timing_end(const struct ibp_timing *timing)

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define GRIDS_MAX 8 /* a limit, because a program may create a grid in each time step */
+#define GRIDS_MAX 8 /* maximum number; a program may create a grid in each time step */
 
 typedef int (*cartdim_get_t)(ibp_handle, int *);
 typedef int (*cart_get_t)(ibp_handle, int, int *, int *, int *);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A limit, because hosts of containers may have hundreds of virtual interfaces. */
+/* Maximum number of recorded interfaces. Hosts of containers may have hundreds of virtual interfaces. */
 #define INTERFACES_MAX 32
 
 static const char *const statistics[] = {"tx_bytes", "rx_bytes", "tx_errors", "rx_errors", "tx_dropped", "rx_dropped"};

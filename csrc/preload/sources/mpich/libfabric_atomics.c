@@ -10,7 +10,7 @@
 /* The operation that sends nothing: FI_ATOMIC_READ. */
 #define ATOMIC_READ 10
 
-/* Return the bytes of an item, by enum fi_datatype. */
+/* Return the size of an item in bytes. `type` is an enum fi_datatype. */
 static size_t item_bytes(int type)
 {
     static const unsigned char bytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 16, 16, 32, 16, 16};
