@@ -212,11 +212,13 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         expected = 2 * within_each / SLOWEST_COPY + line_rate + each * LATENCY_S
         total = measured.total()
         causes = find_transfer_causes(run, total.transfer_s / ranks, total.time_s / ranks)
+        # Times of threads that were inside calls at once share the rank's time.
+        per_rank = (mpi.busy_s / mpi.mean_s if mpi and mpi.mean_s else 1.0) / ranks
         parts = TransferTimes(
-            wait_s=total.wait_s / ranks,
-            transfer_s=total.transfer_s / ranks,
-            unsplit_s=total.unsplit_s / ranks,
-            error_s=total.error_s / ranks,
+            wait_s=total.wait_s * per_rank,
+            transfer_s=total.transfer_s * per_rank,
+            unsplit_s=total.unsplit_s * per_rank,
+            error_s=total.error_s * per_rank,
             expected_s=None if sent.is_unknown_within else expected,
             late=measured.late,
             causes=causes,

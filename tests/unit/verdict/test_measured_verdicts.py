@@ -62,6 +62,17 @@ def test_the_parts_sum_to_the_time_in_mpi() -> None:
     assert found["wait_error_s"] > 0
 
 
+def test_times_of_threads_that_overlap_share_the_time_in_mpi() -> None:
+    """Parts of 10 threads were once 312% of the time in MPI."""
+    run = derive_profile(run_rounds({1: 3 * MS}, 2 * MS).traces(), level=1)
+    alone = judge_run(run)
+    half = tuple(replace(rank, overlap_ns=int((alone.mpi_s or 0) * 5e8)) for rank in run.ranks)
+    found, whole = judge_run(replace(run, ranks=half)).as_json(), alone.as_json()
+    assert found["wait_s"] + found["transfer_s"] + found["unsplit_s"] == pytest.approx(found["mpi_s"], rel=0.01)
+    assert found["mpi_s"] == pytest.approx(whole["mpi_s"] / 2, rel=0.01)
+    assert found["transfer_s"] == pytest.approx(whole["transfer_s"] / 2, rel=0.01)
+
+
 @pytest.mark.parametrize("is_on_host", [False, True])
 def test_rare_waiting_that_no_sample_has_is_not_called_latency(is_on_host: bool) -> None:
     rounds = SyntheticRun(4, seed=3)
