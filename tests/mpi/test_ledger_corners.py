@@ -40,6 +40,11 @@ def is_quick(name: str, program: str, style: str) -> bool:
     return program == "ledger_corners.c" and (style, name) in zip(STYLES, turns, strict=True)
 
 
+def count_ranks(mpi: Mpi) -> int:
+    """Return `RANKS`, or another odd number for MPICH 4.0, whose waiting ranks neither sleep nor yield their cores."""
+    return 3 if mpi.name == mpis.MPICH_SYSTEM else RANKS
+
+
 def check_compared(run: Profile, operation: str) -> None:
     """Check that the ledger of a complete recording was compared: an operation that asks for bytes is in it."""
     assert describe_uncompared(run) is None
@@ -66,8 +71,9 @@ def test_corners_of_calls(setting: str, style: str, mpi: Mpi, build: Build, tmp_
 )
 def test_corners_of_calls_of_mpich(name: str, program: str, style: str, build: Build, tmp_path: Path) -> None:
     mpi = mpis.find_mpich_like(name)
-    run_mpi(mpi, RANKS, [build(mpi, program), style], recording=tmp_path / "rec", env=THROUGH_NETWORK)
-    run = load_complete(tmp_path / "rec", RANKS)
+    ranks = count_ranks(mpi)
+    run_mpi(mpi, ranks, [build(mpi, program), style], recording=tmp_path / "rec", env=THROUGH_NETWORK)
+    run = load_complete(tmp_path / "rec", ranks)
     assert all(rank.sees_host for rank in run.ranks)
     check_compared(run, {"blocking": "BCAST", "nonblocking": "IBCAST", "persistent": "BCAST_INIT"}[style])
 
@@ -88,15 +94,16 @@ def test_corners_of_calls_of_fortran(interface: str, name: str, build: Build, tm
     """Its MPI_IN_PLACE and handles are not those of C."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     program = build(mpi, "ledger_corners.f90", "-cpp", "-w", "-fallow-argument-mismatch", f"-D{interface}")
-    run_mpi(mpi, RANKS, [program], recording=tmp_path / "rec", env=THROUGH_NETWORK if mpi.is_mpich_like else None)
-    run = load_complete(tmp_path / "rec", RANKS)
+    ranks = count_ranks(mpi)
+    run_mpi(mpi, ranks, [program], recording=tmp_path / "rec", env=THROUGH_NETWORK if mpi.is_mpich_like else None)
+    run = load_complete(tmp_path / "rec", ranks)
     for operation in ("ALLTOALLW", "IALLTOALLW", "ALLGATHERV", "REDUCE_SCATTER", "SCATTERV"):
         check_compared(run, operation)
     each = (FORTRAN_ITEMS * 4, 1)
-    ring = {(rank, (rank + 1) % RANKS): each for rank in range(RANKS)}
+    ring = {(rank, (rank + 1) % ranks): each for rank in range(ranks)}
     assert recorded(run, operation="SENDRECV") == ring
     assert recorded(run, operation="PUT") == ring
-    graph = ring | {(rank, (rank + 2) % RANKS): each for rank in range(RANKS)}
+    graph = ring | {(rank, (rank + 2) % ranks): each for rank in range(ranks)}
     assert recorded(run, operation="NEIGHBOR_ALLGATHER") == graph
 
 
