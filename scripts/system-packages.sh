@@ -117,6 +117,7 @@ for group in "$@"; do
         need slurm-client has salloc
         need slurmdbd has slurmdbd
         need mariadb-server-core has mariadbd
+        need mariadb-client-core has my_print_defaults
         need charliecloud has ch-run
         need libslurm-dev ls /usr/include/slurm/spank.h
         need prometheus has promtool

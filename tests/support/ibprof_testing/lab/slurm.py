@@ -34,6 +34,7 @@ ACCOUNTING = {
     "sacctmgr": "slurm-client",
     "mariadbd": "mariadb-server-core",
     "mariadb-install-db": "mariadb-server-core",
+    "my_print_defaults": "mariadb-client-core",  # mariadb-install-db calls it
 }
 SEARCH_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 PROCESSORS, MEMORY_MB = 4, 4000
