@@ -49,13 +49,15 @@ static void expand_output(const char *output, const char *host, const char *job,
 /* Create a folder and its parents. Return 0 or an errno. */
 static int make_folder(char *path)
 {
+    int parent_error = 0;
+
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdir(path, 0777);
+        if (mkdir(path, 0777) && errno != EEXIST && !parent_error) parent_error = errno;
         *slash = '/';
     }
     if (!mkdir(path, 0777) || errno == EEXIST) return 0;
-    return errno;
+    return errno == ENOENT && parent_error ? parent_error : errno;
 }
 
 void ibp_output_identify(struct ibp_file_header *identity)
