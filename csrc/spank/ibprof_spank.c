@@ -86,13 +86,13 @@ int slurm_spank_init(spank_t spank, int count, char **arguments)
 }
 
 /* Return whether a job is one of the share of recorded jobs. The result depends only on the job's number, so it is
- * equal for all steps on all nodes. */
+ * equal for all steps on all nodes. S_JOB_ID differs between components of a heterogeneous job, SLURM_JOB_ID does not. */
 static bool is_sampled(spank_t spank)
 {
-    uint32_t number;
+    char number[16];
 
-    if (site.share <= 0 || spank_get_item(spank, S_JOB_ID, &number) != ESPANK_SUCCESS) return false;
-    return (double)(uint32_t)(number * UINT32_C(2654435761)) < site.share / 100 * SHARE_SCALE;
+    if (site.share <= 0 || spank_getenv(spank, "SLURM_JOB_ID", number, sizeof number) != ESPANK_SUCCESS) return false;
+    return (double)(uint32_t)(strtoul(number, NULL, 10) * UINT32_C(2654435761)) < site.share / 100 * SHARE_SCALE;
 }
 
 /* Return the reason why the library cannot be preloaded; NULL if it can. */
@@ -154,6 +154,9 @@ int slurm_spank_user_init(spank_t spank, int count, char **arguments)
     if (fault) return ESPANK_SUCCESS;
     preload(spank);
     if (*job.operations) (void)spank_setenv(spank, "IBPROF", job.operations, 1);
-    if (site.output) (void)spank_setenv(spank, "IBPROF_OUTPUT", site.output, 0); /* the user's value has priority */
+    if (!site.output) return ESPANK_SUCCESS;
+    (void)spank_setenv(spank, "IBPROF_OUTPUT", site.output, 0); /* the user's value has priority */
+    /* `ibprof run` has its own default, unless the folder is the user's choice. */
+    (void)spank_setenv(spank, "IBPROF_SITE_OUTPUT", site.output, 1);
     return ESPANK_SUCCESS;
 }

@@ -160,6 +160,9 @@ def _settings(options: RunOptions, environment: Mapping[str, str]) -> dict[str, 
     """Return the variables of libibprof.so, from the environment and the options; options take precedence."""
     settings = {name: value for name, value in environment.items() if re.match("IBPROF(_|$)", name) and value}
     settings |= intranode_settings(environment)
+    # Slurm's plug-in sets both; the folder is then the site's choice for programs, not the user's.
+    if settings.pop("IBPROF_SITE_OUTPUT", None) == settings.get("IBPROF_OUTPUT"):
+        settings.pop("IBPROF_OUTPUT", None)
     if options.output:
         settings["IBPROF_OUTPUT"] = _absolute(str(options.output / RECORDING))
     if options.operations is not None:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from ibprof.load import load_profile
 from ibprof.recording.recording_reader import read_recording
 from ibprof_testing import processes
 from ibprof_testing.lab import slurm
@@ -63,6 +65,12 @@ class Site:
         ]
         return self.cluster.run(line, environment({**mpis.THROUGH_NETWORK, **variables}), self.folder)
 
+    def is_next_sampled(self) -> bool:
+        """Return whether the next job is in a share of half of all jobs."""
+        said = self.cluster.run(["scontrol", "show", "config"], environment(), self.folder).stdout
+        (number,) = re.findall(r"^NEXT_JOB_ID\s+= (\d+)$", said, re.MULTILINE)
+        return int(number) * 2654435761 % 2**32 < 2**31
+
     def recordings(self) -> list[Path]:
         return list((self.folder / "spool").glob("*/*"))
 
@@ -90,7 +98,7 @@ def _start(folder: Path, build: Build) -> Iterator[Site]:
     program.chmod(0o755)
     (folder / "plugstack.conf").touch()
     settings = [f"PlugStackConfig={folder}/plugstack.conf", f"TaskProlog={folder}/prolog"]
-    with slurm.up(1, folder / "slurm", settings) as up:
+    with slurm.up(2, folder / "slurm", settings) as up:
         yield Site(up, folder, program)
 
 
@@ -133,10 +141,18 @@ def test_a_share_of_all_jobs(site: Site) -> None:
     assert site.recordings() == []
     site.configure(share=50)
     for _ in range(3):
-        said = site.cluster.run(["scontrol", "show", "config"], environment(), site.folder).stdout
-        (number,) = re.findall(r"^NEXT_JOB_ID\s+= (\d+)$", said, re.MULTILINE)
+        sampled = site.is_next_sampled()
         check_quiet(site.run())
-        assert len(site.recordings()) == (int(number) * 2654435761 % 2**32 < 2**31)
+        assert len(site.recordings()) == sampled
+
+
+def test_a_share_has_all_components_of_a_heterogeneous_job_or_none(site: Site) -> None:
+    """The components' own numbers follow each other, so that half of them would be sampled alone."""
+    site.configure(share=50)
+    for _ in range(2):
+        sampled = site.is_next_sampled()
+        check_quiet(site.run("--het-group=0,1", before=("salloc", "--quiet", "-n2", ":", "-n2")))
+        assert [read_recording(each).ranks_recorded for each in site.recordings()] == [4] * sampled
 
 
 @pytest.mark.full
@@ -145,6 +161,16 @@ def test_users_settings_count_more(site: Site, tmp_path: Path) -> None:
     check_quiet(site.run(IBPROF_OUTPUT=f"{tmp_path}/own", LD_PRELOAD=f"libm.so.6:{site.library}"))
     assert site.recordings() == []
     assert read_recording(tmp_path / "own").ranks_recorded == 2
+
+
+def test_ibprof_run_in_a_sampled_job_keeps_its_own_folder(site: Site, tmp_path: Path) -> None:
+    site.configure(share=100)
+    line = f"{sys.executable} -m ibprof run -- srun --mpi=pmi2 -n2 {site.program} end"
+    done = site.cluster.run(["sbatch", "--wait", "--ntasks=2", f"--wrap={line}"], environment(), tmp_path)
+    assert done.returncode == 0, done.stderr
+    (profile,) = tmp_path.glob("profile-*.0.otf2")
+    assert load_profile(profile).ranks_recorded == 2
+    assert site.recordings() == []
 
 
 @pytest.mark.parametrize(
