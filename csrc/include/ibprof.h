@@ -8,14 +8,15 @@
  *
  *     for (step = 0; step < steps; step++) {
  *         exchange();
- *         IBPROF_REGION();                     // closes a region: all traffic since the last one, named by file and line
+ *         IBPROF_REGION();                     // closes a region: all traffic since the last one; name: FILE:LINE
  *     }
  *
- *     ibprof_region_begin("transpose");        // or: a region with a name, which may lie within others
+ *     ibprof_region_begin("transpose");        // or: a region with a name; regions may be nested
  *     MPI_Alltoall(...);
  *     ibprof_region_end();
  *
- * Traffic belongs to the innermost region in which it is sent. Visits of the same region add up.
+ * Traffic belongs to the innermost region in which it is sent. If a region is entered several times, its traffic is
+ * summed.
  */
 #ifndef IBPROF_H
 #define IBPROF_H

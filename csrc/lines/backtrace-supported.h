@@ -1,2 +1,2 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Included by libbacktrace's state.c, which needs nothing of it. */
+ * libbacktrace's state.c includes this file, but needs nothing from it. */

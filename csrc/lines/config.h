@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What libbacktrace's configure finds out; for 64-bit Linux. Its memory comes from lines.c. */
+ * The results of libbacktrace's configure for 64-bit Linux. Functions of lines.c allocate its memory. */
 #include <stddef.h>
 #include <stdlib.h>
 

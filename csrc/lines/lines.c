@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Source lines of addresses in a file. The reader of debug information is libbacktrace's; its lookup finds no inlined
- * function where ranges of siblings overlap, and leaves paths relative, so the search is done here. */
+ * Find the source lines of addresses in a file. libbacktrace reads the debug information. Its own lookup misses inlined
+ * functions if ranges of functions at the same level overlap, and does not report the folder of a relative path.
+ * Therefore the search is implemented here. */
 #include "dwarf.c"
 
-/* elf.c puts the folder of a file in front of the common file's path (dwz -m), which may be absolute. */
+/* elf.c prepends the folder of the file to the path of its common debug file (dwz -m), even if that path is absolute.
+ * Undo this. */
 static int open_common_file(const char *path, backtrace_error_callback failed, void *data, int *is_missing)
 {
     const char *absolute = strstr(path, "//");
@@ -15,10 +17,11 @@ static int open_common_file(const char *path, backtrace_error_callback failed, v
 
 #include <stdio.h>
 
-/* Deeper inlining loses its innermost functions. */
+/* Maximum depth of inlined functions. Beyond it, the innermost functions are left out. */
 #define DEEPEST 256
 
-/* All memory of libbacktrace, which alloc.c asks for: it keeps most of it for as long as a process lives. */
+/* List of all memory that libbacktrace's alloc.c allocates. libbacktrace never frees most of it, so it is freed
+ * here. */
 struct block {
     struct block *next, *previous;
     max_align_t contents[];
@@ -52,7 +55,7 @@ void ibp_lines_free(void *old)
     free(block);
 }
 
-/* Keeps the first message in a text of 256 bytes. */
+/* Store an error message in `text` (256 bytes), unless it contains one already. */
 static void keep_message(void *text, const char *message, int number)
 {
     if (!*(char *)text)
@@ -65,7 +68,7 @@ static int ignore_frame(void *data, uintptr_t address, const char *file, int lin
     return 0;
 }
 
-/* The function with the narrowest range around an address. */
+/* Return the function with the narrowest range that contains an address. */
 static const struct function *find_function(const struct function_addrs *ranges, size_t count, uintptr_t address)
 {
     const struct function_addrs *best = NULL;
@@ -76,7 +79,7 @@ static const struct function *find_function(const struct function_addrs *ranges,
     return best ? best->function : NULL;
 }
 
-/* The unit with the narrowest range around an address; of those whose lines are read. */
+/* Return the unit with the narrowest range that contains an address, among the units whose lines were read. */
 static const struct unit *find_read_unit(const struct dwarf_data *data, uintptr_t address)
 {
     const struct unit_addrs *best = NULL;
@@ -94,7 +97,7 @@ static int find_frames(struct backtrace_state *state, struct dwarf_data *data, u
                        found_frame *found, char *message)
 {
     int is_known = 0;
-    /* The common file is in the list too, and has no code. */
+    /* The list also contains the common debug file, which has no code. */
     for (; data && !is_known; data = is_known ? data : data->next)
         dwarf_lookup_pc(state, data, address, ignore_frame, keep_message, message, &is_known);
     const struct unit *unit = data ? find_read_unit(data, address) : NULL;
@@ -115,9 +118,9 @@ static int find_frames(struct backtrace_state *state, struct dwarf_data *data, u
     return 1;
 }
 
-/* Calls `found` for each function around each address, innermost first, with its file, which may be relative to a
- * folder. A name may be NULL. The path has
- * no empty part. Returns 0, or -1 with a message (256 bytes). */
+/* Call `found` for each function that contains an address, innermost first. The path of its source file may be relative
+ * to `folder`. Names may be NULL. `path` must not contain an empty part (//). Return 0, or -1 with an error message in
+ * `message` (256 bytes). */
 __attribute__((visibility("default"))) int ibp_find_lines(const char *path, const uint64_t *addresses, size_t count,
                                                           found_frame *found, char *message)
 {

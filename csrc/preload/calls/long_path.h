@@ -19,10 +19,10 @@ enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_
 
 /* Make a call.
  *
- *   next        the address of the pointer to the next function of the wrapper's name, which is set if it is not. In a
- *               call that has choices (below), the pointer to the chosen function follows.
- *   arguments   of the call, in order
- *   caller      where the wrapper returns to
+ *   next        the address of the pointer to the next function, which is set at the first call. In a wrapper with
+ *               choices (below), the pointer to the chosen function follows.
+ *   arguments   the arguments of the call, in order
+ *   caller      the return address of the wrapper
  *
  * Return the result of the function; IBP_MISSING_CALL if MPI does not have the function. */
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller);

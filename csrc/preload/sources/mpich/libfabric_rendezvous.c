@@ -4,8 +4,8 @@
  * If an announcement does not contain the size, and the sender sends the data in one message, this message shows the
  * size. Otherwise the sender sends the size in a header:
  *
- *     8 bytes: the size, before parts in several messages, or after writes
- *     more:    the size and keys of the memory from which the receiver is to read
+ *     8 bytes: the size; sent before the data in several messages, or after the data were written
+ *     more:    the size, and keys of the memory from which the receiver shall read
  *
  * A receiver also sends a header of the second form, for memory that the sender shall write. To distinguish both,
  * ibprof checks for which access the memory was registered.
