@@ -123,7 +123,7 @@ class _Port:
 
 @dataclass(slots=True)
 class _Node:
-    """A stanza; for a switch, LID and LMC belong to port 0."""
+    """A node, of one stanza or more; for a switch, LID and LMC belong to port 0."""
 
     kind: NodeKind
     ports: int
@@ -136,6 +136,7 @@ class _Node:
     slot: str
     links: dict[int, _Port] = field(default_factory=dict)
     text: dict[int, list[tuple[int, bytes]]] = field(default_factory=dict)
+    stanzas: int = 0
 
 
 @dataclass(slots=True)
@@ -185,6 +186,7 @@ class _Reader:
                 self.log.skip(number, line, "a line of ibnetdiscover")
         for node in self.nodes.values():
             _drop_contradictions(node, self.log)
+            _compare_stanzas(node, self.log)
         _add_slots(self.nodes.values())
         return self.nodes
 
@@ -208,6 +210,7 @@ class _Reader:
         )
         # A second stanza of a node adds to the first, as in two dumps in one file.
         self.node = self.nodes.setdefault(node.node_guid, node)
+        self.node.stanzas += 1
         if self.node.name != node.name:
             self.log.miss(f"{self.node.name!r} and {node.name!r} have the same GUID", node.node_guid, [number])
         self.system_guid, self.guid, self.port_guid, self.slot = 0, node.node_guid, 0, ""
@@ -299,6 +302,13 @@ def _drop_contradictions(node: _Node, log: DamageLog) -> None:
             del node.links[number]
             what = f"port {number} has {len(lines)} different links, none of them is used"
             log.miss(what, node.node_guid, [line for line, _ in lines])
+
+
+def _compare_stanzas(node: _Node, log: DamageLog) -> None:
+    """Note links that only some of a node's stanzas list, as where a second dump was appended to the file."""
+    lines = [line for port in node.links for line, _ in node.text[port] if len(node.text[port]) < node.stanzas]
+    if lines:
+        log.miss(f"one of its {node.stanzas} lists of links is cut, or of another day", node.node_guid, lines)
 
 
 def _parse_port(number: int, line: bytes, node: _Node | None) -> _Port | None:

@@ -79,6 +79,19 @@ def test_a_link_that_is_not_active_is_hidden_by_ibnetdiscover() -> None:
     assert any("'lid 6 x'" in warning for warning in shown.warnings)
 
 
+def test_a_second_dump_in_the_file_is_named_where_it_differs(tmp_path: Path) -> None:
+    """It may lack cables that were pulled in between; the same dump twice is no damage."""
+    text = read_sample_bytes("testbed44", IBNETDISCOVER).decode()
+    (path := tmp_path / "links.txt").write_text(text + text)
+    assert read_fabric(path).damage == read_fabric(find_sample("testbed44", IBNETDISCOVER)).damage
+    lines = text.splitlines(keepends=True)
+    cable = next(number for number, line in enumerate(lines) if line.startswith("[") and '"S-' in line)
+    path.write_text(text + "".join(lines[:cable] + lines[cable + 1 :]))
+    (damage,) = read_fabric(path).damage
+    assert damage.what == "one of its 2 lists of links is cut, or of another day"
+    assert damage.lines == (cable + 1,)
+
+
 @pytest.mark.parametrize("name", [LFTS_DUMP, DUMP_FTS, "ibdiagnet.fdbs"])
 @pytest.mark.parametrize("sample", [sample for sample in BY_BOTH_TOOLS if sample != "quirks-init"])
 def test_every_format_gives_the_same_tables(sample: str, name: str) -> None:

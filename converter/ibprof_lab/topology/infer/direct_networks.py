@@ -451,7 +451,7 @@ def _are_neighbours(
 
     found = np.zeros(len(pairs), bool)
     for rows in _blocks(len(pairs), _BLOCK * 8):
-        # Most pairs differ for so many of a few hosts that the others cannot matter.
+        # Most pairs differ for more of a few hosts than the other hosts can offset.
         maybe = np.flatnonzero(count_far(pairs[rows], 8)[0] <= _DIFFERING * among.shape[1])
         far, compared = count_far(pairs[rows][maybe], 1)
         found[rows.start + maybe] = far < _DIFFERING * compared
