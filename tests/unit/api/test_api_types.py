@@ -45,7 +45,8 @@ EXPECTED = (
 
 def test_only_mistaken_names_and_arguments_are_errors(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
-    line = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--no-pretty", "--no-error-summary"]
+    options = ["--strict", "--config-file=", "--cache-dir=/dev/null", "--no-pretty", "--no-error-summary"]
+    line = [sys.executable, "-m", "mypy", *options]
     run = subprocess.run([*line, "script.py"], cwd=tmp_path, capture_output=True, check=False, text=True)
     errors = [each for each in run.stdout.splitlines() if ": error: " in each]
     assert len(errors) == len(EXPECTED), run.stdout
