@@ -67,9 +67,9 @@
 #define IBP_PARTNER_FAILED 0xfffffffffffffffe /* calls that returned an error, to any partner */
 #define IBP_NO_ROOT 0xffffffff
 #define IBP_BYTES_UNKNOWN 0xffffffffffffffff
-/* Maximum number of samples of each kind in a process. With tables in private memory, samples need at most 256 KiB. */
-#define IBP_SAMPLES_MAX 672
-#define IBP_LONGEST_MAX 256 /* additional samples of the longest collectives */
+/* Maximum number of samples of each kind in a process. With tables in private memory, samples need at most 272 KiB. */
+#define IBP_SAMPLES_MAX 576
+#define IBP_LONGEST_MAX 192 /* additional samples of the longest collectives, and of the longest messages */
 #define IBP_LEVEL_LONG 255 /* the level of these samples */
 
 enum ibp_segment_kind {
@@ -724,6 +724,9 @@ struct ibp_message_sample {
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
+    /* Since version 2. For a message of a site that times each one: the duration of the completing call, or the time by
+     * which the message was posted late, whichever is longer. 0 for other messages. */
+    uint64_t score_ns;
 };
 
 /* A communicator of NCCL or RCCL, recorded for each of its ranks in this process. */
@@ -839,7 +842,7 @@ IBP_STATIC_ASSERT(sizeof(struct ibp_hardware) == 120, "a hardware counter has no
 IBP_STATIC_ASSERT(sizeof(struct ibp_interface) == 120, "an interface has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_transport) == 120, "a transport has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_collective_sample) == 80, "a sample of a collective has no padding");
-IBP_STATIC_ASSERT(sizeof(struct ibp_message_sample) == 72, "a sample of a message has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_message_sample) == 80, "a sample of a message has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_nccl_communicator) == 152, "a communicator has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_nccl_task) == 88, "a task has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_nccl_flow) == 80, "a flow has no padding");

@@ -15,7 +15,9 @@
 #include "ibprof_recording.h"
 
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { RANKS = 2000, TAGS = 3000 };
@@ -138,6 +140,41 @@ static void test_receives_from_nobody_leave_the_table(void)
     CHECK(represented > 0.5 * FURTHER && represented < 1.5 * FURTHER);
 }
 
+static uint64_t coarse_ns = UINT64_C(1000000000);
+
+/* The coarse clock of this test; other clocks are real. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (clock != CLOCK_MONOTONIC_COARSE) return (int)syscall(SYS_clock_gettime, clock, now);
+    now->tv_sec = (time_t)(coarse_ns / 1000000000);
+    now->tv_nsec = (long)(coarse_ns % 1000000000);
+    return 0;
+}
+
+/* Number messages of several peers. Return how many of the last half are timed. */
+static uint32_t count_timed(uint32_t messages, uint64_t between_ns)
+{
+    uint32_t timed = 0;
+
+    for (uint32_t i = 0; i < messages; i++) {
+        coarse_ns += between_ns;
+        ibp_lock();
+        if (ibp_envelope_number(WORLD, (int)(i % 5), 3, IBP_SIDE_RECEIVER, 0).is_timed && i >= messages / 2) timed++;
+        ibp_unlock();
+    }
+    return timed;
+}
+
+/* All messages are timed while there is enough time between them, whatever their number was before. */
+static void test_each_rare_message_is_timed(void)
+{
+    CHECK(!count_timed(40000, 500));
+    CHECK(count_timed(40000, 10000) == 20000);
+    CHECK(!count_timed(40000, 500));
+    coarse_ns += UINT64_C(100000000000);
+    CHECK(!count_timed(40000, 500));
+}
+
 static void begin(void)
 {
     const char *folder = make_test_folder();
@@ -166,6 +203,7 @@ int main(void)
         test_samples_stand_for_all_peers,
         test_rounds_are_kept_whole,
         test_receives_from_nobody_leave_the_table,
+        test_each_rare_message_is_timed,
     };
 
     /* Each test has a process, because the level of streams never falls. */

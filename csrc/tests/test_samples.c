@@ -92,25 +92,25 @@ static void test_the_longest_are_kept(void)
 
     for (uint64_t i = 1; i <= CALLS; i++) {
         const uint64_t score = i * 2654435761U % 1000003;
-        const uint64_t least = ibp_long_ns;
-        struct ibp_collective_sample *const sample = ibp_sample_take_long(score);
+        const uint64_t least = ibp_long_ns[IBP_INSTANCE_COLLECTIVE];
+        struct ibp_collective_sample *const sample = ibp_sample_take_long(IBP_INSTANCE_COLLECTIVE, score);
 
         CHECK(!sample == (score <= least));
         if (!sample) continue;
         sample->number = score;
         sample->communicator = STREAM;
     }
-    CHECK(ibp_long_ns && process->long_ns == ibp_long_ns);
+    CHECK(ibp_long_ns[IBP_INSTANCE_COLLECTIVE] && process->long_ns == ibp_long_ns[IBP_INSTANCE_COLLECTIVE]);
     CHECK((int)reader_count(IBP_SEGMENT_COLLECTIVE_SAMPLES) == before + IBP_LONGEST_MAX);
     for (int i = before; i < before + IBP_LONGEST_MAX; i++) {
         const struct ibp_collective_sample *sample = reader_record(IBP_SEGMENT_COLLECTIVE_SAMPLES, i);
 
         CHECK(sample->level == IBP_LEVEL_LONG && sample->score_ns == sample->number);
-        CHECK(sample->score_ns >= ibp_long_ns);
+        CHECK(sample->score_ns >= ibp_long_ns[IBP_INSTANCE_COLLECTIVE]);
         kept += sample->communicator == STREAM;
     }
     CHECK(kept == IBP_LONGEST_MAX);
-    for (uint64_t i = 1; i <= CALLS; i++) kept -= i * 2654435761U % 1000003 >= ibp_long_ns;
+    for (uint64_t i = 1; i <= CALLS; i++) kept -= i * 2654435761U % 1000003 >= ibp_long_ns[IBP_INSTANCE_COLLECTIVE];
     CHECK(!kept);
     /* A collective that the hash chose, and drops when there are more. */
     for (uint64_t number = 1; number < 200000; number++) {
@@ -124,6 +124,23 @@ static void test_the_longest_are_kept(void)
         kept += sample->communicator == STREAM + 1 && sample->number == 77;
     }
     CHECK(kept == 1);
+}
+
+/* So are the longest messages, in a space of their own. */
+static void test_the_longest_messages_are_kept(void)
+{
+    const uint64_t of_collectives = process->long_ns;
+
+    for (uint64_t score = 1; score <= 2 * IBP_LONGEST_MAX; score++)
+        CHECK(ibp_sample_take_long(IBP_INSTANCE_MESSAGE, score));
+    CHECK(!ibp_sample_take_long(IBP_INSTANCE_MESSAGE, IBP_LONGEST_MAX));
+    CHECK(ibp_long_ns[IBP_INSTANCE_MESSAGE] == IBP_LONGEST_MAX + 1 && process->long_ns == of_collectives);
+    CHECK(reader_count(IBP_SEGMENT_MESSAGE_SAMPLES) == IBP_LONGEST_MAX);
+    for (int i = 0; i < IBP_LONGEST_MAX; i++) {
+        const struct ibp_message_sample *const sample = reader_record(IBP_SEGMENT_MESSAGE_SAMPLES, i);
+
+        CHECK(sample->level == IBP_LEVEL_LONG && sample->score_ns > IBP_LONGEST_MAX);
+    }
 }
 
 /* Sources of a graph take at most a quarter of the space of message samples, and stay when samples are dropped. */
@@ -144,8 +161,8 @@ static void test_sources_stay(void)
         }
         ibp_samples_add_sources(GRAPH + (uint64_t)round, 0, sources, SOURCES);
     }
-    CHECK(reader_count(IBP_SEGMENT_MESSAGE_SAMPLES) == IBP_SAMPLES_MAX);
-    for (int i = 0; i < IBP_SAMPLES_MAX; i++) {
+    CHECK(reader_count(IBP_SEGMENT_MESSAGE_SAMPLES) == IBP_SAMPLES_MAX + IBP_LONGEST_MAX);
+    for (int i = 0; i < IBP_SAMPLES_MAX + IBP_LONGEST_MAX; i++) {
         const struct ibp_message_sample *sample = reader_record(IBP_SEGMENT_MESSAGE_SAMPLES, i);
 
         if (sample->communicator < GRAPH) continue;
@@ -208,6 +225,7 @@ int main(void)
     test_streams_differ();
     test_space_is_shared();
     test_the_longest_are_kept();
+    test_the_longest_messages_are_kept();
     test_sources_stay();
     test_counts();
     test_open_requests();

@@ -34,7 +34,11 @@ SAMPLES_FILE = "samples.npz"
 
 _COLLECTIVES, _MESSAGES = "collective", "message"
 
-_ADDED = {f"{_COLLECTIVES}.is_long": False, f"{_COLLECTIVES}.is_chosen": True, f"{_MESSAGES}.completed": np.uint16(0)}
+_ADDED = {
+    **{f"{table}.is_long": False for table in (_COLLECTIVES, _MESSAGES)},
+    **{f"{table}.is_chosen": True for table in (_COLLECTIVES, _MESSAGES)},
+    f"{_MESSAGES}.completed": np.uint16(0),
+}
 """Columns that archives of 0.1.0 may lack, with their default values."""
 
 _IS_OF_ARCHIVE = re.compile(rf"\d+\.(evt|def)|{re.escape(SAMPLES_FILE)}")

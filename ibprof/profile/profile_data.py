@@ -493,11 +493,15 @@ class CallSamples(RowArrays):
         rank: int32, rank in MPI_COMM_WORLD.
         communicator: uint64, the communicator's name, equal on all members.
         number: uint64, sequence number of the collective or message; the subclass names the counted set.
-        region, operation, site: int32, as in `Counters`, of the call that started the collective or message.
-        end_operation, end_site: int32, of the call that completed it; equal to the start for a blocking call.
+        operation, site: int32, as in `Counters`, of the call that started the collective or message, or that made the
+            request of a persistent collective.
+        region, end_operation, end_site: int32, of the call that completed it.
         level: uint8, sampling level: 1 of 2^level instances is kept.
         bytes: uint64.
         enter_ns, exit_ns: int64, entry and return of the completing call.
+        is_long: bool, true for the rank's longest instances and for those that this rank entered or posted last; none
+            is missing, except for messages while there are too many to time each one.
+        is_chosen: bool, true for an instance of the random sample; others are kept for their length, and have level 0.
     """
 
     rank: npt.NDArray[np.int32]
@@ -512,6 +516,8 @@ class CallSamples(RowArrays):
     bytes: npt.NDArray[np.uint64]
     enter_ns: npt.NDArray[np.int64]
     exit_ns: npt.NDArray[np.int64]
+    is_long: npt.NDArray[np.bool_]
+    is_chosen: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,16 +534,12 @@ class CollectiveSamples(CallSamples):
         member: uint32, number of the process in the communicator.
         root: int64, a rank of the communicator; -1 without a root.
         start_ns: int64, entry of the starting call.
-        is_long: bool, true for the rank's longest instances and for those that this rank entered last; none is missing.
-        is_chosen: bool, true for an instance of the random sample; others are kept for their length, and have level 0.
     """
 
     size: npt.NDArray[np.uint32]
     member: npt.NDArray[np.uint32]
     root: npt.NDArray[np.int64]
     start_ns: npt.NDArray[np.int64]
-    is_long: npt.NDArray[np.bool_]
-    is_chosen: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,8 @@ def read_samples(
     known = (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
     is_source = _are_sources(records)
     thinning = choice.thinning[kind]
-    is_long, is_chosen = _find_long(records, choice.long_ns)
+    limits = _find_limits(records, owner) if kind == SAMPLES[1] else np.full(len(records), choice.long_ns)
+    is_long, is_chosen = _find_long(records, limits)
     is_chosen &= _is_kept(records, thinning) | is_source
     chosen = np.flatnonzero(known & (is_chosen | is_long))
     records, owner, is_long, is_chosen = records[chosen], owner[chosen], is_long[chosen], is_chosen[chosen]
@@ -93,7 +94,7 @@ def read_samples(
     ended = origins[locate_records(file, "an origin", records["end_origin"], owner, origins_owner)]
     columns: Columns = {
         "rank": world_rank[owner],
-        "region": regions(began["region"], owner),
+        "region": regions(ended["region"], owner),
         "operation": operation[began["operation"]],
         "site": sites(began, owner),
         "end_operation": operation[ended["operation"]],
@@ -101,8 +102,9 @@ def read_samples(
     }
     kept = [name for name in records.dtype.names or () if "origin" not in name and name not in ("root", "score_ns")]
     columns |= {name: records[name] for name in kept}
-    if "root" in (records.dtype.names or ()):
+    if "score_ns" in (records.dtype.names or ()):
         columns |= {"is_long": is_long, "is_chosen": is_chosen}
+    if "root" in (records.dtype.names or ()):
         no_root = recording_layout().constants["IBP_NO_ROOT"]
         columns["root"] = np.where(records["root"] == no_root, -1, records["root"].astype(np.int64))
     return columns
@@ -115,14 +117,27 @@ def _are_sources(records: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
     return is_source
 
 
-def _find_long(records: npt.NDArray[np.void], long_ns: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks: samples among the longest, and samples chosen by the hash."""
+def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np.uint64]:
+    """Return the score above which a record's process kept all messages that it timed; 0 where it kept all of them."""
+    constants = recording_layout().constants
+    is_kept = (records["level"] == constants["IBP_LEVEL_LONG"]) & (records["communicator"] != 0)
+    processes = int(owner.max(initial=-1)) + 1
+    limits = np.full(processes, np.iinfo(np.uint64).max, np.uint64)
+    np.minimum.at(limits, owner[is_kept], records["score_ns"][is_kept])
+    limits[np.bincount(owner[is_kept], minlength=processes) < constants["IBP_LONGEST_MAX"]] = 0
+    return limits[owner]
+
+
+def _find_long(
+    records: npt.NDArray[np.void], long_ns: npt.NDArray[np.integer[Any]]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return two masks: samples among the longest, above the limit of each record; and samples chosen by the hash."""
     if "score_ns" not in (records.dtype.names or ()):
         return np.zeros(len(records), np.bool_), np.ones(len(records), np.bool_)
     is_chosen = records["level"] != recording_layout().constants["IBP_LEVEL_LONG"]
-    # If all collectives found space, the recording has each long one, and it stands for itself.
-    has_all = not long_ns and not is_chosen.all()
-    return (records["score_ns"] > long_ns) & (bool(long_ns) | has_all), is_chosen
+    # If all instances found space, the recording has each long one, and it stands for itself.
+    has_all = (long_ns == 0) & (not is_chosen.all())
+    return (records["score_ns"] > long_ns) & ((long_ns > 0) | has_all), is_chosen
 
 
 def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:

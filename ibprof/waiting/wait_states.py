@@ -148,7 +148,7 @@ def split_calls(
     weights = np.exp2(np.minimum(levels, 62).astype(np.float64))
     rank, enter, leave = column("rank"), column("enter_ns"), column("exit_ns")
     is_lonely = np.repeat([False, False, False, True, True], [len(part.rank) for part in parts])
-    is_long, is_useless = _are_long(matched, len(rank))
+    is_long, is_useless = _are_long(matched)
     weights[is_long] = 1
     order = np.lexsort((enter, rank))
     order = order[~is_useless[order]]
@@ -174,13 +174,14 @@ def split_calls(
     np.maximum.at(thinned, place[1].ravel(), level_of)
     completed = _count_completed(parts, order, begins, counts, place[1].ravel())
     is_short = counts < completed
+    stands_alone = np.logical_or.reduceat(is_long[order], begins)
     # Any message without a record may have come later.
-    is_open = is_short & (level_of > 0)
+    is_open = is_short & ((level_of > 0) | stands_alone)
     most = np.where(is_open, stay, most)
     wait = np.where(is_open, (least + most) // 2, wait)
-    is_whole = ~is_short | (level_of == thinned[place[1].ravel()])
+    is_whole = ~is_short | stands_alone | (level_of == thinned[place[1].ravel()])
     # A call is sampled if one of its messages is. Without thinning all are, and messages without a record are lost.
-    chosen = np.where(level_of > 0, np.minimum(counts / completed, 1), 1.0)
+    chosen = np.where((level_of > 0) & ~stands_alone, np.minimum(counts / completed, 1), 1.0)
     # Of a call's events, the one with the longest wait decides.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))
     last = order[decisive[begins + counts - 1]]
@@ -199,9 +200,9 @@ def split_calls(
         state=np.where(is_waiting, need("state")[last], 0).astype(np.uint8),
         late=np.where(is_waiting, need("late")[last], -1).astype(np.int32),
         late_ns=need("late_ns")[last],
-        weight=np.maximum.reduceat(weights[order], begins) * chosen,
+        weight=np.where(stands_alone, 1, np.maximum.reduceat(weights[order], begins) * chosen),
         part=chosen,
-        is_long=is_long[last],
+        is_long=stands_alone,
     )
     return take_rows(split, is_whole)
 
@@ -221,21 +222,30 @@ def _count_completed(
     return np.where(known > 0, known, usual[place])
 
 
-def _are_long(matched: MatchedSamples, count: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return two masks over all rows: instances among the longest of all members, and rows that are no sample.
 
-    Each member has a record of a longest instance, with or without the hash: it stands for itself. Other instances are
-    a sample if the hash chose them.
+    Each member, or end of a message, has a record of a longest instance, with or without the hash: it stands for
+    itself. Other instances are a sample if the hash chose them.
     """
-    is_long, is_useless = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-    rows, lonely = matched.collectives, matched.lonely_collectives
+    rows, messages, notices = matched.collectives, matched.messages, matched.notices
     begins, counts = find_runs(matched.instance)
-    if len(begins):
-        is_long[: len(rows.rank)] = np.repeat(np.logical_and.reduceat(rows.is_long, begins), counts)
-        is_useless[: len(rows.rank)] = np.repeat(~np.logical_and.reduceat(rows.is_chosen, begins), counts)
-    first = len(rows.rank) + len(matched.messages.rank) + len(matched.notices.rank) // 2
-    is_useless[first : first + len(lonely.rank)] = ~lonely.is_chosen
-    return is_long, is_useless & ~is_long
+    masks = []
+    for name in ("is_long", "is_chosen"):
+        of_rows, of_ends, of_notices = (getattr(each, name) for each in (rows, messages, notices))
+        of_all = np.logical_and.reduceat(of_rows, begins) if len(begins) else of_rows
+        masks.append(
+            [
+                np.repeat(of_all, counts),
+                np.repeat(of_ends[::2] & of_ends[1::2], 2),
+                of_notices[::2] & of_notices[1::2],
+            ]
+        )
+    lonely = (matched.lonely_collectives, matched.lonely_messages)
+    nothing = np.zeros(sum(len(part.rank) for part in lonely), np.bool_)
+    is_long = np.concatenate([*masks[0], nothing])
+    is_chosen = np.concatenate([*masks[1], *(part.is_chosen for part in lonely)])
+    return is_long, ~is_chosen & ~is_long
 
 
 def _instance_levels(matched: MatchedSamples) -> npt.NDArray[np.uint8]:

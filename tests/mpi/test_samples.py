@@ -130,7 +130,7 @@ def test_memory_is_bounded(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MPIS)
 def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: Path) -> None:
-    rounds, ranks = 30, 2 if "mpich" in name else RANKS  # MPICH's ranks spin: few cores take long for many
+    rounds, ranks = 24, 2 if "mpich" in name else RANKS  # MPICH's ranks spin: few cores take long for many
     run = record(name, "sampled_messages.c", ranks, [rounds], build, tmp_path / "recording")
     operations = check_causes(run)
     assert not run.message_samples.level.any()
@@ -161,7 +161,7 @@ def test_rare_large_messages_keep_their_samples(name: str, build: Build, tmp_pat
     is_large = sent & (samples.bytes == 8192 * 8)
     assert is_large.sum() == 20  # ten sends and ten starts
     assert not samples.level[is_large].any()
-    assert samples.level[sent & ~is_large].min() > 3
+    assert samples.level[sent & ~is_large & samples.is_chosen].min() > 3
     assert operations["SEND"] > 10
     assert operations["START"] > 10
 

@@ -257,7 +257,7 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
         return;
     }
     known->origin = ibp_call_origin_record(called->call);
-    sample = ibp_sample_take_long(score_ns);
+    sample = ibp_sample_take_long(IBP_INSTANCE_COLLECTIVE, score_ns);
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
 
@@ -342,6 +342,7 @@ static void open_persistent(const struct ibp_sampled_collective *sampled, const 
 
     known.name = name_of_persistent(&known);
     known.number = 0;
+    known.origin = ibp_call_origin_record(called->call);
     entry = open_request(made_request(called), IBP_OPEN_COLLECTIVE, called->operation, &known);
     if (entry) entry->is_persistent = true;
 }
@@ -360,7 +361,7 @@ void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp
         ibp_name_window(read_handle(called->arguments[called->count - 1]), called->communicator, sampled->known.number);
     if (!sampled->known.name) return;
     if (sampled->is_timed) score_ns = score(sampled, now_ns);
-    is_kept = sampled->is_sampled || score_ns > ibp_long_ns;
+    is_kept = sampled->is_sampled || score_ns > ibp_long_ns[IBP_INSTANCE_COLLECTIVE];
     if (is_kept && called->demanding->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer)
         sampled->known.bytes = ibp_ledger_describe(called->demanding).bytes;
     ibp_lock();
@@ -582,14 +583,14 @@ void ibp_sampled_request_cancelled(uintptr_t request)
 
 /* -- starts -------------------------------------------------------------------------------------------------------- */
 
-/* Number the start of a persistent collective. The lock must be held. */
-static void start_collective(struct ibp_open_request *entry, struct ibp_call *call)
+/* Number the start of a persistent collective. Its samples keep the origin of the call that made the request, which
+ * names the collective. The lock must be held. */
+static void start_collective(struct ibp_open_request *entry)
 {
     ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);
     entry->known.number = entry->starts++;
     if (!is_wanted(entry->operation) || !choose_collective(&entry->known, entry->operation, 0)) return;
     entry->known.start_ns = ibp_clock_monotonic_ns();
-    entry->known.origin = ibp_call_origin_record(call);
     ibp_open_request_start(entry, true);
 }
 
@@ -624,7 +625,7 @@ void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call)
 
         if (!entry || !entry->is_persistent) continue;
         if (entry->role == IBP_OPEN_COLLECTIVE)
-            start_collective(entry, call);
+            start_collective(entry);
         else
             ibp_message_start(entry, call);
     }

@@ -212,6 +212,22 @@ static void need_status(struct ibp_sampled_message *sampled, long *arguments)
     if (place >= 0 && ibp_status_is_ignored(arguments[place])) arguments[place] = (long)sampled->status;
 }
 
+/* Note when the messages of a call are posted. */
+static void note_post(struct ibp_sampled_message *sampled, const long *arguments)
+{
+    const struct ibp_message_places *const places = sampled->places;
+    const bool is_send = places->to >= 0;
+    const int peer = (int)arguments[is_send ? places->to : places->from];
+    const int tag = (int)arguments[is_send ? places->to_tag : places->from_tag];
+
+    ibp_message_post(&sampled->sent,
+                     ibp_envelope_key(IBP_HANDLE(arguments[places->communicator]), peer, tag,
+                                      is_send ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER),
+                     sampled->enter_ns);
+    sampled->received.start_ns = sampled->sent.start_ns;
+    sampled->received.late_ns = sampled->sent.late_ns;
+}
+
 void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, struct ibp_call *call, long *arguments)
 {
     const struct ibp_message_places *const places = places_of[operation];
@@ -238,7 +254,7 @@ void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, 
 
         sampled->sent.origin = sampled->received.origin = origin;
         sampled->enter_ns = ibp_clock_monotonic_ns();
-        sampled->sent.start_ns = sampled->received.start_ns = sampled->enter_ns;
+        note_post(sampled, arguments);
     }
     if (sampled->order) ibp_receive_set_known(sampled->order, &sampled->received);
     ibp_unlock();
@@ -476,8 +492,8 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call)
 
     /* Partitioned messages never match receives with wildcards. ibprof gives them tags below IBP_ANY. */
     if (entry->role == IBP_OPEN_RECEIVE && entry->tag >= IBP_ANY && ibp_receive_waits(&posted)) {
-        entry->known = (struct ibp_instance_known){
-            .bytes = bytes, .origin = ibp_call_origin_record(call), .start_ns = ibp_clock_monotonic_ns()};
+        entry->known = (struct ibp_instance_known){.bytes = bytes, .origin = ibp_call_origin_record(call)};
+        ibp_message_post(&entry->known, request, ibp_clock_monotonic_ns());
         entry->order = ibp_receive_enter(&posted, request, &entry->known);
         if (entry->order)
             ibp_open_request_start(entry, true);
@@ -492,6 +508,6 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call)
     ibp_message_set_number(&entry->known, &numbered, posted.tag);
     entry->known.bytes = bytes;
     entry->known.origin = ibp_call_origin_record(call);
-    entry->known.start_ns = ibp_clock_monotonic_ns();
+    ibp_message_post(&entry->known, request, ibp_clock_monotonic_ns());
     ibp_open_request_start(entry, true);
 }

@@ -8,6 +8,7 @@
 #include "counting/samples.h"
 #include "libmpi/communicators.h"
 #include "libmpi/lock.h"
+#include "platform/clock.h"
 #include "platform/memory.h"
 
 #define PLACES IBP_ENVELOPE_PLACES
@@ -141,6 +142,32 @@ static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uin
     return ibp_sample_next(choice_of(named, tag, 1), number ? number : 1, level);
 }
 
+/* Time for which each message may be timed: TIMED_NS for a message. Time that passes adds to it, up to SAVED_NS. The
+ * hash chooses the first messages anyway. */
+enum { TIMED_NS = 5000, SAVED_NS = 20000000 };
+static int64_t saved_ns = (int64_t)IBP_SAMPLES_MAX * TIMED_NS;
+
+/* Return whether the next message is timed, even if the hash does not choose it. */
+static bool times_next(void)
+{
+    static uint64_t last_ns;
+    const uint64_t now_ns = ibp_clock_coarse_ns();
+
+    if (last_ns) saved_ns += (int64_t)(now_ns - last_ns);
+    last_ns = now_ns;
+    if (saved_ns > SAVED_NS) saved_ns = SAVED_NS;
+    if (saved_ns < TIMED_NS) return false;
+    saved_ns -= TIMED_NS;
+    return true;
+}
+
+/* Let messages pass without timing them. They show how frequent messages are. */
+static void pass(uint64_t messages)
+{
+    saved_ns -= (int64_t)(messages < SAVED_NS / TIMED_NS ? messages : SAVED_NS / TIMED_NS) * TIMED_NS;
+    if (saved_ns < -SAVED_NS) saved_ns = -SAVED_NS;
+}
+
 /* Return the highest level of streams at which a message is kept. The first messages of envelopes are kept or dropped
  * together for a whole round, because programs may use a new tag for each round. Further messages are kept or dropped
  * by stream. */
@@ -178,7 +205,8 @@ static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_
         .side = (uint8_t)side,
         .stream_keeps = (uint8_t)keeps,
     };
-    set_next(envelope, stream ? next_of(named, tag, 0) : IBP_NEVER);
+    envelope->is_timed = stream && times_next();
+    set_next(envelope, !stream ? IBP_NEVER : envelope->is_timed ? 0 : next_of(named, tag, 0));
     return envelope;
 }
 
@@ -244,14 +272,17 @@ static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, en
     numbered.keeps = (uint8_t)ibp_sample_keeps(choice_of(named, tag, numbered.number), numbered.number);
     level = ibp_sample_level(IBP_INSTANCE_MESSAGE, numbered.stratum);
     numbered.stream_keeps = (uint8_t)stream_keeps(named, tag, stream, numbered.number);
-    numbered.is_sampled = numbered.keeps >= level && numbered.stream_keeps >= stream_level;
+    numbered.is_timed = envelope->is_timed || (class && is_counted && times_next());
+    numbered.is_sampled = numbered.is_timed || (numbered.keeps >= level && numbered.stream_keeps >= stream_level);
     if (!is_counted) return numbered;
     if (envelope->messages.left) {
         envelope->messages.left--;
         return numbered;
     }
-    envelope->next = next_of(named, tag, numbered.number + 1);
+    envelope->is_timed = times_next();
+    envelope->next = envelope->is_timed ? numbered.number + 1 : next_of(named, tag, numbered.number + 1);
     envelope->messages.left = (int64_t)(envelope->next - numbered.number - 1);
+    if (!envelope->is_timed) pass((uint64_t)envelope->messages.left + 1);
     return numbered;
 }
 

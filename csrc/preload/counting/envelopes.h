@@ -6,6 +6,9 @@
  *
  * The table has a fixed size. When it is full, the level of streams rises (counting/samples.h): sender and receiver
  * keep the same half of the streams, chosen by a hash, and forget the other envelopes.
+ *
+ * While this process has at most one message in 5 us, each message is timed: that takes little of the time between
+ * them. The longest messages are then kept too.
  */
 #ifndef IBPROF_COUNTING_ENVELOPES_H
 #define IBPROF_COUNTING_ENVELOPES_H
@@ -35,6 +38,8 @@ struct ibp_envelope {
     uint8_t side; /* enum ibp_side */
     /* The highest level of streams at which a message of the envelope is kept. */
     uint8_t stream_keeps;
+    /* Each message is timed at present. */
+    bool is_timed;
 } __attribute__((aligned(64)));
 
 #define IBP_ENVELOPE_PLACES 1024
@@ -82,7 +87,8 @@ struct ibp_numbered {
     uint64_t communicator;
     uint64_t number;
     uint32_t peer;
-    bool is_sampled;
+    /* The message is timed: the hash chooses it, or each message of the envelope is timed at present. */
+    bool is_sampled, is_timed;
     uint8_t stratum, keeps, stream_keeps;
     /* NULL for a message without a number. The pointer is valid until an envelope is forgotten. */
     struct ibp_envelope *envelope;

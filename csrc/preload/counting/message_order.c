@@ -88,15 +88,48 @@ void ibp_message_set_number(struct ibp_instance_known *known, const struct ibp_n
     known->stratum = numbered->stratum;
     known->keeps = numbered->keeps;
     known->stream_keeps = numbered->stream_keeps;
+    known->is_timed = numbered->is_timed;
+}
+
+void ibp_message_post(struct ibp_instance_known *known, uint64_t key, uint64_t now_ns)
+{
+    enum { MOST_OF_A_ROUND = 64 };
+    static struct {
+        uint64_t key, last_ns, late_ns;
+        uint32_t messages;
+    } round;
+    const uint64_t gap_ns = round.last_ns ? now_ns - round.last_ns : 0;
+
+    round.last_ns = now_ns;
+    if (key == round.key || ++round.messages > MOST_OF_A_ROUND) {
+        round.key = key;
+        round.messages = 0;
+        round.late_ns = 0;
+    }
+    if (gap_ns > round.late_ns) round.late_ns = gap_ns;
+    known->start_ns = now_ns;
+    known->late_ns = round.late_ns;
+}
+
+/* Return the score of a message (struct ibp_message_sample). */
+static uint64_t score(const struct ibp_instance_known *known, const struct ibp_completing *completing)
+{
+    const uint64_t stay_ns = completing->exit_ns - completing->enter_ns;
+
+    if (!known->is_timed) return 0;
+    return stay_ns > known->late_ns ? stay_ns : known->late_ns;
 }
 
 void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side,
                       const struct ibp_completing *completing)
 {
-    struct ibp_message_sample *const sample =
+    const uint64_t score_ns = score(known, completing);
+    struct ibp_message_sample *sample =
         ibp_sample_take(IBP_INSTANCE_MESSAGE, known->stratum, known->keeps, known->stream_keeps);
 
+    if (!sample) sample = ibp_sample_take_long(IBP_INSTANCE_MESSAGE, score_ns);
     if (!sample) return;
+    sample->score_ns = score_ns;
     sample->number = known->number;
     sample->origin = known->origin;
     sample->end_origin = completing->origin;

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define IBP_WAITING_RECEIVES_MAX 64
+#define IBP_WAITING_RECEIVES_MAX IBP_OPEN_REQUESTS_MAX
 
 /* Number of receives in the list. */
 extern IBP_INTERNAL uint32_t ibp_waiting_receives;
@@ -60,7 +60,11 @@ bool ibp_receive_is_cancelling(unsigned number);
 /* Drop the receives on a communicator, and never number its receives again. 0: of all communicators. */
 void ibp_receives_disorder(ibp_handle communicator);
 
-/* Add the sample of a message to the recording. */
+/* Note that a message is posted now. It is late by the time since the message before it. Messages of one round are late
+ * together: a round ends where the key of its first message returns. */
+void ibp_message_post(struct ibp_instance_known *known, uint64_t key, uint64_t now_ns);
+
+/* Keep the sample of a message, if the hash chooses it or it is one of the longest. */
 void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side,
                       const struct ibp_completing *completing);
 

@@ -23,6 +23,8 @@ struct ibp_instance_known {
     uint64_t name, number;
     uint64_t bytes;
     uint64_t start_ns;
+    /* For a message: the time since the call before it, if that is known (ibp_message_post). */
+    uint64_t late_ns;
     uint32_t origin;
     /* For a collective: the number of processes. For a message: the world rank of the other process. */
     uint32_t size_or_peer;
@@ -31,6 +33,8 @@ struct ibp_instance_known {
     uint32_t member;
     int32_t root_or_tag;
     uint8_t stratum, keeps, stream_keeps;
+    /* For a message: each message of the envelope is timed at present, so that the longest are known. */
+    bool is_timed;
 };
 
 struct ibp_open_request {

@@ -10,9 +10,10 @@
 
 #include <stddef.h>
 
-_Static_assert(offsetof(struct ibp_collective_sample, level) == offsetof(struct ibp_sample, level) &&
-                   offsetof(struct ibp_message_sample, level) == offsetof(struct ibp_sample, level),
-               "all samples have the same first members");
+#define IS_COMMON(field)                                                                                               \
+    (offsetof(struct ibp_collective_sample, field) == offsetof(struct ibp_sample, field) &&                            \
+     offsetof(struct ibp_message_sample, field) == offsetof(struct ibp_sample, field))
+_Static_assert(IS_COMMON(level) && IS_COMMON(score_ns), "all samples have these fields");
 
 #define NOTE_NS UINT64_C(1000000000)
 #define SOURCES_MAX (IBP_SAMPLES_MAX / 4)
@@ -36,18 +37,18 @@ static struct {
 /* Number of message samples that ibp_samples_add_sources has used. */
 static uint32_t sources_held;
 
-/* The collectives with the largest scores that the hash does not choose. `lowest`: index of the collective with the
- * lowest score. */
+/* The instances with the largest scores that the hash does not choose. `lowest`: index of the instance with the lowest
+ * score. */
 static struct {
-    struct ibp_collective_sample *records[IBP_LONGEST_MAX];
+    struct ibp_sample *records[IBP_LONGEST_MAX];
     uint32_t used, lowest;
-} longest;
+} longest[IBP_INSTANCES];
 
 static struct ibp_process *process;
 static uint64_t noted_ns;
 
 bool ibp_sampling;
-uint64_t ibp_long_ns;
+uint64_t ibp_long_ns[IBP_INSTANCES];
 
 /* -- which numbers are kept ---------------------------------------------------------------------------------------- */
 
@@ -88,48 +89,58 @@ static unsigned level_of(enum ibp_instance instance, const struct slot *slot)
     return samples[instance].level[slot->stratum] + samples[instance].stream_level;
 }
 
-/* Once the space for the longest collectives is full: find the collective with the lowest score. */
-static void set_lowest(void)
+static const enum ibp_segment_kind kinds[] = {IBP_SEGMENT_COLLECTIVE_SAMPLES, IBP_SEGMENT_MESSAGE_SAMPLES};
+
+/* Once the space for the longest instances is full: find the instance with the lowest score. */
+static void set_lowest(enum ibp_instance instance)
 {
-    if (longest.used < IBP_LONGEST_MAX) return;
-    longest.lowest = 0;
-    for (uint32_t i = 1; i < longest.used; i++)
-        if (longest.records[i]->score_ns < longest.records[longest.lowest]->score_ns) longest.lowest = i;
-    process->long_ns = ibp_long_ns = longest.records[longest.lowest]->score_ns;
+    struct ibp_sample *const *const records = longest[instance].records;
+    uint32_t lowest = 0;
+
+    if (longest[instance].used < IBP_LONGEST_MAX) return;
+    for (uint32_t i = 1; i < IBP_LONGEST_MAX; i++)
+        if (records[i]->score_ns < records[lowest]->score_ns) lowest = i;
+    longest[instance].lowest = lowest;
+    ibp_long_ns[instance] = records[lowest]->score_ns;
+    if (instance == IBP_INSTANCE_COLLECTIVE) process->long_ns = ibp_long_ns[instance];
 }
 
-void *ibp_sample_take_long(uint64_t score_ns)
+void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns)
 {
-    struct ibp_collective_sample *record;
+    struct ibp_sample *record;
 
-    if (score_ns <= ibp_long_ns) return NULL;
-    if (longest.used < IBP_LONGEST_MAX) {
-        record = ibp_recording_reserve(IBP_SEGMENT_COLLECTIVE_SAMPLES);
+    if (score_ns <= ibp_long_ns[instance]) return NULL;
+    if (longest[instance].used < IBP_LONGEST_MAX) {
+        record = ibp_recording_reserve(kinds[instance]);
         if (!record) return NULL;
-        ibp_recording_publish(IBP_SEGMENT_COLLECTIVE_SAMPLES);
-        longest.records[longest.used++] = record;
+        ibp_recording_publish(kinds[instance]);
+        longest[instance].records[longest[instance].used++] = record;
     } else {
-        record = longest.records[longest.lowest];
+        record = longest[instance].records[longest[instance].lowest];
         __atomic_store_n(&record->communicator, 0, __ATOMIC_RELEASE);
     }
     record->score_ns = score_ns;
     record->level = IBP_LEVEL_LONG;
-    set_lowest();
+    set_lowest(instance);
     return record;
 }
 
 /* Keep a sample that the hash no longer chooses, if it is one of the longest. Return the record that becomes free: the
  * sample's own record if the sample is not kept. */
-static struct ibp_sample *keep_long(struct ibp_sample *sample)
+static struct ibp_sample *keep_long(enum ibp_instance instance, struct ibp_sample *record)
 {
-    struct ibp_collective_sample *const record = (struct ibp_collective_sample *)sample;
-    struct ibp_collective_sample *const instead = ibp_sample_take_long(record->score_ns);
+    struct ibp_sample *const instead = ibp_sample_take_long(instance, record->score_ns);
 
-    if (!instead) return sample;
-    for (uint32_t i = 0; i < longest.used; i++)
-        if (longest.records[i] == instead) longest.records[i] = record;
+    if (!instead) return record;
+    for (uint32_t i = 0; i < longest[instance].used; i++)
+        if (longest[instance].records[i] == instead) longest[instance].records[i] = record;
     record->level = IBP_LEVEL_LONG;
-    return (struct ibp_sample *)instead;
+    return instead;
+}
+
+static bool is_kept(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps)
+{
+    return keeps >= samples[instance].level[stratum] && stream_keeps >= samples[instance].stream_level;
 }
 
 /* Drop the samples that the present levels do not keep. Set the level of all other samples. */
@@ -141,12 +152,11 @@ static void drop(enum ibp_instance instance)
 
         slot->record->level = level_of(instance, slot);
         if (slot->record->level > process->level[instance]) process->level[instance] = slot->record->level;
-        if (slot->keeps >= samples[instance].level[slot->stratum] &&
-            slot->stream_keeps >= samples[instance].stream_level) {
+        if (is_kept(instance, slot->stratum, slot->keeps, slot->stream_keeps)) {
             i++;
             continue;
         }
-        if (instance == IBP_INSTANCE_COLLECTIVE) dropped.record = keep_long(slot->record);
+        dropped.record = keep_long(instance, slot->record);
         __atomic_store_n(&dropped.record->communicator, 0, __ATOMIC_RELEASE);
         samples[instance].held[slot->stratum]--;
         *slot = samples[instance].slots[--samples[instance].used];
@@ -172,7 +182,6 @@ static bool make_space(enum ibp_instance instance)
 /* Add a slot with a new record. Return false if the recording is full. */
 static bool add_slot(enum ibp_instance instance)
 {
-    static const enum ibp_segment_kind kinds[] = {IBP_SEGMENT_COLLECTIVE_SAMPLES, IBP_SEGMENT_MESSAGE_SAMPLES};
     const uint32_t others = instance == IBP_INSTANCE_MESSAGE ? sources_held : 0;
     struct ibp_sample *const record =
         samples[instance].made + others < IBP_SAMPLES_MAX ? ibp_recording_reserve(kinds[instance]) : NULL;
@@ -187,9 +196,9 @@ void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned kee
 {
     struct slot *slot;
 
-    if (!samples[instance].slots) return NULL;
+    if (!samples[instance].slots || !is_kept(instance, stratum, keeps, stream_keeps)) return NULL;
     if (samples[instance].used == samples[instance].made && !add_slot(instance) && !make_space(instance)) return NULL;
-    if (keeps < samples[instance].level[stratum] || stream_keeps < samples[instance].stream_level) return NULL;
+    if (!is_kept(instance, stratum, keeps, stream_keeps)) return NULL;
     slot = &samples[instance].slots[samples[instance].used++];
     slot->stratum = (uint8_t)stratum;
     slot->keeps = (uint8_t)keeps;
@@ -231,18 +240,17 @@ void ibp_samples_raise_streams(unsigned level)
     drop(IBP_INSTANCE_MESSAGE);
 }
 
+static void move(struct ibp_sample *record, uint32_t from, uint32_t into)
+{
+    record->origin = ibp_origin_record_moved(record->origin, from, into);
+    record->end_origin = ibp_origin_record_moved(record->end_origin, from, into);
+}
+
 void ibp_samples_move(uint32_t from, uint32_t into)
 {
-    for (unsigned instance = 0; ibp_sampling && instance < IBP_INSTANCES; instance++)
-        for (uint32_t i = 0; i < samples[instance].used; i++) {
-            struct ibp_sample *const record = samples[instance].slots[i].record;
-
-            record->origin = ibp_origin_record_moved(record->origin, from, into);
-            record->end_origin = ibp_origin_record_moved(record->end_origin, from, into);
-        }
-    for (uint32_t i = 0; ibp_sampling && i < longest.used; i++) {
-        longest.records[i]->origin = ibp_origin_record_moved(longest.records[i]->origin, from, into);
-        longest.records[i]->end_origin = longest.records[i]->origin;
+    for (unsigned instance = 0; ibp_sampling && instance < IBP_INSTANCES; instance++) {
+        for (uint32_t i = 0; i < samples[instance].used; i++) move(samples[instance].slots[i].record, from, into);
+        for (uint32_t i = 0; i < longest[instance].used; i++) move(longest[instance].records[i], from, into);
     }
 }
 

@@ -7,7 +7,8 @@
  *
  * At level L, one of 2^L successive numbers of a stream is kept. Numbers that are kept at level L + 1 are also kept at
  * level L. The collectives that took longest, or that this process entered latest, are kept as well, so that readers
- * can see which process was late.
+ * can see which process was late. So are the messages that took longest or were posted latest, while each message is
+ * timed.
  *
  * The space for samples is fixed. When it is full, the level of the stratum with the most samples rises. Each stratum
  * is a group of streams or of kinds of calls, so that frequent calls do not displace rare calls.
@@ -30,13 +31,15 @@
 /* Samples are taken: times are recorded. */
 extern IBP_INTERNAL bool ibp_sampling;
 
-/* The first members of both kinds of sample records. */
+/* The common fields of all records of samples. */
 struct ibp_sample {
     uint64_t communicator;
     uint64_t number;
     uint32_t origin;
     uint32_t end_origin;
     uint32_t level;
+    uint32_t others[11];
+    uint64_t score_ns;
 };
 
 /* Begin and end taking samples. */
@@ -66,12 +69,12 @@ unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum);
  * record, and stores the name of the communicator last. */
 void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps);
 
-/* Collectives with a larger score (struct ibp_collective_sample) are kept, even if the hash does not choose them. */
-extern IBP_INTERNAL uint64_t ibp_long_ns;
+/* Instances with a larger score (`score_ns` of their records) are kept, even if the hash does not choose them. */
+extern IBP_INTERNAL uint64_t ibp_long_ns[IBP_INSTANCES];
 
-/* Return a record for a collective with a score above ibp_long_ns; NULL if the recording is full. The record with the
+/* Return a record for an instance with a score above ibp_long_ns; NULL if the recording is full. The record with the
  * lowest score may be reused for it. The caller fills the record, and stores the name of the communicator last. */
-void *ibp_sample_take_long(uint64_t score_ns);
+void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns);
 
 /* Record from which processes this process receives in neighbourhood collectives; the last source is this process. The
  * records use a part of the space for message samples. If not all sources fit, a collective is counted as unsampled.

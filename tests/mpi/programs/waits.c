@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small programs whose ranks wait, or do not, in a known way: waits NAME MILLISECONDS BYTES ROUNDS.
 // benchmarks/waits.py and tests/mpi/test_waits.py compare the waiting that ibprof finds with that of a tracer.
+#include <ibprof.h>
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -192,6 +193,21 @@ static void partitions(void)
     MPI_Waitall(2, all, MPI_STATUSES_IGNORE);
     if (++done == rounds) MPI_Request_free(&all[0]), MPI_Request_free(&all[1]);
 }
+
+// A persistent collective is started in a region and completed outside of it.
+static void persistent(void)
+{
+    static MPI_Request request = MPI_REQUEST_NULL;
+    static double mine, sum;
+    static int done;
+    if (!done) MPI_Allreduce_init(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    if (rank == slow) rest(pause_s);
+    if (ibprof_region_begin) ibprof_region_begin("start");
+    MPI_Start(&request);
+    if (ibprof_region_end) ibprof_region_end();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (++done == rounds) MPI_Request_free(&request);
+}
 #endif
 
 static void exchange(void)
@@ -349,6 +365,14 @@ static void rare(void)
     sum_up();
 }
 
+// Neighbours exchange short messages. A rank is late in one of 500 rounds.
+static void seldom(void)
+{
+    static int round;
+    if (++round % 500 == 250 && rank == round / 500 % ranks) rest(pause_s);
+    exchange();
+}
+
 // Short sends, with a long one among a thousand; and waits for short messages, with a long one.
 static void tail(void)
 {
@@ -384,6 +408,7 @@ static const struct {
     {"epochs", epochs},
 #ifdef HAS_PARTITIONS
     {"partitions", partitions},
+    {"persistent", persistent},
 #endif
     {"halo", halo},
     {"exchange", exchange},
@@ -399,6 +424,7 @@ static const struct {
     {"gather-some", gather_some},
     {"steps", steps},
     {"rare", rare},
+    {"seldom", seldom},
     {"tail", tail},
 };
 

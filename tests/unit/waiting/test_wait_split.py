@@ -149,6 +149,30 @@ def test_a_rare_long_call_is_split_though_the_hash_does_not_choose_it(seed: int)
     assert abs(without.wait_s - truth) <= 2 * without.error_s + without.unsplit_s
 
 
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 5))])
+def test_rare_late_messages_are_split_though_the_hash_does_not_choose_them(seed: int) -> None:
+    run = SyntheticRun(4, seed=seed)
+    for number in range(2000):
+        run.compute({1: 20 * MS} if number % 500 == 123 else {number % 4: 20_000})
+        run.exchange(8, 10_000)
+    traces = run.traces()
+    truth, whole = true_wait(traces), measure(traces).total().time_s
+    without, total = measure(traces, level=6).total(), measure(traces, level=6, longest=64).total()
+    assert abs(total.wait_s - truth) < 0.02 * whole
+    assert total.unsplit_s < 0.02 * whole
+    # Without them, most of the delays are in no sample.
+    assert without.unsplit_s > 0.3 * whole
+
+
+def test_messages_that_are_long_at_one_end_alone_are_no_sample() -> None:
+    profile = derive_profile(halo_with_a_slow_rank().traces(), level=5, longest=64)
+    rows = profile.message_samples
+    torn = replace(rows, is_long=rows.is_long & (rows.side == SENT))
+    found = measure_waiting(replace(profile, message_samples=torn))
+    assert found is not None
+    assert not found.calls.is_long.any()
+
+
 def test_a_sampled_rare_call_does_not_stand_for_others() -> None:
     """Of four successive calls, one is sampled: the long one in one of these runs."""
     for late in range(232, 236):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -84,7 +85,7 @@ def derive_profile(
         level: the samples' level.
         clock: conversion of true times to each rank's clock.
         hosts: host of each rank; None for a single host.
-        longest: collectives that each rank keeps since they are long.
+        longest: collectives, and messages, that each rank keeps since they are long.
     """
     of_rank = list(hosts) if hosts is not None else [0] * len(traces)
     names = sorted({name.decode().upper() for trace in traces for name in np.unique(trace.calls["name"])})
@@ -131,7 +132,7 @@ def derive_profile(
                     "level": level if is_chosen else 0,
                 }
             )
-        messages += _messages(rank, trace, level, clock, around, number_of)
+        messages += _messages(rank, trace, level, clock, around, number_of, longest)
     hosts_used = sorted(set(of_rank))
     rows = sorted(times)
     return Profile(
@@ -164,21 +165,37 @@ def derive_profile(
 
 
 def _messages(
-    rank: int, trace: Trace, level: int, clock: Clock, around: Callable[[int], dict[str, Any]], number_of: Any
+    rank: int,
+    trace: Trace,
+    level: int,
+    clock: Clock,
+    around: Callable[[int], dict[str, Any]],
+    number_of: Any,
+    longest: int,
 ) -> list[dict[str, Any]]:
     seen: dict[tuple[int, ...], int] = defaultdict(int)
-    found = []
+    found: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
+    late: dict[int, int] = defaultdict(int)
+    last = 0
     for row in sorted(trace.messages, key=lambda row: int(row["order"])):
         side = int(row["side"])
         assert side in (SENT, RECEIVED)
         envelope = side, int(row["peer"]), int(row["communicator"]), int(row["tag"])
         number = seen[envelope]
         seen[envelope] += 1
-        if int(row["peer"]) == rank or not is_kept(level, envelope[2], number, envelope[3] >> 4):
+        call = int(row["call"])
+        # Messages of one call are late together.
+        late[call] = max(late[call], int(row["post"]) - last if last else 0)
+        last = int(row["post"])
+        score = max(late[call], int(trace.calls["exit"][call] - trace.calls["enter"][call]))
+        is_chosen = is_kept(level, envelope[2], number, envelope[3] >> 4)
+        if int(row["peer"]) == rank:
             continue
         post = int(clock(rank, np.array([row["post"]]))[0])
-        found.append(
+        (found if is_chosen else others).append(
             {
+                "score": score,
                 "rank": rank,
                 "peer": envelope[1],
                 "communicator": envelope[2],
@@ -189,10 +206,16 @@ def _messages(
                 "bytes": int(row["bytes"]) if side == SENT else UNKNOWN_BYTES,
                 "operation": number_of[row["name"].decode().upper()],
                 "post_ns": post,
-                **around(int(row["call"])),
+                **around(call),
+                "is_chosen": is_chosen,
+                "level": level if is_chosen else 0,
             }
         )
-    return found
+    others.sort(key=lambda row: -row["score"])
+    kept = others[:longest]
+    # Without others, the limit is 0: there are no long ones.
+    limit = kept[-1]["score"] - 1 if kept else math.inf
+    return [{**row, "is_long": row["score"] > limit} for row in (*found, *kept)]
 
 
 def _columns(kind: Any, rows: Sequence[dict[str, Any]]) -> Any:

@@ -585,6 +585,18 @@ REQUESTED(Recv_init, , RECEIVED, 1)
 PARTITIONED(Psend_init, const, SENT)
 PARTITIONED(Precv_init, , RECEIVED)
 
+int MPI_Allreduce_init(REDUCED, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    NEXT(Allreduce_init);
+    const int64_t enter = now();
+    const int result = next(in, out, count, type, op, comm, info, request);
+    struct request model = {.kind = COLLECTIVE, .is_persistent = 1, .group = find_group(comm)};
+    model.instance = make_instance("Allreduce_init", model.group, -1, BYTES, enter);
+    if (is_tracing) keep_request(request, &model);
+    add_call("Allreduce_init", enter, now());
+    return result;
+}
+
 // A partitioned send starts with its last partition.
 int MPI_Pready(int part, MPI_Request request)
 {
@@ -603,7 +615,10 @@ static void start_request(uint64_t handle, int64_t at)
     struct request *found = *find_request(handle);
     if (!found) return;
     found->is_active = 1;
-    if (found->kind != COLLECTIVE) found->message.post = at, found->message.order = ++posted;
+    if (found->kind == COLLECTIVE)
+        found->instance.start = at, found->instance.number += 1LL << 32;
+    else
+        found->message.post = at, found->message.order = ++posted;
 }
 
 int MPI_Start(MPI_Request *request)
