@@ -37,8 +37,8 @@ struct call_in_progress {
     long *arguments;
     const void *caller;
     unsigned operation, form; /* enum ibp_form */
-    /* When a blocking collective was entered; 0 for other calls. Read before the search for the call, because the
-     * search takes long at a new site. */
+    /* When a blocking collective was entered; 0 for other calls. When any call was entered, if times are recorded. Read
+     * before the search for the call, because the search takes long at a new site. */
     uint64_t entered_ns, entered_ticks;
 };
 
@@ -368,6 +368,7 @@ static __attribute__((noinline)) int pass_on(const struct call_in_progress *maki
     ibp_timing_begin(&timing, call,
                      is_wrapped[making->operation] ||
                          ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
+    ibp_timing_extend(&timing, making->entered_ticks);
     if (ibp_threads_multiple && !timing.time) let_repeat(making, call, &message, generation);
     result = call_next(making);
     ibp_timing_end(&timing);
@@ -391,7 +392,7 @@ int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const voi
         .operation = wrapper / IBP_FORMS,
         .form = wrapper % IBP_FORMS,
         .entered_ns = entered_ns,
-        .entered_ticks = entered_ns ? ibp_clock_cycles() : 0,
+        .entered_ticks = ibp_times_recorded ? ibp_clock_cycles() : 0,
     };
     const unsigned needs = making.wrapped->needs;
 
