@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adapter and rail policies: models of the adapter of a rank and the rail of its bytes, if these were not measured.
+"""Model which adapter a rank uses and which rail its bytes take, if these were not measured.
 
-Every rail policy keeps every byte.
+Every rail policy keeps the sum of the bytes.
 
 Source: section 4.4.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation): Open MPI 1.6 splits
 messages over both rails, 1.8 alternates.
@@ -37,12 +37,12 @@ _MEANINGS = {
 
 
 def describe_nic(nic: str) -> str:
-    """Return in words how the adapter of each byte is known; labels of several jobs are joined by `; `."""
+    """Return the label of an adapter policy with its meaning. In `nic`, `; ` separates the labels of several jobs."""
     return "; ".join(f"{label} ({_MEANINGS[label]})" for label in nic.split("; "))
 
 
 def label_of_policy(policy: str) -> str:
-    """Return the label of a modelled choice.
+    """Return the label of a modelled adapter policy.
 
     Raises:
         UsageError: there is no such policy.
@@ -70,8 +70,9 @@ class ChosenPorts:
     """Ports used by ranks.
 
     Attributes:
-        lid: int32 [rank, rail], the port of each rank; with `SPREAD` the first of its ports.
-        spread: int32 [rank, rail, adapter], the ports over which each message is spread; else None.
+        lid: int32 [rank, rail], the port of each rank; with policy `SPREAD` the rank's first port.
+        spread: int32 [rank, rail, adapter], with policy `SPREAD` the ports over which each message is spread, else
+            None.
         nic: source of the ports, as in `Traffic`.
     """
 
@@ -85,11 +86,11 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
 
     Args:
         placement: the ranks' placement.
-        nic: one of `NIC_POLICIES`; None: the recorded choice, else `NEAR` if the recording knows near adapters, else
+        nic: one of `NIC_POLICIES`; None: the recorded choice, else `NEAR` if the recording shows near adapters, else
             `RANK`.
 
     Raises:
-        UsageError: there is no such policy, or the recording lacks the data that it needs.
+        UsageError: the policy is unknown, or the recording lacks its data.
     """
     ports, recorded = placement.ports, placement.adapters
     in_turn = ports if placement.in_turn is None else placement.in_turn
@@ -114,23 +115,23 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
 
 
 def _take_turns(ports: npt.NDArray[np.int32], group: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-    """Return a port of each rank on each rail: ranks of a group take the ports in turn."""
+    """Return one port of each rank on each rail, int32 [rank, rail]. The ranks of a group take the ports in turn."""
     turn = number_on_host(group)[:, np.newaxis] % np.maximum(count_ports(ports), 1)
     return np.take_along_axis(ports, turn[:, :, np.newaxis], axis=2)[:, :, 0]
 
 
 def _group_alike(host: npt.NDArray[np.int32], ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return equal numbers for ranks of one host with the same ports: int64 [rank]."""
+    """Return the group of each rank, int64 [rank]: ranks of one host with the same ports have the same group."""
     rows = np.column_stack([host, ports.reshape(len(host), -1)])
     return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterShares:
-    """Flows split by adapter; arrays of one length, one row per share. Shares of 0 bytes are left out.
+    """Flows cut into shares, one for each pair of adapters; arrays of one length. Shares of 0 bytes are left out.
 
     Attributes:
-        flow: intp, rows of the flows.
+        flow: intp, the flow's row for each share.
         source_lid, destination_lid: int32, LIDs of the adapters.
         bytes: uint64, bytes of each share.
     """
@@ -144,10 +145,10 @@ class AdapterShares:
 def spread_flows(
     source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
 ) -> AdapterShares:
-    """Cut each flow into equal parts, one per adapter of the host with more adapters.
+    """Cut each flow into equal parts. The host with more adapters sets the number of parts: one for each adapter.
 
     Part i leaves by adapter i of the sending host and enters by adapter i of the receiving host, each modulo the host's
-    number of adapters. The remaining bytes go to the first parts, one each.
+    number of adapters. If the bytes do not divide evenly, each of the first parts gets one more byte.
 
     Args:
         source, destination: int32 [flow, adapter], LIDs on one rail; `NO_LID` fills the end of each row.
@@ -181,15 +182,15 @@ def has_choice(ports: npt.NDArray[np.int32]) -> bool:
 SPLIT, ROUND_ROBIN, FIRST_RAIL, SECOND_RAIL = RAIL_POLICIES
 
 MEASURED_RAILS = "measured (what was posted to queue pairs)"
-"""Source of rails that no policy models."""
+"""Value of `Traffic.rail_source` if rails were measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class RailShares:
-    """Flows split by rail; arrays of one length, one row per share of a flow. Shares of 0 bytes are left out.
+    """Flows cut into shares, one for each rail; arrays of one length. Shares of 0 bytes are left out.
 
     Attributes:
-        flow: rows of the flows.
+        flow: the flow's row for each share.
         rail: int32, rail of each share.
         bytes: uint64, bytes of each share.
     """
@@ -209,14 +210,15 @@ def share_out(
 ) -> RailShares:
     """Distribute flows over the rails that both ends have.
 
-    * `split` cuts every flow into equal parts; the remaining bytes go to the first rails, one each.
+    * `split` cuts every flow into equal parts. If the bytes do not divide evenly, each of the first rails gets one
+    more byte.
     * `round-robin` sends the messages of a rank pair over one rail after the other, starting with the first. With two
-    rails and m messages, the first rail takes ceil(m / 2). All messages of a flow are assumed to have one size; if the
-    bytes do not divide, the first messages get one byte more. A pair keeps its turn across flows (region, operation),
-    as in Open MPI.
-    * `first` and `second` send everything over that rail.
+    rails and m messages, the first rail takes ceil(m / 2). All messages of a flow are assumed to have one size. If the
+    bytes do not divide evenly, each of the first messages gets one more byte. Where a pair has several flows (regions,
+    operations), its next flow continues with the next rail, as in Open MPI.
+    * `first` and `second` send everything over the first or the second rail.
 
-    If the ends of a flow are not on the selected rail, the flow takes the rails that they share.
+    If one end of a flow is not on the selected rail, the flow takes the rails on which both ends are.
 
     Args:
         policy: one of `RAIL_POLICIES`.
@@ -240,9 +242,7 @@ def share_out(
         chosen = np.where(usable[:, wanted], wanted, np.argmax(usable, axis=1))
         by_rail = [np.where(chosen == rail, bytes, np.uint64(0)) for rail in range(rails)]
     else:
-        turn = np.cumsum(usable, axis=1).astype(
-            np.uint64
-        )  # 1 for the first usable rail of a flow, 2 for the second, ...
+        turn = np.cumsum(usable, axis=1).astype(np.uint64)  # 1 for the flow's first usable rail, 2 for its second, ...
         count = turn[:, -1]
         if policy == SPLIT:
             shares = [_part(bytes, count, turn[:, rail] - np.uint64(1)) for rail in range(rails)]
@@ -265,7 +265,7 @@ def _collect(by_rail: list[npt.NDArray[np.uint64]]) -> RailShares:
 def _part(
     total: npt.NDArray[np.uint64], parts: npt.NDArray[np.uint64], index: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Return part `index` of each total cut into `parts`; remaining bytes go to the first parts, one each."""
+    """Return the size of part `index` if each total is cut into `parts`; the first parts may be 1 larger."""
     quotient, remainder = np.divmod(total, parts)
     return quotient + (index < remainder)
 
@@ -277,9 +277,16 @@ def _messages_part(
     rails: npt.NDArray[np.uint64],
     turn: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.uint64]:
-    """Return each flow's bytes in messages that take rail number `turn` (from 1) of `rails`."""
+    """Return the bytes of each flow's messages on usable rail number `turn` (from 1) of `rails`.
+
+    Args:
+        bytes, messages: totals of each flow.
+        begun: number of earlier messages of the same rank pair.
+        rails: number of usable rails of each flow.
+        turn: number of the rail among the flow's usable rails.
+    """
     messages = np.maximum(messages, np.uint64(1))  # a flow without a message count is one message
-    # Message i (from 0) of a flow takes turn 1 + (begun + i) mod rails. Among the first n messages, the rail takes each
+    # Message i (from 0) of a flow takes turn 1 + (begun + i) mod rails. So this rail takes the messages with
     # i = offset mod rails.
     offset = (turn + rails - np.uint64(1) - begun % rails) % rails
     size, longer = np.divmod(bytes, messages)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic from CSV files: LID pairs, port counters and rank matrices, distinguished by their header."""
+"""Read traffic from CSV files. The header shows the content: LID pairs, port counters or a rank matrix."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ibprof_converter.fabric.fabric_graph import LIDS
 from ibprof_converter.traffic.traffic_data import RANK_LIMIT, SINGLE_RAIL, PortCounters, RankTraffic, Traffic
 
 _LINE_LIMIT = 1 << 16
-"""Largest number of characters in a line. It exceeds all rows of ibprof, and keeps a damaged file out of memory."""
+"""Largest number of characters in a line. Longer lines show a damaged file, and might not fit in memory."""
 
 _BLOCK = 1 << 22
-"""Size in bytes of the parts in which a file of plain numbers is read."""
+"""Number of bytes that are read at once from a file of plain numbers."""
 
 _PLAIN_DIGITS = 19
 """Largest number of digits that always fit into 64 bits."""
 
 _TOTAL_LIMIT = 1 << 64
-"""Limit of the total bytes; below it no sum on any link can wrap around."""
+"""Limit of the total bytes of a file. Below it, no sum of 64 bits overflows."""
 
 _FORMS = {
     ("src_lid", "dst_lid", "bytes"),
@@ -37,10 +37,10 @@ _FORMS = {
 
 
 def read_traffic_table(path: Path, rails: int) -> Traffic | PortCounters | RankTraffic:
-    """Read a CSV file of traffic. Its header shows LID pairs, port counters or a rank matrix.
+    """Read a CSV file of traffic.
 
     Args:
-        rails: number of fabrics that its LIDs may belong to.
+        rails: number of fabrics; a column `rail` has numbers below it.
 
     Raises:
         InputError: the header is unknown, or a row does not match it.
@@ -110,7 +110,11 @@ def _checked_lines(path: Path, file: TextIO) -> Iterator[str]:
 def _read_columns(
     path: Path, rows: Iterator[tuple[int, list[str]]], columns: tuple[tuple[str, int], ...]
 ) -> Sequence[Sequence[int] | npt.NDArray[np.uint64]]:
-    """Read rows of numbers into one list or array per column; `columns` has the meaning and limit of each column."""
+    """Read rows of numbers into one list or array per column.
+
+    Args:
+        columns: for each column its meaning, for errors, and its limit.
+    """
     plain = _read_plain(path, [limit for _, limit in columns]) if path.is_file() else None
     if plain is not None:
         return list(plain)
@@ -124,15 +128,15 @@ def _read_columns(
 
 
 def _read_plain(path: Path, limits: Sequence[int]) -> npt.NDArray[np.uint64] | None:
-    """Read a file whose rows are only decimal numbers of at most 19 digits: uint64 [column, row].
+    """Read a file whose rows have only decimal numbers of at most 19 digits: uint64 [column, row].
 
     Returns:
-        None for any other file, which `_read_columns` reads or refuses row by row.
+        None for any other file; `_read_columns` then reads it row by row, or reports the invalid row.
     """
     blocks = []
     with path.open("rb") as file:
         if b"\r" in file.readline(_LINE_LIMIT).removesuffix(b"\n").removesuffix(b"\r"):
-            return None  # the header ends before the first row, with a carriage return alone
+            return None  # an old Mac file: a carriage return alone ends the header
         while lines := file.read(_BLOCK):
             if not lines.endswith(b"\n"):
                 lines += file.readline(_LINE_LIMIT)
@@ -190,7 +194,7 @@ def _read_lid_pairs(path: Path, rows: Iterator[tuple[int, list[str]]], columns: 
 def _read_port_counters(path: Path, rows: Iterator[tuple[int, list[str]]]) -> PortCounters:
     guid, port, counted = _read_columns(path, rows, (("a GUID", 1 << 64), ("a port", 256), _BYTES))
     repeated = len(guid) - len(set(zip(guid, port, strict=True)))
-    notes = (f"{path}: {repeated} row(s) repeat the port of another row; their bytes are added",)
+    notes = (f"{path}: {repeated} row(s) repeat the port of another row; the bytes of these rows are added",)
     return PortCounters(
         node_guid=np.array(guid, np.uint64),
         port=np.array(port, np.int32),

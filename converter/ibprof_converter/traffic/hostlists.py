@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host lists of schedulers and launchers: hosts with their slots, or a host for each rank.
+"""Read host lists of schedulers and launchers: hosts with their slots, or a host for each rank.
 
 node[01-04,7],login1            Slurm (SLURM_JOB_NODELIST, `scontrol show hostnames`, squeue -o %N)
 node01 slots=4                  Open MPI hostfile; also node01:4 (MPICH), and max_slots
@@ -7,12 +7,12 @@ node01                          PBS ($PBS_NODEFILE): a line for each slot, so na
 rank 0=node01 slot=0:1          Open MPI rank file
 rank,host                       placement.csv: a host for each rank
 
-Slurm's topology.conf and topology.yaml, also topograph's, list hosts in the order of the file. The JSON of topograph's
-graph engine lists instances, those of each switch together. The script of `ibprof-place --torchrun` lists hosts with
-`--nproc-per-node` ranks each.
+Other files with a list of hosts:
 
-In tables of Slurm's sinfo and squeue, the column NODELIST is read. In `scontrol show job`,
-NodeList is read.
+Slurm's topology.conf and topology.yaml, also written by topograph: hosts in the order of the file.
+JSON of topograph's graph engine: instances, sorted by switch.
+Script of `ibprof-place --torchrun`: hosts with `--nproc-per-node` ranks each.
+Tables of Slurm's sinfo and squeue: the column NODELIST. Output of `scontrol show job`: the value of NodeList.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def looks_like_host_list(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ListedHost:
-    """A host in a list, one for each line that names it.
+    """A host in a line of a list. Several lines may name the same host.
 
     Attributes:
         line: line number in the file, from 1.
@@ -70,7 +70,7 @@ class ListedHost:
 
 
 def read_listed_hosts(path: Path) -> list[ListedHost]:
-    """Return the hosts of a list of any form, in the list's order; each line of a rank file is a slot.
+    """Return the hosts of a list of any form, in the list's order. Each line of a rank file has one slot.
 
     Raises:
         InputError: a line does not belong in a host list, or there are too many hosts.
@@ -114,7 +114,7 @@ def find_line(path: Path, name: str) -> int | None:
 
 
 def deal_ranks(expression: str, ranks: int) -> list[str]:
-    """Return the host of each rank from a Slurm expression: one rank each, or equal blocks; the last may be smaller.
+    """Return the host of each rank from a Slurm expression. Hosts get equal blocks of ranks, the first ones one more.
 
     Raises:
         UsageError: the expression is invalid.
@@ -193,7 +193,7 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
 
 
 def _read_placement(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a placement.csv as those of a rank file, in the order of ranks."""
+    """Yield the lines of a placement.csv in the form of a rank file, sorted by rank."""
     rows: list[tuple[int, int, str]] = []
     for number, line in lines:
         match = _PLACEMENT_LINE.fullmatch(line)
@@ -205,7 +205,10 @@ def _read_placement(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tu
 
 
 def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
-    """Return the hosts of Slurm's topology in the order of the file, each as an expression."""
+    """Return line number and host of each host in a Slurm topology, in the order of the file.
+
+    The comma after a host makes it a Slurm expression.
+    """
     from ibprof_converter.fabric.fabric_graph import NodeKind  # noqa: PLC0415  (few lists are topologies)
     from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm, parse_slurm_yaml  # noqa: PLC0415
 
@@ -217,10 +220,10 @@ def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
 
 
 def _read_instances(path: Path, data: bytes) -> list[tuple[int, str]]:
-    """Return the instances of topograph's graph engine, those of each switch together, each as an expression."""
+    """Return line number and host of each instance in JSON of topograph's graph engine, sorted by switch."""
     from ibprof_converter.fabric.topograph import read_instances  # noqa: PLC0415  (few lists are graphs)
 
-    # A switch has the place of its first instance.
+    # Switches are sorted by the position of their first instance in the file.
     place: dict[tuple[int, str], int] = {}
     found: list[tuple[list[int], int, str]] = []
     for each in read_instances(path, data):
@@ -234,7 +237,7 @@ def _read_instances(path: Path, data: bytes) -> list[tuple[int, str]]:
 
 
 def _read_torchrun(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield a hostfile's line for each host of a script for torchrun."""
+    """Yield the hosts of a torchrun script, as lines of a hostfile."""
     slots = next((match[1] for _, line in lines if (match := _PER_NODE.search(line))), None)
     if slots is None:
         raise InputError(path, None, "torchrun with --nproc-per-node=N", "none")
@@ -248,7 +251,7 @@ def _read_torchrun(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[i
 
 
 def _take_column(path: Path, lines: list[tuple[int, str]], column: int, is_last: bool) -> Iterator[tuple[int, str]]:
-    """Yield the words of a column. Reasons are left out, which squeue shows for waiting jobs."""
+    """Yield the words of a column. For waiting jobs squeue prints a reason in parentheses, which is left out."""
     for number, line in lines:
         words = line.split()
         if len(words) <= column:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a fabric: machines, with one or several ports on one or several subnets."""
+"""The hosts of a fabric. A host is a machine with one or several ports, on one or several subnets."""
 
 from __future__ import annotations
 
@@ -30,10 +30,13 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 NO_HOST = -1
 
 _MOST_KINDS = 64
-"""Largest number of kinds of hosts that are compared: names may contain numbers that differ for each host."""
+"""Largest number of different lists of adapter names that are compared.
+
+Without a limit, names with a serial number in each host would make the comparison slow.
+"""
 
 _MISSPELT = 0.75
-"""Least similarity, from 0 to 1, of an unknown name and its proposed host name."""
+"""Least similarity, from 0 to 1, of an unknown name and the host name that the message suggests."""
 
 _MODEL_FIRST = re.compile(
     r"\s*(?:MT\d{3,5}(?![a-z0-9])"
@@ -44,7 +47,7 @@ _MODEL_ANYWHERE = re.compile(r"\bMellanox Technologies\b|\bInfiniHost\b|\bConnec
 """Descriptions that drivers set before the host's name is known: they contain the adapter's model."""
 
 _DEFAULT_NAME = re.compile(r"\s*(?:localhost(?:\.\S*)?|\((?:none|null)\))(?=\s|$)", re.IGNORECASE)
-"""Descriptions of unnamed machines. A single one may be a machine's real name; equal ones are several machines."""
+"""Node descriptions of machines without a host name. If only one adapter has such a description, it may be real."""
 
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
 """Some sites write `host17_hca0` instead of `host17 HCA-1`."""
@@ -58,14 +61,13 @@ class Hosts:
         name: [host], the hosts' names.
         ports: int32 [host, rail, adapter], LIDs of the host's ports on each rail, in the natural order of adapter names
             (`mlx5_2` before `mlx5_10`); `NO_LID` fills the rest.
-        leaf: int32 [host], number of the first port's leaf switch, from 0 in the order of the hosts.
+        leaf: int32 [host], number of the first port's leaf switch; leaf switches are numbered from 0, as hosts are.
         of_node: for each rail int32 [node], the host of each adapter, `NO_HOST` for other nodes.
-        shared: names that several adapters of a rail share, so they identify no host.
+        shared: names of several adapters of a rail; such a name identifies no host.
         left_out: for each rail bool [node], adapters in `of_node` whose ports are left out, as in `Fabric`.
-        in_turn: int32 [host, rail, number], ports by the numbers of ranks on a host, if a host lacks an adapter; None:
-            as `ports`.
-        lacking: host -> names of adapters that it lacks and that hosts like it have.
-        uncertain: hosts with fewer adapters than most, whose names do not show which ones they lack.
+        in_turn: int32 [host, rail, turn], as `turns`; None if no host lacks an adapter.
+        lacking: host -> names of adapters that this host lacks and similar hosts have.
+        uncertain: hosts with fewer adapters than most hosts, if adapter names do not show which adapters are missing.
     """
 
     name: tuple[str, ...]
@@ -80,10 +82,10 @@ class Hosts:
 
     @property
     def turns(self) -> npt.NDArray[np.int32]:
-        """Ports that the ranks of a host take in turn: int32 [host, rail, number], then `NO_LID`.
+        """Ports that the ranks of a host take in turn: int32 [host, rail, turn]; `NO_LID` fills the rest.
 
-        A host that lacks an adapter has another one in its place, so that other ranks keep the adapters of their
-        numbers.
+        Where a host lacks an adapter, another adapter of the host takes that turn, so the turns of the other adapters
+        do not move.
         """
         return self.ports if self.in_turn is None else self.in_turn
 
@@ -94,7 +96,7 @@ class Hosts:
 
     @property
     def lid(self) -> npt.NDArray[np.int32]:
-        """LID of each host's first port on each rail: int32 [host, rail], `NO_LID` without a port."""
+        """LID of each host's first port on each rail: int32 [host, rail], `NO_LID` if there is no such port."""
         return self.ports[:, :, 0]
 
     def port(
@@ -115,19 +117,19 @@ class Hosts:
         return bool(self.ports.shape[2] > 1)
 
     def count_by_adapters(self, rail: int) -> dict[int, int]:
-        """Return the number of hosts by their number of adapters on a rail, most adapters first: adapters -> hosts."""
+        """Return number of adapters on a rail -> number of hosts, sorted by adapters, descending."""
         of_node = self.of_node[rail]
         if self.left_out:
             of_node = of_node[~self.left_out[rail]]
         return _count_hosts(np.bincount(of_node[of_node != NO_HOST], minlength=len(self.name)))
 
     def count_by_ports(self, rail: int) -> dict[int, int]:
-        """Return the number of hosts by their number of ports on a rail, most ports first: ports -> hosts."""
+        """Return number of ports on a rail -> number of hosts, sorted by ports, descending."""
         return _count_hosts(self.adapters[:, rail])
 
     @property
     def end_noun(self) -> str:
-        """Noun for `ends`: adapters, or ports if an adapter has several ports on a rail."""
+        """Noun for `ends` in messages: "adapters", or "ports" if an adapter has several ports on a rail."""
         by_adapter = (self.count_by_adapters(rail) for rail in range(self.rails))
         by_port = (self.count_by_ports(rail) for rail in range(self.rails))
         return "adapters" if all(map(dict.__eq__, by_adapter, by_port)) else "ports"
@@ -145,7 +147,7 @@ class Hosts:
 
 
 def _count_hosts(having: npt.NDArray[np.integer]) -> dict[int, int]:
-    """Return the number of hosts for each value, the largest value first; 0 is left out."""
+    """Return value -> number of hosts with it, sorted by value, descending; 0 is left out."""
     numbers, hosts = np.unique(having, return_counts=True)
     return {number: host for number, host in zip(numbers.tolist()[::-1], hosts.tolist()[::-1], strict=True) if number}
 
@@ -156,11 +158,11 @@ def count_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 class HostIndex:
-    """Find hosts by the names on machines and on other rails.
+    """Find hosts by a name that a recording, a file or another rail uses.
 
-    A name is matched exactly first, then without regard to case. A name with a domain matches a name without one if
-    they are equal up to the first dot. For example, `host17` is `host17.cluster.example`. It is never `host1`, and
-    `host17.a.example` is never `host17.b.example`.
+    A name is matched exactly first, then without regard to case. A name with a domain matches a name without a domain
+    if they are equal up to the first dot. For example, `host17` matches `host17.cluster.example`. It never matches
+    `host1`, and `host17.a.example` never matches `host17.b.example`.
 
     Args:
         names: the hosts' names.
@@ -179,12 +181,12 @@ class HostIndex:
             self._short.setdefault(_without_domain(key), []).append(index)
 
     def find(self, name: str) -> int | None:
-        """Return the host of a name, with or without domain; None for no host or several hosts."""
+        """Return the number of the host with a name; None if no host or several hosts match."""
         found = self._find_all(name)
         return found[0] if len(found) == 1 else None
 
     def describe_unknown(self, name: str) -> str:
-        """Return the reason why a name is unknown, or the most similar host name; may be empty."""
+        """Return the end of a message on an unknown name: the reason, or the most similar host name; may be empty."""
         if self.is_shared(name):
             return ", a name that several adapters share"
         likely = get_close_matches(name, self._exact, 1, _MISSPELT)
@@ -210,19 +212,20 @@ def _without_domain(name: str) -> str:
 
 
 def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -> Hosts:
-    """Return the hosts of one system, whose fabrics are its rails; `HostIndex` decides which names are one machine.
+    """Return the hosts of one system, whose rails are `fabrics`. `HostIndex` joins the names of one machine.
 
-    Adapters that the fabrics mark as left out have a host but no port; hosts with no other adapters are left out.
+    An adapter with `Fabric.is_left_out` belongs to a host, but the host does not get its port. A host without any other
+    adapter is left out.
 
     Args:
         fabrics: the rails.
-        rule: pattern that finds the host in a node description: its first group, or the whole match. Without a rule or
-            a match, the host is the first word without its adapter suffix.
+        rule: pattern that finds the host's name in a node description: its first group, or the whole match. Without a
+            rule or a match, the name is the description's first word without an adapter suffix.
     """
     return _find_hosts(tuple(fabrics), rule)
 
 
-# A report asks for the hosts of one system several times; with 65,536 adapters, finding them takes half a second.
+# A report calls this several times for one system; each call takes half a second with 65,536 adapters.
 @lru_cache(maxsize=1)
 def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Hosts:
     adapters: dict[str, list[tuple[int, int]]] = {}
@@ -230,16 +233,16 @@ def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Ho
     lids: dict[str, list[list[int]]] = {}
     leaves: dict[str, tuple[int, int]] = {}
     shared: set[str] = set()
-    whole: dict[str, str] = {}  # the name with a domain of a host that is known without
+    whole: dict[str, str] = {}  # host name without a domain -> the name with a domain
     for rail, fabric in enumerate(fabrics):
         repeated = _repeated_descriptions(fabric)
         shared.update(word_of(description, rule) for description in repeated)
         port, leaf = _find_host_ports(fabric)
         nodes = fabric.port_node[port].tolist()
         names = [_name_of(fabric, node, repeated, rule) for node in nodes]
-        # Planes have the same hosts.
+        # All planes have the same hosts, so their names need no matching.
         known_as = {} if not leaves or leaves.keys() >= set(names) else _match_names(list(leaves), set(names))
-        # gpu1.a and gpu1.b of two rails are two hosts, also after a rail with gpu1.
+        # If the first rail has gpu1, and later rails gpu1.a and gpu1.b, these are still two hosts.
         known_as = {
             name: host
             for name, host in known_as.items()
@@ -272,7 +275,7 @@ def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Ho
 
 
 def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
-    """Return the hosts with the ports that ranks take in turn where hosts lack adapters."""
+    """Return the hosts with `in_turn`, `lacking` and `uncertain` filled in."""
     uneven = [rail for rail, count in enumerate(hosts.adapters.T) if 2 < count.max(initial=0) != count.min()]
     if not uneven:
         return hosts
@@ -303,7 +306,10 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return the adapters of a kind of host that is at least as common and has a few more; None without one."""
+    """Return the adapter names of other hosts that have all of `own` and a few more; None if no such hosts exist.
+
+    These hosts must be at least as many as the hosts with `own`.
+    """
     wholes = [
         kind
         for kind, number in kinds.most_common(_MOST_KINDS)
@@ -317,32 +323,37 @@ def _lacks_few(count: int, whole: int) -> bool:
 
 
 def _are_distinct(names: tuple[str, ...]) -> bool:
-    """Return true if names distinguish adapters. An adapter with two ports in a subnet has its name twice."""
+    """Return true if names distinguish adapters. A name may occur twice: an adapter can have two ports in a subnet."""
     return all(names) and len(names) <= 2 * len(set(names))
 
 
 def _number_equal(names: tuple[str, ...]) -> list[tuple[str, int]]:
-    """Return each name with its number among equal names."""
+    """Return each name with the number of equal names before it."""
     return [(name, names[:place].count(name)) for place, name in enumerate(names)]
 
 
 def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return a note on used hosts that lack adapters, and a sentence on those where it is unknown which; may be empty.
+    """Return notes on used hosts that lack known adapters, and doubts on used hosts that lack unknown ones.
 
-    Both are for ranks that take the adapters of a host in turn.
+    Both are for ranks that take the adapters of a host in turn. Both may be empty.
     """
     known = [f"{hosts.name[each]}: {', '.join(names)}" for each, names in hosts.lacking.items() if each in used]
     unknown = [hosts.name[each] for each in hosts.uncertain if each in used]
-    notes = (f"adapters that other hosts have are missing ({show_some(known)}): ranks of their numbers take others",)
+    notes = (f"some hosts lack adapters that others have ({show_some(known)}): their ranks take other adapters",)
     doubts = (
         f"{count_of(len(unknown), 'host')} with fewer adapters than others ({show_some(unknown)}): names do not show "
-        "which are missing, so ranks take those that are there in turn.",
+        "which adapters are missing, so ranks take the present adapters in turn.",
     )
     return notes if known else (), doubts if unknown else ()
 
 
 def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDArray[np.int32]:
-    """Return lists of LIDs by machine and rail as one array: int32 [machine, rail, adapter], filled with `NO_LID`."""
+    """Return LIDs as one array, int32 [machine, rail, adapter]; `NO_LID` fills the rest.
+
+    Args:
+        lids: for each machine and rail, the LIDs.
+        rails: number of rails.
+    """
     most = max((len(some) for by_rail in lids for some in by_rail), default=0)
     ports = np.full((len(lids), rails, max(most, 1)), NO_LID, np.int32)
     for machine, by_rail in enumerate(lids):
@@ -352,7 +363,7 @@ def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDAr
 
 
 def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
-    """Return the cabled ports of hosts, in natural order of adapter names, and the node that each is cabled to."""
+    """Return the cabled ports of hosts, in natural order of adapter names, and the node at the cable's other end."""
     end = fabric.link_node.ravel() * PORTS + fabric.link_port.ravel()
     order = np.argsort(end)
     port = np.lexsort((fabric.port_number, rank_names(fabric.node_name)[fabric.port_node]))
@@ -364,7 +375,7 @@ def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[
 
 
 def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
-    """Match the names of a further rail with known hosts. Two names of one rail never match the same host."""
+    """Return name on another rail -> name of the known host. Two names of one rail never match the same host."""
     index = HostIndex(known)
     found = {name: host for name in names if (host := index.find(name)) is not None}
     claims = Counter(found.values())
@@ -397,7 +408,7 @@ def word_of(description: str, rule: re.Pattern[str] | None) -> str:
 
 
 def _repeated_descriptions(fabric: Fabric) -> set[str]:
-    """Return descriptions that identify no host: shared by several adapters, or the default of several machines."""
+    """Return node descriptions of several adapters, and default descriptions: they identify no host."""
     adapters = [fabric.node_name[node] for node in np.flatnonzero(fabric.node_kind == NodeKind.CA).tolist()]
     unnamed = {name for name in adapters if _DEFAULT_NAME.match(name)}
     shared = {name for name, count in Counter(adapters).items() if count > 1}
@@ -415,7 +426,10 @@ def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.N
 
 
 def account_for_fabrics(fabrics: Sequence[Fabric], hosts: Hosts | None) -> Iterator[StageAccount]:
-    """Yield accounts of the links of each fabric, of a choice of adapters, and of the hosts unless they are None."""
+    """Yield the numbers of links, adapters and hosts that were kept and left out when the fabrics were read.
+
+    Adapters are counted if `--interfaces` chose some; hosts are counted unless `hosts` is None.
+    """
     for fabric in fabrics:
         kept, inactive = fabric.links, len(fabric.inactive)
         yield StageAccount("read", "links", kept + inactive, kept, {"not active": inactive} if inactive else {})
@@ -428,7 +442,7 @@ def account_for_fabrics(fabrics: Sequence[Fabric], hosts: Hosts | None) -> Itera
 
 
 def find_lost_hosts(fabrics: Sequence[Fabric], hosts: Hosts) -> dict[str, str]:
-    """Return the hosts that lost all adapters when the fabrics were read: name -> reason."""
+    """Return the hosts whose adapters were all left out when the fabrics were read: name -> reason."""
     known = HostIndex(hosts.name, hosts.shared)
     lost: dict[str, str] = {}
     for fabric in fabrics:

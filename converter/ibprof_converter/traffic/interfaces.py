@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adapters of hosts with several networks: which of them are for computing, and which for storage.
+"""Divide the adapters of hosts with several networks into compute adapters and storage adapters.
 
-DGX and HGX machines have, for example, eight adapters for GPUs and two for storage. A slot is one adapter of a kind of
-machine: a network and the adapter's name, such as `mlx5_4`. Slots are compared over all machines of one kind, so a
-single slow link does not make its adapter a storage adapter.
+DGX and HGX machines have, for example, eight adapters for GPUs and two for storage. A slot is a network and an
+adapter's name, such as `mlx5_4`. All machines of one model have the same slots. ibprof compares a slot's adapters over
+all these machines, so a single slow link does not make its adapter a storage adapter.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ from ibprof_converter.fabric.partitions import DEFAULT_PKEY, LARGEST_PKEY, PARTI
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts, find_hosts
 
 _FEWEST_SLOTS = 3
-"""Fewest adapters of a host whose adapters are divided into compute and storage."""
+"""Hosts with fewer adapters have no storage adapters."""
 
 _FEWEST_SERVERS = 2
-"""Fewest storage servers that show where storage is: a single one may be at a leaf switch for computing."""
+"""Least number of storage servers from which networks of storage are found.
+
+A single server may be cabled to a leaf switch of compute adapters.
+"""
 
 _MANY_TIMES = 3
-"""Slow adapters are for computing if they are this many times as many as the fast ones."""
+"""The slow adapters are the compute adapters if at least this many slow adapters exist for each fast adapter."""
 
 _STORAGE_WORD = re.compile(r"(?<![a-z])(?:storage|stor|stg|lustre|gpfs|nfs|weka|vast)(?![a-z])", re.IGNORECASE)
 _COMPUTE_WORD = re.compile(r"(?<![a-z])(?:compute|gpu|nccl)(?![a-z])", re.IGNORECASE)
@@ -50,7 +53,7 @@ _PORT = re.compile(r":[0-9]{1,3}$")
 _EXPANDED = re.compile(r"([^\[\]]*)\[([0-9]{1,4})-([0-9]{1,4})\]([^\[\]]*)")
 
 Slot = tuple[int, str]
-"""The first rail of a network, and an adapter's name."""
+"""Number of a network's first rail, and an adapter's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +61,15 @@ class _Adapter:
     """An adapter of a host.
 
     Attributes:
-        rail, node: its place in the fabrics.
-        host: number of its host.
-        slot: its network, and its name without the host's name.
-        gbps: data rate of its fastest link, nan if unknown.
-        leaves: switches that it is cabled to, as (rail, node).
-        pkeys: partitions of its ports besides the default one, as (network, P_Key).
-        is_limited: true if its ports are limited members of all their partitions, so that two such adapters cannot
+        rail, node: number of the rail, and of the node in this rail's fabric.
+        host: number of the host.
+        slot: the network, and the adapter's name without the host's name.
+        gbps: data rate of the adapter's fastest link, Gbit/s; nan if unknown.
+        leaves: switches that the adapter is cabled to, as (rail, node).
+        pkeys: partitions of the adapter's ports without the default partition, as (network, P_Key).
+        is_limited: true if the adapter's ports are limited members of all their partitions. Two such adapters cannot
             send to each other.
-        partition_names: names of its partitions.
+        partition_names: names of the adapter's partitions.
     """
 
     rail: int
@@ -82,11 +85,11 @@ class _Adapter:
 
 @dataclass(frozen=True, slots=True)
 class _Machines:
-    """Machines of one kind.
+    """Machines with the same slots.
 
     Attributes:
-        slots: adapters by slot, in natural order.
-        servers: switches with adapters of storage servers, as (rail, node).
+        slots: slot -> adapters, sorted by network and natural order of names.
+        servers: switches to which storage servers are cabled, as (rail, node).
         pkeys_of_servers: partitions of storage servers.
         networks_of_servers: first rails of networks with storage servers.
         switch_name: returns the description of a switch.
@@ -107,7 +110,8 @@ def choose_interfaces(
     Args:
         fabrics: the rails.
         choice: `COMPUTE`, `STORAGE`, `ALL_INTERFACES`, `pkey:` with a P_Key or the name of a partition, or names of
-            adapters separated by commas, also as in NCCL_IB_HCA; None: `COMPUTE` where adapters differ, else all.
+            adapters separated by commas, also with the prefixes of NCCL_IB_HCA. None means `COMPUTE` if the fabrics
+            have storage adapters, else `ALL_INTERFACES`.
         rule: pattern for hosts' names, as in `find_hosts`.
 
     Returns:
@@ -136,7 +140,7 @@ def choose_interfaces(
     elif choice.casefold().startswith(_PARTITION):
         by, left_out = "partition", _leave_out_of_partition(fabrics, adapters, choice)
     else:
-        # As in NCCL_IB_HCA, ^ leaves the named adapters out, and = asks for whole names.
+        # As in NCCL_IB_HCA: after ^ the named adapters are left out; after = only whole names match, not beginnings.
         is_left_out, by = choice.startswith("^"), "name"
         given = choice.removeprefix("^")
         names = _expand_names(given.removeprefix("="))
@@ -173,17 +177,17 @@ def choose_interfaces(
 
 
 def describe_interfaces(fabrics: Sequence[Fabric]) -> Iterator[str]:
-    """Yield a sentence on adapters that are left out, if any."""
+    """Yield a note with the number of adapters that are left out; nothing if no adapter is."""
     made = next((fabric.interfaces for fabric in fabrics), None)
     if made is not None:
         yield f"interfaces: {made.text} (--interfaces {ALL_INTERFACES} uses all)"
 
 
 def _leave_out_of_partition(fabrics: Sequence[Fabric], adapters: Sequence[_Adapter], choice: str) -> list[_Adapter]:
-    """Return the adapters that are not in a partition, chosen by its name or P_Key.
+    """Return the adapters that are not in the partition that `choice` names by name or P_Key.
 
     Raises:
-        UsageError: partitions are unknown, or no adapter is in this one.
+        UsageError: partitions are unknown, or no adapter is in this partition.
     """
     wanted = choice[len(_PARTITION) :].strip().casefold()
     known = [fabric.partitions for fabric in fabrics if fabric.partitions]
@@ -211,7 +215,7 @@ def _list_members(partitions: Partitions | None, keys: set[int]) -> set[int]:
 
 
 def _has_machines(hosts: Hosts) -> bool:
-    """Return true if two hosts have enough adapters."""
+    """Return true if at least two hosts have at least `_FEWEST_SLOTS` adapters."""
     host_of = np.concatenate(hosts.of_node)
     return int((np.bincount(host_of[host_of != NO_HOST]) >= _FEWEST_SLOTS).sum()) > 1
 
@@ -267,7 +271,7 @@ def _expand_names(text: str) -> frozenset[str]:
 def _find_roles(
     fabrics: Sequence[Fabric], adapters: Sequence[_Adapter], names: Sequence[str]
 ) -> tuple[dict[tuple[int, int], str], str]:
-    """Return `COMPUTE` or `STORAGE` by (rail, node), and the evidence; empty if the adapters do not differ.
+    """Return (rail, node) -> `COMPUTE` or `STORAGE`, and the evidence in words. Both are empty without evidence.
 
     Args:
         fabrics: the rails.
@@ -316,7 +320,10 @@ def _role(is_storage: bool) -> str:
 
 
 def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset[Slot], list[int]]:
-    """Return the hosts of each kind of machine, by its slots; hosts that lack adapters belong to the whole kind."""
+    """Return slots -> hosts with these slots. A host that lacks some slots of a more frequent set belongs to that set.
+
+    Sets with a single host are left out.
+    """
     shapes = {host: frozenset(each.slot for each in own) for host, own in of_host.items()}
     count = Counter(shape for shape in shapes.values() if len(shape) >= _FEWEST_SLOTS)
     common = sorted(count, key=lambda shape: (-count[shape], -len(shape), sorted(shape)))
@@ -329,7 +336,10 @@ def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset
 
 
 def _divide_by_name(machines: _Machines) -> set[Slot]:
-    """Return the slots whose names, or whose switches' names, contain a word for storage; or lack one for computing."""
+    """Return the slots whose adapter names or switch names contain a word for storage, such as `lustre`.
+
+    If no name does, return the slots whose names lack a word for computing, such as `gpu`, if other slots have one.
+    """
     return _divide_by_words(machines, lambda each: " ".join((each.slot[1], *map(machines.switch_name, each.leaves))))
 
 
@@ -348,10 +358,11 @@ def _divide_by_words(machines: _Machines, describe: Callable[[_Adapter], str]) -
 
 
 def _divide_by_partition(machines: _Machines) -> set[Slot]:
-    """Return the slots in partitions for storage.
+    """Return the slots in storage partitions.
 
-    These have a storage word in their names. Else most machines have only limited members of partitions at these slots,
-    which cannot send to each other. Else the partitions are those of storage servers, or of the smaller group of slots.
+    Partition names can have a word for storage. On most machines a storage slot can be a limited member only, or share
+    a partition with storage servers. Else, if every slot has a partition besides the default one, the smaller set of
+    slots with common partitions is for storage.
     """
     slots = set(machines.slots)
     if (named := _divide_by_words(machines, lambda each: " ".join(each.partition_names))) and named < slots:
@@ -364,7 +375,7 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
         if found and found < slots:
             return found
     keys = {slot: {each.host: each.pkeys for each in members} for slot, members in machines.slots.items()}
-    if most(lambda each: bool(each.pkeys)) != slots:  # a further partition, as of IPoIB, is not one for storage
+    if most(lambda each: bool(each.pkeys)) != slots:  # an additional partition of some slots may be for IPoIB
         return set()
     groups = _group_slots(keys, lambda one, other: not one.isdisjoint(other))
     outside = slots - max(groups, key=len)
@@ -372,7 +383,7 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 
 
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
-    """Return the slots with another speed than those for computing, which are the fast ones unless they are few."""
+    """Return the slower slots. If slow slots are `_MANY_TIMES` as many and of one speed, return the fast slots."""
     speed = {slot: float(np.nanmax([0.0, *_usual(members)])) for slot, members in machines.slots.items()}
     fastest = max(speed.values())
     fast = {slot for slot, gbps in speed.items() if gbps == fastest}
@@ -385,7 +396,10 @@ def _divide_by_speed(machines: _Machines) -> set[Slot]:
 
 
 def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set[Slot]) -> frozenset[int]:
-    """Return the hosts, of other generations, whose slots for storage are as fast as the others, or all they have."""
+    """Return the hosts whose adapters at storage slots have the speed of their compute slots, or have only these slots.
+
+    Such hosts are of another hardware generation: their speeds do not show storage adapters.
+    """
     speeds: dict[int, tuple[set[float], set[float]]] = defaultdict(lambda: (set(), set()))
     for slot, members in by_slot.items():
         for each in members:
@@ -394,16 +408,17 @@ def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set
 
 
 def _usual(members: Sequence[_Adapter]) -> list[float]:
-    """Return the most frequent speed of adapters; the faster one of equally frequent speeds."""
+    """Return the adapters' most frequent speed, the highest of equally frequent speeds. Empty if no speed is known."""
     count = Counter(each.gbps for each in members if each.gbps > 0)
     return [max(count, key=lambda gbps: (count[gbps], gbps))] if count else []
 
 
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
-    """Return the slots on the networks or leaf switches of storage servers, or those that share a leaf switch.
+    """Return the slots that are cabled to networks or leaf switches of storage servers.
 
-    Any other machine, such as one of the subnet manager, may be at a leaf switch for computing. So only servers with a
-    storage server's name count. Most machines must have the wiring: two cables may be swapped.
+    Without such slots, return the slots of one host that share a leaf switch, if they are a minority. Only machines
+    with a storage server's name count as storage servers: a host of the subnet manager may be at a leaf switch of
+    compute adapters. Most machines must have the same wiring, since single cables may be swapped.
     """
     slots = set(machines.slots)
     outside = {slot for slot in slots if slot[0] in machines.networks_of_servers}
@@ -423,7 +438,12 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
 def _group_slots(
     values: Mapping[Slot, Mapping[int, frozenset[tuple[int, int]]]], is_shared: Callable[[Any, Any], bool]
 ) -> list[set[Slot]]:
-    """Return groups of slots whose values, by host, are shared with the first slot of the group on most machines."""
+    """Return groups of slots. On most hosts, a slot shares its value with the first slot of its group.
+
+    Args:
+        values: slot -> host -> P_Keys or leaf switches.
+        is_shared: compares two of these values.
+    """
     groups: list[tuple[Slot, set[Slot]]] = []
     for slot, own in sorted(values.items()):
         for first, group in groups:
@@ -437,7 +457,7 @@ def _group_slots(
 
 
 def _find_sharing(groups: Sequence[set[Slot]], slots: set[Slot]) -> set[Slot]:
-    """Return the only group of several slots, if it is a minority."""
+    """Return the only group with more than one slot, if it has fewer than half of the slots; else an empty set."""
     joined = [group for group in groups if len(group) > 1]
     return joined[0] if len(joined) == 1 and _is_minority(joined[0], slots) else set()
 
@@ -449,9 +469,10 @@ def _is_minority(some: set[Slot], slots: set[Slot]) -> bool:
 def _find_storage_servers(
     adapters: Sequence[_Adapter], named: Sequence[_Adapter], role: Mapping[tuple[int, int], str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the adapters of machines with a storage server's name that are all where only storage adapters are.
+    """Yield the adapters, as (rail, node), of storage servers that are cabled only to storage switches or networks.
 
-    Any other machine there, such as a login or CPU node with one adapter, may run jobs.
+    A storage switch or network has storage adapters and no compute adapters. Machines without a storage server's name,
+    such as login or CPU nodes with one adapter, may run jobs there.
     """
     leaves: dict[str, set[tuple[int, int]]] = {COMPUTE: set(), STORAGE: set()}
     networks: dict[str, set[int]] = {COMPUTE: set(), STORAGE: set()}

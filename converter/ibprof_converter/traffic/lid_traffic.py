@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Map traffic between ranks to traffic between LIDs.
 
-An all-to-all over the adapters of all hosts is spread as a matrix of equal entries. As flows, 11,664 hosts need 136
-million rows; a matrix costs next to nothing. Both give the same link loads.
+An all-to-all over the adapters of all hosts is a matrix of equal entries. As a table of flows, 11,664 hosts need 136
+million rows; the matrix needs almost no memory. Both give the same link loads.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ def map_to_lids(
     policy: str | None,
     nic: str | None = None,
 ) -> Traffic:
-    """Return the traffic by port: the ports that the bytes of each rank pair leave and enter.
+    """Return the traffic from LID to LID: for each rank pair, the ports at which its bytes leave and enter the hosts.
 
     Args:
         demand: bytes between ranks.
         hosts: the fabrics' hosts.
         fabrics: the rails.
         rule: `--placement`; None: the recorded placement.
-        policy: `--rails`; None: measured rails if work requests were recorded and the ranks are where they ran; else
+        policy: `--rails`; None: measured rails if work requests were recorded and ranks keep their recorded hosts, else
             `split`.
-        nic: `--nic`; None: measured adapters, like `policy`; else the ranks' recorded choice, `near` if the recording
-            knows near adapters, else `rank`.
+        nic: `--nic`; None: measured adapters under the same conditions, else the ranks' recorded choice, else `near` if
+            the recording shows near adapters, else `rank`.
 
     Raises:
         UsageError: the placement or the policy is unknown, or there are too many ranks.
@@ -81,7 +81,7 @@ def map_to_lids(
     run = whole.profile
     unmeasured = None
     if run and len(run.transfers.bytes):
-        # Few runs recorded the bytes posted to queue pairs.
+        # Imported here because few runs recorded the bytes posted to queue pairs.
         from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured  # noqa: PLC0415
 
         unmeasured = why_not_measured(run, fabrics)
@@ -138,10 +138,10 @@ def map_to_lids(
 
 @dataclass(frozen=True, slots=True)
 class _TakenPorts:
-    """Shares of flows by the ports that they leave and enter; the first five arrays have one length.
+    """Flows cut into shares, with the two ports of each share; the first five arrays have one length.
 
     Attributes:
-        flow: rows of the demand.
+        flow: the demand's row of each share.
         rail, source_lid, destination_lid: int32, rail and ports of each share.
         bytes: uint64, bytes of each share.
         rank_lid: int32 [rank, rail], ports of the ranks, as in `Traffic`.
@@ -160,7 +160,7 @@ class _TakenPorts:
 def _take_adapters(
     demand: RankTraffic, placement: RankPlacement, on_link: Rows, shares: RailShares, nic: str | None
 ) -> _TakenPorts:
-    """Return the adapters that flows use within their rails."""
+    """Return the ports that the flows use on their rails."""
     chosen = choose_adapters(placement, nic)
     flow = shares.flow if isinstance(on_link, slice) else on_link[shares.flow]
     source, destination, rail = demand.source[flow], demand.destination[flow], shares.rail
@@ -174,17 +174,17 @@ def _take_adapters(
 
 
 def describe_rails(policy: str, count: int, hosts: Hosts) -> str:
-    """Return in words how the rail of each byte is known, for `count` rails and their hosts."""
+    """Return the text that says how the rail of the bytes is known, for `count` rails."""
     if count > 1:
         return f"modelled ({policy})"
     return ONE_SUBNET if hosts.has_several else SINGLE_RAIL
 
 
 def note_incomplete(flows: int) -> tuple[str, ...]:
-    """Return a note on the flows with an end that lacks a rail; empty without such flows."""
+    """Return a note on flows between ports that are not on all rails; empty if `flows` is 0."""
     if not flows:
         return ()
-    return (f"{flows} flow(s) have an end that is not on all rails; they take the rails that join both ends",)
+    return (f"{flows} flow(s) have an end that is not on all rails; these flows take the rails that join both ends",)
 
 
 def _find_placement(
@@ -208,35 +208,39 @@ def _find_placement(
 
 
 def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPlacement:
-    """Put the ends of a pattern on the hosts, or on adapters if the pattern was read for adapters."""
+    """Place the ranks of a pattern on hosts, or on adapters if there are as many ranks as adapters."""
     every = np.arange(demand.ranks, dtype=np.int32)
     if demand.ranks == len(hosts.name):
         return RankPlacement(host=every, ports=hosts.ports, notes=())
     ends = hosts.ends
     if nic is None and demand.ranks == len(ends):
-        # Ends of one host are not its ranks: bytes between them leave by one adapter and enter by another.
+        # Bytes between two adapters of one host are on links: they leave by one adapter and enter by the other.
         return RankPlacement(every, ends[:, :, np.newaxis], (note_ends(hosts),), label_of_policy(adapter_policies.RANK))
     several = len(ends) > len(hosts.name)
     read_for = f"{demand.ranks} {f'hosts or {hosts.end_noun}' if several else 'hosts'}"
     found = f"{len(hosts.name)} hosts with {len(ends)} {hosts.end_noun}" if several else str(len(hosts.name))
     raise UsageError(
-        f"{demand.origin} was read for a fabric of {read_for}, and this one has {found}: "
+        f"{demand.origin} was read for a fabric of {read_for}, and this fabric has {found}: "
         f"read it for this fabric, or add --placement ({PLACEMENT_FORMS})"
     )
 
 
 def note_ends(hosts: Hosts) -> str:
-    """Return a note on a pattern's ends if these are adapters."""
+    """Return a note that a pattern's senders are adapters, not hosts."""
     return (
-        f"the pattern is over the {len(hosts.ends)} {hosts.end_noun} of {len(hosts.name)} hosts, each an end; "
-        "with --nic it is over the hosts"
+        f"the pattern's senders and receivers are the {len(hosts.ends)} {hosts.end_noun} of {len(hosts.name)} hosts; "
+        "with --nic they are the hosts"
     )
 
 
 def _classify_flows(
     demand: RankTraffic, placement: RankPlacement
 ) -> tuple[npt.NDArray[np.bool_], dict[str, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]:
-    """Return flows that stay on a host, flows without a port (by reason), and the usable rails of other flows."""
+    """Return the flows within a host, the flows that cannot be routed by reason, and the usable rails of other flows.
+
+    Returns:
+        bool [flow]; reason -> bool [flow]; bool [flow, rail].
+    """
     source, destination = demand.source, demand.destination
     source_host, destination_host = placement.host[source], placement.host[destination]
     on_host = (source == destination) | ((source_host == destination_host) & (source_host != NO_HOST))
@@ -262,15 +266,15 @@ _Rows = npt.NDArray[np.intp]
 def load_all_to_all(
     text: str, size: int, hosts: Hosts, subnets: Sequence[Subnet], policy: str | None, nic: str | None = None
 ) -> tuple[Traffic, Loads]:
-    """Send `size` bytes from each adapter of all hosts to every other, along the forwarding tables of the rails.
+    """Send `size` bytes from each adapter of all hosts to every other adapter, along the rails' forwarding tables.
 
     Args:
-        text: the pattern that the user gives.
+        text: the pattern as given by the user.
         size: bytes per pair.
         hosts: the fabrics' hosts.
         subnets: the rails.
         policy: `--rails`; None: `split`.
-        nic: `--nic`, except `spread`; the ends are then the hosts, each with its first adapter.
+        nic: `--nic`, except `spread`; if given, only the first adapter of each host sends and receives.
 
     Returns:
         The traffic, with its flows in parts, and the link loads.
@@ -315,7 +319,7 @@ def load_all_to_all(
 def _make_parts(
     text: str, size: int, hosts: Hosts, fabrics: Sequence[Fabric], policy: str, nic: str | None
 ) -> Iterator[Traffic]:
-    """Yield the flows in parts, each from some of the senders."""
+    """Yield the flows in parts: each part has the flows of some senders."""
     all_hosts = np.arange(len(hosts.ends if nic is None else hosts.name), dtype=np.int32)
     for begin in range(0, len(all_hosts), senders := max(_FLOWS // len(all_hosts), 1)):
         some = all_hosts[begin : begin + senders]
@@ -327,7 +331,7 @@ def _make_parts(
 
 
 def _pair_up(lid: npt.NDArray[np.int32]) -> Iterator[tuple[_Rows, _Rows, npt.NDArray[np.bool_]]]:
-    """Yield the pairs of ends by their common rails: sources, destinations, bool [rail]."""
+    """Yield sources and destinations (rows of `lid`) with the same common rails, and these rails, bool [rail]."""
     present, kind = np.unique(lid != NO_LID, axis=0, return_inverse=True)
     rows = [np.flatnonzero(kind.ravel() == number) for number in range(len(present))]
     for one, other in product(range(len(present)), repeat=2):
@@ -335,7 +339,7 @@ def _pair_up(lid: npt.NDArray[np.int32]) -> Iterator[tuple[_Rows, _Rows, npt.NDA
 
 
 def _share_out(policy: str, usable: npt.NDArray[np.bool_], size: int) -> Iterator[tuple[int, int]]:
-    """Yield the rails that a pair's bytes take, with the bytes on each rail."""
+    """Yield each rail that carries bytes of a pair, with the number of bytes."""
     if usable.any():
         rank, one = np.zeros(1, np.int32), np.ones(1, np.uint64)
         shares = share_out(policy, usable[None], rank, rank + 1, np.array([size], np.uint64), one)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads of link directions from traffic, on every rail, and their order; bounds and estimate with adaptive routing.
+"""Compute the loads of link directions on every rail, sort link directions, and bound loads with adaptive routing.
 
-The verdict, lists, pictures and files share the order.
+The verdict, lists, pictures and files show link directions in the same order.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 UNKNOWN_PORT = "port is not in the fabric"
 
 Group = tuple[str, str]
-"""Region and operation; `ALL` for all."""
+"""Region and operation; `ALL` if loads are not split by it."""
 
 
 STATIC, ESTIMATE = "static", "estimate"
-"""Loads that rank links and judge causes: loads by the forwarding tables, or the estimate for adaptive routing."""
+"""Loads by which links are sorted and causes judged: by the forwarding tables, or the estimate for adaptive routing."""
 
 LABEL = (
     "with adaptive routing loads are not one value: `shared` if every switch spreads evenly over the ports it may "
@@ -54,19 +54,19 @@ _LOADS = {"static": "by the tables", "shared": "shared", "estimate": "estimate",
 class Loads:
     """Loads of the links of all rails.
 
-    bytes_total is always the sum of bytes_routed, bytes_on_host and all of bytes_unrouted.
+    bytes_total is always the sum of bytes_routed, bytes_on_host and all values of bytes_unrouted.
 
     Attributes:
         by_rail: for each rail uint64 [link, end, group], bytes that the node at this end sends on the link.
-        groups: region and operation of each group; a single `(ALL, ALL)` if traffic is not split.
+        groups: region and operation of each group of flows; a single `(ALL, ALL)` if loads are not split.
         bytes_total: total bytes of the traffic.
         bytes_routed: bytes that arrive over links. For port counters: bytes counted on links of the fabric.
-        bytes_on_host: bytes that load no link.
+        bytes_on_host: bytes between ranks of one host, which load no link.
         bytes_unrouted: reason -> bytes without a route.
         jobs: job of each group; empty if there is only one job.
         sites: call site of each group; empty if call sites are not distinguished.
-        reasons: for each rail uint8 [flow of this rail], `Reason` why each flow ended; empty if flows were not followed
-            one by one.
+        reasons: for each rail uint8 [flow of this rail], the `Reason` with which the flow's route ended; empty if the
+            traffic was a matrix.
     """
 
     by_rail: tuple[npt.NDArray[np.uint64], ...]
@@ -87,7 +87,7 @@ def load_links(
     by_operation: bool = False,
     by_site: bool = False,
 ) -> Loads:
-    """Send each flow along the forwarding tables of its rail. Several jobs are always distinguished.
+    """Send each flow along the forwarding tables of its rail. Loads of several jobs are always separate.
 
     Args:
         traffic: the traffic to route.
@@ -130,7 +130,7 @@ def load_links(
 
 @dataclass(frozen=True, slots=True)
 class _Grouping:
-    """Groups of flows: names, jobs and sites as in `Loads`; and int32 [flow], each flow's group."""
+    """Groups of flows: `groups`, `jobs` and `sites` of `Loads`, and the group of each flow, int32 [flow]."""
 
     names: tuple[Group, ...]
     jobs: tuple[str, ...]
@@ -139,7 +139,7 @@ class _Grouping:
 
 
 def _group(traffic: Traffic, by_region: bool, by_operation: bool, by_site: bool) -> _Grouping:
-    """Return the occurring (job, region, operation, site), sorted by the numbers of their names."""
+    """Return a group for each combination of job, region, operation and site that occurs, sorted by their indices."""
     several = len(traffic.jobs) > 1
     if not (by_region or by_operation or by_site or several) or not len(traffic.bytes):
         nothing = np.broadcast_to(np.int32(0), len(traffic.bytes))
@@ -165,7 +165,7 @@ def _group(traffic: Traffic, by_region: bool, by_operation: bool, by_site: bool)
 
 
 def _name_groups(keys: npt.NDArray[np.int64], names: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return the name of each key, for each column; a key's digits index the columns."""
+    """Return, for each column, the name of each key. A key has one digit for each column: the index of its name."""
     found: list[tuple[str, ...]] = []
     for column in reversed(names):
         keys, digit = np.divmod(keys, len(column))
@@ -176,11 +176,11 @@ def _name_groups(keys: npt.NDArray[np.int64], names: Sequence[tuple[str, ...]]) 
 def match_counters(
     counters: PortCounters, fabrics: Sequence[Fabric]
 ) -> tuple[tuple[npt.NDArray[np.uint64], ...], tuple[npt.NDArray[np.bool_], ...], npt.NDArray[np.bool_]]:
-    """Match counters with the link directions of their ports, by NODE GUID or PORT GUID.
+    """Match counters with link directions, by port number and NODE GUID or PORT GUID.
 
     Returns:
-        For each rail, the counted bytes, uint64 [link, end], and a mask of link directions with a counter, bool [link,
-        end]; then bool [counter], true if the counter's port has a link.
+        Counted bytes for each rail, uint64 [link, end]; true where a link direction has a counter, for each rail bool
+        [link, end]; true where the counter's port has a link, bool [counter].
     """
     counted, known = [], []
     matched = np.zeros(len(counters.bytes), bool)
@@ -215,7 +215,7 @@ def _port_guids(fabric: Fabric) -> list[int]:
 
 
 def load_counted(counters: PortCounters, fabrics: Sequence[Fabric]) -> Loads:
-    """Return the loads that port counters show."""
+    """Return the counted bytes as link loads."""
     counted, _, matched = match_counters(counters, fabrics)
     unknown = sum_exactly(counters.bytes[~matched])
     total = sum_exactly(counters.bytes)
@@ -234,11 +234,10 @@ class Bounds:
     """Bounds and estimate of the link loads that adaptive or unknown routes can cause.
 
     Attributes:
-        by_rail: bounds for each rail.
         reason: reason why bounds are computed.
         label: meaning of the bounds, in words.
-        is_adaptive: true if packets choose among paths, so that the estimate ranks links; false if routes are only
-            unknown.
+        is_adaptive: true if packets choose among paths, so links are sorted by the estimate; false if the paths are
+            fixed but unknown.
     """
 
     by_rail: tuple[AdaptiveBounds, ...]
@@ -253,15 +252,15 @@ class Bounds:
 
 
 def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bounds | None:
-    """Return bounds on the loads if the user asks for them, a dump shows adaptive routing, or routes are modelled.
+    """Return bounds on the loads.
 
     Args:
-        traffic: the traffic to bound.
+        traffic: the traffic to route.
         subnets: the rails.
         asked: true if the user asks for bounds.
 
     Returns:
-        None in all other cases.
+        None if the user does not ask for bounds, no dump shows adaptive routing, and no routes are modelled.
     """
     adaptive = [subnet.adaptive for subnet in subnets if subnet.adaptive]
     is_model = are_modelled(subnets)
@@ -288,7 +287,7 @@ def _parts(traffic: Traffic, rail: int) -> Iterator[LidFlows]:
 
 
 def bounds_as_json(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> dict[str, object]:
-    """Return the largest loads between switches, static and adaptive, and the directions of largest estimates."""
+    """Return the JSON object `adaptive`: the largest loads between switches, and the most loaded link directions."""
     ends = _find_ends(bounds, loads, fabrics)
     return {
         "label": bounds.label,
@@ -300,7 +299,7 @@ def bounds_as_json(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> d
 
 
 def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> Iterator[str]:
-    """Yield lines on the loads between switches with adaptive or unknown routes."""
+    """Yield the report's lines with the bounds on loads between switches."""
     ends = _find_ends(bounds, loads, fabrics)
     yield f"{'Adaptive routing' if bounds.is_adaptive else 'Unknown routes'} ({bounds.reason})"
     yield f"  {bounds.label}"
@@ -345,7 +344,7 @@ def _rank(end: dict[str, Any]) -> tuple[int, int]:
 BY_TIME, BY_BYTES = RANKINGS
 
 ALIKE = 0.99
-"""A link direction is equally busy if it needs at least this share of the busiest time of its kind."""
+"""Link directions are grouped with the busiest one of their kind if they have at least this share of its load."""
 
 
 def measure_line_rate_s(
@@ -353,8 +352,7 @@ def measure_line_rate_s(
 ) -> npt.NDArray[np.float64]:
     """Return the seconds that bytes need at line rate; 0 if the speed is unknown.
 
-    Bytes are divided by the speed before any rounding. So directions of different speeds with the same time compare as
-    equal.
+    Bytes are divided by the speed before any rounding, so equal times at different speeds compare as equal.
     """
     seconds: npt.NDArray[np.float64] = amounts / np.nan_to_num(gbps, nan=np.inf) * 8e-9
     return seconds
@@ -363,18 +361,18 @@ def measure_line_rate_s(
 def rank_directions(
     fabrics: Sequence[Fabric], amounts: Sequence[npt.NDArray[np.uint64]], by_bytes: bool = False
 ) -> npt.NDArray[np.intp]:
-    """Return the link directions that carry bytes, the most loaded first.
+    """Return the link directions that carry bytes, sorted by load, descending.
 
-    Directions are sorted by time at line rate, or by bytes if no speed is known. Among equals, a host's own link comes
-    first, since no other route relieves it. Further ties are sorted by bytes, then by the sender's GUID and port.
+    The load is the time at line rate, or bytes if no speed is known. Among equal loads, links of hosts come before
+    links between switches, since no other route can relieve them. Further sort keys: bytes, sender's GUID, port.
 
     Args:
         fabrics: the rails' fabrics.
         amounts: uint64 [link, end] for each rail, bytes that the node at this end sends.
-        by_bytes: true to compare bytes before times.
+        by_bytes: true to sort by bytes first, then by time.
 
     Returns:
-        intp [direction]: 2 * link + end, numbered through all rails.
+        intp [direction]: 2 * link + end; links of all rails are numbered consecutively.
     """
     flat = np.concatenate([each.reshape(-1) for each in amounts])
     used = np.flatnonzero(flat)
@@ -397,15 +395,15 @@ def joins_switches(fabric: Fabric) -> npt.NDArray[np.bool_]:
 def group_alike(
     amounts: npt.NDArray[np.float64], kind: npt.NDArray[np.integer], groups: int
 ) -> list[npt.NDArray[np.intp]]:
-    """Return the busiest groups, the busiest first.
+    """Return groups of link directions with nearly equal load, sorted by load, descending.
 
     Args:
-        amounts: float64 [direction], time at line rate or bytes, the largest first.
-        kind: int [direction], equal for directions that may share a group.
+        amounts: float64 [direction], time at line rate or bytes, sorted in descending order.
+        kind: int [direction]; only directions of the same kind are grouped.
         groups: largest number of groups.
 
     Returns:
-        Indices of each group, ascending; the first index is the group's busiest direction.
+        Indices of each group, ascending. The first index is the group's most loaded direction.
     """
     left = np.ones(len(amounts), np.bool_)
     found: list[npt.NDArray[np.intp]] = []

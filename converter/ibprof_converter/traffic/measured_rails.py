@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured rails: the bytes that work requests carried, from port to port of the fabrics.
+"""Map the bytes of recorded work requests to traffic from LID to LID, on measured rails.
 
-The bytes of each pair of ports are the posted bytes (the verbs source). Work requests show neither the ranks nor the
-operation. So the bytes between two hosts are attributed to their ranks' messages in the same region, in proportion to
-bytes. The source next to the MPI calls recorded these messages; only the attribution is a model.
+The verbs source recorded how many bytes each pair of ports posted. Work requests show neither ranks nor operations. So
+the bytes between two hosts are attributed to the messages of their ranks in the same region, in proportion to bytes.
+These messages were recorded too; only the attribution is a model.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class _PairEnds:
     """The two ends of each pair of ports; arrays of one length. The local end comes first, then the remote end.
 
     Attributes:
-        rail: int32 [pair], `_NO_RAIL` if an end is not in the fabrics, or the ends are on different rails.
-        lid: int32 [2, pair], the fabric's LID of each end.
-        host: int64 [2, pair], index into the profile's hosts, `_NO_HOST` for an unknown host.
+        rail: int32 [pair], `_NO_RAIL` if an end is not in the fabrics or the ends are on different rails.
+        lid: int32 [2, pair], LID of each end in the fabric.
+        host: int64 [2, pair], index into the profile's hosts, or `_NO_HOST`.
     """
 
     rail: npt.NDArray[np.int32]
@@ -51,7 +51,7 @@ class _PairEnds:
 
 
 def why_not_measured(run: Profile, fabrics: Sequence[Fabric]) -> str | None:
-    """Return the reason why rails are modelled although work requests were recorded; None if rails are measured."""
+    """Return the reason why the rails of a run with work requests are modelled; None if rails are measured."""
     if why := describe_unmeasured(run):
         return why
     if any(fabric.plane_of for fabric in fabrics):
@@ -69,7 +69,7 @@ def map_measured_to_lids(
 
     Args:
         demand: bytes between the ranks of the run.
-        run: a run with measured rails (`why_not_measured`).
+        run: a run for which `why_not_measured` returns None.
         placement: the placement of the run's ranks.
         fabrics: the rails.
     """
@@ -126,7 +126,7 @@ def map_measured_to_lids(
 def _describe_reduction(
     fabrics: Sequence[Fabric], rail: npt.NDArray[np.int32], lid: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
 ) -> Iterator[str]:
-    """Yield a note on the bytes sent to the parts of switches that reduce (SHARP), if any."""
+    """Yield a note on the bytes sent to aggregation nodes (SHARP); nothing if there are none."""
     total = 0
     for number, fabric in enumerate(fabrics):
         nodes = [node for node, name in enumerate(fabric.node_name) if is_aggregation_node(name)]
@@ -134,8 +134,8 @@ def _describe_reduction(
         total += sum_exactly(bytes[mine][np.isin(fabric.lid_node[lid[mine]], nodes)])
     if total:
         yield (
-            f"{format_bytes(total)} were sent to aggregation nodes: switches reduce them (SHARP), and what switches "
-            "send to each other for it is on no link"
+            f"{format_bytes(total)} were sent to aggregation nodes: switches reduce them (SHARP), and the link loads "
+            "lack the bytes that switches send to each other for the reduction"
         )
 
 
@@ -151,7 +151,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
         rail, lid = _find_rail_and_lid(own, pair.lid, ports)
         other_rail, other_lid = _find_rail_and_lid(remote, pair.remote_lid, ports)
         if remote.port is None and rail != _NO_RAIL:
-            # This port's host has no recording, but its LID is in the same subnet.
+            # The remote host has no recording, but its port must be on the same rail.
             other_rail, other_lid = rail, _known_lid(pair, fabrics[rail])
         both = rail == other_rail and NO_LID not in (lid, other_lid)
         rails.append(rail if both else _NO_RAIL)
@@ -165,7 +165,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
 
 
 def _find_rail_and_lid(end: PortEnd, lid: int | None, ports: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the rail and the LID of a port, with path bits; the fabric's base LID replaces the run's."""
+    """Return the rail and the LID of a port: the base LID in the fabric, with the path bits of the run."""
     if end.port is None:
         return _NO_RAIL, NO_LID
     rail, base = ports.get(guid_number(end.port.port_guid), (_NO_RAIL, NO_LID))
@@ -183,10 +183,10 @@ def _known_lid(pair: PortPair, fabric: Fabric) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """Rows distributed over flows; arrays of one length.
+    """Bytes of work requests distributed over flows between ranks; arrays of one length, one row per share.
 
     Attributes:
-        row: intp, index of the row.
+        row: intp, index of the work requests' row.
         flow: intp, row of the demand; -1 if no flow can have caused the bytes.
         bytes: uint64, bytes of the share.
     """
@@ -223,7 +223,7 @@ class _FlowsByHosts:
         destination_host: npt.NDArray[np.int64],
         bytes: npt.NDArray[np.uint64],
     ) -> _Share:
-        """Distribute the bytes of each row over the flows of its region and hosts, exactly in proportion."""
+        """Distribute the bytes of each row over the flows of its region and hosts, in proportion to their bytes."""
         key = self._key(region, source_host, destination_host)
         begin, end = np.searchsorted(self._keys, key), np.searchsorted(self._keys, key, side="right")
         known = (source_host != _NO_HOST) & (destination_host != _NO_HOST) & (end > begin)
@@ -244,7 +244,7 @@ class _FlowsByHosts:
 
 
 def split_in_proportion(total: int, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return integer parts of a total, in proportion to weights that are not all 0; the parts sum to the total."""
+    """Return integers in proportion to `weights` that sum to `total`. At least one weight is not 0."""
     return np.fromiter(_parts(total, weights.tolist()), np.uint64, len(weights))
 
 

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic modelled from the files of NCCL Inspector: collectives as rings and trees.
+"""Model traffic from the files of NCCL Inspector: collectives become rings and trees.
 
-A line of these files is a JSON object: one collective, send or receive with its size, and a communicator with the rank
-and its host. In forms v4.3 and v4.4 a line on a dump states the latter for the lines that follow. No file states the
-peers of collectives. They are modelled as NCCL's rings, in which each rank sends to the next, or as its double binary
-trees where a line (v4.2 and later) states a tree. Hosts follow each other in the order of their lowest ranks. With k
-ranks on each host there are k rings, each with 1/k of the bytes. Each ring enters and leaves a host at a different
-rank, as in NCCL if each GPU has an adapter near it.
+A line of these files is a JSON object. It has a collective, send or receive with its size, and the communicator, rank
+and host. In forms v4.3 and v4.4 a dump's first line states communicator, rank and host for the dump's other lines.
+
+No file states which ranks exchange the data of a collective. A collective is modelled as NCCL's rings, in which each
+rank sends to the next, or as NCCL's double binary trees where the line (v4.2 and later) states a tree. Hosts are
+sorted by their lowest ranks. With k ranks on each host there are k rings, each with 1/k of the bytes. Each ring enters
+and leaves a host at a different rank, as in NCCL if each GPU has an adapter near it.
 
 Sources:
     NVIDIA, NCCL, plugins/profiler/inspector: README.md, inspector_json.cc, comm-patterns/README.md (forms).
-    AMD, "Using the RCCL Inspector plugin": RCCL writes form v4.0 of the same fields.
-    NVIDIA, nccl-tests, doc/PERFORMANCE.md: in a ring each rank sends 2(n-1)/n of an AllReduce's bytes, and (n-1)/n of
-        all that an AllGather or a ReduceScatter moves.
+    AMD, "Using the RCCL Inspector plugin": RCCL writes the same fields in form v4.0.
+    NVIDIA, nccl-tests, doc/PERFORMANCE.md: in a ring of n ranks, each rank sends 2(n-1)/n of an AllReduce's bytes, and
+        (n-1)/n of the total bytes of an AllGather or a ReduceScatter.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ from ibprof_converter.traffic.traffic_data import RANK_LIMIT, RankTraffic
 from ibprof_converter.traffic.training_jobs import ring_bytes, ring_edges, tree_edges
 
 MODELLED = (
-    "modelled: NCCL Inspector states no peers of collectives, so they are rings in the order of ranks, or NCCL's "
-    "trees where it states these"
+    "modelled: NCCL Inspector does not state which ranks exchange data in collectives, so they are rings in the order "
+    "of ranks, or NCCL's trees where the files state trees"
 )
 
 _FORMS = frozenset({"v4.0", "v4.1", "v4.2", "v4.3", "v4.4"})
-"""The known forms of the files."""
+"""Known versions of the files' form."""
 
 _TREES = frozenset({"TREE", "NVLS_TREE"})
 _RINGS = frozenset({"", "RING", "UNKNOWN"})
@@ -54,7 +55,7 @@ _SIZE_LIMIT = 1 << 62
 
 
 def is_inspector_file(path: Path) -> bool:
-    """Return true if a file begins like a file of NCCL Inspector."""
+    """Return true if a file's first bytes are those of NCCL Inspector's form."""
     start = peek_dump(path).lstrip()
     return start.startswith(b'{"header"') and b'"id"' in start
 
@@ -69,11 +70,12 @@ class _Communicator:
     """A communicator, as stated in the files.
 
     Attributes:
-        members: process of each rank.
-        ranks: number of the communicator's ranks, recorded or not.
-        collectives: bytes and algorithm by (function, number); the bytes are the most that a rank states.
-        sends: bytes by (rank, peer).
-        dropped: by (rank, process id, kind of operation), records that NCCL Inspector dropped up to the last dump.
+        members: rank -> (host, process id).
+        ranks: number of ranks, including ranks without a file.
+        collectives: (function, sequence number) -> (bytes, algorithm); the largest bytes that a rank states.
+        sends: (sending rank, receiving rank) -> bytes.
+        dropped: (rank, process id, kind of operation) -> number of records that NCCL Inspector dropped until its last
+            dump.
     """
 
     members: dict[int, tuple[str, int]] = field(default_factory=dict)
@@ -85,14 +87,14 @@ class _Communicator:
 
 @dataclass(slots=True)
 class _Account:
-    """Parts of the files that are not on links.
+    """Content of the files that is missing from the traffic, or modelled roughly.
 
     Attributes:
-        forms: forms that the lines state.
-        cut: operations that are cut off, or announced by a dump and not in the file.
-        unread: records of other kinds, such as those on proxies, by kind.
-        unmodelled: bytes by reason.
-        as_rings: collectives of other algorithms, by algorithm.
+        forms: versions of the form that the lines state.
+        cut: number of operations that a dump announces but the file lacks, since it was cut off.
+        unread: kind -> number of records that ibprof does not read, such as `proxy_trace`.
+        unmodelled: reason -> bytes.
+        as_rings: algorithm -> number of collectives of this algorithm that are modelled as rings.
     """
 
     forms: set[str] = field(default_factory=set)
@@ -103,7 +105,7 @@ class _Account:
 
 
 def read_inspector(paths: Sequence[Path], name: str) -> RankTraffic:
-    """Read files of NCCL Inspector as modelled traffic between processes.
+    """Read files of NCCL Inspector and return modelled traffic between processes.
 
     Args:
         paths: the files of one job.
@@ -136,7 +138,7 @@ def _describe_forms(unknown: set[str]) -> Iterator[str]:
 
 
 def _describe_gaps(account: _Account, communicators: Collection[_Communicator]) -> Iterator[str]:
-    """Yield sentences on operations that are not, or only roughly, on links."""
+    """Yield sentences on operations that are missing from the traffic, or modelled roughly."""
     if missing := sum(max(each.ranks - len(each.members), 0) for each in communicators):
         whose = "its" if missing == 1 else "their"
         yield f"{count_of(missing, 'rank')} of communicators left no file: {whose} sent bytes are missing."
@@ -148,7 +150,7 @@ def _describe_gaps(account: _Account, communicators: Collection[_Communicator]) 
     if absent := span - sum(map(len, numbers.values())):
         yield (
             f"{absent:,} of {span:,} numbered collectives are in no file, so their bytes are missing: NCCL Inspector "
-            "leaves out small ones, and older versions keep only the last one of each dump."
+            "leaves out small collectives, and older versions keep only the last collective of each dump."
         )
     lost: Counter[str] = Counter()
     for each in communicators:
@@ -161,10 +163,10 @@ def _describe_gaps(account: _Account, communicators: Collection[_Communicator]) 
             "NCCL_INSPECTOR_DUMP_COLL_RING_SIZE and NCCL_INSPECTOR_DUMP_P2P_RING_SIZE."
         )
     if account.cut:
-        yield f"{count_of(account.cut, 'record')} of NCCL Inspector cut off: their bytes are missing."
+        yield f"Files of NCCL Inspector are cut off: the bytes of {count_of(account.cut, 'record')} are missing."
     if account.as_rings:
         named = ", ".join(f"{quote_found(name)} ({count:,})" for name, count in account.as_rings.most_common(3))
-        yield f"Collectives of other algorithms are taken as rings: {named}."
+        yield f"Collectives of other algorithms are modelled as rings: {named}."
     if account.unread:
         named = ", ".join(f"{quote_found(kind)} ({count:,})" for kind, count in account.unread.most_common(3))
         yield f"Records of other kinds are not read: {named}."
@@ -192,12 +194,12 @@ def _read_file(path: Path, into: dict[str, _Communicator], spellings: HostSpelli
 
 
 def _find_form(path: Path, line: int, record: dict[str, Any]) -> str:
-    """Return the version of a line's form; empty if the line states none."""
+    """Return the version of the form that a line states; empty if the line does not state it."""
     return str(_part(path, line, record, "metadata").get("inspector_output_format_version", ""))[:_FORM_LENGTH]
 
 
 def _add_dump(path: Path, line: int, record: dict[str, Any], into: dict[str, _Communicator]) -> int:
-    """Add the counts of dropped records that a dump states, and return the number of operations in the dump."""
+    """Add the counts of dropped records that a dump's first line states; return the number of the dump's operations."""
     header = _part(path, line, record, "header")
     pid = _number(path, line, _part(path, line, record, "metadata"), "pid", 1 << 32)
     stats = _part(path, line, record, "dump_stats")
@@ -213,7 +215,7 @@ def _add_dump(path: Path, line: int, record: dict[str, Any], into: dict[str, _Co
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Yield number and record of each line; None for a last line that a killed job left unfinished."""
+    """Yield number and record of each line; the record is None if a killed job left the last line unfinished."""
     try:
         with path.open("rb") as raw, unpack_dump(raw) as file:
             number = 0
@@ -283,7 +285,7 @@ def _add_line(
 
 
 def _order_processes(communicators: dict[str, _Communicator]) -> dict[tuple[str, int], int]:
-    """Return a number for each process, by its rank in the largest communicator, then in smaller ones."""
+    """Return (host, process id) -> number, sorted by rank in the largest communicator, then in smaller ones."""
     numbers: dict[tuple[str, int], int] = {}
     for _, each in sorted(communicators.items(), key=lambda item: (-len(item[1].members), item[0])):
         for rank in sorted(each.members):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read NCCL's XML: the topology of a host (NCCL_TOPO_DUMP_FILE), and its channels (NCCL_GRAPH_DUMP_FILE); and its log.
+"""Read NCCL's log, and its XML of a host: the topology (NCCL_TOPO_DUMP_FILE) and the channels (NCCL_GRAPH_DUMP_FILE).
 
     <system version="1">                      <graphs version="1">
       <cpu numaid="0">                          <graph id="0" pattern="4" crossnic="0" nchannels="1" ..>
@@ -10,10 +10,10 @@
           <nic>                                     <net dev="0"/>
             <net name="mlx5_0" dev="0" .. />      </channel>
 
-Numbers with 0x are hexadecimal, as new releases write them; others are decimal. The upper 8 bits of a device are the
-host's number in an NVLink domain of several hosts.
+Numbers after 0x, written by new releases, are hexadecimal; others are decimal. In an NVLink domain of several hosts,
+the upper 8 bits of a device's number are the number of the host.
 
-A log (NCCL_DEBUG=INFO) has lines on network devices, and on each connection of a channel to another host:
+A log (NCCL_DEBUG=INFO) has a line with the network devices, and a line for each channel's connection to another host:
 
     node01:123:456 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_3:1/IB [RO]; OOB eth0:10.0.0.1<0>
     node01:123:456 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0/GDRDMA
@@ -39,10 +39,10 @@ from ibprof_converter.fabric.dump_files import read_dump
 from ibprof_converter.fabric.node_names import show_some
 
 RING = 4
-"""Number of the pattern of rings (NCCL_TOPO_PATTERN_RING)."""
+"""Value of `pattern` for rings (NCCL_TOPO_PATTERN_RING)."""
 
 CROSS_ALTERNATELY = 2
-"""Value of `crossnic` with which hosts of odd number exchange the channels of each pair."""
+"""Value of `crossnic` with which every second host exchanges the devices of channels 0 and 1, 2 and 3, and so on."""
 
 _LOG_LINE = re.compile(r"([^\s:]{1,255}):([0-9]{1,10}):[0-9]{1,10} \[([0-9]{1,3})\] NCCL INFO (.*)")
 _CONNECTION = re.compile(
@@ -67,8 +67,8 @@ class NcclChannel:
 
     Attributes:
         number: number of the channel in its graph.
-        nets: network devices by which data enters and leaves the host; empty without a network.
-        gpus: devices in their order.
+        nets: two network devices: data enters the host by the first and leaves by the second; empty without a network.
+        gpus: GPUs in the order in which the channel passes them.
     """
 
     number: int
@@ -78,7 +78,7 @@ class NcclChannel:
 
 @dataclass(frozen=True, slots=True)
 class NcclGraph:
-    """A graph of NCCL: 0 is the ring, 1 the tree."""
+    """A graph of NCCL. Graph 0 is the ring, graph 1 the tree."""
 
     number: int
     pattern: int
@@ -92,8 +92,8 @@ class NcclDevice:
 
     Attributes:
         dev: NCCL's number of the device.
-        name: PCI function of a GPU, name of a network device.
-        path: numbers of the enclosing elements in the file, from the outermost.
+        name: PCI function of a GPU, or name of a network device.
+        path: numbers of the XML elements that contain the device, the outermost element at the beginning.
     """
 
     dev: int
@@ -103,13 +103,13 @@ class NcclDevice:
 
 @dataclass(frozen=True, slots=True)
 class NcclTopology:
-    """GPUs and network devices of a host, in the order of their numbers."""
+    """GPUs and network devices of a host, sorted by number."""
 
     gpus: tuple[NcclDevice, ...]
     nets: tuple[NcclDevice, ...]
 
     def nearest(self, gpu: NcclDevice) -> tuple[NcclDevice, ...]:
-        """Return the network devices that share most of the PCI tree with a GPU."""
+        """Return the network devices nearest to a GPU in the PCI tree."""
         shared = [_count_shared(gpu.path, net.path) for net in self.nets]
         return tuple(net for net, count in zip(self.nets, shared, strict=True) if count == max(shared))
 
@@ -124,13 +124,13 @@ class RingNets:
 
     Attributes:
         channels: numbers of the channels.
-        of_host: host -> (entering, leaving) device by channel; the host `""` stands for all hosts.
-        alternates: true if hosts of odd number exchange the channels of each pair.
-        labels: host -> names of devices; the host `""` stands for all hosts.
+        of_host: host -> for each channel the device by which its ring enters, and the device by which it leaves; the
+            host `""` stands for all hosts.
+        alternates: true if every second host exchanges the devices of channels 0 and 1, 2 and 3, and so on.
+        labels: host -> number of a device -> name; the host `""` stands for all hosts.
         hosts: hosts in the order of ranks; empty if unknown.
-        ranks_per_host: number of ranks of a host.
         gpus: GPU -> names of the nearest network devices.
-        notes: sentences on assumptions, and on parts that are not followed.
+        notes: sentences on assumptions, and on connections that are left out.
     """
 
     channels: tuple[int, ...]
@@ -144,12 +144,11 @@ class RingNets:
 
 
 class _Reader:
-    """A file's elements with line numbers.
+    """Reader of an XML file.
 
     Args:
-        path: the file.
         root: name of the outermost element.
-        start: receives each element's name, attributes, line, and the numbers of the elements that contain it.
+        start: called with the name, attributes and line of each element, and the numbers of the elements around it.
     """
 
     def __init__(self, path: Path, root: str, start: Callable[[str, Attributes, int, tuple[int, ...]], None]) -> None:
@@ -254,7 +253,7 @@ def read_nccl_topology(path: Path) -> NcclTopology:
         elif name == "gpu":
             place = next((bus[each] for each in reversed(inside) if each in bus), "")
             gpus.append(NcclDevice(_number(path, line, name, attributes, "dev"), place, inside))
-        elif name == "net" and "dev" in attributes:  # a part of a merged device has none
+        elif name == "net" and "dev" in attributes:  # the parts of a merged device have no attribute dev
             own = attributes.get("name", "")
             nets.append(NcclDevice(_local(_number(path, line, name, attributes, "dev")), own, inside))
 
@@ -275,9 +274,11 @@ def find_ring_nets(graphs: Sequence[NcclGraph], topology: NcclTopology | None) -
     if graph is None:
         raise InconsistentError("NCCL's graphs have no ring over a network: was the file dumped by a job on one host?")
     channels = [channel for channel in graph.channels if channel.nets]
-    notes = [] if topology else ["network devices are numbered like the ports of a host; --topology names them"]
+    notes = (
+        [] if topology else ["network devices are assumed to be numbered like the host's ports; --topology names them"]
+    )
     if others := [str(each.number) for each in graphs if each is not graph]:
-        notes.append(f"graphs {', '.join(others)} are no rings; their hops between hosts are not followed")
+        notes.append(f"graphs {', '.join(others)} are not rings, so their connections between hosts are left out")
     gpus = topology.gpus if topology else ()
     return RingNets(
         tuple(channel.number for channel in channels),
@@ -294,7 +295,7 @@ def find_ring_nets(graphs: Sequence[NcclGraph], topology: NcclTopology | None) -
 
 
 def _read_devices(text: str, labels: dict[int, str], merged: set[str]) -> None:
-    """Add the names of network devices in a line of a log, and the names of merged devices."""
+    """Add the names of network devices in a line of a log to `labels`, and names of merged devices to `merged`."""
     if made := _MERGED.match(text):
         labels.setdefault(int(made[1]), made[2])
         merged.add(f"{made[2]}+{made[3]}")
@@ -304,13 +305,13 @@ def _read_devices(text: str, labels: dict[int, str], merged: set[str]) -> None:
 
 
 def read_nccl_log(paths: Sequence[Path]) -> RingNets:
-    """Read the connections of rings from logs of NCCL (NCCL_DEBUG=INFO) on all hosts of a job.
+    """Read the connections of rings from logs of NCCL (NCCL_DEBUG=INFO) of all hosts of a job.
 
-    A process connects its rings, then its trees; only connections of rings count. If a job has several communicators,
-    the first connection of each channel on a host counts.
+    A process connects its rings, then its trees; only connections of rings are used. If a job has several
+    communicators, the first connection of each channel on a host is used.
 
     Raises:
-        InputError: there are no connections of rings over a network, or a host lacks some.
+        InputError: no ring is connected over a network, or a host lacks a connection of a channel.
     """
     labels: dict[str, dict[int, str]] = {}
     waiting: dict[tuple[str, str], list[tuple[str, int, int, int]]] = defaultdict(list)
@@ -328,7 +329,7 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
             known = devices[process[0], channel]
             if direction in known:
                 repeated += 1
-            else:  # ranks of further communicators have other numbers
+            else:  # the connections of later communicators are not used: they number the ranks in another way
                 known[direction] = device
                 ranks[process[0]].add(rank)
         return repeated
@@ -362,10 +363,10 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
             if missing := [each for each in ("receive", "send") if each not in devices[host, channel]]:
                 expected = f"a line with [{missing[0]}] of channel {channel:02} on each host"
                 raise InputError(where, None, expected, f"none on {quote_found(host)}")
-    repeated = [f"{later} connections of further communicators or trees are left out"] if later else []
+    repeated = [f"{later} connections of other communicators or trees are left out"] if later else []
     repeated += spellings.describe()
     names = show_some(sorted(merged), 4)
-    repeated += [f"{names}: merged network devices are followed by the first one"] if merged else []
+    repeated += [f"merged network devices {names}: only the first device of each is used"] if merged else []
     return RingNets(
         tuple(channels),
         {host: tuple((devices[host, c]["receive"], devices[host, c]["send"]) for c in channels) for host in hosts},

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common communication patterns over all hosts, as `pattern:NAME[:NUMBER][:BYTES]`.
+"""Build common communication patterns over all hosts from `pattern:NAME[:NUMBER][:BYTES]`.
 
-Source: table 2.1 of "Resource Contention due to Data Movement on HPC Systems" (dissertation) names them, after Yuan et
-al., 2013, "A new routing scheme for jellyfish and its performance with HPC workloads". This module defines the details
-that the table leaves open.
+Source of the patterns: table 2.1 of "Resource Contention due to Data Movement on HPC Systems" (dissertation), after
+Yuan et al., 2013, "A new routing scheme for jellyfish and its performance with HPC workloads". The table leaves details
+open; this module chooses them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SEEDS = 1 << 32
 _INTEGER = re.compile(r"[-+]?[0-9]{1,100}")
 
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-"""Sources and destinations, each from 0 to the number of hosts - 1."""
+"""Sending hosts and receiving hosts; hosts are numbered from 0."""
 
 
 def build_pattern(text: str, hosts: int) -> RankTraffic:
@@ -36,7 +36,7 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
         hosts: number of hosts.
 
     Raises:
-        UsageError: the pattern is unknown, or lacks its number.
+        UsageError: the pattern is unknown, or its number is missing.
     """
     if is_training(text):
         return build_training(text)
@@ -46,7 +46,7 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
         forms = ", ".join(PATTERN_PREFIX + each.form for each in _PATTERNS.values())
         jobs = ", ".join(f"{PATTERN_PREFIX}{each}:SIZES" for each in TRAINING)
         raise UsageError(
-            f"{text}: unknown pattern; expected one of {forms}, each with :BYTES if a pair sends more than 1; or {jobs}"
+            f"{text}: unknown pattern; expected one of {forms}, and :BYTES if a pair sends more than 1 byte; or {jobs}"
         )
     wanted = 1 if known.number else 0
     if not wanted <= len(numbers) <= wanted + 1:
@@ -73,7 +73,7 @@ def read_all_to_all(text: str, hosts: int) -> int | None:
 def as_rank_traffic(
     text: str, source: npt.NDArray[np.integer], destination: npt.NDArray[np.integer], size: int, hosts: int
 ) -> RankTraffic:
-    """Return pairs of hosts as traffic between ranks, one per host.
+    """Return pairs of hosts as traffic between ranks, with one rank on each host.
 
     Args:
         text: the pattern's text.
@@ -93,15 +93,14 @@ def _read_integer(text: str, number: str, what: str) -> int:
 
 
 def _generator(seed: int) -> np.random.RandomState:
-    # The legacy generator is used on purpose: its streams are frozen, so a seed gives the same pattern in every numpy
-    # version (NEP 19).
+    # numpy never changes the numbers of its legacy generator (NEP 19): a seed gives the same pattern in each version.
     if not 0 <= seed < _SEEDS:
         raise UsageError(f"expected a seed from 0 to {_SEEDS - 1}, found {seed}")
     return np.random.RandomState(seed)
 
 
 def shuffle(count: int, seed: int) -> npt.NDArray[np.intp]:
-    """Return the numbers below `count` in the random order of `seed`, the same with every version of numpy.
+    """Return the numbers below `count` in a random order. A seed gives the same order with every version of numpy.
 
     Raises:
         UsageError: the seed is negative or has more than 32 bits.
@@ -125,14 +124,14 @@ def _shift(hosts: int, distance: int) -> Pairs:
 
 
 def _permutation(hosts: int, seed: int) -> Pairs:
-    """Return the pairs of a random permutation; a host mapped to itself does not send."""
+    """Return the pairs of a random permutation; a host that it maps to itself does not send."""
     destination = shuffle(hosts, seed)
     source = np.flatnonzero(destination != np.arange(hosts))
     return source, destination[source]
 
 
 def _bisect(hosts: int, seed: int) -> Pairs:
-    """Return pairs from a random half to the other half; with an odd number, one host does not send."""
+    """Return pairs from a random half of the hosts to the other half. Of an odd number of hosts, one takes no part."""
     order = shuffle(hosts, seed)
     half = hosts // 2
     return order[:half], order[half : 2 * half]
@@ -146,7 +145,7 @@ def _grid(dimensions: int, diagonals: bool) -> Callable[[int, int], Pairs]:
 
 
 def _draw_grid(hosts: int, dimensions: int, seed: int) -> list[int]:
-    """Return the sides of a random grid; the last side is as long as the number of hosts allows."""
+    """Return the lengths of a random grid's sides. The last side is as long as the number of hosts allows."""
     generator = _generator(seed)
     sides: list[int] = []
     left = hosts
@@ -170,7 +169,7 @@ def _send_on_grid(sides: list[int], diagonals: bool) -> Pairs:
             neighbour = (position + np.array(step)[:, None]) % np.array(sides)[:, None]
             sources.append(nodes)
             destinations.append(np.ravel_multi_index(tuple(neighbour), sides))
-    # On a grid two hosts wide, left and right are the same neighbour.
+    # Where a side has two hosts, the left and the right neighbour are the same host.
     pairs = np.unique(np.concatenate(sources) * len(nodes) + np.concatenate(destinations))
     source, destination = np.divmod(pairs, len(nodes))
     other = source != destination
@@ -195,7 +194,7 @@ def _random_destinations(hosts: int, seed: int) -> Pairs:
 
 
 class _Pattern:
-    """A pattern: its written form, the name of its number (empty if none), and the function that makes its pairs."""
+    """A pattern: its written form, the name of its number (may be empty), and the function that makes pairs."""
 
     def __init__(self, name: str, number: str, make: Callable[[int, int], Pairs]) -> None:
         self.number = number

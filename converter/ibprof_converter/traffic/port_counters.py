@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port counters of perfquery, ibqueryerrors, ibdiagnet 2's db_csv and .pm, and their agreement with predicted loads.
+"""Read port counters of perfquery, ibqueryerrors and ibdiagnet 2 (db_csv, .pm), and compare them with predicted loads.
 
-Each counter shows the bytes that a port has sent since its last reset, in words of 4 bytes, including headers and
-traffic of other jobs.
+A counter is the number of 4-byte words that a port has sent since the last reset, including headers and traffic of
+other jobs.
 
     # Port extended counters: Lid 2 port 1 (CapMask: 0x1300 CapMask2: 0x0000000)     perfquery -x -l -a 2
     PortXmitData:....................5000015048
@@ -13,8 +13,8 @@ traffic of other jobs.
     Port=1 Lid=0x0018 GUID=0x1070fd03001adeb4 Device=54000 Port Name=leaf1/P1        ibdiagnet2.pm
     port_xmit_data_extended=0x00000000000000ff
 
-perfquery and .pm name ports by LID. ibqueryerrors names them by the GUID of the node (`--counters`) or, for adapters,
-of the port (`--data`). Sums over all ports (port 255, `port ALL`) are left out.
+perfquery and .pm identify a port by LID. `ibqueryerrors --counters` identifies a port by NODE GUID, and `ibqueryerrors
+--data` identifies an adapter's port by PORT GUID. Sums over all ports (port 255, `port ALL`) are left out.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from ibprof_converter.traffic.traffic_data import PortCounters
 
 _WORD = 4
 _STUCK = (1 << 32) - 1
-"""Largest value of a counter of 32 bits, which stops there."""
+"""Largest value of a 32-bit counter, at which it stops."""
 
 _PERFQUERY = re.compile(rb"^# Port (extended )?counters: Lid ([0-9]{1,5}) port ([0-9]{1,3})\b", re.MULTILINE)
 _SENT = re.compile(rb"^PortXmitData:\.+([0-9]{1,20})\s*$", re.MULTILINE)
-# Source: two public parsers of such files; no genuine one was available.
+# Source: two public parsers of .pm files. No genuine file was available.
 _PM = re.compile(
     rb"^[ \t]{0,9}Port=([0-9]{1,3})[ \t]{1,9}Lid=(0x[0-9A-Fa-f]{1,4}|[0-9]{1,5})[ \t]{1,9}GUID=", re.MULTILINE
 )
@@ -60,16 +60,16 @@ Sent = dict[tuple[int, int], int]
 
 
 _EVIDENT = 0.05
-"""Relative excess of counters that headers and acknowledgements explain; a larger excess is other traffic."""
+"""Headers and acknowledgements explain counters up to this share above the prediction; more is other traffic."""
 
 _REMARK = (
-    "counters hold headers, acknowledgements and whatever else passed, so they are some percent above user data even "
-    "where all is explained"
+    "counters include headers, acknowledgements and other traffic, so they are some percent above the user data even "
+    "if the prediction is right"
 )
 
 
 def looks_like_counters(path: Path) -> bool:
-    """Return true if a file begins like one of these dumps."""
+    """Return true if a file's first bytes are those of a dump of port counters."""
     head = peek_dump(path)
     if _PM.search(head) and _PM_SENT.search(head):
         return True
@@ -94,7 +94,7 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
         if strange:
             notes.append(f"{path}: {strange} LIDs belong to no node of the (first) fabric; their counters are left out")
         if stuck:
-            notes.append(f"{path}: {stuck} counters are at their 32-bit limit; perfquery -x reads 64-bit ones")
+            notes.append(f"{path}: {stuck} counters are at their 32-bit limit; perfquery -x reads 64-bit counters")
     elif looks_like_db_csv(head_of(data)):
         sent = _read_section(path, data)
     else:
@@ -111,7 +111,7 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
 
 
 def _read_perfquery(data: bytes) -> tuple[Sent, int]:
-    """Return the counters by (LID, port), 64-bit ones if available; and the number of short counters at their limit."""
+    """Return (LID, port) -> counter, with 64 bits if available, and the number of 32-bit counters at their limit."""
     heads = list(_PERFQUERY.finditer(data))
     ends = [head.start() for head in heads[1:]] + [len(data)]
     sent: Sent = {}
@@ -131,12 +131,12 @@ def _read_perfquery(data: bytes) -> tuple[Sent, int]:
 
 
 def _read_number(digits: bytes) -> int:
-    """Return a number, decimal or hexadecimal after `0x`; a damaged decimal number can have leading zeros."""
+    """Return a number, decimal or hexadecimal after `0x`. A damaged decimal number can have leading zeros."""
     return int(digits, 16 if digits.startswith(b"0x") else 10)
 
 
 def _read_pm(data: bytes) -> tuple[Sent, int]:
-    """Return the counters of a `.pm` by (LID, port), and the number of short counters at their limit."""
+    """Return (LID, port) -> counter of a `.pm` file, and the number of 32-bit counters at their limit."""
     heads = list(_PM.finditer(data))
     ends = [head.start() for head in heads[1:]] + [len(data)]
     sent: Sent = {}
@@ -150,7 +150,7 @@ def _read_pm(data: bytes) -> tuple[Sent, int]:
 
 
 def _find_nodes(by_lid: Sent, fabrics: Sequence[Fabric]) -> tuple[Sent, int]:
-    """Return the counters by (NODE GUID, port), and the number of LIDs without a node."""
+    """Return (NODE GUID, port) -> counter, and the number of LIDs without a node."""
     sent: Sent = {}
     strange = set()
     for (lid, port), words in by_lid.items():
@@ -173,7 +173,7 @@ def _read_section(path: Path, data: bytes) -> Sent:
 
 
 def subtract_counters(after: PortCounters, before: PortCounters) -> PortCounters:
-    """Return the bytes sent between two readings. A counter that decreased was reset, so its later value is used."""
+    """Return the bytes sent between two readings. Where a counter decreased, it was reset: the later value is used."""
     earlier = dict(
         zip(zip(before.node_guid.tolist(), before.port.tolist(), strict=True), before.bytes.tolist(), strict=True)
     )
@@ -190,7 +190,7 @@ def subtract_counters(after: PortCounters, before: PortCounters) -> PortCounters
             f"{resets} counters decreased between the two readings: they were reset, and their later values are used"
         )
     if unknown:
-        notes.append(f"{unknown} ports are only in the later file: their counters are taken to start at 0")
+        notes.append(f"{unknown} ports are only in the later file: their counters are assumed to start at 0")
     return PortCounters(
         node_guid=after.node_guid,
         port=after.port,
@@ -227,13 +227,13 @@ class Agreement:
         ends_counted: number of link directions with a counter.
         ends_uncounted: number of link directions with predicted bytes but without a counter.
         bytes_counted, bytes_predicted: sums of counted and of predicted bytes.
-        bytes_explained: sum over link directions of the smaller of the two values.
-        bytes_elsewhere: bytes counted beyond the prediction: other jobs, storage, headers.
-        bytes_missing: bytes predicted beyond the counters: other routes or rails, or reset counters.
-        correlation: correlation of counters and prediction over the link directions, -1 to 1; None if either is
-            constant.
-        surplus: link directions with the most bytes beyond the prediction and its headers.
-        deficit: link directions with the most missing bytes.
+        bytes_explained: sum over link directions of the smaller value, counted or predicted.
+        bytes_elsewhere: bytes counted in excess of the prediction: other jobs, storage, headers.
+        bytes_missing: bytes predicted in excess of the counters: other routes or rails, or reset counters.
+        correlation: correlation of counters and prediction over the link directions, -1 to 1; None if the counters or
+            the predictions are all equal.
+        surplus: link directions with the most bytes in excess of the prediction and its headers.
+        deficit: link directions with the most bytes missing.
         notes: anomalies of the counters.
     """
 
@@ -258,7 +258,7 @@ def compare_counters(loads: Loads, counters: PortCounters, fabrics: Sequence[Fab
 
     Args:
         loads: the predicted loads.
-        counters: the counters; those of ports without a link are left out.
+        counters: the counters; counters of ports without a link are left out.
         fabrics: the rails.
         top: number of link directions to list, for surplus and for deficit.
     """
@@ -312,7 +312,7 @@ def _index_ends(known: Sequence[npt.NDArray[np.bool_]]) -> npt.NDArray[np.int64]
 
 
 def agreement_as_json(agreement: Agreement, fabrics: Sequence[Fabric]) -> dict[str, object]:
-    """Return the comparison as plain values."""
+    """Return the comparison as a JSON object."""
     return {
         "origin": agreement.origin,
         "ends_counted": agreement.ends_counted,
@@ -334,7 +334,7 @@ def describe_agreement(agreement: Agreement, fabrics: Sequence[Fabric]) -> Itera
     counted = agreement.bytes_counted
     explained = f" ({100 * agreement.bytes_explained / counted:.1f}%)" if counted else ""
     yield f"Counters compared with prediction ({agreement.origin})"
-    yield f"  link directions with a counter: {agreement.ends_counted}; used, but without: {agreement.ends_uncounted}"
+    yield f"  link directions with a counter: {agreement.ends_counted}; used, without one: {agreement.ends_uncounted}"
     yield f"  counted {format_bytes(counted)}, predicted there {format_bytes(agreement.bytes_predicted)}"
     yield (
         f"  explained {format_bytes(agreement.bytes_explained)}{explained}, from elsewhere "

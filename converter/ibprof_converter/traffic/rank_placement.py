@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank placement: as recorded, by a rule, or from a file; and the bytes of a run on rails outside a fabric."""
+"""Place ranks as recorded, by a rule, or from a file; find the bytes of a run on rails that are not given."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _BY_NAME = "host(s) found by name, since the fabric has none of their port GUIDs
 
 _BY_LID = "host(s) found by LID alone (is this the fabric that the job ran on?)"
 
-_NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts that are)"
+_NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts of the fabric)"
 
 _WHOLE = 0.99
-"""Least share of the bytes on one rail that counts as all bytes."""
+"""If one rail has at least this share of the bytes, no note on other rails is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class RankPlacement:
     Attributes:
         host: int32 [rank], equal for ranks of one machine, `NO_HOST` if unknown.
         ports: int32 [rank, rail, adapter], ports of the rank's machine on each rail in the natural order of their
-            names, then `NO_LID`. A rank with a given port has only that port.
+            names; `NO_LID` fills the rest. If the placement names a rank's port, only this port.
         notes: sentences on the source of the ranks' ports.
-        nic: source of the ports if ranks already have chosen ports, as in `Traffic`.
+        nic: source of the ports, as in `Traffic`, if the placement names the ranks' ports.
         adapters: adapters that the ranks chose in a recorded run, and adapters near the ranks; None for other
             placements.
-        in_turn: int32 [rank, rail, number], ports that the ranks of a machine take in turn, if a machine lacks an
-            adapter; None: as `ports`.
+        in_turn: int32 [rank, rail, turn], ports that the ranks of a machine take in turn, as in `Hosts`; None if no
+            machine lacks an adapter.
     """
 
     host: npt.NDArray[np.int32]
@@ -67,7 +67,7 @@ class RankPlacement:
 
     @property
     def lid(self) -> npt.NDArray[np.int32]:
-        """First port of each rank's machine on each rail: int32 [rank, rail], `NO_LID` without a port."""
+        """First port of each rank's machine on each rail: int32 [rank, rail], `NO_LID` if there is no port."""
         return self.ports[:, :, 0]
 
 
@@ -78,8 +78,8 @@ def place_ranks_by_rule(
 
     Args:
         rule: `packed` fills one leaf switch after the other, `spread` takes a host of each leaf switch in turn,
-            `random:SEED` takes random hosts. `slurm:` with a host list assigns ranks in blocks. Any other text is a
-            file.
+            `random:SEED` takes random hosts. `slurm:` with a host list assigns ranks in blocks. Any other text is the
+            path of a file.
         hosts: the fabrics' hosts.
         fabrics: the rails.
         ranks: number of ranks.
@@ -106,14 +106,18 @@ def place_ranks_by_rule(
         need = "a host each" if slots == 1 else f"{-(-ranks // slots)} hosts"
         raise UsageError(
             f"--placement {rule}: {ranks} ranks need {need}, and the fabric has {len(order)}; "
-            "a file rank,host can put several on one"
+            "a file rank,host can put several ranks on one host"
         )
     chosen = np.repeat(order, slots)[:ranks].astype(np.int32)
     return _place_on_hosts(chosen, hosts, f"--placement {rule}")
 
 
 def _place_on_hosts(host: npt.NDArray[np.int32], hosts: Hosts, source: str) -> RankPlacement:
-    """Place each rank on a host, int32 [rank], with all ports of the host."""
+    """Place each rank on a host, with all ports of the host.
+
+    Args:
+        host: int32 [rank], number of each rank's host.
+    """
     in_turn = None if hosts.in_turn is None else hosts.in_turn[host]
     return RankPlacement(host, hosts.ports[host], (f"ranks are placed by {source}",), in_turn=in_turn)
 
@@ -123,7 +127,7 @@ def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
     if rule == "packed":
         return np.arange(count)
     if rule == "spread":
-        # Position of each host on its leaf switch: all first hosts come first, then all second hosts.
+        # The first hosts of all leaf switches, then the second hosts of all leaf switches, and so on.
         first = np.searchsorted(hosts.leaf, hosts.leaf)
         return np.lexsort((hosts.leaf, np.arange(count) - first))
     if rule.startswith(_RANDOM):
@@ -188,7 +192,7 @@ def _place_ranks_on(
         named: the host of each rank.
         hosts: the fabrics' hosts.
         source: the rule or file, for the notes.
-        refuse: returns the error for an unknown name, given the reason.
+        refuse: makes the error for an unknown name and a reason.
     """
     index = HostIndex(hosts.name, hosts.shared)
     found = {name: index.find(name) for name in dict.fromkeys(named)}
@@ -200,7 +204,7 @@ def _place_ranks_on(
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
-    """Return the host of a LID of the first rail, and its ports: this LID, and all ports on other rails."""
+    """Return the host of a LID of the first rail, and ports: this LID, and the host's ports on other rails."""
     value = read_number(path, line, text, "a LID", LIDS)
     node = int(fabric.lid_node[value])
     host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])
@@ -215,10 +219,10 @@ def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric)
 def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
     """Place each rank on the machine where it ran.
 
-    A machine has all of its active ports that are in the fabrics, in the natural order of their names. GUIDs of active
-    InfiniBand ports identify the machine. If the fabrics have none of them, the machine's name is searched among the
-    node descriptions. If that fails, the LIDs of its ports are used. Since LIDs also occur in any other fabric, the
-    notes report their use. The notes also report names used although GUIDs were recorded.
+    A rank gets all active ports of its machine that are in the fabrics, in the natural order of their names. GUIDs of
+    active InfiniBand ports identify the machine. If the fabrics have none of these GUIDs, the machine is searched by
+    its name, then by the LIDs of its ports. The same LIDs occur in any fabric, so a note reports machines found by LID.
+    A note also reports machines found by name although GUIDs were recorded.
     """
     ports = lids_by_port_guid(fabrics)
     index = HostIndex(hosts.name, hosts.shared)
@@ -241,7 +245,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
             else:
                 lids = _known_lids(_active_ports(host), fabrics)
                 how = _BY_LID if any(lids) else _NOWHERE
-            # A host without recorded ports has only its name, which is no contradiction.
+            # A host without recorded ports can only be found by name, so this needs no note.
             if how != _BY_NAME or _active_ports(host):
                 found[how].append(host.name)
         lids_of_host.append(lids)
@@ -253,7 +257,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
     in_turn = _find_turns([*lids_of_host, []], hosts, fabrics)
     notes = [f"{len(names)} {how}: {_some(names)}" for how, names in found.items() if names]
     if moved:
-        notes.append(f"{moved} port(s) have a different LID in the fabric than in the run; the fabric's is used")
+        notes.append(f"{moved} port(s) have a different LID in the fabric than in the run; the fabric's LID is used")
     from ibprof_converter.traffic.recorded_adapters import find_rank_adapters  # noqa: PLC0415  (most placements are not recorded)
 
     adapters = find_rank_adapters(run, ports_of_host, chosen_of_host, ranks, hosts.rails)
@@ -271,8 +275,8 @@ def _find_turns(
 ) -> npt.NDArray[np.int32] | None:
     """Return the ports that the ranks of each machine take in turn, as in `Hosts`: int32 [machine, rail, number].
 
-    A machine lacks an adapter that is not in the fabric, or was not active when the run was recorded. The result is
-    None if no machine lacks one.
+    A machine lacks an adapter if it is not in the fabric, or was not active when the run was recorded. The result is
+    None if no machine lacks an adapter.
     """
     turns: list[list[list[int]]] = []
     for machine in lids_of_machine:
@@ -295,7 +299,7 @@ def _active_ports(host: Host) -> list[Port]:
 
 
 def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
-    """Return the rail and the base LID of each adapter port, by PORT GUID."""
+    """Return PORT GUID -> (rail, base LID) of each adapter port."""
     ports: dict[int, tuple[int, int]] = {}
     for rail, fabric in enumerate(fabrics):
         is_adapter = fabric.node_kind[fabric.port_node] == NodeKind.CA
@@ -307,7 +311,7 @@ def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
 def _ports_of_guids(
     active: list[Port], ports: dict[int, tuple[int, int]], rails: int
 ) -> tuple[list[list[tuple[Port, int]]], int]:
-    """Return a machine's ports with their LIDs on each rail, and the number of ports whose LID differed in the run."""
+    """Return a machine's ports with their LIDs, by rail; and the number of ports whose LID differed in the run."""
     found: list[list[tuple[Port, int]]] = [[] for _ in range(rails)]
     moved = 0
     for port in active:
@@ -319,7 +323,7 @@ def _ports_of_guids(
 
 
 def _drop_left_out(found: PortLids, fabrics: Sequence[Fabric]) -> PortLids:
-    """Return a machine's ports without those of adapters that are left out; all of them if none would remain."""
+    """Return a machine's ports without the adapters that are left out; all ports if none would remain."""
     kept = [
         [(port, lid) for port, lid in some if not fabric.is_left_out[fabric.lid_node[lid]]]
         for some, fabric in zip(found, fabrics, strict=True)
@@ -328,7 +332,7 @@ def _drop_left_out(found: PortLids, fabrics: Sequence[Fabric]) -> PortLids:
 
 
 def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabric]) -> None:
-    """Add the ports on the other planes of each adapter found on one plane: a host sees an adapter as one port."""
+    """Add each adapter's ports on other planes. A host reports only one port of an adapter with several planes."""
     for rail, fabric in enumerate(fabrics):
         others = [each for each, other in enumerate(fabrics) if other.plane_of and other.plane_of == fabric.plane_of]
         for port, lid in list(found[rail]):
@@ -344,9 +348,10 @@ def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabri
 
 
 def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> list[list[int]]:
-    """Return the recorded LIDs that belong to hosts in the fabrics: port 1 on rail 1 and so on.
+    """Return, for each rail, the recorded LIDs that belong to hosts in this rail's fabric.
 
-    With a single fabric, all ports are on the first rail.
+    The first port is looked up on the first rail, the second port on the second rail. With one fabric, all ports are
+    looked up there.
     """
     lids: list[list[int]] = [[] for _ in fabrics]
     rails = [0] * len(active) if len(fabrics) == 1 else range(len(fabrics))
@@ -372,9 +377,10 @@ def _some(names: list[str], limit: int = 5) -> str:
 
 
 def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
-    """Return a note on bytes that hosts sent, or may have sent, over rails outside a fabric; None without such bytes.
+    """Return a note on bytes of a run that took, or may have taken, other rails than `fabric`; None without such bytes.
 
-    Measured work requests show these bytes; otherwise active ports that the fabric lacks show the possibility.
+    Recorded work requests show these bytes. Without work requests, active ports that the fabric lacks make them
+    possible.
     """
     here = lids_by_port_guid([fabric])
     if describe_unmeasured(run) is None:
@@ -386,7 +392,10 @@ def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
         part = sum_exactly(transfers.bytes[is_here[transfers.pair]]) / max(sum_exactly(transfers.bytes), 1)
         if not 0 < part < _WHOLE:
             return None
-        return f"{part:.0%} of its bytes took this rail, as measured; all are simulated on it, which takes longer"
+        return (
+            f"{part:.0%} of the run's bytes took this rail, as measured; the simulation sends all bytes over it: the "
+            "simulated time is too long"
+        )
     used = {rank.host for rank in run.ranks}
     lacking = 0
     for number, host in enumerate(run.hosts):
@@ -397,5 +406,6 @@ def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
         return None
     hosts = "1 host has an active port" if lacking == 1 else f"{lacking} hosts have active ports"
     return (
-        f"{hosts} on other rails; all of its bytes are simulated on this one, which takes longer if others shared them"
+        f"{hosts} on other rails; the simulation sends all bytes of the run over this rail, so the simulated time is "
+        "too long if the run used several rails"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adapters that ranks of a recorded run chose by environment variables, and adapters near their cores."""
+"""Find the adapters that ranks of a recorded run chose by environment variables, and the adapters near their cores."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ibprof.text.quantities import printable
 from ibprof_converter.traffic.hosts import stack_ports
 
 _ANY = frozenset({"", "all", "any", "-1"})
-"""Values that leave the choice to the MPI library."""
+"""Values of environment variables with which the MPI library chooses the adapter."""
 
 _MOST_NOTES = 4
 
 CORES = "cores"
-"""Name of the choice that holds a process's cores, as in `ibprof_recording.h`."""
+"""Name of the recorded choice with the cores of a process, as in `ibprof_recording.h`."""
 
 _CORE_LIMIT = 1 << 16
 
@@ -31,17 +31,19 @@ _RANGE = re.compile(r"([^\[\]]*)\[([0-9]{1,6})-([0-9]{1,6})\]([^\[\]]*)")
 _MOST_OF_A_RANGE = 1 << 10
 
 PortLids = Sequence[Sequence[tuple[Port, int]]]
-"""Ports of a machine with their LIDs, by rail."""
+"""For each rail, a machine's ports with their LIDs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankAdapters:
-    """Ports of each rank; None if the recording has no data for any rank.
+    """LIDs of each rank's adapters: int32 [rank, rail, adapter].
 
     Attributes:
-        selected: int32 [rank, rail, adapter], adapters named in the rank's environment, or all of its host's.
-        near: the adapters of `selected` nearest to the rank's cores; all of `selected` if distances are unknown.
-        notes: sentences on environment choices that are not followed.
+        selected: adapters named in the rank's environment, or all adapters of its host; None if no rank's environment
+            names an adapter.
+        near: adapters of `selected` nearest to the rank's cores, or all of `selected` if their distances are unknown;
+            None if the distances are unknown for all ranks.
+        notes: sentences on environment variables that are not followed.
     """
 
     selected: npt.NDArray[np.int32] | None
@@ -57,7 +59,7 @@ def find_rank_adapters(
     Args:
         run: the recorded run.
         ports_of_host: ports of each host of the run, in the natural order of their names.
-        chosen_of_host: the same without adapters that are left out; ranks that choose no adapter use these.
+        chosen_of_host: the same without adapters that are left out; ranks that choose no adapter use these ports.
         ranks: number of ranks.
         rails: number of rails.
     """
@@ -89,12 +91,12 @@ def _list_choices(rank: Rank) -> Iterator[tuple[str, str]]:
 
 
 def _note_unmatched(unmatched: Counter[tuple[str, str]]) -> Iterator[str]:
-    """Yield notes on variables that name only adapters that the hosts lack."""
+    """Yield notes on environment variables that are not followed, or that name no active adapter of the host."""
     for (name, text), ranks in unmatched.most_common(_MOST_NOTES):
         why = "names no adapter that was active on the host" if name in _VARIABLES else "is not followed"
         yield printable(f"{name}={text} of {ranks} rank(s) {why}; the adapter is modelled")
     if (more := len(unmatched) - _MOST_NOTES) > 0:
-        yield f"{more} more settings of that kind"
+        yield f"{more} more environment variables like these"
 
 
 def _select(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
@@ -112,14 +114,14 @@ def _names(text: str, separator: str = ",") -> Iterator[str]:
 
 
 def _is_named(text: str, port: Port) -> bool:
-    """Return true if a list such as `mlx5_0:1,mlx5_1` names a port; a list after `^` names the excluded ports."""
+    """Return true if a list such as `mlx5_0:1,mlx5_1` allows a port. A list after `^` names the excluded ports."""
     names = {each for name in _names(text.removeprefix("^")) for each in _expand(name)}
     found = not names.isdisjoint({port.device, f"{port.device}:{port.port}"})
     return found != text.startswith("^")
 
 
 def _expand(name: str) -> Iterator[str]:
-    """Yield the names that UCX's `mlx5_[0-2]:1` expands to; any other name unchanged."""
+    """Yield the names in UCX's form `mlx5_[0-2]:1`; any other name is unchanged."""
     match = _RANGE.fullmatch(name)
     if match is None:
         yield name
@@ -152,7 +154,7 @@ _NOT_FOLLOWED = "FI_VERBS_IFACE"
 
 
 def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
-    """Return the ports near most of a rank's cores; None if ports or cores are unknown."""
+    """Return the ports that are near the largest number of the rank's cores; None if no port is near any of them."""
     cores = next((read_cores(choice.text) for choice in rank.choices if choice.name == CORES), frozenset())
     shared = [len(cores & read_cores(port.near_cores)) for port in ports]
     if not max(shared, default=0):
@@ -161,7 +163,7 @@ def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
 
 
 def read_cores(text: str) -> frozenset[int]:
-    """Return the cores of a list in the kernel's form, `0-15,64-79`; empty if invalid."""
+    """Return the cores of a list such as `0-15,64-79`, the form of the Linux kernel; empty if invalid."""
     cores: set[int] = set()
     for part in _names(text):
         match = _CORES.fullmatch(part)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic: bytes from rank to rank, then from LID to LID; several jobs on one network, merged."""
+"""Tables of traffic: bytes from rank to rank, and bytes from LID to LID. Merge several jobs on one network."""
 
 from __future__ import annotations
 
@@ -16,32 +16,29 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 
 ALL = "*"
-"""The only name of regions or operations if traffic does not distinguish them."""
+"""The only name of regions, operations or call sites if traffic does not distinguish them."""
 
 NO_RANK = -1
 
 RANK_LIMIT = 1 << 24
-"""Largest number of ranks of a job.
-
-It is beyond any machine, and keeps arrays by rank small, even for a damaged file.
-"""
+"""Largest number of ranks of a job: more than any machine has. A damaged file cannot make larger arrays."""
 
 SINGLE_RAIL = "single rail"
 
 ONE_SUBNET = "one subnet, several adapters a host"
-"""Replaces `SINGLE_RAIL` if each adapter of a host is a rail."""
+"""Replaces `SINGLE_RAIL` if a host has several adapters in the subnet."""
 
 NO_LID = 0
-"""LID 0 is reserved, so it stands for a missing port."""
+"""Marks a missing port: InfiniBand reserves LID 0."""
 
 
 Rows = slice | npt.NDArray[np.intp]
-"""Rows of a table; all rows are a slice, which does not copy long columns."""
+"""Rows of a table. For all rows it is a slice, which does not copy long columns."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RankTraffic(NotebookView):
-    """Bytes from rank to rank, independent of the placement; arrays of one length, one row per flow.
+    """Bytes from rank to rank, on any hosts; arrays of one length, one row per flow.
 
     Attributes:
         source, destination: int32, ranks below `ranks`.
@@ -49,14 +46,14 @@ class RankTraffic(NotebookView):
         region, operation: int32, indices into `regions` and `operations`.
         regions, operations: names; a single `ALL` if they are not distinguished.
         ranks: number of ranks, including those without traffic.
-        unmapped: reason -> bytes whose other end is not a rank.
+        unmapped: reason -> bytes whose sender or receiver is not a rank.
         origin: source of the numbers, in words, for every output.
         profile: the recorded run; None if there is none.
-        site: int32, index into `sites`; empty if there is only one name.
+        site: int32, index into `sites`; empty if `sites` has one name.
         sites: names of call sites; a single `ALL` if they are not distinguished.
-        part_of: the traffic from which this part was chosen by operation, region or site; None for a whole traffic. In
-            a part, `profile` has only the chosen rows.
-        layer: the layer where bytes were counted, in words (`Source.layer`); empty if they were not counted.
+        part_of: the whole traffic, if the user chose a part by operation, region or site; else None. In a part,
+            `profile` has only the chosen rows.
+        layer: the software layer where bytes were counted, in words (`Source.layer`); empty for modelled bytes.
         doubts: sentences on the form of the files, for the first lines of a report.
     """
 
@@ -93,9 +90,9 @@ class RankTraffic(NotebookView):
         Args:
             source, destination, amount: [flow]; `amount` is in bytes.
             ranks, origin: see the attributes.
-            messages: [flow], number of messages; None for one each.
+            messages: [flow], number of messages; None for one message each.
         """
-        # Constant columns take no memory: all-to-all over 10,000 hosts has 100 million rows.
+        # All-to-all over 10,000 hosts has 100 million rows. A broadcast column needs memory for one value only.
         one, nothing = np.broadcast_to(np.uint64(1), len(source)), np.broadcast_to(np.int32(0), len(source))
         messages = one if messages is None else messages
         return cls(source, destination, amount, messages, nothing, nothing, (ALL,), (ALL,), ranks, {}, origin)
@@ -118,7 +115,7 @@ class LidFlows:
         rail: int32, index of the subnet; a LID is unique only within its rail.
         source_lid, destination_lid: int32, the LIDs of both ends.
         bytes: uint64.
-        region, operation: int32, indices into the names.
+        region, operation: int32, indices into `Traffic.regions` and `Traffic.operations`.
         source_rank, destination_rank: int32, `NO_RANK` if the traffic has no ranks.
     """
 
@@ -137,27 +134,27 @@ _COLUMNS = tuple(column.name for column in fields(LidFlows))
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Traffic(LidFlows, NotebookView):
-    """Bytes from LID to LID: flows, and data about all flows.
+    """Bytes from LID to LID: the flows, and data that all flows share.
 
     Attributes:
         regions, operations: names; a single `ALL` if they are not distinguished.
         on_host_bytes: bytes between ranks of one host, which load no link.
-        unmapped: reason -> bytes without a LID (unknown peer, host not in the fabric, ...).
+        unmapped: reason -> bytes whose sender or receiver has no LID; for example, its host is not in the fabric.
         rail_source: "measured (...)", "modelled (POLICY)", "assumed (first fabric)", `SINGLE_RAIL` or `ONE_SUBNET`.
         origin: source of the numbers, in words, for every output.
-        rank_lid: int32 [rank, rail], the first port of each rank on each rail, `NO_LID` without a port; no rows without
-            ranks.
+        rank_lid: int32 [rank, rail], the first port of each rank on each rail, `NO_LID` if the rank has no port there;
+            no rows if the traffic has no ranks.
         notes: sentences on the source of the ranks' ports.
-        moved: true if ranks of a run are placed on hosts where they did not run.
+        moved: true if `--placement` moves the ranks of a run to other hosts.
         job: int32, index into `jobs`; empty if there is only one job.
         jobs: job names; a single `ALL` if there is only one job.
-        first_rank: number of rank 0 of each job, with ranks numbered through all jobs.
-        nic: source of the bytes' adapters in a subnet: "measured", "recorded" or "modelled:POLICY"; None if no rank has
-            several adapters.
-        site: int32, index into `sites`; empty if there is only one name.
+        first_rank: number of rank 0 of each job. Ranks of all jobs are numbered consecutively.
+        nic: how the adapter of the bytes is known: "measured", "recorded" or "modelled:POLICY"; None if no rank has
+            several adapters in a subnet.
+        site: int32, index into `sites`; empty if `sites` has one name.
         sites: names of call sites; a single `ALL` if they are not distinguished.
-        in_parts: function that yields the flows in parts if they exceed the memory; the columns are then empty.
-        layer: the layer where bytes were counted, as in `RankTraffic`.
+        in_parts: function that yields the flows in parts if all flows do not fit in memory; then the columns are empty.
+        layer: the software layer where bytes were counted, as in `RankTraffic`.
     """
 
     regions: tuple[str, ...]
@@ -195,8 +192,8 @@ class Traffic(LidFlows, NotebookView):
 
         Args:
             source, destination, amount: [flow], LIDs and bytes.
-            rank_lid, origin, rail_source, unmapped, others: see the attributes; None for no unmapped bytes.
-            rail: int32 [flow], rail of each flow; None for the first.
+            rank_lid, origin, rail_source, unmapped, others: see the attributes; `unmapped` None means no bytes.
+            rail: int32 [flow], rail of each flow; None for the first rail.
         """
         nothing = np.zeros(len(source), np.int32)
         return cls(
@@ -227,7 +224,7 @@ class Traffic(LidFlows, NotebookView):
         yield from self.in_parts() if self.in_parts else (self,)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Traffic:
-        """Return the flows of some rows."""
+        """Return the traffic with some of its rows."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
         several = {"job": self.jobs, "site": self.sites}
         columns |= {name: getattr(self, name)[rows] for name, names in several.items() if len(names) > 1}
@@ -247,7 +244,7 @@ class Traffic(LidFlows, NotebookView):
 
 
 def join_parts(parts: Sequence[Traffic]) -> Traffic:
-    """Join parts of one traffic, at least one."""
+    """Join the parts of one traffic; `parts` is not empty."""
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_COLUMNS, "job", "site")
     }
@@ -256,7 +253,7 @@ def join_parts(parts: Sequence[Traffic]) -> Traffic:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PortCounters(NotebookView):
-    """Bytes that ports sent, counted at the ports: link loads without routing; arrays of one length.
+    """Bytes that ports sent, from the ports' counters; arrays of one length.
 
     Attributes:
         node_guid: uint64, the port's NODE GUID.
@@ -284,7 +281,7 @@ def describe_origin(traffic: RankTraffic | Traffic | PortCounters) -> str:
 
 
 def no_counters(origin: str, notes: tuple[str, ...] = ()) -> PortCounters:
-    """Return counters of no port, for loads that were neither counted nor routed."""
+    """Return empty counters, for loads that come from neither counters nor routes."""
     return PortCounters(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint64), origin, notes)
 
 
@@ -297,8 +294,8 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
     """Merge the traffic of several jobs; flows and ranks keep their job.
 
     Args:
-        names: the jobs' names; equal names get numbers.
-        traffics: one per job, on the same rails.
+        names: the jobs' names; `#` and the job's number are added to equal names.
+        traffics: the traffic of each job, on the same rails.
     """
     if len(traffics) == 1:
         return traffics[0]
@@ -348,7 +345,7 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
 
 
 def _distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return a distinct name for each job; equal names get the job's number."""
+    """Return a distinct name for each job: `#` and the job's number are added to equal names."""
     return tuple(name if names.count(name) == 1 else f"{name}#{number}" for number, name in enumerate(names))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read TRAFFIC of any kind, and choose the part caused by some calls of the program."""
+"""Read the argument TRAFFIC of any kind. Choose the part of the traffic that some calls of the program sent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LEFT_OUT = (
 
 
 def is_traffic(name: str) -> bool:
-    """Return true if a name denotes traffic, not a fabric: a pattern, a profile, a recording or a CSV file."""
+    """Return true if an argument names traffic, not a fabric: a pattern, a profile, a recording or a CSV file."""
     path = Path(name)
     if name.startswith(PATTERN_PREFIX) or path.suffix.lower() in _SUFFIXES:
         return True
@@ -99,7 +99,7 @@ def _is_table(path: Path) -> bool:
         if path.suffix.lower() == ".csv":
             raise InputError(path, None, "a file", "none" if not path.exists() else "something else")
         return False
-    # Only a table can come through a pipe. A pipe can be read only once, so its content is not inspected first.
+    # A pipe can be read only once, so its content is not inspected: only a table can come through a pipe.
     if path.suffix.lower() == ".csv" or not path.is_file():
         return True
     with path.open("rb") as file:
@@ -118,11 +118,11 @@ def refuse_many_ranks(run: Profile) -> None:
 
 
 def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
-    """Return the rank matrix of a run, from the counters of `choose_sent`.
+    """Return the rank matrix of a run, from the counters that `choose_sent` chooses.
 
     Args:
         run: the recorded run.
-        name: the run's name for the user; None for its own name.
+        name: the run's name in messages; None for `run.name`.
 
     Raises:
         InputError: the run claims more ranks than `RANK_LIMIT`.
@@ -161,7 +161,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
 def _number_sites(
     site: npt.NDArray[np.int32], names: tuple[str, ...], distinct: tuple[str, ...]
 ) -> npt.NDArray[np.int32]:
-    """Return the index of each row's site among distinct names: calls on one line in two objects are one site."""
+    """Return the index of each row's call site in `distinct`. Calls on one source line in two objects are one site."""
     number = {name: index for index, name in enumerate(distinct)}
     return np.array([number[name] for name in names], np.int32)[site]
 
@@ -174,7 +174,7 @@ def choose_demand(
     Args:
         demand: any traffic.
         choice: the chosen calls; a choice of all calls changes nothing.
-        name: the traffic's name, for messages.
+        name: the traffic's name in messages.
 
     Raises:
         UsageError: the traffic is not a recorded run, or the run has no such operation, region or site.
@@ -193,8 +193,8 @@ def choose_demand(
 def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
     """Return the measured flows that are attributed to chosen calls.
 
-    Measured bytes were attributed to all calls of a run, in proportion. If only the chosen calls were used, all bytes
-    would be attributed to these calls.
+    `measured` attributes bytes to all calls of the run. Attributing the bytes to the chosen calls only would be wrong:
+    these calls would then get all bytes.
 
     Args:
         measured: flows of the whole run (`map_measured_to_lids`).
@@ -213,7 +213,7 @@ def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
 
 
 def _has_name_of(measured: Traffic, chosen: RankTraffic, column: str) -> npt.NDArray[np.bool_]:
-    """Return the flows whose region, operation or site is that of a chosen call: bool [flow]."""
+    """Return the flows whose name in a column (region, operation or site) occurs in `chosen`: bool [flow]."""
     names: tuple[str, ...] = getattr(measured, f"{column}s")
     if len(names) == 1:
         return np.ones(len(measured.bytes), np.bool_)

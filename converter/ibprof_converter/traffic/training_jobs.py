@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic of one step of a training job, as `pattern:NAME[+NAME..]:tp=8,pp=4,dp=16[,KEY=VALUE..]`.
+"""Model the traffic of one step of a training job, given as `pattern:NAME[+NAME..]:tp=8,pp=4,dp=16[,KEY=VALUE..]`.
 
 Sources of the bytes:
     Shoeybi et al., "Megatron-LM", arXiv:1909.08053, 2019: two all-reduces of a layer's output forward, two backward.
     Narayanan et al., "Efficient large-scale language model training on GPU clusters using Megatron-LM", SC 2021:
         parameters, equation 2; pipeline stages, sections 2.2 and 4.1; the model of the defaults, GPT-3, table 1.
     Korthikanti et al., "Reducing activation recomputation in large transformer models", arXiv:2205.05198, 2022,
-        section 4.2.2: four all-gathers and four reduce-scatters take the place of these all-reduces.
+        section 4.2.2: four all-gathers and four reduce-scatters replace these all-reduces.
     Lepikhin et al., "GShard", arXiv:2006.16668, 2020, and Rajbhandari et al., "DeepSpeed-MoE", arXiv:2201.05596, 2022:
-        an all-to-all that sends tokens to their experts, and one that returns them; the two best experts of a token.
+        an all-to-all sends tokens to their experts, another returns them; each token has two experts.
     Huang et al., "GPipe", NeurIPS 2019: at least four micro-batches for each stage.
     NVIDIA, nccl-tests, doc/PERFORMANCE.md: bytes in rings; NCCL, src/graph/trees.cc: double binary trees.
-    NVIDIA, Megatron-LM, megatron/core/parallel_state.py: the order of ranks, tp-cp-ep-dp-pp, also that of experts.
+    NVIDIA, Megatron-LM, megatron/core/parallel_state.py: the order of ranks, tp-cp-ep-dp-pp, also for experts.
 """
 
 from __future__ import annotations
@@ -31,40 +31,40 @@ from ibprof_converter.choices import PATTERN_PREFIX
 from ibprof_converter.traffic.traffic_data import RANK_LIMIT, RankTraffic
 
 TRAINING = ("nccl-ring", "nccl-tree", "moe-alltoall", "pipeline")
-"""Names of the kinds of traffic; several are joined by `+`."""
+"""Names of the kinds of traffic; `+` joins several names."""
 
 _NEEDED = dict(zip(TRAINING, ("tp, dp or ep", "tp, dp or ep", "ep", "pp"), strict=True))
-"""Sizes that make ranks send, by name of the traffic."""
+"""Name of the traffic -> sizes, at least one of which must exceed 1 for ranks to send."""
 
 _SIZES = ("tp", "pp", "dp", "ep", "etp")
 _ORDER = "tp-ep-dp-pp"
 _BYTES = {"fp8": 1, "bf16": 2, "fp16": 2, "fp32": 4}
 _LIMIT = 1 << 40
-"""Values below it; the products of a step still have less than 2**63 bytes for any real model."""
+"""Largest value of a key. With any real model, the bytes of a step stay below 2**63."""
 
 _MOST_PAIRS = 1 << 26
-"""Pairs of ranks beyond which a job is refused: more than any machine has, and too many for a table of pairs."""
+"""Largest number of pairs of ranks. More pairs do not fit in memory, and no machine needs them."""
 
 Groups = npt.NDArray[np.int64]
-"""Ranks of each group of one kind: int64 [group, member]."""
+"""Ranks of each group, such as each tensor group: int64 [group, member]."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """A training job, as people state it. The defaults are the model of GPT-3.
+    """Sizes of a training job. The defaults are the model of GPT-3.
 
     Attributes:
         tp, pp, dp, ep, etp: sizes of tensor, pipeline, data and expert groups, and of the tensor groups of experts (0:
             as `tp`).
-        gpus: ranks of a host.
+        gpus: number of ranks on a host.
         hidden, layers, seq, vocab: the model's hidden size, layers, sequence length and vocabulary.
-        micro, batches: sequences of a micro-batch; micro-batches of a step (0: four for each stage).
-        experts, topk: experts of a layer (0: one for each rank of an expert group, none if
-            `ep` is 1); those of a token.
-        chunks: parts of the model that a stage holds (interleaved schedule).
+        micro, batches: number of sequences in a micro-batch; number of micro-batches in a step (0: four per stage).
+        experts: number of experts in a layer (0: as `ep`, or no experts if `ep` is 1).
+        topk: number of experts to which each token is sent.
+        chunks: number of separate parts of the model that a stage holds (interleaved schedule).
         sp: 1 if activations are split within tensor groups (sequence parallelism), else 0.
-        dtype, grad: type of activations, and of gradients.
-        order: sizes from the fastest varying to the slowest.
+        dtype, grad: number type of activations, and of gradients.
+        order: names of the group sizes, joined by `-`. Consecutive ranks differ in the first size.
     """
 
     tp: int = 1
@@ -113,15 +113,15 @@ class TrainingJob:
         return self.micro * self.seq * self.hidden * _BYTES[self.dtype]
 
     def layers_of(self, stage: int) -> int:
-        """Return the number of layers of a pipeline stage; the first stages hold those that remain."""
+        """Return the number of layers of a pipeline stage. The first stages have one more if layers do not divide."""
         return self.layers // self.pp + (stage < self.layers % self.pp)
 
     def groups(self, kind: str, of_experts: bool = False) -> Groups:
-        """Return the groups along a size: ranks that differ only in it.
+        """Return the groups of one kind: the ranks of a group differ only in the coordinate of this kind.
 
         Args:
             kind: name of the size, as in `order`.
-            of_experts: true for the ranks as experts count them: `etp`, `ep`, the remaining data groups, `pp`.
+            of_experts: true to use the grid of experts, with sizes `etp`, `ep`, tp*dp / (etp*ep) for data, and `pp`.
 
         Source: Megatron-LM, `RankGenerator`.
         """
@@ -149,16 +149,16 @@ def is_training(text: str) -> bool:
 
 
 def ranks_a_host(text: str) -> int | None:
-    """Return the ranks of a host of a training job; None for other traffic.
+    """Return the number of ranks on a host of a training job; None for other traffic.
 
     Raises:
-        UsageError: the text states no possible job.
+        UsageError: the text is no valid training job.
     """
     return read_job(text).gpus if is_training(text) else None
 
 
 def note_training(text: str) -> tuple[str, ...]:
-    """Return a note on the job behind modelled bytes; empty for other traffic."""
+    """Return a note that the bytes are modelled, with the sizes of the training job; empty for other traffic."""
     if not is_training(text):
         return ()
     job = read_job(text)
@@ -169,17 +169,17 @@ def note_training(text: str) -> tuple[str, ...]:
 
 
 def tensor_group_size(text: str) -> int:
-    """Return the number of successive ranks that form a tensor group; 1 for other traffic, and for other orders.
+    """Return the size of tensor groups if their ranks are consecutive; 1 for other orders and other traffic.
 
     Raises:
-        UsageError: the text states no possible job.
+        UsageError: the text is no valid training job.
     """
     job = read_job(text) if is_training(text) else TrainingJob()
     return job.tp if job.order.startswith("tp") else 1
 
 
 def note_divided(text: str, hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on tensor groups that would fit on a host but are on several; empty if there are none.
+    """Return a note on tensor groups that fit on one host but are on several hosts; empty without such groups.
 
     Args:
         text: name of the traffic.
@@ -192,8 +192,8 @@ def note_divided(text: str, hosts: Sequence[str]) -> tuple[str, ...]:
     if not divided:
         return ()
     return (
-        f"{divided} of {len(groups)} tensor groups are on several hosts: the most loaded link carries less, but their "
-        "bytes leave the hosts' own links between GPUs, whose speed no time here includes",
+        f"{divided} of {len(groups)} tensor groups are on several hosts. The most loaded link carries less, but their "
+        "bytes no longer use the fast links between the GPUs of a host: the times do not include this loss",
     )
 
 
@@ -213,7 +213,7 @@ def read_job(text: str) -> TrainingJob:
         if name in values:
             raise UsageError(f"{text}: expected {name} once, found it again")
         if name == "order":
-            value = value.replace("cp-", "").removesuffix("-cp")  # without context parallelism it changes nothing
+            value = value.replace("cp-", "").removesuffix("-cp")  # the size of context groups is always 1
         values[name] = value if known[name] is str else _read_size(text, name, value)
     job = TrainingJob(**values)  # type: ignore[arg-type]
     _check(text, job)
@@ -263,7 +263,7 @@ def build_training(text: str) -> RankTraffic:
         text: `pattern:NAME[+NAME..]:KEY=VALUE,..` as given by the user.
 
     Raises:
-        UsageError: a name is unknown, no such job is possible, no rank sends, or there are too many bytes.
+        UsageError: a name is unknown, the text is no valid training job, no rank sends, or the bytes are too many.
     """
     names = text.removeprefix(PATTERN_PREFIX).partition(":")[0].lower().split("+")
     if unknown := [each for each in names if each not in _PARTS]:
@@ -305,8 +305,8 @@ class _Flow:
     """Pairs of ranks with the same bytes each.
 
     Attributes:
-        region: kind of group.
-        operation: NCCL's name of the call.
+        region: kind of group, such as `tensor`.
+        operation: name of the NCCL call.
         source, destination: int64 [pair], ranks.
         bytes: bytes of each pair.
     """
@@ -323,23 +323,23 @@ Edges = tuple[list[int], list[int], int]
 
 
 def ring_bytes(function: str, amount: int, ranks: int) -> int:
-    """Return the bytes that each rank sends in a ring, mean over ranks; 0 if the function is not modelled.
+    """Return the mean number of bytes that a rank sends in a ring; 0 if the function is not modelled.
 
     Args:
         function: NCCL's name of the collective, without `nccl`.
-        amount: the message's bytes, as NCCL's calls state them: of an AllGather and a ReduceScatter one rank's part.
+        amount: bytes of the message, as in NCCL's call: for AllGather and ReduceScatter, one rank's part.
         ranks: number of ranks.
     """
     if function == "AllReduce":
         return 2 * amount * (ranks - 1) // ranks
     if function in ("AllGather", "AllGatherV", "ReduceScatter"):
         return amount * (ranks - 1)
-    # All ranks except the last one of the chain forward the data.
+    # Broadcast and Reduce are chains: each rank sends the data once, except the last.
     return amount * (ranks - 1) // ranks if function in ("Broadcast", "Reduce") else 0
 
 
 def ring_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
-    """Yield the rings of a communicator: with k ranks on each host k rings, each with 1/k of the bytes.
+    """Yield the rings of a communicator. With k ranks on each host there are k rings, each with 1/k of the bytes.
 
     Each ring enters and leaves a host at a different rank, as in NCCL if each GPU has an adapter near it.
 
@@ -350,15 +350,15 @@ def ring_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
     rings = min(map(len, hosts), default=0) if len(hosts) > 1 else 1
     for ring in range(rings):
         order = [rank for own in hosts for rank in (*own[ring:], *own[:ring])]
-        # The shares of all rings sum to the whole.
+        # Differences of rounded sums, so the shares of all rings sum to `amount`.
         yield order, [*order[1:], order[0]], amount * (ring + 1) // rings - amount * ring // rings
 
 
 def tree_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
-    """Yield the double binary trees of an all-reduce: half of the bytes goes up and down each tree.
+    """Yield the double binary trees of an all-reduce. Each tree carries half of the bytes, up and then down.
 
-    The trees join hosts. With k ranks on each host there are k channels, each with 1/k of the bytes, in which another
-    rank of a host sends to other hosts. The ranks of a host form a chain that begins at this rank.
+    The nodes of the trees are hosts. With k ranks on each host there are k channels, each with 1/k of the bytes. In
+    each channel, another rank of a host sends to other hosts. This rank begins a chain of the host's ranks.
 
     Args:
         hosts: the ranks of each host.
@@ -380,7 +380,7 @@ def tree_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
 
 
 def _parents(count: int, tree: int) -> list[int]:
-    """Return the parent of each of `count` hosts in NCCL's first or second tree, -1 for the root."""
+    """Return the parent of each of `count` hosts in NCCL's tree 0 or 1; -1 for the root."""
 
     def parent(number: int) -> int:
         bit = number & -number
@@ -389,7 +389,7 @@ def _parents(count: int, tree: int) -> list[int]:
 
     if tree == 0:
         return [parent(number) for number in range(count)]
-    if count % 2:  # the first tree, moved by one
+    if count % 2:  # tree 1 is tree 0 with each host's number increased by 1
         ups = [parent((number - 1) % count) for number in range(count)]
         return [up if up < 0 else (up + 1) % count for up in ups]
     ups = [parent(count - 1 - number) for number in range(count)]
@@ -397,7 +397,7 @@ def _parents(count: int, tree: int) -> list[int]:
 
 
 def _collectives(job: TrainingJob, trees: bool) -> Iterator[_Flow]:
-    """Yield the collectives of tensor groups and of gradients; all-reduces take trees if `trees`."""
+    """Yield the collectives of activations in tensor groups and of gradients. If `trees`, all-reduces use trees."""
     stage = job.stage_of()
     part = job.activation // job.tp
     for ranks in job.groups("tp"):
@@ -415,9 +415,9 @@ def _collectives(job: TrainingJob, trees: bool) -> Iterator[_Flow]:
 
 
 def _gradients(job: TrainingJob, stage: int) -> int:
-    """Return the bytes of a rank's gradients, without experts; the first stage has the embeddings.
+    """Return the bytes of a rank's gradients, without experts. The first stage includes the embeddings.
 
-    Source: Narayanan et al., equation 2: 12 h^2 + 13 h parameters of a layer, 8 h^2 of them in what experts replace.
+    Source: Narayanan et al., equation 2: a layer has 12 h^2 + 13 h parameters. Experts replace 8 h^2 of these.
     """
     layer = (4 if job.expert_count else 12) * job.hidden**2 + 13 * job.hidden
     embeddings = (job.vocab + job.seq) * job.hidden if stage == 0 else 0
@@ -433,7 +433,7 @@ def _expert_gradients(job: TrainingJob, stage: int) -> int:
 def _collective(
     region: str, function: str, job: TrainingJob, ranks: npt.NDArray[np.int64], amount: int, trees: bool
 ) -> Iterator[_Flow]:
-    """Yield a collective's bytes, stated as for `ring_bytes`, between the ranks of a group."""
+    """Yield the flows of a collective between the ranks of a group; `amount` as in `ring_bytes`."""
     if len(ranks) < 2:
         return
     hosts: dict[int, list[int]] = {}
@@ -446,9 +446,9 @@ def _collective(
 
 
 def _pipeline(job: TrainingJob) -> Iterator[_Flow]:
-    """Yield activations to the next stage, and their gradients back; with chunks also from the last stage to the first.
+    """Yield activations to the next stage, and their gradients back. With chunks, the last stage sends to the first.
 
-    Source: Narayanan et al., section 2.2 and 4.1; with sequence parallelism each rank sends its part.
+    With sequence parallelism each rank sends only its part. Source: Narayanan et al., sections 2.2 and 4.1.
     """
     stages = job.groups("pp").T
     amount = job.activation // (job.tp if job.sp else 1) * job.micro_batches
@@ -460,9 +460,10 @@ def _pipeline(job: TrainingJob) -> Iterator[_Flow]:
 
 
 def _expert_exchange(job: TrainingJob) -> Iterator[_Flow]:
-    """Yield the all-to-alls of experts: of tokens to experts and back, forward and backward, evenly over all experts.
+    """Yield the four all-to-alls of each layer with experts: tokens to experts and back, forward and backward.
 
-    A rank has 1/tp of the tokens of its micro-batch. Bytes between the tensor groups of experts are left out.
+    All experts get the same number of tokens. A rank has 1/tp of the tokens of its micro-batch. Bytes between the
+    tensor groups of experts are left out.
     """
     groups = job.groups("ep", of_experts=True)
     stage = job.stage_of()[groups[:, 0]]

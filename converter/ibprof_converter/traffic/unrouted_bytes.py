@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes without a route: their share, the reasons, and the separated pairs of leaf switches or parts."""
+"""Report bytes without a route: their share, the reasons, and the leaf switches or parts of the fabric concerned."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ibprof_converter.fabric.fabric_parts import FabricPart
 
 MOST_UNROUTED = 0.01
-"""Share of bytes without a route above which `ibprof-report` exits with status 5."""
+"""`ibprof-report` exits with status 5 if a larger share of the bytes has no route."""
 
 _PAIRS = 100
-"""Largest number of pairs that are kept, those with most bytes."""
+"""Number of pairs that are kept: the pairs with the most bytes."""
 
 _NAMED = 3
-"""Number of pairs and parts in the sentence."""
+"""Largest number of pairs, and of parts, that the sentence names."""
 
 _UNKNOWN = "an unknown LID"
 
@@ -40,7 +40,7 @@ class UnroutedPair:
 
     Attributes:
         rail: number of the rail, from 0.
-        source, destination: the switches next to the sender and the receiver.
+        source, destination: leaf switches of the sender and the receiver.
         reason: the reason why there is no route.
         bytes: bytes without a route from `source` to `destination`.
     """
@@ -59,9 +59,9 @@ class UnroutedBytes:
     Attributes:
         bytes, share: bytes without a route, and their share of all bytes.
         reasons: reason -> bytes.
-        parts: for each rail, descriptions of the parts that no cable joins; one part if the rail is connected.
-        pairs: pairs of leaf switches, most bytes first; empty if no flow has a LID.
-        text: one sentence with all of this.
+        parts: for each rail, descriptions of its parts. No cable joins two parts; a connected rail has one part.
+        pairs: pairs of leaf switches, sorted by bytes, descending; empty if no flow has a LID.
+        text: a sentence with this data.
     """
 
     bytes: int
@@ -116,7 +116,7 @@ def _describe_parts(subnets: Sequence[Subnet], parts: Sequence[Sequence[FabricPa
 def _describe_reasons(
     lost: dict[str, int], pairs: Sequence[UnroutedPair], parts: Sequence[Sequence[FabricPart]]
 ) -> Iterator[str]:
-    """Yield a phrase for each reason, with the rails, or with the pairs of leaf switches that lack a route."""
+    """Yield a phrase for each reason, with the rails, or with the pairs of leaf switches without a route."""
     has_rails = len(parts) > 1
     for reason, amount in sorted(lost.items(), key=lambda item: -item[1]):
         named = [each for each in pairs if each.reason == reason]
@@ -132,12 +132,12 @@ def _describe_reasons(
 def _find_pairs(
     traffic: Traffic, subnets: Sequence[Subnet], reasons: Sequence[npt.NDArray[np.uint8]]
 ) -> tuple[UnroutedPair, ...]:
-    """Return the pairs of leaf switches whose flows do not arrive.
+    """Return the pairs of leaf switches between which flows do not arrive.
 
     Args:
         traffic: the flows.
         subnets: the rails.
-        reasons: `Reason` of each flow, as in `Loads`; if empty, as for a matrix, flows are followed here.
+        reasons: `Loads.reasons`; if empty, this function follows each flow.
     """
     found: dict[tuple[int, int, int, int], int] = {}
     ends = [_switches_of_lids(subnet.fabric) for subnet in subnets]
@@ -173,7 +173,7 @@ def _find_pairs(
 
 
 def _switches_of_lids(fabric: Fabric) -> npt.NDArray[np.int64]:
-    """Return the switch next to each LID's port: int64 [LID], -1 where unknown."""
+    """Return the switch that each LID's port is cabled to: int64 [LID], -1 where unknown."""
     from ibprof_converter.fabric.fabric_parts import find_ends  # noqa: PLC0415  (few fabrics are in parts)
 
     near = find_ends(fabric)

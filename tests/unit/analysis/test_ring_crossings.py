@@ -231,11 +231,11 @@ def test_merged_devices_are_followed_by_their_first_adapter(tmp_path: Path) -> N
     )
     found = read_nccl_log([write(tmp_path, "braces.out", braces)])
     assert found.labels["a"] == {0: "mlx5_2", 1: "mlx5_0"}
-    assert found.notes[1:] == ("mlx5_2+mlx5_3: merged network devices are followed by the first one",)
+    assert found.notes[1:] == ("merged network devices mlx5_2+mlx5_3: only the first device of each is used",)
     made = "a:1:91 [0] NCCL INFO NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=800000 ndevs=2\n"
     found = read_nccl_log([write(tmp_path, "made.out", made + plain)])
     assert found.labels["a"] == {0: "mlx5_3", 1: "mlx5_1", 2: "mlx5_0"}
-    assert found.notes[-1].startswith("mlx5_0+mlx5_1: merged")
+    assert found.notes[-1].startswith("merged network devices mlx5_0+mlx5_1:")
 
 
 def test_a_broken_line_of_devices_takes_time_by_its_length(tmp_path: Path) -> None:
@@ -255,7 +255,10 @@ def test_more_merged_devices_than_a_note_names_are_mentioned(tmp_path: Path) -> 
         for each in range(5)
     )
     found = read_nccl_log([write(tmp_path, "made.out", made + log_of(["a", "b"]))])
-    assert found.notes[-1] == "m0+n0, m1+n1, m2+n2, m3+n3, ...: merged network devices are followed by the first one"
+    assert (
+        found.notes[-1]
+        == "merged network devices m0+n0, m1+n1, m2+n2, m3+n3, ...: only the first device of each is used"
+    )
 
 
 def test_the_name_of_a_network_may_have_a_blank(tmp_path: Path) -> None:

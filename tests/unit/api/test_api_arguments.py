@@ -108,12 +108,12 @@ NO_ARGUMENTS: list[tuple[str, Callable[[], object], str]] = [
     (
         "pattern-of-another-fabric",
         lambda: ib.load_links(ib.read_fabric("tree:2,2"), ib.read_traffic("pattern:shift:1", FABRIC)),
-        "pattern:shift:1 was read for a fabric of 16 hosts, and this one has 4: ",
+        "pattern:shift:1 was read for a fabric of 16 hosts, and this fabric has 4: ",
     ),
     (
         "pattern-of-a-smaller-fabric",
         lambda: ib.load_links(FABRIC, ib.read_traffic("pattern:shift:1", ib.read_fabric("tree:2,2"))),
-        "pattern:shift:1 was read for a fabric of 4 hosts, and this one has 16: ",
+        "pattern:shift:1 was read for a fabric of 4 hosts, and this fabric has 16: ",
     ),
     ("no-traffic", lambda: ib.load_links(FABRIC), "expected at least one traffic"),
     (

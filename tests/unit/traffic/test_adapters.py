@@ -145,7 +145,7 @@ def test_a_report_says_where_names_do_not_show_which_adapter_is_missing(tmp_path
     for ranks, is_said in ((HOSTS_OF_RANKS, True), (["gpu1"] * len(HOSTS_OF_RANKS), False)):
         placed = map_to_lids(demand, hosts, [fabric], place(tmp_path, ranks), None)
         lost = describe_coverage(demand, placed, [subnet], hosts).lost
-        assert any("(gpu2): names do not show which are missing" in sentence for sentence in lost) == is_said
+        assert any("(gpu2): names do not show which adapters are missing" in sentence for sentence in lost) == is_said
 
 
 def test_first_takes_the_first_adapter_alone(
@@ -199,7 +199,7 @@ def test_a_pattern_is_over_all_adapters(links: Path, dump: Dump, capsys: pytest.
     ends = [lid for name, lid in dump.lid.items() if "Aggregation" not in name]
     flows = [(a, b, 3) for a in ends for b in ends if a != b]
     assert found == add_up(dump, flows)
-    assert f"over the {len(ends)} adapters of" in told
+    assert f"receivers are the {len(ends)} adapters of" in told
 
 
 def test_with_a_policy_a_pattern_is_over_the_hosts(links: Path, dump: Dump, capsys: pytest.CaptureFixture[str]) -> None:

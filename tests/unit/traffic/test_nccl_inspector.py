@@ -140,8 +140,8 @@ def test_what_is_not_on_links_is_in_the_first_lines(tmp_path: Path, capsys: pyte
         "2 of 8 numbered collectives are in no file, so their bytes are missing",
         "NCCL Inspector dropped 15 records of collectives, and 6 of sends and receives.",
         "have no route: collectives without a model: 'All2All'",
-        "2 records of NCCL Inspector cut off",
-        "Collectives of other algorithms are taken as rings: 'PAT' (1).",
+        "Files of NCCL Inspector are cut off: the bytes of 2 records are missing",
+        "Collectives of other algorithms are modelled as rings: 'PAT' (1).",
         "Records of other kinds are not read: 'proxy_trace' (1).",
     ):
         assert sentence in said

@@ -40,7 +40,9 @@ def make_run(*posted: Posted, second: bool = True) -> Profile:
     return replace(run, pairs=pairs, transfers=make_transfers(posted))
 
 
-@pytest.mark.parametrize(("here", "there", "said"), [(50, 50, "50% of its bytes"), (25, 75, "25% of"), (100, 0, None)])
+@pytest.mark.parametrize(
+    ("here", "there", "said"), [(50, 50, "50% of the run's bytes"), (25, 75, "25% of"), (100, 0, None)]
+)
 def test_measured_bytes_of_this_rail_count(here: int, there: int, said: str | None) -> None:
     posted = [Posted(0, pair, size) for pair, size in ((0, here), (1, there)) if size]
     found = describe_other_rails(make_run(*posted), FABRIC)
@@ -50,5 +52,5 @@ def test_measured_bytes_of_this_rail_count(here: int, there: int, said: str | No
 def test_without_measured_bytes_active_ports_of_other_rails_are_counted() -> None:
     found = describe_other_rails(make_run(), FABRIC)
     assert found is not None
-    assert found.startswith("2 hosts have active ports on other rails; all of its bytes are simulated on this one")
+    assert found.startswith("2 hosts have active ports on other rails; the simulation sends all bytes of the run")
     assert describe_other_rails(make_run(second=False), FABRIC) is None
