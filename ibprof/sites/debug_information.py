@@ -246,7 +246,10 @@ def _try_lines(
     except (OSError, ValueError) as error:
         return [[] for _ in addresses], f"its debug information is damaged ({error})"
     if bare := sum(not each for each in frames):
-        return frames, f"{bare} of {len(frames)} places are in code compiled without -g"
+        return frames, (
+            f"{bare} of {len(frames)} places are in code without lines that ibprof reads: compile it with -g, without "
+            "-gsplit-dwarf"
+        )
     return frames, ""
 
 
