@@ -17,6 +17,8 @@ r"""Parse Slurm's topology: `topology.conf`, the output of `scontrol show topolo
           - switch: leaf1
             nodes: node[01-32]
 
+The output of `scontrol show topoconf` has all kinds in each topology, empty (`block: {}`) except one, and empty values.
+
 Any user of a cluster can read these files. They name switches and hosts only. A line with both Switches and Nodes comes
 from `scontrol`; its Nodes are the hosts of all switches below. A block counts as a switch; an assumed switch joins all
 blocks.
@@ -47,9 +49,10 @@ CORE = "(assumed core of all blocks)"
 
 _SIGN = re.compile(rb"^[ \t]{0,9}(?:SwitchName|BlockName|RingName|TorusName)=", re.IGNORECASE | re.MULTILINE)
 _WORD = re.compile(r"([A-Za-z]+)=(\S*)")
-_OTHERS = re.compile(r"(?:BlockSizes|TopologyParam|AliasName|BlockSize)=", re.IGNORECASE)
+_OTHERS = re.compile(r"(?:AggregatedBlock|BlockSizes|TopologyParam|AliasName|BlockSize)=", re.IGNORECASE)
 _YAML_SIGN = re.compile(rb"^[ \t]{0,9}(?:-[ \t]{1,9})?topology[ \t]{0,9}:", re.MULTILINE)
 _YAML_KIND = re.compile(rb"^[ \t]{1,99}(?:tree|block|flat|ring|torus3d)[ \t]{0,9}:", re.MULTILINE)
+_YAML_NULL = "tag:yaml.org,2002:null"
 _NAME = re.compile(r"[A-Za-z0-9][\w.:-]*")
 _NO_NAMES = ("(null)", "null", "none", "~")
 _NOT_READ = ("ring", "torus3d", "flat")
@@ -316,12 +319,13 @@ class _YamlMapping:
         self.line = node.start_mark.line + 1
 
     def find(self, key: str) -> Node | None:
-        """Return the value of a key; None if the key is missing."""
-        return self._values.get(key)
+        """Return the value of a key; None if the key is missing or its value is empty."""
+        value = self._values.get(key)
+        return value if value is not None and value.value and value.tag != _YAML_NULL else None
 
     def read(self, key: str) -> str:
         """Return a value as text; empty if the key is missing."""
-        value = self._values.get(key)
+        value = self.find(key)
         return value.value if value is not None and isinstance(value.value, str) else ""
 
     def rows(self, key: str) -> list[_YamlMapping]:

@@ -64,6 +64,7 @@ BlockSizes=2,4
 BLOCK_SCONTROL = """\
 BlockName=b1 BlockIndex=0 Nodes=node[01-02] BlockSize=2
 BlockName=b2 BlockIndex=1 Nodes=node[03-04] BlockSize=2
+AggregatedBlock=b[1-2] BlockIndex=2 Nodes=node[01-04] BlockSize=4
 """
 
 BLOCK_YAML = """\
@@ -75,6 +76,51 @@ BLOCK_YAML = """\
         nodes: node[01-02]
       - block: b2
         nodes: node[03-04]
+"""
+
+TOPOCONF = """\
+%YAML 1.1
+---
+- topology: default
+  cluster_default: true
+  block: {}
+  flat: {}
+  ring: {}
+  torus3d: {}
+  tree:
+    switches:
+    - switch: leaf1
+      children:
+      nodes: node[01-03],login1
+    - switch: leaf2
+      children:
+      nodes: node[04-05]
+    - switch: spine1
+      children: leaf[1-2]
+      nodes:
+...
+"""
+"""As `scontrol show topoconf` of Slurm 26.05.5 prints it."""
+
+BLOCK_TOPOCONF = """\
+%YAML 1.1
+---
+- topology: blocks
+  cluster_default: true
+  block:
+    block_sizes:
+    - 2
+    - 4
+    blocks:
+    - block: b1
+      nodes: node[01-02]
+    - block: b2
+      nodes: node[03-04]
+  flat: {}
+  ring: {}
+  torus3d: {}
+  tree: {}
+...
 """
 
 GRAPH = """\
@@ -126,7 +172,9 @@ def links_of(fabric: Fabric) -> dict[tuple[str, str], float]:
     return found
 
 
-@pytest.mark.parametrize("text", [CONF, SCONTROL, YAML, GRAPH], ids=["conf", "scontrol", "yaml", "graph"])
+@pytest.mark.parametrize(
+    "text", [CONF, SCONTROL, YAML, TOPOCONF, GRAPH], ids=["conf", "scontrol", "yaml", "topoconf", "graph"]
+)
 def test_a_tree_in_each_form(text: str, tmp_path: Path) -> None:
     fabric = read(tmp_path, text)
     assert links_of(fabric) == TREE_LINKS
@@ -148,9 +196,12 @@ def test_a_host_that_the_graph_cannot_place_is_named(wrong: str, found: str, tmp
     assert [found in each.text for each in fabric.damage] == [True]
 
 
-@pytest.mark.parametrize("text", [BLOCK_CONF, BLOCK_SCONTROL, BLOCK_YAML], ids=["conf", "scontrol", "yaml"])
+@pytest.mark.parametrize(
+    "text", [BLOCK_CONF, BLOCK_SCONTROL, BLOCK_YAML, BLOCK_TOPOCONF], ids=["conf", "scontrol", "yaml", "topoconf"]
+)
 def test_blocks_in_each_form(text: str, tmp_path: Path) -> None:
     fabric = read(tmp_path, text)
+    assert fabric.damage == ()
     assert links_of(fabric) == BLOCK_LINKS
     assert any("blocks has levels" in each for each in fabric.warnings)
 
