@@ -81,7 +81,7 @@ def test_the_first_screen_names_the_most_loaded_links_as_the_report_does(
     assert report.main([TESTBED, profile, "--full"]) == 0
     row = opened.rows[opened.most_loaded() >> 1]
     assert row["a_name"] in capsys.readouterr().out
-    assert "Modelled: loads are sums" in opened.page.locator("#coverage").inner_text()
+    assert "Modelled: link loads are sums" in opened.page.locator("#coverage").inner_text()
     assert opened.page.locator("#coverage").is_visible()
 
 

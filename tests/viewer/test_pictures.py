@@ -167,7 +167,7 @@ def test_pictures_are_saved_as_png_and_svg(open_view: Open, tmp_path: Path, matr
     # The three most loaded links are drawn again over the others, both halves of each with a rim.
     assert sum(lines) == 2 * len(opened.rows) + 3 * 2 * 2
     texts = [text.text or "" for text in root.iter(f"{name}text")]
-    assert any("Modelled: loads are sums" in text for text in texts)
+    assert any("Modelled: link loads are sums" in text for text in texts)
     assert any("on" in text and "testbed" not in text for text in texts)
     assert not list(root.iter(f"{name}script"))
     assert opened.complaints == []

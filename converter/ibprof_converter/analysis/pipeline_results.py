@@ -174,7 +174,7 @@ class FabricLoads(NotebookView):
         losses = (each for each in describe_left_out(self.coverage) if each.startswith(LEFT_OUT))
         lines = [*self.coverage.lost, *losses, *self.coverage.notes]
         if self.traffic and self.traffic.nic and MODELLED in self.traffic.nic:
-            lines.insert(0, f"which adapter of a host bytes take: {describe_nic(self.traffic.nic)}")
+            lines.insert(0, f"adapter of the bytes: {describe_nic(self.traffic.nic)}")
         if self.traffic and (routes := describe_routes(self.fabric.subnets)):
             lines.insert(0, routes)
         lines[:0] = describe_interfaces(self.fabric.fabrics)

@@ -335,7 +335,7 @@ def _list_gaps(
     """Yield the limits of the times: gaps of the recording and the dumps, bytes without ranks, modelled choices."""
     yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
     if len(subnets) > 1:
-        yield f"modelled: which rail bytes take: modelled ({options.rails or adapter_policies.SPLIT})"
+        yield f"modelled: rail of the bytes: modelled ({options.rails or adapter_policies.SPLIT})"
     if slots.nic:
         yield f"modelled: which adapter of its host a rank uses: {describe_nic(slots.nic)}"
     if slots.nic == label_of_policy(adapter_policies.RANK):

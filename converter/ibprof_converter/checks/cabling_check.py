@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the cabling: links and leaf switches that differ from their peers."""
+"""Check the cabling: find links and switches that differ from others of their level."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 
 
 def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find half, inactive, slow and narrow links, links of unknown rate, separate parts, leaves with few uplinks."""
+    """Find faults of links, separate parts of the fabric, and switches with few links."""
     parts = list_parts(fabric)
     if len(parts) > 1:
         what = count_parts(fabric, parts)
@@ -56,13 +56,13 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     if len(looped):
         what = f"{count_of(len(looped), 'cable')} with both ends in one switch"
         yield FabricFinding(FindingKind.LOOPED_CABLE, rail, what, _links(fabric, looped))
-    # Assumed rates and cables are not findings.
+    # A fabric made from names has assumed rates and cables, which are not checked.
     if fabric.origin is not Origin.NAMES:
         yield from _check_rates(rail, fabric)
         uneven = [*_check_uplinks(rail, fabric), *_check_regularity(rail, fabric)]
         yield from uneven or _check_downlinks(rail, fabric)
         if places := tuple(_find_skipped_ports(fabric)):
-            what = f"the same ports without a cable on all switches of {count_of(len(places), 'group')}"
+            what = f"{count_of(len(places), 'group')} of switches with no cable at the same ports"
             yield FabricFinding(FindingKind.SKIPPED_PORTS, rail, what, places)
 
 
@@ -72,19 +72,18 @@ def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     if fitted is None:
         return
     if len(fitted.extra):
-        what = f"{count_of(len(fitted.extra), 'link')} that a {fitted.name} does not have"
+        what = f"{count_of(len(fitted.extra), 'link')} that do not belong to a {fitted.name}"
         yield FabricFinding(FindingKind.WRONG_CABLE, rail, what, _links(fabric, fitted.extra))
     if len(fitted.missing):
         places = tuple(f"{fabric.node_name[a]!r} to {fabric.node_name[b]!r}" for a, b in fitted.missing.tolist())
-        what = f"{count_of(len(fitted.missing), 'link')} missing of a {fitted.name}"
+        what = f"{count_of(len(fitted.missing), 'link')} of a {fitted.name} missing"
         yield FabricFinding(FindingKind.MISSING_CABLE, rail, what, places)
 
 
 def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Compare each link with the links between the same two levels.
+    """Compare each link's rate with the most common rate of links between the same two levels.
 
-    The usual rate is the most common rate. A switch whose links to a level are all slow is one finding: it is of
-    another generation, or something limits it.
+    If all links of a switch to a level are slow, the switch is one finding, instead of one for each link.
     """
     level_of_node = find_levels(fabric)
     level = np.sort(level_of_node[fabric.link_node], axis=1)
@@ -92,7 +91,7 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     of_switch = np.zeros(fabric.links, np.bool_)
     for each in switches:
         of_switch[each.links] = True
-    # Links with two rates are a separate finding.
+    # Links whose ends differ in rate have a separate finding.
     has_rate = np.isfinite(fabric.link_gbps) & ~fabric.link_unequal
     lanes, gbps = fabric.link_lanes.astype(np.float64), fabric.link_gbps
     slow = np.zeros(fabric.links, np.bool_)
@@ -117,7 +116,7 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the commonest rate; among equally common rates, the fastest."""
+    """Return the most common rate; among equally common rates, the fastest."""
     counts = Counter(rates)
     return max(counts, key=lambda rate: (counts[rate], rate[1]))
 
@@ -125,8 +124,8 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Find switches with fewer uplinks than usual on their level, but no fewer links down.
 
-    The usual number is the largest number that a quarter of the switches have, since most switches may lack a link if
-    many links are lost. A leaf's uplinks are its links to any switches, since a torus has no higher levels.
+    The usual number is the largest number that at least a quarter of the switches have. The most common number would be
+    wrong if most switches lack a link. All links of a leaf to switches are uplinks, since a torus has only one level.
     """
     leaves = find_leaves(fabric)
     level = find_levels(fabric)
@@ -143,14 +142,14 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     yield from _find_few(rail, fabric, leaves, up, down, "leaf switches")
     for above in range(2, int(level.max(initial=0))):
         peers = np.flatnonzero(is_switch & ~is_leaf & (level == above))
-        # Core switches may be linked among themselves: switches without uplinks are then the top level, not defective.
+        # If many switches have no uplinks, they are core switches of the top level, not defective.
         if 4 * (up[peers] == 0).sum() >= len(peers):
             peers = peers[up[peers] > 0]
         yield from _find_few(rail, fabric, peers, up, down, f"switches of level {above}")
 
 
 def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches of the top level with fewer links down than most, where no switch below has fewer uplinks."""
+    """Find top-level switches with fewer links than most, if no switch of a lower level has too few uplinks."""
     for found in find_few_links(fabric, find_levels(fabric)):
         named = zip(name_nodes(fabric, found.nodes), found.count.tolist(), strict=True)
         what = (
@@ -161,10 +160,10 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
-    """Yield ports without a cable that several switches skip alike, as they do after a neighbour of all of them is off.
+    """Yield ports that have no cable on any switch of a group: a neighbour of the whole group may be off.
 
-    The same port of each of these switches leads to the same neighbour. The ports to one neighbour have the same
-    distances as those to another, and such sets of ports fill the skipped ports.
+    On all switches of a group, the same port leads to the same neighbour. Each neighbour has a set of ports with the
+    same spacing, and further sets with this spacing fill the ports without a cable exactly.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}
@@ -192,7 +191,7 @@ def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
 
 
 def _is_filled(ports: set[int], distances: tuple[int, ...]) -> bool:
-    """Return whether sets of ports with these distances from their first port fill the ports exactly."""
+    """Return true if sets of ports, each with these distances from its first port, fill `ports` exactly."""
     left = set(ports)
     while left:
         one_set = {min(left) + distance for distance in distances}
@@ -224,7 +223,7 @@ def _find_few(
         what = f"{len(few)} of {len(peers)} {words} with fewer uplinks than the usual {usual}"
         yield FabricFinding(FindingKind.FEW_UPLINKS, rail, what, places)
     else:
-        # If most switches differ, the difference is not an exception.
+        # At least half of the switches have fewer uplinks: report all numbers, not exceptions.
         numbers = zip(*np.unique(up[peers], return_counts=True), strict=True)
         counts = ", ".join(f"{having} with {number}" for number, having in numbers)
         what = f"{len(peers)} {words} have different numbers of uplinks: {counts}"

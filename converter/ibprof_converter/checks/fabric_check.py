@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run all checks on all rails of a fabric; the result as JSON and as text."""
+"""Run all checks on all rails of a fabric. Return the result as JSON and as text."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class RailSummary:
     """Contents of a rail.
 
     Attributes:
-        links_from, tables_from: the files of links and of tables; `tables_from` is None if the rail is unreadable.
-        switches, adapters, routers, links, tables: number of each kind.
+        links_from, tables_from: the files of links and of tables; `tables_from` is None if the rail cannot be used.
+        switches, adapters, routers, links, tables: numbers.
         adaptive: true if switches are known to route adaptively.
-        hosts_by_adapters: adapters of a host in this subnet -> number of such hosts.
-        hosts_by_ports: active ports of a host in this subnet -> number of such hosts.
-        remarks: sentences on further gaps of the files.
+        hosts_by_adapters: number of adapters in this subnet -> number of hosts.
+        hosts_by_ports: number of active ports in this subnet -> number of hosts.
+        remarks: sentences on other data that the files lack.
         directors: descriptions of chassis with several switch chips.
         unused: sentences on files that were found but not used.
     """
@@ -67,10 +67,9 @@ class FabricHealth(NotebookView):
     """All findings on a fabric.
 
     Attributes:
-        rails: the checked rails.
-        findings: findings, the most severe first.
-        accounts: rails, links and hosts that were checked, and those that were left out.
-        interfaces: the choice of adapters; None if all are used. All adapters are checked.
+        findings: findings, sorted by severity, descending.
+        accounts: numbers of rails, links and hosts that were checked and left out.
+        interfaces: the choice of adapters; None if all adapters are used. The checks use all adapters.
     """
 
     rails: tuple[RailSummary, ...]
@@ -88,7 +87,7 @@ class FabricHealth(NotebookView):
         return not any(finding.untrusted for finding in self.findings)
 
     def as_json(self) -> dict[str, object]:
-        """Return the result as plain values for a JSON file."""
+        """Return the result as a JSON object."""
         return {
             "routes_trusted": self.trusted,
             "rails": [asdict(rail) for rail in self.rails],
@@ -108,7 +107,7 @@ def check_fabric_files(
 
     Args:
         rails: the files of each rail.
-        progress: function that receives each stage.
+        progress: function that is called with the name of each stage.
         interfaces: the choice of adapters, as in `choose_interfaces`.
         host_names: pattern for hosts' names, as in `find_hosts`.
 
@@ -175,7 +174,8 @@ def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str |
     """Read a rail, with tables or without.
 
     Returns:
-        The rail; sentences on files with tables of other fabrics; and the reason why its own tables cannot be used.
+        The rail; sentences on files that were not used, since their tables are of other fabrics; the reason why the
+        rail's tables cannot be used, or None.
     """
     try:
         return read_rail(files, number), (), None
@@ -209,11 +209,11 @@ def _summarise(subnet: Subnet, unused: tuple[str, ...], host_names: re.Pattern[s
 
 
 _BOARD = re.compile(r"/([A-Za-z]{1,9}\d{1,3})(?:/\w{1,9})?(?: \(\.\.\w+\))?$")
-"""The board in a chip's description: `MF0;NAME:MCS8500/L07/U2` is on board L07."""
+"""Board in the description of a switch chip: chip `MF0;NAME:MCS8500/L07/U2` is on board L07."""
 
 
 def describe_directors(fabric: Fabric) -> tuple[str, ...]:
-    """Return a description of each director: its name, chips and boards, and the chips of each level."""
+    """Return for each director switch its name, and its numbers of chips, boards, and chips on each level."""
     chassis = find_chassis(fabric, fabric.node_kind == NodeKind.SWITCH)
     level = find_levels(fabric)
     directors = []
@@ -232,7 +232,7 @@ def describe_directors(fabric: Fabric) -> tuple[str, ...]:
 
 
 def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
-    """Find hosts that are missing on some rails, and rails of different size."""
+    """Find hosts that are missing on some rails, and differences in size between rails."""
     if len(fabrics) < 2:
         return
     for rail in range(len(fabrics)):
@@ -258,10 +258,10 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 
 
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
-    """Find hosts with fewer adapters on a rail than on others, and hosts whose adapters are on each other's rails.
+    """Find hosts with fewer adapters on a rail than on others, and hosts with the adapters of two rails swapped.
 
-    Numbers of adapters that a quarter of the hosts have are no exception: hosts of several kinds share a fabric. Rails
-    are compared among hosts whose adapters have the same names.
+    If at least a quarter of the hosts have the same numbers of adapters, these numbers are not a finding: a fabric can
+    have several kinds of hosts. Swapped adapters are searched among hosts whose adapters have the same names.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):
@@ -292,7 +292,7 @@ def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricF
 
 
 def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Sequence[int]) -> list[int]:
-    """Return the hosts whose adapters most others have on the other of two rails; none if these are half or more."""
+    """Return hosts with adapters on one rail that most hosts have on the other; none if these are half of the hosts."""
     usual, usual_there = (
         Counter(frozenset(rail[host]) for host in hosts).most_common(1)[0][0] for rail in (one, other)
     )
@@ -302,7 +302,7 @@ def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Seq
 
 
 def describe_health(health: FabricHealth) -> Iterator[str]:
-    """Yield lines on the checked rails and on each finding, the most severe first."""
+    """Yield lines on the checked rails, then on each finding, sorted by severity, descending."""
     for number, rail in enumerate(health.rails):
         yield _describe_rail(number, rail)
         if max((*rail.hosts_by_adapters, *rail.hosts_by_ports), default=1) > 1:
@@ -319,13 +319,13 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
         meaning = finding.kind.value
         yield ""
         yield f"rail {finding.rail}: {meaning.name}: {finding.line}"
-        # The mark is visible in a long list.
+        # Capitals are easy to find in a long list.
         text = f"{'ROUTES CANNOT BE TRUSTED: ' if meaning.untrusted else ''}{meaning.text}"
         yield from textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
 def _describe_hosts(hosts_by_adapters: Mapping[int, int], hosts_by_ports: Mapping[int, int]) -> str:
-    """Return the hosts by their adapters, and by their ports if an adapter has several."""
+    """Return text with the numbers of hosts by number of adapters, and by number of ports if these differ."""
     parts = [_count_hosts(hosts_by_adapters, "adapter")]
     if hosts_by_ports not in (hosts_by_adapters, {}):
         parts.append(_count_hosts(hosts_by_ports, "active port"))
@@ -342,7 +342,7 @@ def _describe_rail(number: int, rail: RailSummary) -> str:
     if rail.tables_from is None:
         return f"rail {number}: {rail.links_from}: cannot be used"
     routers = f", {count_of(rail.routers, 'router')}" if rail.routers else ""
-    adaptive = "; switches route adaptively: the tables give one of the paths" if rail.adaptive else ""
+    adaptive = "; switches route adaptively: the tables show only one of several paths" if rail.adaptive else ""
     return (
         f"rail {number}: {rail.links_from}: {rail.switches} switches, {rail.adapters} adapters{routers}, "
         f"{rail.links} links; {rail.tables} tables from {rail.tables_from}{adaptive}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of findings, with their meaning for the user."""
+"""Kinds of findings, with the text that explains them to the user."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class _Meaning:
     """Meaning of a kind of finding.
 
     Attributes:
-        name: name for scripts.
-        untrusted: true if the finding makes routes untrustworthy.
-        text: text for people.
+        name: name in JSON and in text.
+        untrusted: true if routes cannot be trusted after this finding.
+        text: explanation for the user.
     """
 
     name: str
@@ -30,97 +30,97 @@ class FindingKind(Enum):
     CONTRADICTION = _Meaning(
         "contradiction",
         True,
-        "the dump contradicts itself, as when links were moved while it was taken: take it again",
+        "the dump contradicts itself, for example because cables were moved while it was made: make the dump again",
     )
     LID_TWICE = _Meaning(
         "lid-twice",
         True,
-        "nobody can tell where packets to this LID go: take the dump again; if it stays, tell whoever runs the subnet "
-        "manager",
+        "it is unknown to which port packets with this LID go: make the dump again; if the finding remains, tell the "
+        "administrator of the subnet manager",
     )
     NO_TABLES = _Meaning(
         "no-tables",
         True,
-        "only links were given, so no route can be followed. Take the tables with `dump_fts > FILE`, `ibdiagnet -r`, "
+        "only links were given, so no route can be followed. Dump the tables with `dump_fts > FILE`, `ibdiagnet -r`, "
         "or `ibroute LID > FILE` for each switch, or let OpenSM write them (`opensm -D 0x43 --dump_files_dir DIR`). "
-        "Then name that file or its folder too",
+        "Then also name this file or its folder",
     )
     TABLELESS = _Meaning(
         "modelled-routes",
         True,
-        "commands follow shortest paths in place of the network's own routes, and print that they do; `--routes` "
-        "selects the model",
+        "commands use modelled shortest paths instead of the network's routes, and print a note; `--routes` selects "
+        "the model",
     )
     DAMAGED = _Meaning(
         "damaged-dump",
         True,
-        "these lines are damaged or missing, and what they listed is not used; all others are: take the dump again",
+        "these lines are damaged or missing and are not used; all other lines are used: make the dump again",
     )
     NO_TABLE = _Meaning(
         "switch-without-table",
         True,
-        "the tool got no answer from these switches in time; what would pass them counts as unrouted: take the tables "
-        "again, with a longer timeout, or from OpenSM",
+        "these switches did not answer the tool in time. Bytes through them count as unrouted: dump the tables again, "
+        "with a longer timeout, or from OpenSM",
     )
     FOREIGN_TABLE = _Meaning(
         "table-without-switch",
         True,
-        "the tables know switches that the list of links lacks: the list is cut, or of another day",
+        "the tables contain switches that the list of links lacks: the list is cut, or was made at another time",
     )
     UNLISTED_LID = _Meaning(
         "unlisted-lid",
         True,
-        "the tables lead to LIDs that no listed port has: the list of links is cut, or of another day, or ports have "
-        "an LMC that no dump states (OpenSM's guid2lid does)",
+        "the tables lead to LIDs that no listed port has. The list of links is cut, or was made at another time, or "
+        "ports have an LMC that no dump states (OpenSM's guid2lid does)",
     )
     NO_LINK = _Meaning(
         "route-without-link",
         True,
-        "tables send packets out of ports at which no active link is listed: the list is cut, or the link went down "
-        "since",
+        "tables send packets out of ports without a listed active link: the list is cut, or the link went down after "
+        "the tables were dumped",
     )
     HALF_LINK = _Meaning(
         "half-link",
         True,
-        "only one of the two ends lists it: the file is cut, or a node did not answer",
+        "only one of the link's two ends is in the list: the file is cut, or a node did not answer",
     )
     UNREACHABLE = _Meaning(
         "unreachable-lid",
         True,
-        "some hosts' packets to these LIDs are lost, for a switch on their path has no entry for them: the subnet "
+        "packets of some hosts to these LIDs are lost: a switch on the path has no entry for the LID. The subnet "
         "manager has not finished, or found no path",
     )
     LOOP = _Meaning(
         "loop",
         True,
-        "packets to these LIDs go round without end: tables of different days, or broken ones",
+        "packets to these LIDs run in a loop: tables are of different days, or wrong",
     )
     WRONG_END = _Meaning(
         "wrong-end",
         True,
-        "routes to these LIDs end at another port: tables and links are of different days",
+        "routes to these LIDs end at another port: tables and links were dumped at different times",
     )
     NO_ANSWER = _Meaning(
         "no-answer",
         False,
-        "the tool waited for an answer in vain: a node, or the end of a table, may be missing from the dump. Take it "
-        "again with a longer timeout (-t) if so",
+        "the tool got no answer in time: the dump may lack a node, or the end of a table. If so, make the dump again "
+        "with a longer timeout (-t)",
     )
     STRAY_LINES = _Meaning(
         "stray-lines",
         False,
-        "text of a terminal or of another program, passed over: nothing of the dump is lost",
+        "text of a terminal or of another program was skipped: no part of the dump is lost",
     )
     ENDS_DIFFER = _Meaning(
         "ends-differ",
         False,
-        "the two ends of a link have different widths or speeds, so it trained badly or the dump is of two moments; "
-        "the lower rate is used",
+        "the two ends of a link have different widths or speeds. The link trained badly, or it changed while the dump "
+        "was made; the lower rate is used",
     )
     INACTIVE = _Meaning(
         "inactive-link",
         False,
-        "cabled and up, but the subnet manager has not made it active: it carries nothing",
+        "the link is cabled and up, but the subnet manager has not made it active, so it carries no data",
     )
     NO_LID = _Meaning(
         "no-lid",
@@ -132,90 +132,93 @@ class FindingKind(Enum):
     SLOW_LINK = _Meaning(
         "slow-link",
         False,
-        "it carries less than links of its kind: a bad or badly seated cable, or an older adapter; what passes waits",
+        "the link is slower than other links between the same levels: its cable is bad or badly plugged in, or its "
+        "adapter is older. Messages on it take longer",
     )
     SLOW_SWITCH = _Meaning(
         "slow-switch",
         False,
-        "all of its links to a level are slower than those of its peers. Either it is of an older generation and was "
-        "bought so, or something limits it: a speed or width set on its ports, wrong cables, firmware",
+        "all links of the switch to a level are slower than those of other switches of its level. The switch is of an "
+        "older generation, or is limited by the speed or width set on its ports, wrong cables, or firmware",
     )
     NARROW_LINK = _Meaning(
         "narrow-link",
         False,
-        "not all of its lanes work: a bad or badly seated cable; what passes waits",
+        "not all lanes of the link work: its cable is bad or badly plugged in. Messages on it take longer",
     )
     UNKNOWN_RATE = _Meaning(
         "unknown-rate",
         False,
-        "the dump gives these links no width or speed that is known: times on them are unknown, and they are compared "
-        "with no others",
+        "the dump states no known width or speed of these links: times on them are unknown, and they are not compared "
+        "with other links",
     )
     FEW_UPLINKS = _Meaning(
         "few-uplinks",
         False,
-        "fewer cables lead up than from others of its level: hosts below get less of the fabric",
+        "the switch has fewer uplinks than others of its level: hosts below it get less bandwidth",
     )
     FEW_LINKS = _Meaning(
         "few-links",
         False,
-        "they carry less than others of their level, and switches below have no fewer uplinks: it was built so, or "
-        "all cables to them lack one",
+        "these switches have fewer links than others of their level, but no switch below them lacks an uplink: the "
+        "network was built so, or the same number of cables is missing from each switch below",
     )
     RAILS_SWAPPED = _Meaning(
         "rails-swapped",
         False,
-        "other hosts have these adapters on the other rail: cables are swapped at these hosts, or descriptions are. "
-        "Messages that stay on one rail elsewhere may cross rails here",
+        "other hosts have these adapters on the other rail: cables or descriptions are swapped at these hosts. "
+        "Messages between these hosts and others may have to change rails",
     )
     UNEVEN_UPLINKS = _Meaning(
         "uneven-uplinks",
         False,
-        "it was built so, or cables are missing in many places: hosts below those with few get less of the fabric",
+        "the network was built so, or many cables are missing: hosts below switches with few uplinks get less "
+        "bandwidth",
     )
     MISSING_CABLE = _Meaning(
         "missing-cable",
         False,
-        "the regular fabric that fits best has these cables, and others of the level have theirs: pulled, broken, "
-        "never plugged, or the fabric was built so",
+        "the regular fabric that fits best has these cables, and other switches of the level have theirs. The cables "
+        "were unplugged, broken or never plugged in, or the fabric was built so",
     )
     WRONG_CABLE = _Meaning(
         "wrong-cable",
         False,
-        "the regular fabric that fits best has no such cable: plugged into the wrong switch, or the fabric was "
+        "the regular fabric that fits best has no such cable: the cable is in the wrong switch, or the fabric was "
         "built so",
     )
     SKIPPED_PORTS = _Meaning(
         "skipped-ports",
         False,
-        "these switches skip the same ports: a neighbour of all of them is off or was removed, or they were cabled so",
+        "these switches have no cable at the same ports: a common neighbour is off or was removed, or they were cabled "
+        "so",
     )
     LOOPED_CABLE = _Meaning(
         "looped-cable",
         False,
-        "both ends are in one switch, so no route uses it: plugged into the wrong switch",
+        "both ends of the cable are in one switch, so no route uses it: one end is in the wrong switch",
     )
     SEPARATE_PARTS = _Meaning(
         "separate-parts",
         False,
-        "no packet can pass from one part to another: cables or switches are missing, or these are planes or subnets "
-        "that were built apart",
+        "no packet can pass from one part to another: cables or switches are missing, or the parts are separate planes "
+        "or subnets",
     )
     NAMELESS_HOST = _Meaning(
         "nameless-host",
         False,
-        "their descriptions are empty, an adapter's model, or shared, so GUIDs stand for their hosts, and ranks may "
-        "have no place: restart the service that sets descriptions (rdma-ndd), or name them with --node-name-map",
+        "the adapters' descriptions are empty, shared, or only a model. GUIDs replace the hosts' names, so ranks may "
+        "not be placed: restart the service that sets descriptions (rdma-ndd), or name adapters with --node-name-map",
     )
     MISSING_HOST = _Meaning(
         "host-missing-on-rail",
         False,
-        "these hosts have no port on this rail: messages to and from them take the others",
+        "these hosts have no port on this rail: messages to and from them take other rails",
     )
     RAILS_DIFFER = _Meaning(
         "rails-differ",
         False,
-        "a dump may be cut, or the rails are built differently: loads of the two do not compare",
+        "a dump may be cut, or the rails are built differently: do not compare their loads",
     )
 
 
@@ -236,7 +239,7 @@ class FabricFinding:
 
     @property
     def untrusted(self) -> bool:
-        """Return true if the finding makes routes untrustworthy."""
+        """Return true if routes cannot be trusted after this finding."""
         return self.kind.value.untrusted
 
     @property
@@ -245,7 +248,7 @@ class FabricFinding:
         return f"{self.what}: {show_some(self.places)}" if self.places else self.what
 
     def as_json(self) -> dict[str, object]:
-        """Return the finding as plain values."""
+        """Return the finding as a JSON object."""
         meaning = self.kind.value
         return {
             "name": meaning.name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of dumps and routes: damaged dumps, tables that do not match the links, routes that do not arrive."""
+"""Check dumps and routes: find damaged dumps, tables that do not match the links, routes that do not arrive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DAMAGE = {
 
 
 def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Find tables and links that do not match each other."""
+    """Find forwarding tables that do not match the links, and LIDs of several ports."""
     fabric, tables = subnet.fabric, subnet.tables
     network = subnet.routes.network
     foreign = tables.switch_guid[~np.isin(tables.switch_guid, fabric.node_guid)]
@@ -37,7 +37,7 @@ def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
         yield FabricFinding(FindingKind.FOREIGN_TABLE, rail, what, tuple(f"{int(guid):#018x}" for guid in foreign))
     unlisted = np.flatnonzero(find_unlisted(fabric, tables))
     if len(unlisted):
-        what = f"{count_of(len(unlisted), 'LID')} reachable that no listed port has"
+        what = f"tables lead to {count_of(len(unlisted), 'LID')} that no listed port has"
         yield FabricFinding(FindingKind.UNLISTED_LID, rail, what, tuple(f"LID {lid:#06x}" for lid in unlisted))
     dangling = find_dangling_ports(network)
     if dangling:
@@ -53,7 +53,7 @@ def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
         yield FabricFinding(
             FindingKind.LID_TWICE,
             rail,
-            f"{count_of(len(overlapping), 'port')} with LIDs that another one has",
+            f"{count_of(len(overlapping), 'port')} with LIDs that another port also has",
             overlapping,
         )
 
@@ -61,7 +61,7 @@ def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
     """Follow the tables from every switch with hosts to every host, and find routes that do not arrive.
 
-    Other switches need no routes: a spine of a fat-tree has no routes to other spines, and no packet needs them.
+    Switches without hosts are not checked: in a fat-tree, spines have no routes to other spines.
     """
     fabric = subnet.fabric
     network = subnet.routes.network
@@ -90,7 +90,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Count the switches with hosts by the `Reason` why their packets to a LID end: int64 [reason, LID]."""
+    """Return int64 [reason, LID]: the number of switches with hosts whose packets to a LID end with each `Reason`."""
     fabric = routes.network.fabric
     is_leaf = np.zeros(fabric.nodes, np.bool_)
     is_leaf[routes.switch_node[: routes.leaves]] = True
@@ -108,7 +108,7 @@ def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDAr
 
 
 def _find_overlaps(fabric: Fabric) -> tuple[str, ...]:
-    """Return the ports with LIDs (by LMC) that another port also has."""
+    """Return the ports that share a LID with another port. A port has 2 to the power of LMC LIDs."""
     places = []
     for index, (lid, lmc) in enumerate(zip(fabric.port_lid.tolist(), fabric.port_lmc.tolist(), strict=True)):
         if (fabric.lid_port[lid : lid + (1 << lmc)] != index).any():
@@ -117,7 +117,7 @@ def _find_overlaps(fabric: Fabric) -> tuple[str, ...]:
 
 
 def name_nodes(fabric: Fabric, nodes: npt.NDArray[np.integer]) -> tuple[str, ...]:
-    """Return names of nodes for people, with the GUID if several nodes share the name."""
+    """Return the names of nodes, with the GUID if several nodes have the same name."""
     names = [fabric.node_name[node] for node in nodes.tolist()]
     alone = {name for name in names if fabric.node_name.count(name) == 1}
     return tuple(
@@ -132,7 +132,7 @@ def _name_lid(fabric: Fabric, lid: int) -> str:
 
 
 def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Find unused and missing parts of the dumps, and the affected switches."""
+    """Find damaged and missing parts of the dumps, and the affected switches."""
     fabric, adaptive = subnet.fabric, subnet.adaptive
     dumps = [(fabric.name, fabric.damage), (subnet.tables.name, subnet.tables.damage)]
     if adaptive is not None and adaptive.tables is not subnet.tables:
@@ -149,7 +149,7 @@ def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def _describe(fabric: Fabric, damage: Damage) -> str:
-    """Return a description of damage, with the name of its switch."""
+    """Return a description of damage, with the name of the affected node if known."""
     lines = f" ({damage.place})" if damage.place else ""
     if damage.node_guid is None:
         return f"{damage.what}{lines}"
@@ -159,11 +159,11 @@ def _describe(fabric: Fabric, damage: Damage) -> str:
 
 
 def _find_short_tables(subnet: Subnet) -> Iterator[str]:
-    """Yield the tables that end before adapters' LIDs, if other tables have these LIDs."""
+    """Yield the tables that lack the last LIDs of adapters, if other tables have these LIDs."""
     fabric, tables, network = subnet.fabric, subnet.tables, subnet.routes.network
     if len(tables.switch_guid) < 2:
         return
-    # A switch needs no routes to other switches.
+    # LIDs of switches are not counted: a switch needs no routes to other switches.
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     lids = np.sort(fabric.port_lid[is_end & (fabric.port_lid < tables.port.shape[1])])
     if not len(lids):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links that carry most, and the senders that load them."""
+"""The most loaded links, and the senders that load them."""

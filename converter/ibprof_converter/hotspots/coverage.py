@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage of an answer: recorded, missed and modelled data; and the commands that dump a fabric."""
+"""Report which data an answer has, lacks and models. List the commands that dump a fabric."""
 
 from __future__ import annotations
 
@@ -48,41 +48,41 @@ REQUESTS = (
     DumpRequest(
         "ibdiagnet -o fabric",
         ("fabric/ibdiagnet.lst", "fabric/ibdiagnet.fdbs"),
-        "on any node of the subnet, as root; on a busy fabric look whether every switch is in the .fdbs",
+        "on any node of the subnet, as root; on a busy fabric, check that the .fdbs file has every switch",
     ),
     DumpRequest(
         "echo 'log_flags 0x43' >> /etc/opensm/opensm.conf && kill -HUP $(pidof opensm)",
         ("/var/log/opensm-subnet.lst", "/var/log/opensm.fdbs", "/var/cache/opensm/guid2lid"),
-        "instead of ibdiagnet, on the host of OpenSM, which goes on running; these have the links' true speeds and the "
-        "LMC (they lie elsewhere where dump_files_dir or OSM_CACHE_DIR is set)",
+        "instead of ibdiagnet, on the host of OpenSM; OpenSM does not stop. The files have the links' true speeds and "
+        "the LMC. They are in other folders if dump_files_dir or OSM_CACHE_DIR is set",
     ),
     DumpRequest(
         "ibnetdiscover > ibnetdiscover.out && dump_fts > dump_fts.out",
         ("ibnetdiscover.out", "dump_fts.out"),
-        "instead of the above, on any node of the subnet, as root, where infiniband-diags is all there is",
+        "instead of the above, on any node of the subnet, as root, if only infiniband-diags is installed",
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Coverage of an answer.
+    """The data that an answer has, lacks and models.
 
     Attributes:
         origin: source of the traffic.
-        rails: source of each byte's rail; None without a fabric, and for bytes counted at the ports.
-        nic: source of each byte's adapter in a subnet, as in `Traffic`.
+        rails: how the rail of the bytes is known (`Traffic.rail_source`); None without a fabric, and for counters.
+        nic: how the adapter of the bytes is known (`Traffic.nic`).
         routes: source of the routes, from `name_routes`; None without routes.
         world_size: number of the job's ranks; None if no run was recorded.
         ranks_recorded: number of recorded ranks.
         hosts: hosts of the recorded ranks.
-        not_seen: sentences on gaps of the numbers.
-        modelled: sentences on parts that are modelled, not measured.
+        not_seen: sentences on bytes and calls that were not recorded.
+        modelled: sentences on data that is modelled, not measured.
         notes: sentences with further facts for the reader.
         unaccounted: operations with fewer recorded bytes than their calls requested.
-        accounts: account of each stage.
+        accounts: for each stage, the numbers of items that were kept and left out.
         lost: sentences on hosts, LIDs and lines left out when files were read, and on files of an unknown form.
-        interfaces: the choice of adapters; None if all are used.
+        interfaces: the choice of adapters; None if all adapters are used.
     """
 
     origin: str
@@ -108,7 +108,7 @@ def describe_coverage(
     hosts: Hosts | None = None,
     loads: Loads | None = None,
 ) -> Coverage:
-    """Return the coverage of an answer.
+    """Return the data that an answer has, lacks and models.
 
     Args:
         demand: the traffic between ranks; None if the traffic has no ranks.
@@ -120,7 +120,7 @@ def describe_coverage(
     run = demand.whole.profile if demand else None
     source = placed or demand
     if source is None:
-        raise TypeError("a coverage is of a demand or a placed traffic")
+        raise TypeError("expected a demand or a placed traffic, found neither")
     notes = [*(placed.notes if placed else ()), *(warning for subnet in subnets for warning in subnet.warnings)]
     in_turn, doubts = _describe_turns(placed, subnets, hosts) if hosts and isinstance(placed, Traffic) else ((), ())
     notes += in_turn
@@ -130,21 +130,21 @@ def describe_coverage(
         if routes := describe_routes(subnets):
             modelled.append(routes)
         modelled.append(
-            "loads are sums over the job along static routes: when they flow, and what queues, is not in them"
+            "link loads are sums over the job's run time along static routes; they do not show when bytes flow or queue"
         )
         if placed.rail_source.startswith(("modelled", "assumed")):
-            modelled.append(f"which rail bytes take: {placed.rail_source}")
+            modelled.append(f"rail of the bytes: {placed.rail_source}")
         if placed.nic and MODELLED in placed.nic:
-            modelled.append(f"which adapter of a host bytes take: {describe_nic(placed.nic)}")
+            modelled.append(f"adapter of the bytes: {describe_nic(placed.nic)}")
         if placed.nic and RECORDED in placed.nic:
             modelled.append(
-                "each rank is taken to send by the adapter that its environment names; its MPI may use others too, as "
-                "UCX does for large messages (UCX_MAX_RNDV_RAILS), which only measured rails show"
+                "each rank is assumed to send only by the adapter that its environment names. Only measured rails show "
+                "other adapters, which UCX, for example, uses for large messages (UCX_MAX_RNDV_RAILS)"
             )
         if placed.rail_source == MEASURED_RAILS:
             modelled.append(
-                "which ranks and operations bytes on a link are of: those measured between two hosts are shared out as "
-                "the messages are that their ranks sent in the same region"
+                "ranks and operations of the bytes on a link: the bytes measured between two hosts are attributed in "
+                "proportion to the messages that their ranks sent in the same region"
             )
     return Coverage(
         origin=describe_origin(source),
@@ -167,7 +167,7 @@ def describe_coverage(
 def _describe_turns(
     placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return `describe_lacking` for the hosts of ranks that take adapters in turn."""
+    """Return the notes and doubts of `describe_lacking` for hosts whose ranks take adapters in turn."""
     if not (placed.nic and label_of_policy(RANK) in placed.nic):
         return (), ()
     lids = zip(subnets, placed.rank_lid.T, hosts.of_node, strict=True)
@@ -184,7 +184,7 @@ def _keep_accounts(
     hosts: Hosts | None,
     loads: Loads | None,
 ) -> Iterator[StageAccount]:
-    """Yield the account of each stage, in the order of the data's path; arguments as in `describe_coverage`."""
+    """Yield the account of each stage in the order of processing; arguments as in `describe_coverage`."""
     if demand and (run := demand.whole.profile):
         yield from account_for_run(run)
     yield from account_for_fabrics([subnet.fabric for subnet in subnets], hosts)
@@ -192,7 +192,7 @@ def _keep_accounts(
         left_out = demand.unmapped
         sent = sum_exactly(demand.bytes)
         yield StageAccount("read", "bytes", sent + sum(left_out.values()), sent, left_out)
-    # A measured traffic has the bytes at the ports, which differ from the bytes of the calls.
+    # With measured rails, bytes were counted at ports, so they differ from the bytes of the calls.
     if demand and isinstance(placed, Traffic) and placed.in_parts is None and placed.rail_source != MEASURED_RAILS:
         left_out = {reason: amount - demand.unmapped.get(reason, 0) for reason, amount in placed.unmapped.items()}
         left_out = {reason: amount for reason, amount in left_out.items() if amount}
@@ -201,7 +201,7 @@ def _keep_accounts(
     if loads:
         kept = loads.bytes_routed + loads.bytes_on_host
         yield StageAccount("route", "bytes", loads.bytes_total, kept, dict(loads.bytes_unrouted))
-        # A report has a row for bytes on links, bytes within hosts, and bytes without a route by reason.
+        # A report shows bytes on links, bytes within hosts, and bytes without a route by reason.
         yield StageAccount("report", "bytes", loads.bytes_total, kept + sum(loads.bytes_unrouted.values()))
 
 
@@ -234,7 +234,7 @@ def describe_lost(subnets: Sequence[Subnet], hosts: Hosts) -> Iterator[str]:
 
 
 def describe_assumed_speeds(fabrics: Sequence[Fabric]) -> str:
-    """Return sentences on rails whose links have assumed speeds; empty if there are none."""
+    """Return sentences on rails whose links have assumed speeds; empty if all speeds are known."""
     reasons: dict[str, list[str]] = {}
     for fabric in fabrics:
         if fabric.assumed_speeds:
@@ -243,15 +243,15 @@ def describe_assumed_speeds(fabrics: Sequence[Fabric]) -> str:
 
 
 def ask_question(coverage: Coverage) -> str:
-    """Return the question that a verdict answers: of a recorded job, or of other traffic."""
+    """Return the question that the verdict answers."""
     is_job = coverage.world_size is not None
     return "Is the network why this job is slow?" if is_job else "Which links does this traffic load?"
 
 
 def describe_left_out(coverage: Coverage) -> Iterator[str]:
-    """Yield sentences on large losses of ranks and bytes before they were routed, or one that nothing was lost.
+    """Yield sentences on large losses of ranks and bytes before routing; if nothing was lost, a sentence that says so.
 
-    The verdict's text names lost hosts and bytes without a route.
+    The verdict's text, not this function, names lost hosts and bytes without a route.
     """
     partial = any(each.left_out for each in coverage.accounts if each.stage != COLLECT)
     if partial or coverage.lost or coverage.not_seen:

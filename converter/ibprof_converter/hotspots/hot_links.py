@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most loaded link directions, and their senders and receivers."""
+"""Find the most loaded link directions, and their senders and receivers."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 
 NAMED_PAIRS = 3
 NAMED_SHARES = 5
-"""Number of rank pairs, regions and operations listed for a link direction; the rest is summed."""
+"""Number of regions, operations, call sites, jobs and hosts listed for a link direction; `REST` sums all others."""
 
 GROUPS = 8
-"""Number of groups of link directions in the list."""
+"""Default number of groups of link directions."""
 
 HOST_LINK = "host"
 SWITCH_LINK = "switch"
@@ -64,8 +64,8 @@ class Contention:
 
     Attributes:
         flows: number of pairs of ports whose bytes pass the link direction.
-        host_flows: largest number of pairs that any of these ports sends or receives.
-        ratio: `flows` over `host_flows`; above 1, more flows meet here than on any of their hosts' own links.
+        host_flows: largest number of ports that one of these ports sends to, or receives from.
+        ratio: `flows` / `host_flows`; if above 1, more flows share this link direction than a link of their hosts.
     """
 
     flows: int
@@ -78,8 +78,7 @@ class NamedShare:
     """Part of the bytes of a link direction.
 
     Attributes:
-        name: region, operation, call site, job or host; `REST` for all entries without their own name.
-        bytes: bytes of this part.
+        name: region, operation, call site, job or host; `REST` for the sum of all smaller parts.
         share: share of the link direction's bytes, 0 to 1.
     """
 
@@ -90,13 +89,13 @@ class NamedShare:
 
 @dataclass(frozen=True, slots=True)
 class PairShare:
-    """Bytes of one pair on a link direction.
+    """Bytes of one pair of ranks on a link direction; of one pair of ports if the traffic has no ranks.
 
     Attributes:
         source_rank, destination_rank: rank numbers in their job; None if the traffic has no ranks.
         source, destination: node descriptions of the hosts.
-        bytes, share: bytes and share of the pair, as in `NamedShare`.
-        job: the pair's job; None if there is only one.
+        bytes, share: as in `NamedShare`.
+        job: the pair's job; None if there is only one job.
     """
 
     source_rank: int | None
@@ -114,7 +113,7 @@ class OtherPairs:
 
     Attributes:
         pairs: number of these pairs.
-        bytes, share: their bytes and share, as in `NamedShare`.
+        bytes, share: as in `NamedShare`.
     """
 
     pairs: int
@@ -124,16 +123,16 @@ class OtherPairs:
 
 @dataclass(frozen=True, slots=True)
 class Contributors:
-    """Senders and receivers of a link direction's bytes, the largest first.
+    """Senders and receivers of a link direction's bytes, each list sorted by bytes, descending.
 
     Attributes:
         rank_pairs: the largest pairs, at most `NAMED_PAIRS`.
         other_pairs: sum of all other pairs.
         regions, operations: shares by region and by operation, with a last entry `REST` for all others.
-        jobs: shares by job; empty if there is only one.
+        jobs: shares by job; empty if there is only one job.
         sites: shares by call site; empty if unknown.
-        sources, destinations: shares by sending host, and by receiving host.
-        contention: number of flows that meet on the link direction.
+        sources, destinations: shares by sending host and by receiving host.
+        contention: number of flows that share the link direction.
     """
 
     rank_pairs: tuple[PairShare, ...]
@@ -153,17 +152,17 @@ class Hotspot:
 
     Attributes:
         rail: index of the fabric.
-        a, b: the link's two sides; `a` is the lower one.
-        end: "a" or "b", the sending side.
+        a, b: the link's two ports; `a` is on the lower level.
+        end: "a" or "b", the sending port.
         kind: `HOST_LINK` or `SWITCH_LINK` (between switches).
         gbps: data rate in Gbit/s; None if unknown.
-        bytes: bytes that this side sends; with adaptive routing, the estimate.
+        bytes: bytes that this port sends; with adaptive routing, the estimate.
         share: share of all bytes on links.
-        ratio_to_mean: `bytes` over the mean of all used link directions.
+        ratio_to_mean: `bytes` / mean of all link directions that carry bytes.
         line_rate_s: time of the bytes at the link's data rate; None if the rate is unknown.
-        contributors: senders along static routes; None for bytes counted at ports, which have no known sender, and with
-            adaptive routing if no static route passes.
-        static_bytes: bytes along the forwarding tables, with adaptive routing; else None.
+        contributors: senders along static routes; None for bytes counted at ports, whose senders are unknown, and if
+            only adaptive routes use the link direction.
+        static_bytes: with adaptive routing, the bytes along the forwarding tables; else None.
     """
 
     rail: int
@@ -191,7 +190,7 @@ class Hotspot:
 
 
 def compare_times(spot: Hotspot, first: Hotspot) -> float:
-    """Return a link direction's time over the busiest one's time; the ratio of bytes if a speed is unknown."""
+    """Return the time of `spot` / time of `first`, the busiest link direction; of their bytes if a speed is unknown."""
     if spot.line_rate_s is None or not first.line_rate_s:
         return min(spot.bytes / first.bytes, 1.0)
     return spot.line_rate_s / first.line_rate_s
@@ -203,7 +202,7 @@ class LinkGroup:
 
     Attributes:
         busiest: the busiest link direction of the group.
-        members: intp [direction, 3]: rail, link and end of each direction, the busiest first.
+        members: intp [direction, 3], rail, link and end of each direction, sorted by load, descending.
     """
 
     busiest: Hotspot
@@ -212,12 +211,12 @@ class LinkGroup:
 
 @dataclass(frozen=True, slots=True)
 class BusyLinks:
-    """The most loaded link directions at line rate, the busiest first.
+    """The most loaded link directions, sorted by load, descending.
 
     Attributes:
         hotspots: the most loaded of all link directions.
         switch_hotspots: the most loaded link directions between switches.
-        groups: all link directions, grouped by equal load.
+        groups: groups of the most loaded link directions with about equal load.
     """
 
     hotspots: tuple[Hotspot, ...]
@@ -227,13 +226,13 @@ class BusyLinks:
 
 @dataclass(frozen=True, slots=True)
 class LinkHeat:
-    """Comparison of the loads of all link directions; with adaptive routing, of the estimates.
+    """Largest and mean load of all link directions; with adaptive routing, of the estimates.
 
     Attributes:
         links: number of links of all rails.
-        links_used: number of links that carry bytes in either direction.
+        links_used: number of links that carry bytes in any direction.
         max_link: bytes of the most loaded link direction.
-        mean_link: mean bytes of the used link directions.
+        mean_link: mean bytes of the link directions that carry bytes.
         max_switch_link: bytes of the most loaded link direction between switches.
     """
 
@@ -245,19 +244,19 @@ class LinkHeat:
 
 
 class FlowCounter:
-    """Counts the pairs of ports that each port of each rail sends to, and receives from."""
+    """Counter of the ports that each port of each rail sends to and receives from."""
 
     def __init__(self, rails: int) -> None:
         self._sent, self._received = np.zeros((rails, LIDS), np.int64), np.zeros((rails, LIDS), np.int64)
 
     def add(self, rail: int, source_lid: npt.NDArray[np.int32], destination_lid: npt.NDArray[np.int32]) -> None:
-        """Count flows of one rail; each pair may be counted only once."""
+        """Count flows of one rail. Different calls must not have the same pair of LIDs."""
         pairs = _pairs(source_lid, destination_lid)
         self._sent[rail] += np.bincount(pairs // LIDS, minlength=LIDS)
         self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)
 
     def compare(self, rail: int, flows: Traffic) -> Contention:
-        """Compare the flows of a rail that pass a link direction with all counted flows."""
+        """Compare the flows on a link direction with all counted flows of their ports."""
         pairs = _pairs(flows.source_lid, flows.destination_lid)
         most = max(self._sent[rail, pairs // LIDS].max(initial=0), self._received[rail, pairs % LIDS].max(initial=0))
         return Contention(len(pairs), int(most), len(pairs) / max(int(most), 1))
@@ -266,10 +265,10 @@ class FlowCounter:
 def _pairs(source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """Return each pair of LIDs once, encoded as one number."""
     key = source.astype(np.int64) * LIDS + destination
-    # Rows of a pattern are already sorted and distinct, and may be very many.
+    # A pattern can have very many rows, which are already sorted and distinct.
     if len(key) < 2 or bool((key[1:] > key[:-1]).all()):
         return key
-    # np.unique hashes such numbers since numpy 2.3, which is many times slower.
+    # np.unique of numpy 2.3 and later uses a hash table here, which is many times slower than sorting.
     key.sort()
     is_first = np.ones(len(key), np.bool_)
     is_first[1:] = key[1:] != key[:-1]
@@ -313,7 +312,7 @@ class LinkDirections:
         self._mean = sum_exactly(self._bytes) / used if used else 0.0
 
     def heat(self) -> LinkHeat:
-        """Return the comparison of all link directions' loads."""
+        """Return the largest and the mean load of all link directions."""
         return LinkHeat(
             links=self._links,
             links_used=self._links_used,
@@ -323,10 +322,10 @@ class LinkDirections:
         )
 
     def most_loaded(self, count: int, by: str = BY_TIME, groups: int = GROUPS) -> BusyLinks:
-        """Return the first link directions, of all and between switches, and groups of equally loaded ones.
+        """Return the most loaded of all link directions and of those between switches, and groups of equal load.
 
         Args:
-            count: number of link directions.
+            count: number of link directions in each list.
             by: one of `RANKINGS`.
             groups: number of groups.
         """
@@ -335,7 +334,7 @@ class LinkDirections:
         on_switches: list[int] = order[self._between_switches[order]][:count].tolist()
         by_time = by == BY_TIME and self._seconds.any()
         amounts = self._seconds if by_time else self._bytes.astype(np.float64)
-        # Without speeds, nothing shows which link directions are alike.
+        # Link directions without a load are in no group, nor are those of unknown speed where times are compared.
         grouped = order[amounts[order] > 0]
         members = [grouped[each] for each in group_alike(amounts[grouped], self._kind[grouped], groups)]
         named = sorted({*busiest, *on_switches, *(int(each[0]) for each in members)})
@@ -355,7 +354,7 @@ class LinkDirections:
         return np.stack([rail, link, end], axis=1)
 
     def _collect_flows(self, traffic: Traffic, indices: Sequence[int]) -> None:
-        """Find the flows on some link directions in one pass, since following all flows is expensive."""
+        """Find the flows on some link directions, all at once, since following flows is slow."""
         taken: dict[int, list[Traffic]] = {index: [] for index in indices}
         for part in traffic.parts():
             for rail, subnet in enumerate(self._subnets):
@@ -415,7 +414,7 @@ class LinkDirections:
 
 
 def _number_kinds(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.int64]:
-    """Return a number for each link direction's two levels: int64 [2 * link + end]."""
+    """Return a number for the levels of each link direction's sender and receiver: int64 [2 * link + end]."""
     level = layout.level[fabric.link_node].astype(np.int64)
     return (level << 32 | level[:, ::-1]).reshape(-1)
 
@@ -428,7 +427,7 @@ def _find_port(fabric: Fabric, link: int, end: int) -> LinkPort:
 def add_up(
     key: npt.NDArray[np.integer], counts: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Sum the bytes of each key; return keys and sums, the largest sum first."""
+    """Sum the bytes of each key. Return keys and sums, sorted by sum, descending."""
     keys, sums = add_by_key(key, counts)
     order = np.argsort(~sums, kind="stable")
     return keys[order], sums[order]
@@ -448,10 +447,10 @@ def _shares(
 
 
 def _pair_shares(flows: Traffic, fabric: Fabric, amount: int) -> tuple[tuple[PairShare, ...], OtherPairs]:
-    """Sum flows by rank pair, or by LID pair without ranks."""
+    """Sum flows by rank pair; by LID pair if the traffic has no ranks."""
     source, destination = flows.source_rank, flows.destination_rank
     if (source == NO_RANK).any():
-        # Equal LIDs in two jobs are two pairs.
+        # Two jobs with the same pair of LIDs are two pairs.
         job = flows.job.astype(np.int64) * LIDS if len(flows.jobs) > 1 else np.int64(0)
         source, destination = job + flows.source_lid, job + flows.destination_lid
     pair = source.astype(np.int64) << 32 | destination.astype(np.int64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads of the links of a fabric in a report: comparison, largest loads, causes; and the verdict from the links."""
+"""Report on the loads of a fabric's links: largest and mean load, most loaded links, causes. Return the verdict."""
 
 from __future__ import annotations
 
@@ -23,26 +23,24 @@ from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Tra
 from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 
 DIAGNOSED_FLOWS = 5_000_000
-"""Largest number of flows: remedies for more take too long to try for a report."""
+"""Largest number of flows for which a report tries remedies; with more flows it takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkReport:
-    """Loads of the links of a fabric under a traffic.
-
-    bytes_total is the sum of bytes_routed, bytes_on_host and all of bytes_unrouted.
+    """Loads of a fabric's links under a traffic.
 
     Attributes:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: totals, as in `Loads`.
         ranked_by: one of `RANKINGS`.
-        load_basis: loads that rank links and judge causes, `static` or `estimate`.
-        heat: comparison of all link directions' loads.
+        load_basis: loads by which links are sorted and causes judged, `static` or `estimate`.
+        heat: largest and mean load.
         hotspots: the most loaded link directions.
         switch_hotspots: the most loaded link directions between switches, whose load depends on the placement.
         diagnosis: causes of the most loaded link direction's time; None for port counters, which show no flows, for
-            unknown speeds, and beyond `DIAGNOSED_FLOWS`.
-        groups: the most loaded link directions, grouped by equal load.
-        unrouted: bytes without a route; None if all bytes have one.
+            unknown speeds, and for more than `DIAGNOSED_FLOWS` flows.
+        groups: groups of the most loaded link directions with about equal load.
+        unrouted: bytes without a route; None if all bytes have a route.
     """
 
     bytes_total: int
@@ -75,13 +73,13 @@ def report_on_links(
 
     Args:
         placed: the traffic on the fabric.
-        subnets, layouts: fabric and layout of each rail.
+        subnets, layouts: subnet and layout of each rail.
         loads: the link loads caused by `placed`.
         top: number of link directions to list.
-        bounds: bounds of adaptive routing, whose estimate then ranks links and judges causes.
+        bounds: bounds of adaptive routing; if given, their estimate sorts links and judges causes.
         demand: the same traffic between ranks, including bytes within hosts; None without ranks, and for several jobs.
-        progress: function that receives each stage of the diagnosis.
-        rank_by: one of `RANKINGS`, the order of the listed link directions.
+        progress: function that is called with the name of each stage of the diagnosis.
+        rank_by: one of `RANKINGS`, the sort key of the listed link directions.
         hosts: the hosts of the rails; None: found by the descriptions of adapters.
     """
     ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
@@ -112,15 +110,13 @@ def diagnose_traffic(
     progress: Progress = lambda _: None,
     hosts: Hosts | None = None,
 ) -> Diagnosis | None:
-    """Return the causes of the most loaded link's time; None without traffic, and beyond `DIAGNOSED_FLOWS`.
+    """Return the causes of the most loaded link's time; None without flows or with more than `DIAGNOSED_FLOWS`.
 
     Args:
         placed: the flows.
         subnets: the rails.
         is_adaptive: true if switches route adaptively.
-        demand: traffic between ranks, as in `report_on_links`.
-        progress: function that receives each stage.
-        hosts: as in `report_on_links`.
+        demand, progress, hosts: as in `report_on_links`.
     """
     if not 0 < len(placed.bytes) <= DIAGNOSED_FLOWS:
         return None
@@ -136,7 +132,7 @@ def diagnose_traffic(
 
 
 def _name_loaders(placed: Traffic, situation: Situation, causes: Sequence[LoadCause]) -> Iterator[LoadCause]:
-    """Yield causes with the senders of the busiest link before each remedy, while the flows are the same."""
+    """Yield the causes. Until a remedy changes the flows, add the senders on the busiest link before the remedy."""
     before = situation
     for cause in causes:
         if before.flows is situation.flows:
@@ -148,7 +144,7 @@ def _name_loaders(placed: Traffic, situation: Situation, causes: Sequence[LoadCa
 
 
 def links_as_json(links: LinkReport) -> dict[str, Any]:
-    """Return the report as plain values for a JSON file."""
+    """Return the report as a JSON object."""
     document: dict[str, Any] = asdict(replace(links, diagnosis=None, groups=()))
     document["diagnosis"] = links.diagnosis.as_json() if links.diagnosis else None
     heat: dict[str, Any] = document.pop("heat")
@@ -162,12 +158,12 @@ def links_as_json(links: LinkReport) -> dict[str, Any]:
 
 
 def _hotspot(spot: dict[str, object]) -> dict[str, object]:
-    """Return a link direction with its link's identity under one key."""
+    """Return the JSON object of a link direction; its member `link` has rail, ports, kind and data rate of the link."""
     link = {name: spot.pop(name) for name in ("rail", "a", "b", "kind", "gbps")}
     if spot["static_bytes"] is None:
         del spot["static_bytes"]
     contributors = spot["contributors"]
-    # With a single job, the job distinguishes nothing.
+    # With a single job, the key `job` is left out.
     if isinstance(contributors, dict) and not contributors["jobs"]:
         del contributors["jobs"]
         for pair in contributors["rank_pairs"]:
@@ -190,8 +186,8 @@ def judge_job(
         run: the job's profile; None for traffic that was not recorded.
         links: links of the job's fabric; None if the fabric is unknown.
         routes: sentence on routes that are not the subnet's own; empty for the subnet's routes.
-        by_region: seconds of each region's most loaded link direction at line rate; None if unknown.
-        moved: true if ranks are placed on hosts where they did not run.
+        by_region: region -> seconds of its most loaded link direction at line rate; None if unknown.
+        moved: true if `--placement` moves ranks to other hosts.
         lost: sentences on hosts that were left out.
     """
     times = _time_links(links, routes) if links else None
@@ -204,16 +200,16 @@ def judge_job(
             unrouted=" ".join(filter(None, (unrouted.text if unrouted else "", lost))),
             unrouted_share=unrouted.share if unrouted else 0.0,
         )
-    # NCCL Inspector's files give modelled ranks. Nobody counted their bytes.
+    # A profile made from files of NCCL Inspector has ranks, but no recorded bytes.
     is_recorded = run is not None and bool(len(run.counters.bytes) or len(run.transfers.bytes) or len(run.times.calls))
     return judge_run(run, times) if run and is_recorded else judge_traffic(times)
 
 
 def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
-    """Return true if the network has a problem, which pages show in red.
+    """Return true if the network has a problem. Pages show it in red.
 
-    A problem is a link that limits the job and has a worthwhile remedy. An undecided verdict is no problem. If no run
-    shows the cost, only a fault of the fabric counts: a cable or a link to be repaired.
+    A problem is a link that limits the job and has a worthwhile remedy. An undecided verdict is no problem. If the
+    run time is unknown, only a cable or link that needs repair is a problem.
     """
     if CANNOT_TELL in verdict.sentences:
         return False
@@ -224,7 +220,7 @@ def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
 
 
 def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
-    """Return the times of the most loaded link direction, 0 if no link of known speed carries bytes."""
+    """Return the times of the most loaded link direction. They are 0 if no link of known speed carries bytes."""
     on_host = links.bytes_on_host / links.bytes_total if links.bytes_total else 0.0
     diagnosis = links.diagnosis
     if diagnosis is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Share of link speed that a fabric's tables leave if all hosts send at once, for the patterns of table 2.1.
+"""Measure which share of the link speed a pair of hosts gets if all pairs of a pattern send at once.
 
-A pair of hosts that always sends gets an even share of the most shared link on its route. The share is relative to the
-speed of a single pair, and averaged over the pairs of a pattern. For random bisections this is the effective bisection
+A pair gets an even share of the link on its route that most pairs use. The share is relative to the speed of a pair
+that sends alone, and averaged over the pairs of the pattern. For random bisections this is the effective bisection
 bandwidth.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in
@@ -44,14 +44,14 @@ class PatternThroughput:
     """Throughput of one pattern on one rail.
 
     Attributes:
-        samples: number of samples, each with a different seed (shifts: distance).
-        pair_mean: mean over samples of a pair's mean share, 0 to 1 (ORCS's measure). Hosts with several partners have
-            less for each.
-        pair_deviation, pair_least, pair_most: standard deviation over the samples, the smallest and the largest sample.
-        network_mean: the same share, relative to the share that hosts' own links alone would leave: 1 if the network
-            takes nothing away. Pairs on one switch count as 1.
-        network_deviation, network_least, network_most: the same three values for this share.
-        unrouted: share of pairs that do not arrive; these pairs count as 0.
+        samples: number of samples; each has a different seed, or a different distance for shifts.
+        pair_mean: mean of the pairs' shares over all pairs and samples, 0 to 1 (the measure of ORCS). A host with
+            several partners divides its link's speed among them.
+        pair_deviation, pair_least, pair_most: standard deviation, smallest and largest value over the samples.
+        network_mean: mean of the shares relative to the share if only the hosts' own links limited; 1 if links between
+            switches do not limit. Pairs on one switch count as 1.
+        network_deviation, network_least, network_most: as for pairs.
+        unrouted: share of pairs without a route; these pairs count as 0.
     """
 
     rail: int
@@ -68,7 +68,7 @@ class PatternThroughput:
     unrouted: float
 
     def as_json(self) -> dict[str, object]:
-        """Return the throughput as plain values."""
+        """Return the throughput as a JSON object."""
         return asdict(self)
 
 
@@ -80,8 +80,8 @@ def measure_throughput(
     Args:
         subnet: the rail.
         rail: the rail's number.
-        samples: number of samples of each pattern with several forms; seeds are 0, 1, 2, ...
-        progress: function that receives the name of each pattern at its start.
+        samples: number of samples of each pattern with a seed or a distance; seeds are 0, 1, 2, ...
+        progress: function that is called with the name of each pattern before it is measured.
 
     Raises:
         UsageError: there are fewer than two hosts.
@@ -117,7 +117,7 @@ def measure_throughput(
 
 
 def _share(subnet: Subnet, lid: npt.NDArray[np.int32], demand: RankTraffic) -> tuple[float, float, float]:
-    """Return the pairs' mean share, absolute and relative to their hosts' links, and the unrouted share."""
+    """Return the mean share of pairs, the mean share relative to their hosts' own links, and the unrouted share."""
     source, destination = lid[demand.source], lid[demand.destination]
     meeting = _count_meeting(subnet, lid, source, destination)
     fabric = subnet.fabric
@@ -156,10 +156,10 @@ def _count_meeting(
 
 
 def describe_patterns(results: Iterable[PatternThroughput]) -> Iterator[str]:
-    """Yield two lines on the measure, then a line for each pattern and rail."""
-    yield "throughput of a pair of hosts over the speed of its links: mean, standard deviation, worst and best sample;"
+    """Yield two lines that explain the values, then a line for each pattern and rail."""
+    yield "throughput of a pair of hosts / speed of its links: mean, standard deviation, worst and best sample;"
     yield (
-        "behind it the same relative to what the hosts' own links alone would leave (100%: the network takes nothing)"
+        "then the same values / throughput if only the hosts' own links limited (100%: links between switches do not)"
     )
     for each in results:
         pair = _quadruple(each.pair_mean, each.pair_deviation, each.pair_least, each.pair_most)

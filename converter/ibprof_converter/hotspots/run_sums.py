@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of a traffic between ranks without any fabric: by operation, region, host and port."""
+"""Sum a traffic between ranks by operation, region, host and port. No fabric is needed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ class NamedSum:
     """Bytes and messages of one operation, region or call site.
 
     Attributes:
-        name: name of the operation, region or call site.
-        bytes, messages: totals.
         share: share of all bytes, 0 to 1.
     """
 
@@ -51,13 +49,13 @@ class HostSum:
 
 @dataclass(frozen=True, slots=True)
 class RegionBalance:
-    """The largest sender compared with the mean.
+    """Comparison of the largest sender with the mean of all senders.
 
     Attributes:
         max_bytes: bytes of the largest sender.
         mean_bytes: mean bytes of all senders.
-        ratio: `max_bytes` over `mean_bytes`; 1 is even, 0 without a sender.
-        greatest: number of the largest sender.
+        ratio: `max_bytes` / `mean_bytes`; 1 if all senders are equal, 0 if nothing is sent.
+        greatest: index of the largest sender.
     """
 
     max_bytes: int
@@ -68,13 +66,13 @@ class RegionBalance:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A traffic between ranks, without any fabric.
+    """Sums of a traffic between ranks.
 
     Attributes:
         bytes_total: bytes from rank to rank, including bytes within a host and bytes without a receiving rank.
         bytes_on_host: bytes between ranks of one host, as recorded.
-        operations, regions, sites: sums, the largest first; `sites` is empty if unknown.
-        hosts: sums in the order of the profile; empty without a recorded run, or if its ranks are on other hosts.
+        operations, regions, sites: sums, sorted by bytes, descending; `sites` is empty if call sites are unknown.
+        hosts: sums in the order of the profile; empty without a recorded run, or if ranks are placed on other hosts.
         balance_ranks: balance of the bytes that ranks send.
         balance_hosts: balance of the bytes that hosts send to others; None without hosts.
         ports: bytes of each port, if work requests were recorded or the ports have counters; else empty.
@@ -92,10 +90,10 @@ class RunSummary:
 
 
 def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
-    """Return the sums of a traffic between ranks that need no fabric.
+    """Return the sums of a traffic between ranks.
 
     Args:
-        with_hosts: true to sum by the hosts of the recording.
+        with_hosts: true to sum by recorded host.
     """
     total = sum_exactly(demand.bytes) + sum(demand.unmapped.values())
     ports = sum_ports(demand.profile) if demand.profile else ()
@@ -115,7 +113,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
 
 
 def add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.uint64]:
-    """Return the sum of the amounts for each number below `length`: uint64 [length]."""
+    """Return the sum of the amounts of each key: uint64 [length]; keys are below `length`."""
     sums = np.zeros(length, np.uint64)
     np.add.at(sums, key, amounts)
     return sums
@@ -138,7 +136,7 @@ def _sum_by_host(demand: RankTraffic) -> tuple[HostSum, ...]:
     run = demand.profile
     if run is None:
         return ()
-    none = len(run.hosts)  # stands for the host of unrecorded ranks
+    none = len(run.hosts)  # host number of ranks that were not recorded
     host_of_rank = np.full(demand.ranks, none, np.int32)
     for rank in run.ranks:
         host_of_rank[rank.rank] = rank.host

@@ -286,7 +286,7 @@ def test_routers_adaptive_routing_and_unusable_rails_are_named() -> None:
     first, second, *_ = describe_health(FabricHealth((other, RailSummary("c.lst", None)), ()))
     assert first == (
         "rail 0: b.lst: 1 switches, 1 adapters, 3 routers, 1 links; 1 tables from b.fdbs; switches route adaptively: "
-        "the tables give one of the paths"
+        "the tables show only one of several paths"
     )
     assert second == "rail 1: c.lst: cannot be used"
 
@@ -298,7 +298,7 @@ def test_findings_that_make_routes_unreliable_are_marked() -> None:
     )
     lines = list(describe_health(FabricHealth((RAIL, RAIL), findings)))[2:]
     assert lines[:2] == ["", "rail 1: loop: 1 LID: 7"]
-    assert lines[2].startswith("    ROUTES CANNOT BE TRUSTED: packets to these LIDs go round without end: ")
+    assert lines[2].startswith("    ROUTES CANNOT BE TRUSTED: packets to these LIDs run in a loop: ")
     assert lines[3:5] == ["", "rail 0: slow-link: 2 links: x, y"]
     assert "CANNOT BE TRUSTED" not in "".join(lines[3:])
     assert all(line.startswith("    ") and len(line) <= 120 for line in lines[5:])

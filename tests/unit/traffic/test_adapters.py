@@ -334,7 +334,7 @@ def test_coverage_says_what_a_recorded_choice_leaves_open() -> None:
             describe_coverage(demand, map_to_lids(demand, FOUND, [FABRIC], None, None, nic), [subnet]).modelled
         )
 
-    assert "the adapter that its environment names; its MPI may use others too" in modelled(None)
+    assert "the adapter that its environment names" in modelled(None)
     assert "environment" not in modelled("rank")
 
 

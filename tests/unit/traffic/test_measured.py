@@ -177,8 +177,8 @@ def test_the_report_says_what_is_measured_and_what_is_shared_out() -> None:
     demand = profile_traffic(run)
     coverage = describe_coverage(demand, place(run), rails())
     assert coverage.rails == MEASURED_RAILS
-    assert any("shared out" in sentence for sentence in coverage.modelled)
-    assert not any("which rail" in sentence for sentence in coverage.modelled)
+    assert any("attributed in proportion" in sentence for sentence in coverage.modelled)
+    assert not any("rail of the bytes" in sentence for sentence in coverage.modelled)
     assert "queue pairs (verbs)" in coverage.origin
 
 
