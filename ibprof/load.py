@@ -17,8 +17,8 @@ def load_profile(path: str | PathLike[str], run: str | None = None) -> Profile:
     """Return the profile at a path; the profile's name is the path.
 
     Args:
-        path: an archive, a recording's folder, one of its files, or the output folder of a run. If an archive does not
-            exist, but its recording does, under the same name with `.ibprof`, the archive is written first.
+        path: an archive, a recording's folder, one of its files, or the output folder of a run. If NAME.otf2 does not
+            exist, but the recording NAME.ibprof does, the archive is written first.
         run: name of a recording's run; None for the newest.
 
     Raises:
@@ -32,7 +32,7 @@ def load_profile(path: str | PathLike[str], run: str | None = None) -> Profile:
 def _read_profile(path: Path, run: str | None) -> Profile:
     if is_archive(path):
         if run is not None:
-            raise UsageError(f"{path} holds one run; --run chooses among those of a recording")
+            raise UsageError(f"{path} is the archive of one run; --run is only for recordings")
         return read_archive(path)
 
     # Reading an archive does not import the readers of recordings.

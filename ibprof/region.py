@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions for Python programs, as ibprof.h has them for C; without libibprof.so the functions do nothing.
+"""Regions for Python programs, like those of ibprof.h for C. Without libibprof.so the functions do nothing.
 
 with ibprof.region("exchange"):
     world.Alltoall(out, into)
@@ -14,7 +14,7 @@ from types import TracebackType
 
 
 class region(ContextDecorator):
-    """Count the traffic of a `with` block, or of a decorated function's calls, under a name."""
+    """Count the traffic of a `with` block or of a decorated function as the traffic of a region."""
 
     def __init__(self, name: str) -> None:
         self._name = _encode(name)
@@ -32,7 +32,7 @@ class region(ContextDecorator):
 
 
 def mark(name: str) -> None:
-    """Count the traffic outside named regions since the last mark under `name`."""
+    """Assign the traffic since the last mark to the region `name`, except traffic inside other named regions."""
     _find("ibprof_region")(_encode(name))
 
 
@@ -48,7 +48,7 @@ def on() -> None:
 
 @cache
 def _find(function: str) -> Callable[..., object]:
-    import ctypes  # noqa: PLC0415  (the commands import this package too, and have no use for it)
+    import ctypes  # noqa: PLC0415  (the commands import this package, but not ctypes)
 
     # A library that is preloaded or linked with the program is in the global scope of the process.
     found = getattr(ctypes.CDLL(None), function, None)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Profile as an OTF2 archive: written, and read back."""
+"""Write a Profile as an OTF2 archive, and read it."""

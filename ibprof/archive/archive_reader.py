@@ -184,7 +184,7 @@ def read_origin(path: Path) -> ArchiveOrigin:
 
 def _read_sites(definitions: TraceDefinitions) -> Iterator[Site]:
     for callpath in definitions.callpaths.values():
-        # All other call paths belong to functions around a site.
+        # Call paths without this property belong to callers of a site.
         if (loaded := callpath.properties.get(otf2_names.OBJECT_PARAMETER)) is None:
             continue
         site, callers = _read_place(callpath, str(loaded)), list(_read_callers(definitions, callpath))
@@ -209,7 +209,7 @@ def _read_place(callpath: Callpath, loaded: str) -> Site:
 
 
 def _read_callers(definitions: TraceDefinitions, callpath: Callpath) -> Iterator[Frame | Site]:
-    """Yield the functions around a site: recorded callers, else the functions that it was inlined into."""
+    """Yield the recorded callers of a site; without them, the functions into which its function was inlined."""
     while (caller := definitions.callpaths.get(callpath.parent)) is not None:
         callpath = caller
         loaded = callpath.properties.get(otf2_names.CALLER_OBJECT_PARAMETER)
@@ -241,7 +241,7 @@ def _read_events(
     """
     for number, count in enumerate(counts):
         file = path.with_suffix("") / f"{number}.evt"
-        # No event is smaller than a byte: this keeps a damaged number from allocating all memory.
+        # An event has at least one byte. A larger count comes from a damaged file, and would allocate too much memory.
         if not file.is_file() or count > file.stat().st_size:
             raise ValueError(f"no file of {count} events of location {number}")
         otf2.call("Reader_SelectLocation", archive, number)
@@ -292,7 +292,7 @@ class _EventNames:
 
 
 class _Batch:
-    """Events of some ranks, with the region and the operation of each, and the events before it."""
+    """Events of some ranks, with the region, operation, site and parameters that hold at each event."""
 
     def __init__(self, names: _EventNames, rank: npt.NDArray[np.int32], events: Events) -> None:
         self.rank = rank
@@ -307,7 +307,7 @@ class _Batch:
             raise ValueError("nested enter and leave events of regions and operations")
 
     def entered(self, depth: int, rows: Indices) -> npt.NDArray[np.int64]:
-        """Return the last region entered at a depth before each event, as OTF2's region number."""
+        """Return OTF2's number of the region that was entered last at a depth before each event."""
         if (self._depth[rows] < depth).any():
             raise ValueError("counters inside a region and an operation")
         begins = np.flatnonzero((self.kind == ENTER) & (self._depth == depth))
@@ -321,7 +321,7 @@ class _Batch:
         return region
 
     def operation(self, rows: Indices) -> npt.NDArray[np.int64]:
-        """Return the operation of each event in `rows`; regions have the first numbers, operations the next."""
+        """Return the operation of each event in `rows`, numbered after the regions."""
         operation = self.entered(2, rows) - len(self._names.regions)
         if (operation < 0).any() or (operation >= self._names.operations).any():
             raise LookupError("an MPI operation")
@@ -342,7 +342,7 @@ class _Batch:
         return np.where(is_given, callpath.astype(np.int64) - self._names.callers + 1, 0)
 
     def parameter(self, rows: Indices, distance: int, kind: int, name: str) -> npt.NDArray[np.uint64]:
-        """Return the values of named parameters at a distance before each event in `rows`."""
+        """Return the values of the parameters `name`, each at `distance` events before an event in `rows`."""
         ahead = rows - distance
         numbers = [number for number, known in enumerate(self._names.parameters) if known == name]
         if (ahead < 0).any() or (self.kind[ahead] != kind).any() or not np.isin(self.reference[ahead], numbers).all():
@@ -431,7 +431,7 @@ class _ProfileRows:
             self.marks.append(Mark(rank=rank, kind=MarkKind[texts[kind]], region=region_of[texts[region]], **made))
 
     def join(self, made: type[Rows]) -> Rows:
-        """Return all rows of a class, and drop the collected parts, since two copies may exceed the memory."""
+        """Return all rows of a class. Drop the collected parts, because two copies may exceed the memory."""
         return join_rows(made, self._parts[made])
 
     def sizes(self) -> MessageSizes:

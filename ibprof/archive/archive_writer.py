@@ -143,7 +143,7 @@ class _RowsByRank:
         return self._marks.get(rank, [])
 
     def intervals_of(self, rank: int) -> list[_Interval]:
-        """Return a rank's traffic and time in calls over time, in the order of the intervals' ends."""
+        """Return a rank's traffic and time in calls over time, sorted by the end of the interval."""
         return sorted([*_sent_over_time(self.intervals, rank), *_times_over_time(self.interval_times, rank)], key=_end)
 
 
@@ -207,7 +207,7 @@ def _write_mark(location: Location, regions: Sequence[str], mark: Mark) -> None:
 
 
 def _write_totals(location: Location, definitions: Definitions, rows: _RowsByRank, rank: int) -> None:
-    """Write each region once, with its operations, at the end of the rank: the time of these totals."""
+    """Write each region once, with its operations. All these events have the time of the rank's end."""
     times, transfers = rows.times.of_rank(rank), rows.transfers.of_rank(rank)
     counters, sizes, demands = rows.counters.of_rank(rank), rows.sizes.of_rank(rank), rows.demands.of_rank(rank)
     calls = rows.calls.of_rank(rank)

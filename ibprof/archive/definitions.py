@@ -69,7 +69,7 @@ class Definitions:
         """Write all definitions, each after the definitions that it refers to."""
         # This finds all texts, which must be written first.
         tree, ranks, regions = self._system_tree(run), self._ranks(run, locations), self._regions_of(run)
-        sites = list(self._sites(run))  # before the parameters that it needs
+        sites = list(self._sites(run))  # they need parameters, which `_values` yields
         records = [*tree, *ranks, *regions, *self._values(), *sites]
         call = load_otf2().call
         writer = call("Archive_GetGlobalDefWriter", archive)
@@ -137,7 +137,7 @@ class Definitions:
             yield from self._place(callpath, site, otf2_names.OBJECT_PARAMETER)
 
     def _place(self, callpath: int, site: Site, object_parameter: str) -> Iterator[_Record]:
-        """Yield the properties of a site that its call path's region lacks."""
+        """Yield the properties of a site's call path that its OTF2 region cannot hold."""
         texts = {object_parameter: site.object, otf2_names.NAME_PARAMETER: site.name}
         texts |= {otf2_names.BUILD_ID_PARAMETER: site.build_id} if site.build_id else {}
         for name, text in texts.items():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SUFFIX = ".otf2"
 
 _MAGIC = b"OTF2"
-# The position after two bytes: the kind of the first chunk, and the byte order.
+# The first two bytes are the kind of the first chunk and the byte order.
 _MAGIC_OFFSET = 2
 
 _NAMES_TRIED = 10_000

@@ -2,7 +2,7 @@
 """The names of a profile's parts in its OTF2 archive; docs/formats/profile.md explains them.
 
 A property of a definition is named `ibprof::` plus the name of an attribute in `profile_data`. Parts of a tuple add
-their number to the name. If a part has attributes, each adds its own name. None has no property.
+their number to the name. If a part has attributes, each adds its own name. None is not stored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PEER_PARAMETERS = {
 }
 PAIR_PARAMETER = "port pair"
 SITE_PARAMETER = "call site"
-"""Parameter with a call path's number. It holds for the next metrics, up to another one or the operation's end."""
+"""Parameter with a call path's number. Metrics after it belong to this site, up to the next such parameter."""
 OBJECT_PARAMETER = "object"
 CALLER_OBJECT_PARAMETER = "object of caller"
 """Parameter with the object of a caller, in place of `OBJECT_PARAMETER`."""
@@ -62,7 +62,7 @@ TRANSFER_MEMBER = "bytes posted"
 INTERVAL_MEMBER = "bytes to ranks"
 INTERVAL_PARAMETER = "interval from"
 INTERVAL_TIME_MEMBERS = ("interval time_ns", "interval_end_ns")
-"""Values of an interval's metric: time inside MPI calls, and end. Its parameter is the same as for traffic."""
+"""Values of an interval's metric: time inside MPI calls, and end. Its parameter is that of other interval metrics."""
 DEMAND_PARAMETER = "asked of"
 DEMAND_MEMBERS = ("bytes asked", "calls")
 CALL_MEMBERS = ("calls timed", "time_ns", "error_ns")

@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the weight of a stack: microseconds inside calls, over all ranks, or bytes sent (default: time)",
     )
     parser.add_argument(
-        "--speedscope", metavar="FILE", type=Path, help="write a file of speedscope: by time, and by bytes sent"
+        "--speedscope", metavar="FILE", type=Path, help="write a speedscope file: by time, and by bytes sent"
     )
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
     return parser
@@ -201,7 +201,7 @@ def _key(by: Sequence[str], row: CallSum) -> tuple[str, ...]:
 
 
 def _shown_parts(row: CallSum, is_split: bool) -> tuple[str, ...]:
-    """Return the parts of a row's time, in percent, with the error of waiting and transfer."""
+    """Return waiting, transfer and unsplit time in percent of a row's time, with the error of waiting and transfer."""
     if not is_split or not row.time_s or row.wait_s is None:
         return ("", "", "") if is_split else ()
     parts = (row.wait_s, row.transfer_s or 0.0, row.unsplit_s or 0.0)

@@ -31,8 +31,8 @@ examples:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof collect",
-        "Make an OTF2 archive of a recording: profile.otf2, with profile.def and profile/ next to it. Of a batch job "
-        "it is profile-JOB.STEP.otf2. No other run's archive is replaced: the name gets a number.",
+        "Make an OTF2 archive of a recording: profile.otf2, with profile.def and profile/ next to it. The archive of a "
+        "batch job is profile-JOB.STEP.otf2. Archives of other runs are kept: a number is added to the new name.",
         EXAMPLES,
     )
     parser.add_argument(
@@ -45,17 +45,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the archive (default: REC with .otf2)")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(
-        "--run", metavar="NAME", help="which run: its name, or the batch system's step as 6.0 (default: the newest)"
+        "--run", metavar="NAME", help="name of a run, or a step of a batch job, such as 6.0 (default: the newest run)"
     )
-    chosen.add_argument("--job", metavar="JOB", help="all runs of a batch job, as 6, or 6_3 for a task of an array")
+    chosen.add_argument(
+        "--job", metavar="JOB", help="all runs of a batch job, such as 6, or 6_3 for task 3 of an array"
+    )
     chosen.add_argument("--all", action="store_true", help="all runs, a profile each")
     chosen.add_argument("--list", action="store_true", help="make no archive, but list all runs")
     parser.add_argument("--json", action="store_true", help="print the list, or the written archives, as JSON")
     parser.add_argument(
         "--from-node",
         action="store_true",
-        help="make no archive, but copy into REC what killed processes left on the storage of this node, which "
-        "no other node can read",
+        help="make no archive; copy into REC the counters that killed processes left on this node's own storage",
     )
     return parser
 
@@ -91,7 +92,7 @@ def main(argv: Sequence[str] | None) -> None:
     if not (options.run or options.job or options.all):
         if len(recordings) > 1 and len(runs) > 1:
             _print_list(found, as_json=False)
-            raise UsageError("there are several runs: choose with --run STEP or --job JOB, or take them --all")
+            raise UsageError("there are several runs: choose with --run STEP or --job JOB, or use --all")
         runs = runs[-1:]
     if options.output and len(runs) > 1:
         raise UsageError(f"-o names one archive, and {len(runs)} runs were chosen: choose one with --run")
@@ -118,7 +119,7 @@ def _write(listed: ListedRun, output: Path | None) -> dict[str, Any]:
         write_archive(run, archive, progress)
     print(f"{archive}: {len(run.ranks)} of {run.world_size} ranks", file=sys.stderr)
     if archive != path and not output:
-        print(f"  {path.name} exists already, and is not of this run", file=sys.stderr)
+        print(f"  {path.name} exists already, with another run", file=sys.stderr)
     accounts, gaps = list(account_for_run(run)), list(describe_gaps(run))
     for sentence in (*describe_losses(accounts, complete=not gaps), *gaps):
         print(f"  {printable(sentence)}", file=sys.stderr)

@@ -52,7 +52,7 @@ _NAMED = 3
 """Number of commands that a hint names."""
 
 _GARBAGE_THRESHOLD = 100_000
-"""Number of new objects between searches for cycles."""
+"""Number of new objects after which Python's garbage collector searches for cycles."""
 
 _is_reading: ContextVar[bool] = ContextVar("_is_reading", default=False)
 
@@ -65,7 +65,7 @@ def find_commands() -> dict[str, EntryPoint]:
 
 
 def command(name: str) -> Callable[[Callable[[Sequence[str] | None], int | None]], Callable[..., int]]:
-    """Make a function of the arguments the entry point of a command, which runs it as `run_command` does."""
+    """Make a function that takes arguments the entry point of a command; `run_command` runs it."""
 
     def wrap(body: Callable[[Sequence[str] | None], int | None]) -> Callable[..., int]:
         return wraps(body)(lambda argv=None: run_command(name, body, argv))
@@ -92,7 +92,7 @@ def run_command(
     _replace_closed_streams()
     _allow_any_text()
     thresholds = gc.get_threshold()
-    # Modules and parsed files make many lasting objects, which the default threshold would search again and again.
+    # With the default threshold, the collector would often search the many lasting objects of modules and parsed files.
     gc.set_threshold(_GARBAGE_THRESHOLD, *thresholds[1:])
     given = sys.argv[1:] if argv is None else argv
     try:
@@ -150,7 +150,7 @@ def _refusal(error: OSError | MemoryError) -> str:
 
 
 def _allow_any_text() -> None:
-    """Allow any text in names of hosts and regions: a letter outside the encoding must not end the command."""
+    """Print characters outside the terminal's encoding as escapes: they must not end the command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -197,7 +197,7 @@ class CommandParser(argparse.ArgumentParser):
     """Parser with a short and a long help, and with a hint in the message about an unknown option or choice.
 
     Args:
-        shown: options that `--help` shows, if that is not all of them; `--help-all` shows the others too.
+        shown: options that `--help` shows; empty for all options. `--help-all` always shows all.
         details: text that `--help-all` adds after the examples.
         named: arguments of `argparse.ArgumentParser`.
     """

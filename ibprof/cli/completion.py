@@ -27,7 +27,7 @@ _WHERE_READ = """\
 if [[ $zsh_eval_context[-1] == (eval|file) ]]; then
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 """
-"""Additions to shtab's zsh scripts, which work with `eval` but not with `.`, and which need compinit's functions."""
+"""Condition in shtab's zsh scripts: shtab's, and one that also holds for `.`, and loads compinit's functions."""
 
 NO_SHTAB = "completion needs shtab: pip install 'ibprof[completion]'"
 
@@ -57,7 +57,7 @@ def _list_parsers() -> Iterator[argparse.ArgumentParser]:
 def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof completion`."""
     parser = make_parser(NAME, "Print a script that completes commands, options and files.", EXAMPLES)
-    parser.add_argument("shell", choices=SHELLS, help="for which shell")
+    parser.add_argument("shell", choices=SHELLS, help="name of the shell")
     shell = parser.parse_args(argv).shell
     try:
         import shtab  # noqa: PLC0415  (optional)
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None) -> None:
 
 
 def _mend_zsh(script: str) -> str:
-    """Return shtab's zsh script in a form that `.` may read, and that completes several arguments instead of one."""
+    """Return shtab's zsh script, changed so that `.` can read it, and that it completes more than one argument."""
     script = re.sub(r'^  "\(\*\)::?', '  "*:', script, flags=re.MULTILINE)
     return script.replace("one_or_more='(*)'", "one_or_more='*:'").replace(_WHERE_EVALUATED, _WHERE_READ)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof env`: print the exports that make the bare line LD_PRELOAD=libibprof.so mpirun ./app work, on all hosts."""
+"""`ibprof env`: print exports for a shell, so that LD_PRELOAD=libibprof.so mpirun ./app records on all hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ example:
 
 
 def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Return the variables that make a launcher pass on the library, also by its bare name, and its settings.
+    """Return variables by which the linker finds the library, and launchers pass its settings to other hosts.
 
     Args:
         environment: environment of the user's shell.
@@ -51,11 +51,13 @@ def _parse(argv: Sequence[str] | None) -> str:
     """Return the name of the shell."""
     parser = make_parser(
         "ibprof env",
-        "Print exports for a shell. Then LD_PRELOAD=libibprof.so in front of a launcher is all that "
-        "a job needs to be recorded: the bare name is found, and Open MPI passes it and IBPROF* to other hosts.",
+        "Print exports for a shell. After them, LD_PRELOAD=libibprof.so mpirun ./app records the job: LD_LIBRARY_PATH "
+        "contains the library's folder, and Open MPI copies LD_PRELOAD and IBPROF* to other hosts.",
         EXAMPLES,
     )
-    parser.add_argument("--shell", choices=("sh", "csh"), default="sh", help="whose syntax (default: %(default)s)")
+    parser.add_argument(
+        "--shell", choices=("sh", "csh"), default="sh", help="shell syntax of the exports (default: %(default)s)"
+    )
     shell: str = parser.parse_args(argv).shell
     return shell
 

@@ -145,7 +145,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
 def _posted(summary: dict[str, Any]) -> str:
     if not summary["bytes_posted"]:
         return ""
-    measured = "ports are measured" if summary["ports_measured"] else "not all of what was sent"
+    measured = "ports are measured" if summary["ports_measured"] else "only a part of the sent bytes"
     return f"{format_bytes(summary['bytes_posted'])} to queue pairs: {measured}"
 
 

@@ -60,20 +60,23 @@ def main(argv: Sequence[str] | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof matrix",
-        "Print bytes and messages of each pair with traffic as CSV: src,dst,bytes,messages. By port there "
-        "are the columns src_port,dst_port too: host, device and number. Bytes are then those that were posted to "
-        "queue pairs, where these were recorded.",
+        "Print bytes and messages of each pair with traffic as CSV: src,dst,bytes,messages. With --by port, "
+        "src_port,dst_port name host, device and port number; bytes are those posted to queue pairs, if these were "
+        "recorded.",
         EXAMPLES,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
     parser.add_argument(
-        "--by", choices=("rank", "host", "port"), default="rank", help="what sends and receives (default: %(default)s)"
+        "--by",
+        choices=("rank", "host", "port"),
+        default="rank",
+        help="kind of sender and receiver (default: %(default)s)",
     )
     add_row_arguments(parser)
     parser.add_argument(
         "--since-start",
         action="store_true",
-        help="with --region: all regions closed, or left for good, until its end",
+        help="with --region: also count all regions that a rank closed or left for good before the end of that region",
     )
     parser.add_argument(
         "--kind",

@@ -72,7 +72,7 @@ EXAMPLES = """\
 examples:
   ibprof run -- mpirun -n 16 ./app                       record all ranks, also on other hosts
   ibprof run --operations ALLTOALL,BCAST -- srun ./app   only these operations
-  IBPROF_SOURCE=exact ibprof run -- mpirun -n 16 ./app   with transports whose every byte is seen at the ports
+  IBPROF_SOURCE=exact ibprof run -- mpirun -n 16 ./app   with transports whose bytes are all recorded by port
   ibprof run --fabric ibdiagnet.lst -- mpirun ./app      a verdict that includes the links
   mpirun -n 16 ibprof run -- ./app                       preload only the application
 """
@@ -109,7 +109,7 @@ def main(argv: Sequence[str] | None) -> int:
     variables = {"IBPROF_RUN": str(uuid.uuid4())} | variables
     variables["IBPROF_OUTPUT"] = _absolute(variables.get("IBPROF_OUTPUT") or RECORDING)
     if launcher not in (None, Launcher.SRUN):
-        # A launcher's daemons on other hosts run in their own step, or know no job.
+        # On other hosts, a launcher's daemons have another job step or no job, so the names are inserted here.
         variables["IBPROF_OUTPUT"] = expand_output(variables["IBPROF_OUTPUT"], output_values(environment))
     launch = Launch(command, environment | variables)
     if launcher:
@@ -136,7 +136,7 @@ def _parse(argv: Sequence[str] | None) -> RunOptions:
     parser = make_parser(
         "ibprof run",
         "Run CMD and record its MPI traffic. If CMD starts with mpirun, mpiexec, srun or "
-        "mpirun_rsh, all ranks on all hosts are recorded. Then profile.otf2 is made of their recordings.",
+        "mpirun_rsh, all ranks on all hosts are recorded. Then ibprof makes profile.otf2 from their recordings.",
         EXAMPLES,
         usage="ibprof run [-o DIR] [--operations OP,...] [--verbose N] [--fabric LST...] -- CMD",
     )
@@ -160,7 +160,7 @@ def _settings(options: RunOptions, environment: Mapping[str, str]) -> dict[str, 
     """Return the variables of libibprof.so, from the environment and the options; options take precedence."""
     settings = {name: value for name, value in environment.items() if re.match("IBPROF(_|$)", name) and value}
     settings |= intranode_settings(environment)
-    # Slurm's plug-in sets both; the folder is then the site's choice for programs, not the user's.
+    # Equal values: Slurm's plug-in set the folder. It is the site's choice for programs, not the user's.
     if settings.pop("IBPROF_SITE_OUTPUT", None) == settings.get("IBPROF_OUTPUT"):
         settings.pop("IBPROF_OUTPUT", None)
     if options.output:
@@ -245,7 +245,7 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
     runs = [run for run in list_runs(*recordings) if run.files[0].run == name]
     if not runs:
         return []
-    # A spawning program is the larger job. If a script starts several jobs, the last one counts.
+    # A program that spawns has more ranks than the spawned program. Of several equal jobs, the last one is chosen.
     chosen = max(reversed(runs), key=lambda run: run.ranks)
     made, others = [], []
     for run in runs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output alike in every command: text tables, JSON, warnings, and progress on stderr."""
+"""Output of all commands: text tables, JSON, warnings, and progress on stderr."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SHORT = 256
-"""Minimum number of parts for a bar: shorter work ends too soon."""
+"""Minimum number of parts of work that has a progress bar: shorter work ends too soon."""
 
 
 def print_pairs(pairs: Mapping[str, str]) -> None:

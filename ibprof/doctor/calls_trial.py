@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Try collectives of two ranks with a command's launcher and settings: whether the source records all their bytes."""
+"""Record a trial of two ranks with a command's launcher and settings, to find collectives with unrecorded bytes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SETTINGS = {
 def try_calls(
     program: Program, command: Sequence[str], library: Path, environment: Mapping[str, str]
 ) -> Iterator[DoctorFinding]:
-    """Yield the operations of a trial with missing bytes; nothing for launchers with unrecorded messages inside hosts.
+    """Record a trial, and yield findings on collectives with missing bytes; only Open MPI's launchers are tried.
 
     Args:
         program: the command's program.
@@ -105,7 +105,7 @@ def _run(launch: Launch, folder: Path) -> str:
         try:
             return child.communicate(timeout=_SECONDS)[1].strip()
         except subprocess.TimeoutExpired:
-            # The launcher ends its ranks.
+            # The launcher's signal handler ends the ranks.
             child.terminate()
             return f"no end within {_SECONDS} s"
 
@@ -121,4 +121,6 @@ def _judge(run: Profile) -> Iterator[DoctorFinding]:
     for sentence in lacking:
         yield DoctorFinding("calls", good=True, text=f"in a trial of {_RANKS} ranks, {sentence}")
     if not lacking:
-        yield DoctorFinding("calls", good=True, text=f"in a trial of {_RANKS} ranks, all that collectives send is seen")
+        yield DoctorFinding(
+            "calls", good=True, text=f"in a trial of {_RANKS} ranks, all bytes of collectives were seen"
+        )

@@ -35,7 +35,7 @@ _LIMITS = (
     ("file size", resource.RLIMIT_FSIZE, 1 << 20),
     ("open files", resource.RLIMIT_NOFILE, 32),
 )
-"""Limits, with the need of a recorded process and a margin."""
+"""Limits of resources, each with the minimum for a recorded process in bytes or files, with a margin."""
 
 _LEAST_FREE_BYTES = 4 << 20
 _SYSFS = Path("/sys/class/infiniband")
@@ -127,7 +127,7 @@ def _list_ports(environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
     if past and not seen:
         text = f"on {', '.join(past)} (mlx5) UCX bypasses verbs by default: rails are then modelled, and {_COUNTED}"
     else:
-        text = "what is posted by verbs is recorded: rails are measured if all messages use it"
+        text = "messages posted by verbs are recorded: rails are measured if all messages use verbs"
     yield DoctorFinding("rails", good=True, text=text)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the MPI library: its version, its transports, and the layer at which ibprof would record it.
 
-The check records a minimal job and examines the result, since no list of MPI libraries would be complete.
+The check records a minimal job and examines the result: a list of MPI libraries would never be complete.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
     mpi = program.mpi if program else _belonging_to(launcher) or _on_search_path(launcher, environment)
     if program and mpi is None and program.python is None:
         if any(name.startswith("libibverbs.so") for name in program.libraries):
-            yield DoctorFinding("MPI", good=True, text="none, but verbs: what it posts to queue pairs is recorded")
+            yield DoctorFinding("MPI", good=True, text="none, but verbs: bytes posted to queue pairs are recorded")
         else:
             yield _explain_no_mpi(program)
         return
@@ -223,7 +223,7 @@ def _belonging_to(launcher: str | None) -> Path | None:
 
 
 def _on_search_path(launcher: str | None, environment: Mapping[str, str]) -> Path | None:
-    """Return the MPI library that programs under a batch system's launcher would load: this launcher has none."""
+    """Return the MPI library that programs under srun would load from the search path; srun itself has none."""
     if launcher is None or identify_launcher(launcher) != Launcher.SRUN:
         return None
     searched = f"{environment.get('LD_LIBRARY_PATH', '')}:{environment.get('CRAY_LD_LIBRARY_PATH', '')}"

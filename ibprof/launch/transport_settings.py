@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of MPI's transports, for recordings that need them; and of NCCL's profiler plug-in.
+"""Settings of MPI's transports that some recordings need, and settings of NCCL's profiler plug-in.
 
 IBPROF_SOURCE=exact selects transports with all bytes visible at the ports. IBPROF_INTRANODE=1 sends messages within a
 host through the network layer, for trials on one host.

@@ -75,7 +75,7 @@ class CallReport:
     """Time, calls, bytes and messages of a profile by chosen keys.
 
     Attributes:
-        rows: sums, those with most time first.
+        rows: sums, sorted by time, descending.
         time: time inside MPI calls; None if times were not recorded.
         efficiencies, waiting: results for the whole run, regardless of the chosen calls; empty without times.
         notes: data that was not recorded, a sentence each.
@@ -236,9 +236,8 @@ class CallSum:
 def sum_calls(
     run: Profile, by: Sequence[str], choice: RowChoice | None = None, shares: WaitShares | None = None
 ) -> list[CallSum]:
-    """Return sums by some of `KEYS`, those with most time first; equal times in the order of keys.
+    """Return sums by some of `KEYS`, sorted by time, descending, then by key. Sites with the same name are summed.
 
-    Lines with one name are one site.
 
     Args:
         choice: choice of rows; None for all.
@@ -289,7 +288,7 @@ def sum_calls(
 
 
 class _Times:
-    """Time of some rows: total, and of the slowest rank; `timed` ranks recorded times."""
+    """Total time of some rows, and the time of the slowest rank; `timed` is the number of ranks with times."""
 
     def __init__(self, times: CallTimes, rows: npt.NDArray[np.intp], timed: int) -> None:
         seconds = times.time_ns[rows].astype(np.float64) * 1e-9
@@ -306,7 +305,7 @@ class _Times:
 
 
 class _KeyNames:
-    """Values of keys, by the names for the numbers in rows."""
+    """The keys of rows: names, in place of the numbers of regions, operations and sites."""
 
     def __init__(self, run: Profile) -> None:
         self._run = run

@@ -38,7 +38,7 @@ class Selection:
     Attributes:
         operation, region: names; None for all.
         site: name of a call site; None for all.
-        since_start: true for all bytes until a mark closed the region; needs such a region.
+        since_start: true to count also the bytes before `region`: those of regions closed until its last mark.
         kind: user data or MPI's own messages.
         received: true for bytes counted by receivers, false for bytes counted by senders and fetchers.
     """
@@ -98,8 +98,8 @@ class Matrix:
 def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selection()) -> Matrix:
     """Return the traffic between ranks, hosts or ports.
 
-    Ports come from recorded work requests, with all headers above the network's. Without them, or for the bytes of one
-    operation or of receivers, the source at the MPI calls counts, and each host must have one port.
+    Bytes between ports are those of recorded work requests, with MPI's headers. Without work requests, for one
+    operation or for received bytes, they are those at the MPI calls; then each host must have one port.
 
     Args:
         by: "rank", "host" or "port".
@@ -115,7 +115,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
     notes: list[str] = []
     if selection.region is not None and selection.since_start and (left_out := _count_left_out(run, selection.region)):
         notes.append(
-            f"{left_out} more bytes were sent until then in regions that continued or came again; they are left out"
+            f"{left_out} more bytes, sent before that mark, are left out: their regions continued or came again later"
         )
     sources = np.unique(counters.source[chosen & (counters.source != Source.NCCL)])
     if len(sources) > 1:
@@ -126,7 +126,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
     names, row_of = _name_ranks(run, by)
     if by == "port":
         notes.append(
-            "ports were not measured: each host has one, which is assumed to carry what its ranks send to other hosts"
+            "ports were not measured: the bytes that ranks send to other hosts are assigned to their host's only port"
         )
     lost = 0
     parts = []
@@ -149,7 +149,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
 
 
 def _is_of_wire(selection: Selection) -> bool:
-    """Return whether work requests suffice: they lack operations, and do not separate headers from data."""
+    """Return whether work requests suffice: they have no operations, and their bytes include headers."""
     return (
         selection.operation is None
         and selection.site is None

@@ -18,8 +18,8 @@ Seconds = npt.NDArray[np.float64]
 
 KILLED = "efficiencies need the end of each rank, and {} of {} ranks did not reach MPI_Finalize"
 NOT_TIMED = "efficiencies need the time inside calls on all ranks: run again with IBPROF_TIME=1"
-NOT_RECORDED = "efficiencies are of the {} recorded ranks, of {}"
-TOO_LONG = "time inside calls is longer than the run, so that efficiencies are too low, on rank {}"
+NOT_RECORDED = "efficiencies cover only the {} recorded ranks of {}"
+TOO_LONG = "efficiencies are too low: time inside calls is longer than the run on rank {}"
 OF_THREADS = (
     "efficiencies of regions count the time of each thread inside calls, so that they are too low where several "
     "threads were inside calls at once: on rank {}"
@@ -207,7 +207,7 @@ class WaitShares(RowArrays):
 
     def sum_parts(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> dict[str, float]:
         """Return sums of some rows: `wait_s`, `transfer_s`, `unsplit_s` and their standard error `split_error_s`."""
-        # Members of one instance are sampled together, so their errors add up over ranks.
+        # All members of a collective sample the same calls, so their errors add up over ranks.
         places = np.stack((self.region, self.operation, self.site))[:, rows]
         _, place = np.unique(places, axis=1, return_inverse=True)
         errors = np.bincount(place.ravel(), weights=self.error_s[rows])
@@ -224,8 +224,8 @@ MUTUAL = frozenset(
 """Blocking collectives that no rank can leave before all ranks have entered: each result depends on all ranks."""
 
 ASSUMPTION = (
-    "estimate: at each site of a collective, the quickest rank is taken to wait for nobody, and transfer "
-    "to take as long on all ranks. If other ranks come last in other rounds, waiting is longer than this"
+    "estimate: at each call site of a collective, the quickest rank is assumed not to wait, and transfer "
+    "is assumed equal on all ranks. If different ranks come last in different calls, waiting is longer than this"
 )
 
 
@@ -254,10 +254,10 @@ class Waiting:
 
 
 def estimate_waiting(run: Profile) -> tuple[Waiting, ...]:
-    """Split the time of the collectives of `MUTUAL`, those with most waiting first.
+    """Split the time of the collectives in `MUTUAL`. Sort the results by waiting, descending.
 
-    A site counts only if several ranks call it equally often: only then is it known which calls belong together. Rooted
-    collectives and messages are left out: their quickest rank can leave before others enter.
+    A site counts only if several ranks call it equally often: otherwise the calls of one collective cannot be matched.
+    Rooted collectives and messages are left out: their quickest rank can leave before others enter.
     """
     times, sites = run.times, name_sites(run)
     mutual = [number for number, name in enumerate(run.operations) if name in MUTUAL]

@@ -24,7 +24,7 @@ from ibprof.text.host_lists import same_host
 from ibprof.text.quantities import count_of, format_bytes, format_seconds, name_call
 
 MUCH = 0.01
-"""Smallest share of an account that its first lines name."""
+"""Share of ranks, hosts or bytes above which a loss has its own sentence in every report."""
 
 COLLECT = "collect"
 """The stage that leaves out bytes which other counters have too: these are no loss."""
@@ -107,17 +107,17 @@ def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
 
 
 def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> Iterator[str]:
-    """Yield a sentence for each loss above `MUCH` of ranks, hosts or bytes; or one that nothing, or less, is lost.
+    """Yield a sentence for each loss above `MUCH`; without one, a sentence on the largest smaller loss, or on no loss.
 
     Args:
         accounts: the accounts of all stages.
-        complete: false if there are gaps without a number, so that nobody knows that nothing was lost.
+        complete: false if there are gaps of unknown size: then no sentence states that nothing was lost.
     """
     accounts = [each for each in accounts if each.noun in _IN_TEXT]
     losses = []
     for each, following in zip_longest(accounts, accounts[1:]):
         if each.stage != COLLECT:
-            # The recorder counts a message at both ends where it can: the next account of a run is of these bytes.
+            # The recorder counts a message at both ends where it can. The account of `COLLECT` has the second count.
             is_twice = following is not None and following.stage == COLLECT
             total = each.total - (sum(following.left_out.values()) if is_twice else 0)
             of_total = f"of {_say(total, each.noun)}"
@@ -189,7 +189,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         sent = other & (run.counters.kind == Kind.USER) & (run.counters.direction == Direction.SENT)
         ranks = sorted(set(run.counters.rank[other].tolist()) | set(run.times.rank[run.times.site == number].tolist()))
         yield (
-            f"rank {format_ranks(ranks)} called MPI from more places than a recording distinguishes: "
+            f"rank {format_ranks(ranks)} called MPI from more call sites than a recording distinguishes: "
             f"{format_bytes(sum_exactly(run.counters.bytes[sent]))} are of {OTHER_SITES.name}"
         )
     if cut := [number for number, site in enumerate(run.sites, 1) if site.callers[-1:] == (OTHER_SITES,)]:
@@ -197,7 +197,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         ranks = sorted({*run.counters.rank[of_cut].tolist(), *run.times.rank[np.isin(run.times.site, cut)].tolist()})
         yield (
             f"rank {format_ranks(ranks)} called MPI through more chains of callers than a recording distinguishes: of "
-            f"the further ones the innermost line alone is known, called from {OTHER_SITES.name}"
+            f"further chains only the innermost line is known, called from {OTHER_SITES.name}"
         )
     yield from _describe_elsewhere(run)
     yield from _describe_ports(run)

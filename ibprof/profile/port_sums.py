@@ -22,7 +22,7 @@ _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
 NEARLY = 0.99
-"""Tolerance: a port is read when the host's first process ends, which need not be the last one."""
+"""Tolerance: counters are read when the host's first process ends, when other processes may still send."""
 
 SMALLEST_MTU = 1024
 OVERHEAD = 128
@@ -253,7 +253,9 @@ def describe_unmeasured(run: Profile) -> str | None:
         return f"{unseen} queue pair(s) bypass verbs (vendors' calls; IBPROF_SOURCE=exact selects recorded transports)"
     between = _bytes_between_hosts(run)
     if posted < _COMPLETE * between:
-        return f"of {between} bytes between hosts only {posted} were recorded at queue pairs: MPI also used others"
+        return (
+            f"only {posted} of {between} bytes between hosts were posted to queue pairs: MPI sent others by other paths"
+        )
     return None
 
 
@@ -356,7 +358,7 @@ def _sum_hardware(run: Profile) -> list[int | None]:
 
 
 def find_ends(run: Profile) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
-    """Return the source and destination hosts of data, and the counters' rows; an unknown host is the last plus one."""
+    """Return the source and destination hosts of data, and the counters' rows; an unknown host is `len(run.hosts)`."""
     counters = run.counters
     host = np.full(run.world_size + 1, len(run.hosts), np.int64)
     for rank in run.ranks:

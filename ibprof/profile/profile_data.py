@@ -335,7 +335,7 @@ class Rank:
         boot: hash of the machine's start; ranks with equal values read one clock; 0 where unknown.
         clock_drift_ns: growth of `clock_offset_ns` until recording ended.
         collectives, messages: numbers of collectives, and of sent and received messages, sampled or not.
-        unsampled_collectives, unsampled_messages: numbers of unsampled instances by `Unsampled`; empty without samples.
+        unsampled_collectives, unsampled_messages: their numbers by reason (`Unsampled`); empty without samples.
         cpu_ns: CPU time of all threads of the process during recording; 0 where unknown.
         no_core_ns: time in which the first thread was ready to run but had no core; 0 where unknown.
     """
@@ -374,7 +374,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in a program that called MPI.
+    """A call site: the code of a program that called MPI, or a caller of such code.
 
     Attributes:
         file: the source file, as the compiler or the interpreter names it; empty where unknown.
@@ -386,8 +386,8 @@ class Site:
         name: `file.c:LINE`; without a line `function+0x1f`, or `object+0x1f`. docs/sites.md.
         inlined_in: the functions that contain the call after inlining, innermost first; empty without inlining, and if
             callers were recorded.
-        callers: call sites of `function` and of its callers, innermost first, also inlined calls, up to IBPROF_CALLERS.
-            These sites have no callers of their own.
+        callers: call sites of `function` and of its callers, innermost first, also inlined calls, up to
+            IBPROF_CALLERS. The `callers` of these sites are empty.
     """
 
     file: str
@@ -485,7 +485,7 @@ class CallTimes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class CallSamples(RowArrays):
-    """Begin and end of sampled calls: all ranks of a call sample the same calls. See docs/formats/recording.md.
+    """Begin and end of sampled collectives and messages: all their ranks sample the same ones.
 
     Times are readings of the host's sample clock (`Rank.clock_offset_ns`), which all ranks of a host share.
 
@@ -496,12 +496,12 @@ class CallSamples(RowArrays):
         operation, site: int32, as in `Counters`, of the call that started the collective or message, or that made the
             request of a persistent collective.
         region, end_operation, end_site: int32, of the call that completed it.
-        level: uint8, sampling level: 1 of 2^level instances is kept.
+        level: uint8, sampling level: 1 of 2^level collectives or messages is kept.
         bytes: uint64.
         enter_ns, exit_ns: int64, entry and return of the completing call.
-        is_long: bool, true for the rank's longest instances and for those that this rank entered or posted last; none
-            is missing, except for messages while there are too many to time each one.
-        is_chosen: bool, true for an instance of the random sample; others are kept for their length, and have level 0.
+        is_long: bool, true for the longest collectives or messages of the rank, and for those that it entered or posted
+            last. All of these are kept; messages only while there are few enough to time each one.
+        is_chosen: bool, true for a part of the random sample. Others are kept for their length, and have level 0.
     """
 
     rank: npt.NDArray[np.int32]
@@ -524,10 +524,10 @@ class CallSamples(RowArrays):
 class CollectiveSamples(CallSamples):
     """Begin and end of collectives, a row for each member's call; in the order of communicator, number, member.
 
-    An instance that all `size` members sampled stands for 2 to the power of its largest level. An instance without a
-    sample of some member must be left out. `number` counts the collectives on the communicator. `bytes` are the bytes
-    of the call's arguments as in `Demands`; 0 where unknown. In addition, each rank keeps its longest instances, which
-    stand for themselves.
+    A collective that all `size` members sampled represents 2^level collectives, with the largest level of its rows. A
+    collective without the row of a member must be left out. `number` counts the collectives on the communicator.
+    `bytes` are the bytes of the call's arguments as in `Demands`; 0 where unknown. In addition, each rank keeps its
+    longest collectives, which represent only themselves.
 
     Attributes:
         size: uint32, number of processes in the communicator.
@@ -568,7 +568,7 @@ class MessageSamples(CallSamples):
 class Transfers(RowArrays):
     """Work requests posted to queue pairs; arrays of one length. Source: the verbs library.
 
-    The bytes of `Counters` at a lower layer, with headers of the layers between; the two are never added. Rows are in
+    These are the bytes of `Counters`, counted at a lower layer with more headers: never add the two. Rows are in
     the order of rank, region, opcode, pair.
 
     Attributes:
@@ -666,7 +666,7 @@ class MessageSizes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A marked time on one rank, with the rank's totals of user data since its start.
+    """A marked time on one rank, with the user data of the rank from its start until then.
 
     The totals are 0 at BEGIN and END, where reading them would take too long.
     """
@@ -705,7 +705,7 @@ class Profile(NotebookView):
         demands: bytes that calls asked MPI to move.
         times: calls and the time inside them; empty if times were not recorded.
         collective_samples, message_samples: begin and end of sampled calls; empty if times were not recorded.
-        sites: distinct places that called MPI.
+        sites: distinct call sites.
         sites_without_lines: objects without line numbers, with the reason, a sentence each.
     """
 

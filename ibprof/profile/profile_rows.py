@@ -270,8 +270,8 @@ def name_sites(run: Profile) -> tuple[str, ...]:
 def find_sites(run: Profile, text: str) -> frozenset[int]:
     """Return the numbers of the sites with a given name, or with a given line and end of their path.
 
-    Several sites can have one line: calls in different objects, or from different callers. The line of a caller stands
-    for all sites that it called. A name with callers stands for one site.
+    Several sites can have one line: calls in different objects, or from different callers. The line of a caller selects
+    all sites that it called. A name with callers selects one site.
 
     Raises:
         UsageError: sites were not recorded, no site has this name, or the sites are of several files.

@@ -98,7 +98,7 @@ def describe_uncompared(run: Profile) -> str | None:
     if len(ranks) < run.world_size:
         return "ranks are missing"
     if not all(rank.has_demands and rank.source not in (Source.NONE, Source.VERBS) for rank in ranks):
-        return "it was not recorded on all ranks"
+        return "not all ranks recorded both their calls' arguments and MPI's bytes"
     if not all(rank.finalized for rank in ranks):
         return "a rank did not reach MPI_Finalize"
     if any(rank.lost_bytes or rank.lost_messages for rank in ranks):
@@ -334,7 +334,7 @@ def describe_unaccounted(run: Profile) -> Iterator[str]:
 def describe_no_comparison(run: Profile) -> Iterator[str]:
     """Yield the reason for not comparing calls with counters, if any."""
     if len(run.demands.calls) and (why := describe_uncompared(run)):
-        yield f"what calls asked for was not compared with what was seen: {why}"
+        yield f"the bytes that calls asked for were not compared with the recorded bytes: {why}"
 
 
 def summarize_unaccounted(run: Profile) -> Iterator[str]:
@@ -349,7 +349,7 @@ def summarize_unaccounted(run: Profile) -> Iterator[str]:
     if len(named) > _NAMED:
         named[_NAMED:] = [f"{len(named) - _NAMED} more"]
     why = f"; {_explain(sums[0], list_other_transports(run))}" if len({each.on_host for each in sums}) == 1 else ""
-    yield f"less was seen than calls must send at least: {', '.join(named)}{why}"
+    yield f"fewer bytes were seen than calls must send: {', '.join(named)}{why}"
 
 
 def _sum_by_operation(found: list[Unaccounted]) -> list[_Sum]:

@@ -53,7 +53,7 @@ def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def _redo(file: RecordingFile, what: str, number: str, records: Records, owner: Owners) -> None:
-    """Apply the redo logs of a kind of records to their bytes and to another number."""
+    """Apply the redo logs to the bytes of records, and to the member `number`: messages or calls."""
     constants = recording_layout().constants
     logged = np.where(file.processes["redo_kind"] == 0, constants["IBP_SEGMENT_COUNTERS"], file.processes["redo_kind"])
     is_of_kind = logged == constants[f"IBP_SEGMENT_{what.upper()}"]
@@ -175,7 +175,7 @@ def find_tick_ns(file: RecordingFile, owner: Owners) -> npt.NDArray[np.float64]:
     ticks = process["clock_ticks"][:, 1].astype(np.int64) - process["clock_ticks"][:, 0].astype(np.int64)
     elapsed_ns = process["clock_ns"][:, 1].astype(np.int64) - process["clock_ns"][:, 0].astype(np.int64)
     if (np.minimum(ticks, elapsed_ns) <= 0).any() or (process["times_weight"] < 1).any():
-        raise InputError(file.path, None, "a clock that was read at two moments", "times without one")
+        raise InputError(file.path, None, "a clock that was read at two moments", "times without such a clock")
     length: npt.NDArray[np.float64] = elapsed_ns / ticks
     return length
 

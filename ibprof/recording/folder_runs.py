@@ -78,7 +78,7 @@ def is_recording(path: Path) -> bool:
 
 def archive_path_of(recording: Path, job: SchedulerJob | None = None) -> Path:
     """Return the default path of a recording's archive: `profile.otf2`; for a batch job `profile-6_3.0.otf2`."""
-    # A name without suffix is already used: an archive has a folder of the same name.
+    # The archive of a recording without suffix would need a folder with the recording's name.
     named = recording.suffix == SUFFIX and not recording.is_file()
     path = recording.with_suffix(".otf2") if named else recording.parent / "profile.otf2"
     return path.with_name(f"{path.stem}-{as_file_name(job.label)}.otf2") if job and job.system else path

@@ -260,7 +260,7 @@ def _find_segments(path: Path, data: npt.NDArray[np.uint8], header: np.void) -> 
     magics, sizes = heads["magic"], heads["bytes"]
     starts = []
     page_index = int(header["segments_offset"]) // page
-    # Each segment holds the next one's place, so few pages of a large file are read.
+    # Each segment contains the offset of the next one, so few pages of a large file are read.
     while page_index < len(heads):
         if magics[page_index] == magic:
             starts.append(page_index)

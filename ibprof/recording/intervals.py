@@ -17,7 +17,7 @@ Totals = npt.NDArray[np.int64]
 """Bytes and messages by group of peers: [snapshot, group, 2]."""
 
 Peers = npt.NDArray[np.uint32]
-"""A peer in each group with traffic."""
+"""The first or the last rank of each group of peers with traffic."""
 
 
 def read_intervals(
@@ -57,7 +57,7 @@ def read_intervals(
         own = own[np.argsort(own["time_ns"], kind="stable")]
         group_ranks = int(own["group_ranks"][0])
         if (own["group_ranks"] != group_ranks).any():
-            raise InputError(file.path, None, f"groups of {group_ranks} ranks at all moments", "others")
+            raise InputError(file.path, None, f"groups of {group_ranks} ranks at all moments", "groups of other sizes")
         process = file.processes[index]
         end = _total(counters[counters_owner == index], group_ranks)
         totals = np.concatenate(
@@ -65,7 +65,7 @@ def read_intervals(
         )
         sent = np.diff(totals.astype(np.int64), axis=0)
         if (sent[:-1] < 0).any():
-            raise InputError(file.path, None, "totals that grow with time", "decreasing ones")
+            raise InputError(file.path, None, "totals that grow with time", "decreasing totals")
         times = np.concatenate([[process["start_ns"]], own["time_ns"], [process["stop_ns"]]]).astype(np.uint64)
         # The time of a killed process's last bytes is unknown. A copy of a running process can lack a snapshot.
         times = np.maximum.accumulate(times)

@@ -46,7 +46,7 @@ class NcclRecords:
         samples: `ibp_nccl_sample` that ended, of processes without recorded MPI.
         sample_task: index of each sample's task.
         is_ring: bool [task], true for a ring in which all ranks send and receive.
-        busy_ticks: float64 [task], from the GPU's first data on where that is known: in rings.
+        busy_ticks: float64 [task], duration of the proxies' work; in rings only from the GPU's first data on.
         tick_ns: length of a tick in ns, by process; 0 if unknown.
         is_alone: bool [process], true for a process without recorded MPI.
     """
@@ -82,7 +82,7 @@ class NcclRecords:
         whole = int(self.communicators["busy_ticks"][self.communicators_owner == process].sum())
         mine = self.tasks_owner == process
         each = int(self.tasks["busy_ticks"][mine].sum())
-        # Time before a GPU's first data is in no task; its share of the overlap is assumed to be that of all time.
+        # Tasks lack the time before their GPU's first data. This time is assumed to overlap as much as all time.
         left = float(self.busy_ticks[mine].sum()) / max(each, 1)
         return max(round((each - whole) * left * float(self.tick_ns[process])), 0) if self.is_alone[process] else 0
 
@@ -215,8 +215,8 @@ def read_ring_samples(
 ) -> Columns:
     """Return rows of `CollectiveSamples`: a collective of a ring begins with the GPU's first data on a channel.
 
-    In other algorithms ranks pass others' data on, so nobody knows when their GPUs were ready. Their samples have an
-    operation of unknown shape, so their time remains unsplit.
+    In other algorithms, ranks pass on the data of other ranks, so the times when GPUs were ready are unknown. Their
+    samples have an operation of unknown shape, so their time remains unsplit.
 
     Args:
         rings: result of `find_rings`.

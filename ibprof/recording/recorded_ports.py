@@ -157,7 +157,7 @@ def read_transfers(
         raise InputError(file.path, None, f"opcodes below {len(Opcode)}", str(records["opcode"][beyond[0]]))
     keys, amounts = _assign_to_regions(file, records, owner, pair)
     found, sums = _add_up(keys, amounts)
-    # The parts of a running process's recording can be newer than the total.
+    # While a process runs, the sums of its regions can be newer than its total: the difference is then negative.
     sums[(sums >= _NEGATIVE).any(axis=1)] = 0
     kept = sums.any(axis=1) & (found[:, 1] != recording_layout().constants["IBP_REGION_OFF"])
     found, sums = found[kept], sums[kept]
@@ -253,7 +253,7 @@ def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
             raise InputError(file.path, None, f"a grid of 1 to {most} dimensions", str(count))
         extents, place = record["extent"][:count], record["place"][:count]
         if not ((place >= 0) & (place < extents)).all():
-            raise InputError(file.path, None, f"a place on a grid of {extents.tolist()}", str(place.tolist()))
+            raise InputError(file.path, None, f"a position on a grid of {extents.tolist()}", str(place.tolist()))
         periodic = (int(record["periodic"]) >> np.arange(count)) & 1
         grids[process].append(Grid(count, tuple(extents.tolist()), tuple(periodic.tolist()), tuple(place.tolist())))
     return [tuple(each) for each in grids]

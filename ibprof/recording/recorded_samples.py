@@ -19,7 +19,7 @@ SAMPLES = ("IBP_SEGMENT_COLLECTIVE_SAMPLES", "IBP_SEGMENT_MESSAGE_SAMPLES")
 NCCL_SAMPLES = "IBP_SEGMENT_NCCL_SAMPLES"
 
 MOST_SAMPLES = 1 << 20
-"""Approximate limit of samples of each kind in a profile. Above it, one instance in 2^k is kept, at all its ranks."""
+"""Approximate limit of samples of each kind in a profile. Above it, 1 of 2^k collectives or messages is kept."""
 
 _STEP, _FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 """Constants of splitmix64 (Steele, Lea, Flood, 2014)."""
@@ -32,8 +32,8 @@ class SampleChoice:
     """A choice of a run's samples for reading.
 
     Attributes:
-        thinning: kind of segment -> k; one instance in 2^k is kept.
-        long_ns: score above which the recording has all collectives of each process.
+        thinning: kind of segment -> k; 1 of 2^k collectives or messages is kept.
+        long_ns: score above which the recording has the samples of all collectives.
     """
 
     thinning: Mapping[str, int]
@@ -135,13 +135,13 @@ def _find_long(
     if "score_ns" not in (records.dtype.names or ()):
         return np.zeros(len(records), np.bool_), np.ones(len(records), np.bool_)
     is_chosen = records["level"] != recording_layout().constants["IBP_LEVEL_LONG"]
-    # If all instances found space, the recording has each long one, and it stands for itself.
+    # A limit of 0 means that there was space for all: no long sample is missing.
     has_all = (long_ns == 0) & (not is_chosen.all())
     return (records["score_ns"] > long_ns) & ((long_ns > 0) | has_all), is_chosen
 
 
 def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of kept samples, equal for all samples of an instance, and for messages completed together."""
+    """Return a mask of kept samples, equal for all ranks of a collective or message, and for all messages of a call."""
     if not thinning:
         return np.ones(len(records), np.bool_)
     hashed = np.zeros(len(records), np.uint64)
@@ -149,7 +149,7 @@ def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.boo
         if name in (records.dtype.names or ()):
             parts = records[name].astype(np.int64)
             if name == "tag":
-                # The recorder chooses messages by their tags only if they are the first of their envelopes.
+                # The choice of the recorder depends on the tag only for number 0.
                 parts = np.where(records["number"] == 0, parts >> 4, -1)
             hashed = (hashed ^ parts.astype(np.uint64)) + _STEP
             hashed = (hashed ^ hashed >> np.uint64(30)) * _FACTOR

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places in a program by source line, function or address, with short names; found for addresses by another process.
+"""Locations in a program: source line, function or address, with short names. Another process finds them.
 
 Short names are `file.c:LINE` and `function+0x1f`.
 """
@@ -45,12 +45,12 @@ class Symbol(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CodeLocation:
-    """A place in a program, with all known facts.
+    """A location in a program.
 
     Attributes:
         file, line: source file and line; empty and 0 if unknown.
         object: path of the program or library.
-        function: the function around the place; empty if unknown.
+        function: the function that contains the location; empty if unknown.
         offset: offset in the function; offset in the object if the function is unknown.
     """
 
@@ -118,7 +118,7 @@ def drop_parameters(function: str) -> str:
 
 
 def _closing(text: str, at: int) -> int:
-    """Return the place after the closing bracket and the qualifiers that follow it."""
+    """Return the index after the closing bracket and the qualifiers that follow it."""
     depth = 0
     for place in range(at, len(text)):
         depth += (text[place] == "(") - (text[place] == ")")
@@ -205,7 +205,7 @@ class Limits:
 def resolve_objects(objects: Sequence[ObjectAddresses], limits: Limits | None = None) -> list[ResolvedAddresses]:
     """Find the functions and lines at each object's addresses. Never raises: failures are in the notes.
 
-    Another process reads the files. If a file ends it, the next process continues with the next object.
+    Another process reads the files. If a damaged file ends it, a new process continues with the next object.
     """
     limits = limits or Limits()
     deadline = time.monotonic() + limits.total_seconds

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hosts of a job, from the command line of its launcher or the list of a batch system.
 
-No MPI is asked: a host without recorded ranks cannot report itself. `expand_hosts` and `join_hosts` read and
-write Slurm's short form of host names: `rack[1-2]n[01-03,7],login1`.
+The hosts do not come from MPI, because a host without recorded ranks reports nothing. `expand_hosts` and `join_hosts`
+read and write Slurm's short form of host names: `rack[1-2]n[01-03,7],login1`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ARGUMENT_END = "\x1f"
 _LIST_OPTIONS = ("H", "host", "hosts", "w", "nodelist")
 _FILE_OPTIONS = ("hostfile", "machinefile", "default-hostfile", "f")
 
-# Number of arguments of other options. None of these arguments is the program, even if it looks like it.
+# Options with arguments that are no hosts, and the number of these arguments. They can look like a program.
 _OTHER_OPTIONS = {
     **dict.fromkeys(("mca", "gmca", "omca", "pmixmca", "prtemca", "genv", "env"), 2),
     **dict.fromkeys(("n", "np", "c", "N", "ppn", "perhost", "npernode", "npersocket", "x", "genvlist", "envlist"), 1),

@@ -48,7 +48,7 @@ OF_FILES = "FILE_"
 
 
 _FOR_EACH_OTHER = frozenset({"ALLTOALL", "ALLGATHER", "ALLGATHERV", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"})
-"""Collectives whose bytes in the ledger pass between a rank and each other rank."""
+"""Collectives whose bytes in the ledger pass between a rank and every other rank."""
 
 _ROUND_TRIP = frozenset({"ALLREDUCE", "SCAN", "EXSCAN"})
 """Collectives whose ranks send and receive the bytes."""
@@ -57,7 +57,7 @@ _WITHOUT_LEDGER = "NEIGHBOR_"
 """Part of the names of collectives without bytes in the ledger."""
 
 MOST = 0.5
-"""Share of the waiting above which a place is named."""
+"""Share of the waiting above which the verdict names an operation, site and region."""
 
 
 _SLOW = 4
@@ -103,10 +103,10 @@ class JobTimes:
     Attributes:
         mpi: time inside calls; None if not recorded.
         run_s: time until the last rank ended, in seconds; None if ranks were killed.
-        imbalance_s: the slowest rank's excess of time outside MPI over the mean, in seconds; 0 if unknown. No network
-            can be faster, so other ranks wait at least as long.
+        imbalance_s: the slowest rank's excess of time outside MPI over the mean, in seconds; 0 if unknown. On any
+            network, other ranks wait at least as long.
         latest: rank with most time outside MPI; None if unknown.
-        latest_at: place where other ranks wait for `latest`; None if no place has most of the waiting.
+        latest_at: operation, site and region with most of the waiting for `latest`; None if there is none.
         collectives: waiting by site, most first.
         collective_wait_s: waiting in `collectives`, mean over ranks, in seconds.
         end_s: waiting in MPI_Finalize, in seconds: the excess of the last rank's run time over the mean of ranks.
@@ -197,7 +197,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     files = _time_in(run, of_files=True) / ranks if timed else 0.0
     collective = sum(site.waiting_s for site in waiting) / ranks
     rest = _time_in(run, of_files=False) / ranks - collective if timed else 0.0
-    # Unknown time in messages may be no waiting.
+    # The time of messages with unknown bytes is unknown, so no time is known to be unexplained.
     unexplained = 0.0 if sent.is_unknown_within else max(rest - transfer - each * LATENCY_S, 0.0)
     end = float(spans.max() - spans.mean()) if whole and timed and not run.is_of_nccl else 0.0
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
@@ -212,7 +212,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         expected = 2 * within_each / SLOWEST_COPY + line_rate + each * LATENCY_S
         total = measured.total()
         causes = find_transfer_causes(run, total.transfer_s / ranks, total.time_s / ranks)
-        # Times of threads that were inside calls at once share the rank's time.
+        # Threads that were inside calls at once make the sum of times longer than the rank's time.
         per_rank = (mpi.busy_s / mpi.mean_s if mpi and mpi.mean_s else 1.0) / ranks
         parts = TransferTimes(
             wait_s=total.wait_s * per_rank,
@@ -275,7 +275,7 @@ def _time_in(run: Profile, *, of_files: bool) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """User data that all ranks sent, as recorded; within hosts, the asked bytes if fewer were recorded.
+    """User data that all ranks sent, as recorded. Within hosts: the bytes that calls ask for, if fewer were recorded.
 
     Attributes:
         bytes, messages: all sent bytes and messages.
@@ -416,7 +416,7 @@ class Place:
 
 
 def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
-    """Return the place where ranks spend more time inside MPI than the latest rank; None if no place has most of it.
+    """Return the place with more than `MOST` of the other ranks' waiting for the latest rank; None without one.
 
     Args:
         latest: number of the rank with most time outside MPI.

@@ -32,7 +32,7 @@ _IDLE = 0.1
 """Largest share of the job's bytes on an idle port."""
 
 _SLOWER = 0.75
-"""Share of the peers' rate below which an adapter is slow."""
+"""Share of the usual rate of the hosts' adapters below which an adapter is slow."""
 
 _USUAL_WIDTH = 4
 """Lanes of an InfiniBand port; a link with one lane has lost three."""
@@ -248,7 +248,7 @@ def _sum_hosts(run: Profile) -> list[_HostTraffic]:
 
 
 def _join(parts: Sequence[str]) -> str:
-    """Return a list in words of some of many parts."""
+    """Return some parts, separated by commas, and the number of the others."""
     more = f" and {len(parts) - _MOST_NAMED} more" if len(parts) > _MOST_NAMED else ""
     return f"{', '.join(parts[:_MOST_NAMED])}{more}"
 
@@ -289,7 +289,7 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
     loops = [
         each for each in hosts if each.within >= _WORTH_SAYING and each.tcp[_LOOPBACK] >= 2 * CARRIES * each.within
     ]
-    # Between hosts there may be more causes.
+    # This cause is reported only if most bytes stay within hosts; between hosts, other causes matter more.
     if loops and sum(each.within for each in loops) >= sum(each.sent for each in hosts):
         carried = sum(each.tcp[_LOOPBACK] for each in loops) // 2
         evidence = (
@@ -415,7 +415,9 @@ def _find_slow_adapters(hosts: Sequence[_HostTraffic]) -> Iterator[TransferCause
             name = f"{host.name} {port.device}/{port.port}"
             if port.rate_gbps < _SLOWER * usual:
                 lanes = f", {port.width} lane(s)" if port.width else ""
-                slow.append(f"{name} runs at {_gbps(port.rate_gbps)}{lanes}, its peers at {_gbps(usual)}")
+                slow.append(
+                    f"{name} runs at {_gbps(port.rate_gbps)}{lanes}, {port.device} of most hosts at {_gbps(usual)}"
+                )
             elif port.width == 1 and port.link_layer == "InfiniBand":
                 slow.append(f"{name} runs at {_gbps(port.rate_gbps)} with 1 of {_USUAL_WIDTH} lanes")
             elif (pci := _find_pci_rate(port)) and pci < _SLOWER * port.rate_gbps:
@@ -427,7 +429,9 @@ def _find_slow_adapters(hosts: Sequence[_HostTraffic]) -> Iterator[TransferCause
             usual = _usual(rates[interface.name])
             if interface.speed_mbps / 1e3 < _SLOWER * usual:
                 speed = _gbps(interface.speed_mbps / 1e3)
-                slow.append(f"{host.name} {interface.name} runs at {speed}, its peers at {_gbps(usual)}")
+                slow.append(
+                    f"{host.name} {interface.name} runs at {speed}, {interface.name} of most hosts at {_gbps(usual)}"
+                )
     if slow:
         text = _join(slow)
         yield TransferCause(

@@ -56,7 +56,7 @@ class TransferCause:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A place where a verdict's time goes; unknown fields are None.
+    """Where the time that a verdict explains is lost. Unknown fields are None.
 
     Attributes:
         rank: the rank that other ranks wait for.
@@ -144,7 +144,7 @@ class Verdict(NotebookView):
         wait_s: part of `mpi_s` spent waiting for other ranks, in seconds; an estimate if `transfer_s` is None.
         line_rate_s: time of the most loaded link direction at line rate, in seconds; None if unknown.
         gain_s: seconds that the best tested remedy saves on the most loaded link direction; None if unknown.
-        evidence: places where the time goes, most first.
+        evidence: where the time is lost, sorted by time, descending.
         missing: data that would make the verdict surer.
         regions: shares of regions, those with most time in MPI first; empty if times were not recorded.
         is_worth_it: true if the remedy saves at least `WORTH_HAVING` of the run; None if no run shows this.

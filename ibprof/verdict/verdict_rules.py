@@ -75,7 +75,7 @@ NO_FABRIC = "the fabric: ibprof-report LST... PROFILE puts the bytes on its link
 NO_SPEED = "no speed of a link that carries bytes is known, so times are unknown."
 NO_LOAD = "No link carries bytes of this traffic."
 NO_RUN = "a recorded run: this traffic has no times"
-NOT_THERE = "a run on these hosts: ranks ran on others, so the run's time says nothing about these links"
+NOT_THERE = "a run on these hosts: ranks ran on other hosts, so the run's time says nothing about these links"
 OTHER_JOBS = "Traffic of other jobs is not seen."
 NO_PROBLEM = "The network is not the problem."
 NO_PROBLEM_THERE = "Where the ranks ran, the network was not the problem."
@@ -250,7 +250,7 @@ class _Judge:
         # Without time in MPI, a link decides only if it is busy for much of the run.
         whole = self._run_s if self._mpi_s is None else self._mpi_s
         line = self._links.line_rate_s if self._links else 0.0
-        # No network causes the waiting for imbalance; other waiting may come from a busy link.
+        # The network does not cause waiting from imbalance; other waiting may come from a busy link.
         decides = bool(whole) and line >= max(LINK_SHARE * (whole or 0.0), times.imbalance_s)
         on_host = times.hidden_on_host or (times.bytes_sent > 0 and self._on_host_share() >= 1 - WORTH_HAVING)
         if self._mpi_s is None:

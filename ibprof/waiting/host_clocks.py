@@ -130,7 +130,7 @@ class _PairLine:
 
 
 def fit_clocks(clocks: int, orders: EventOrders) -> HostClocks:
-    """Return the clocks as lines to a reference, within the bounds of the orders. The reference has most orders.
+    """Return each clock as a line over the time of a reference clock, the clock with most ordered events.
 
     Args:
         orders: ordered pairs of events, any number for each pair of clocks.
@@ -157,7 +157,7 @@ def fit_clocks(clocks: int, orders: EventOrders) -> HostClocks:
 
 
 def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, certain: Booleans) -> _PairLine | None:
-    """Return the mean line of those that meet all bounds on the difference of two clocks.
+    """Return the mean of all lines that meet all bounds on the difference of two clocks.
 
     None if no line meets them, or if the difference has no upper or no lower bound.
     """
@@ -167,8 +167,8 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
     at = (x - origin).astype(np.float64)
     half = max(float(np.abs(at).max()), 1.0)
     at /= half
-    # The points above and below the line have nearly its slope. Without the slope, the tightest point of a part is the
-    # lowest above or the highest below.
+    # Points above and below have nearly the line's slope. After it is subtracted, the tightest bound of a part is its
+    # lowest upper point or its highest lower point.
     tilt = float(np.polyfit(at, over, 1)[0]) if len(at) > 8 and np.ptp(at) > 0.1 else 0.0
     tilt = float(np.clip(tilt, -MOST_DRIFT * half, MOST_DRIFT * half))
     level = over - tilt * at
@@ -208,7 +208,7 @@ def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats
 
 
 def _possible_lines(points: Sequence[tuple[int, Floats, Floats]], steepest: float) -> Floats | None:
-    """Return the corners (offset, slope) of the lines below all upper and above all lower points; None without."""
+    """Return corners (offset, slope) of the set of lines below all upper and above all lower points; None if empty."""
     far = 1e14
     polygon = [(-far, -steepest), (far, -steepest), (far, steepest), (-far, steepest)]
     for side, places, levels in points:
@@ -342,7 +342,7 @@ def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integ
 
 
 def _find_torn(orders: EventOrders, clocks: int) -> Integers:
-    """Return the clocks that cannot be one: a certain order fails, or most uncertain orders fail."""
+    """Return the clocks that ranks of a host cannot share: a certain order fails, or most uncertain orders fail."""
     own = orders.first == orders.second
     clock, certain = orders.first[own], orders.is_certain[own]
     is_wrong = orders.first_ns[own] > orders.second_ns[own] + SAME_CLOCK_NS
@@ -378,7 +378,7 @@ def _pairs(
 
 
 def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return the orders of collectives of all ranks with all: no rank leaves before the last rank has entered."""
+    """Return the orders of collectives in which no rank leaves before the last rank has entered."""
     rows = matched.collectives
     chosen = np.flatnonzero(are_named(operations, ALL_WITH_ALL)[rows.operation])
     if not len(chosen):
@@ -396,7 +396,7 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
     rounds = np.ceil(np.log2(np.maximum(rows.size[chosen][begins], 2))).astype(np.int64)
     clock, instance = clock[begins], instance[begins]
     starts, counts = find_runs(instance)
-    # Compare each clock with one clock of the same instance, the same clock wherever it takes part.
+    # Compare each clock with one clock of the collective; the clock with most collectives, where it takes part.
     common = int(np.bincount(clock).argmax())
     is_common = clock == common
     hub = np.repeat(np.where(np.logical_or.reduceat(is_common, starts), -1, starts), counts)

@@ -70,10 +70,10 @@ class MatchedSamples:
     """Samples with consistent records, and counts of the other samples.
 
     Attributes:
-        collectives: rows of complete instances, instance after instance, in the order of members.
+        collectives: rows of collectives with all members' records, one after the other, in the order of members.
         instance: int64, instance number of each row in `collectives`.
         messages: rows of both ends of each message, the sender's first.
-        notices: rows of calls that wait for a sender or notifier, each after the row of that.
+        notices: pairs of rows: that of a sender or notifier, then that of the call that waits for it.
         sources: rows of a rank and one of its sources in the graph of a communicator; complete for each rank.
         lonely_collectives, lonely_messages: rows without the records of other members or of the other end.
         contradictory: number of instances and messages with contradicting records.

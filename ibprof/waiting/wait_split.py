@@ -47,7 +47,7 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""Number of standard errors by which samples may stand for less time than there is, before the rest is unsplit."""
+"""Largest difference, in standard errors, between a row's time and its samples; beyond it, the rest is unsplit."""
 
 MOST_OF_A_ROW = 0.25
 """Largest share of a row's time that one sampled call may represent, without its own time."""
@@ -186,11 +186,10 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     The longest calls of a rank, and large messages among small ones, are all sampled, and are summed. In the rest of
     the row's time, waiting has the same share as in the other samples' time (a ratio estimate). The variance assumes
     that calls were chosen independently with probability 1 / weight, or their messages in groups that are no larger
-    than the chosen part. In addition, samples can miss a share of
-    1 / (n + 2), where n is the number of calls of equal length that would vary as much. A call is a rare long one if it
-    lasts more than `LONG_OF_A_ROW` times the mean and would stand for more than `MOST_OF_A_ROW` of the row's time. It
-    stands only for itself. Where samples stand for much less time than the row has, they missed its long calls: the
-    rest of its time is unsplit.
+    than the chosen part. In addition, samples can miss a share of 1 / (n + 2), where n is the number of calls of equal
+    length that would vary as much. A call is a rare long one if it lasts more than `LONG_OF_A_ROW` times the mean and
+    would represent more than `MOST_OF_A_ROW` of the row's time. It represents only itself. Where samples represent much
+    less time than the row has, they missed its long calls: the rest of its time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times

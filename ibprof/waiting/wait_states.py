@@ -167,8 +167,8 @@ def split_calls(
     place = np.unique(
         np.stack([column(name)[first] for name in ("end_operation", "end_site")]), axis=1, return_inverse=True
     )
-    # Large messages are thinned less than small ones, so a call with sampled large messages only does not represent all
-    # calls.
+    # Large messages are thinned less than small ones, so a call with samples of large messages only does not
+    # represent all calls.
     level_of = np.maximum.reduceat(levels[order], begins).astype(np.int64)
     thinned = np.zeros(len(begins), np.int64)
     np.maximum.at(thinned, place[1].ravel(), level_of)
@@ -223,10 +223,10 @@ def _count_completed(
 
 
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks over all rows: instances among the longest of all members, and rows that are no sample.
+    """Return two masks of rows: collectives and messages long for all their ranks; rows without a random choice.
 
-    Each member, or end of a message, has a record of a longest instance, with or without the hash: it stands for
-    itself. Other instances are a sample if the hash chose them.
+    All ranks of a longest collective or message have a record, whatever the hash chose: it represents only itself.
+    Other collectives and messages are a sample if the hash chose them.
     """
     rows, messages, notices = matched.collectives, matched.messages, matched.notices
     begins, counts = find_runs(matched.instance)
@@ -249,7 +249,7 @@ def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArr
 
 
 def _instance_levels(matched: MatchedSamples) -> npt.NDArray[np.uint8]:
-    """Return the coarsest level of each row's instance."""
+    """Return the largest sampling level of each row's collective."""
     begins, counts = find_runs(matched.instance)
     if not len(begins):
         return np.zeros(0, np.uint8)
@@ -438,7 +438,7 @@ def _need_of_messages(messages: MessageSamples, clocks: HostClocks, clock_of: In
 def _need_of_notices(
     notices: MessageSamples, operations: Sequence[str], clocks: HostClocks, clock_of: Integers
 ) -> _Needs:
-    """Return what calls need that wait for a sender without taking its message, or for a notifier."""
+    """Return the events that calls need that wait for a notifier, or for a sender whose message they do not take."""
     clock = clock_of[notices.rank]
     origin, waiter = slice(0, None, 2), slice(1, None, 2)
     post, error = clocks.to_common(clock, notices.post_ns)

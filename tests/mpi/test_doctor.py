@@ -153,10 +153,10 @@ def test_a_limit_that_is_too_small(build: Build, tmp_path: Path) -> None:
     ("driver", "variables", "rails"),
     [
         ("mlx5_core", {}, "on odd0 (mlx5) UCX bypasses verbs by default: rails are then modelled"),
-        ("mlx5_core", {"IBPROF_SOURCE": "exact"}, "what is posted by verbs is recorded"),
-        ("mlx5_core", {"UCX_TLS": "rc_verbs,self"}, "what is posted by verbs is recorded"),
+        ("mlx5_core", {"IBPROF_SOURCE": "exact"}, "messages posted by verbs are recorded"),
+        ("mlx5_core", {"UCX_TLS": "rc_verbs,self"}, "messages posted by verbs are recorded"),
         ("mlx5_core", {"UCX_TLS": "rc,self"}, "on odd0 (mlx5)"),
-        ("rdma_rxe", {}, "what is posted by verbs is recorded"),
+        ("rdma_rxe", {}, "messages posted by verbs are recorded"),
     ],
 )
 def test_whether_rails_would_be_measured(

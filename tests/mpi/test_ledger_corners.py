@@ -132,7 +132,7 @@ def test_collectives_by_levels_of_hosts(system_mpi: Mpi, build: Build, tmp_path:
 
         for name, words in (("ledger_corners.c", ()), ("collectives.c", ("all", "100000"))):
             run, said = record(name, *words, coll_han_priority=100)
-            assert "less was seen" not in said
+            assert "fewer bytes were seen" not in said
             check_compared(run, "ALLTOALLW")
         run, said = record("collectives.c", "all", "100000", coll_han_priority=100, coll_sm_priority=50, **IN_MEMORY)
     found = find_unaccounted(run)

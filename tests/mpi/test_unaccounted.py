@@ -57,7 +57,7 @@ def test_every_output_names_it(system_mpi: Mpi, build: Build, tmp_path: Path) ->
     least, seen = format_bytes(found["least_bytes"]), format_bytes(found["seen_bytes"])
     said = f"MPI_Bcast: {found['calls']} calls must send at least {least} between ranks, of which {seen} were seen"
     assert done.stderr.splitlines()[-1] == (
-        f"ibprof: less was seen than calls must send at least: MPI_Bcast {seen} of {least}; "
+        f"ibprof: fewer bytes were seen than calls must send: MPI_Bcast {seen} of {least}; "
         "the rest stayed on hosts: MPI moved it through memory (as coll/sm does)"
     )
     assert said in _run(tmp_path, "ibprof", "info", archive).stdout
@@ -83,13 +83,13 @@ def test_doctor_tries_collectives_with_the_settings_of_the_command(
             bcast,
         )
     else:
-        assert said == ["in a trial of 2 ranks, all that collectives send is seen"]
+        assert said == ["in a trial of 2 ranks, all bytes of collectives were seen"]
 
 
 def test_doctor_tries_collectives_of_mpi4py(tmp_path: Path) -> None:
     mpi = mpis.find_mpi("5.0.11")
     shown = _run(tmp_path, "ibprof", "doctor", "--", mpi.program("mpirun"), "-n", "2", mpi.python, "app.py").stdout
-    assert "calls      in a trial of 2 ranks, all that collectives send is seen" in shown
+    assert "calls      in a trial of 2 ranks, all bytes of collectives were seen" in shown
 
 
 def _run(folder: Path, name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -95,7 +95,7 @@ def test_a_requeued_run_gets_a_number(tree: Path, capsys: Captured) -> None:
     assert collect.main(["a", "--run", "6.0"]) == 0
     record(tree / "a" / "profile.ibprof", 50, SLURM_JOB_ID="6", SLURM_STEP_ID="0", SLURM_RESTART_COUNT="1")
     assert collect.main(["a", "--run", "6.0"]) == 0
-    assert "profile-6.0.otf2 exists already, and is not of this run" in capsys.readouterr().err
+    assert "profile-6.0.otf2 exists already, with another run" in capsys.readouterr().err
     first, second = (load_profile(tree / "a" / name) for name in ("profile-6.0.otf2", "profile-6.0-2.otf2"))
     assert (first.scheduler.restarts, second.scheduler.restarts) == ("", "1")
 

@@ -126,9 +126,9 @@ def test_what_stayed_on_hosts_is_named_as_that() -> None:
         ({"finalized": False}, "a rank did not reach MPI_Finalize"),
         ({"off_ns": 5}, "recording was switched off for some time"),
         ({"lost_bytes": 5}, "the recording could not grow"),
-        ({"source": Source.VERBS}, "it was not recorded on all ranks"),
-        ({"source": Source.NONE}, "it was not recorded on all ranks"),
-        ({"has_demands": False}, "it was not recorded on all ranks"),
+        ({"source": Source.VERBS}, "not all ranks recorded both their calls' arguments and MPI's bytes"),
+        ({"source": Source.NONE}, "not all ranks recorded both their calls' arguments and MPI's bytes"),
+        ({"has_demands": False}, "not all ranks recorded both their calls' arguments and MPI's bytes"),
     ],
 )
 def test_incomplete_counters_are_not_compared_and_that_is_said(changes: dict[str, Any], why: str) -> None:
@@ -136,7 +136,7 @@ def test_incomplete_counters_are_not_compared_and_that_is_said(changes: dict[str
     run = replace(whole, ranks=(*whole.ranks[:3], replace(whole.ranks[3], **changes)))
     assert describe_uncompared(run) == why
     assert find_unaccounted(run) == []
-    assert f"what calls asked for was not compared with what was seen: {why}" in describe_gaps(run)
+    assert f"the bytes that calls asked for were not compared with the recorded bytes: {why}" in describe_gaps(run)
 
 
 def test_an_archive_keeps_the_ledger(tmp_path: Path) -> None:

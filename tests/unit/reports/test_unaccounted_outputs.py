@@ -83,7 +83,7 @@ def test_the_view_and_the_notebook_have_both_figures(archive: str) -> None:
 def test_one_line_names_all_operations() -> None:
     (line,) = summarize_unaccounted(RUN)
     assert line == (
-        "less was seen than calls must send at least: MPI_Allreduce 99 B of 10 kB; "
+        "fewer bytes were seen than calls must send: MPI_Allreduce 99 B of 10 kB; "
         "MPI sent the rest by a path that ibprof does not see"
     )
     whole = with_demands(RUN, [(rank, group_of(2), 49) for rank in range(2)])

@@ -23,7 +23,7 @@ from ibprof_testing.samples.compiled import (
     run,
 )
 
-NO_LINES = "places are in code without lines that ibprof reads: compile it with -g, without -gsplit-dwarf"
+NO_LINES = "call sites are in code without lines that ibprof reads: compile it with -g, without -gsplit-dwarf"
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -153,7 +153,7 @@ def test_a_remote_host_that_was_not_recorded_is_known_by_its_lid() -> None:
         ({"rule": "packed"}, None),
         ({"unseen": 1}, "1 queue pair(s) bypass verbs"),
         ({"guid": "0x0000000000000001"}, "no port of the run is in the fabric"),
-        ({"bytes": 50}, "of 100 bytes between hosts only 50"),
+        ({"bytes": 50}, "only 50 of 100 bytes between hosts"),
     ],
 )
 def test_else_rails_are_a_model(changes: dict[str, Any], why: str | None) -> None:
