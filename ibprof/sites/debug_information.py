@@ -247,8 +247,8 @@ def _try_lines(
         return [[] for _ in addresses], f"its debug information is damaged ({error})"
     if bare := sum(not each for each in frames):
         return frames, (
-            f"{bare} of {len(frames)} call sites are in code without lines that ibprof reads: compile it with -g, without "
-            "-gsplit-dwarf"
+            f"{bare} of {len(frames)} call sites are in code without lines that ibprof reads: compile it with -g, "
+            "without -gsplit-dwarf"
         )
     return frames, ""
 
