@@ -314,7 +314,9 @@ def _explain(store: Path, before: Path, after: Path, first: datetime, last: date
 
     if last <= first:
         raise UsageError(f"--to: expected a time after {first}, found {last}")
-    counted = subtract_counted(store, before, after, first.date())
+    counted, notes = subtract_counted(store, before, after, first.date())
+    for note in notes:
+        print(f"{NAME}: {printable(note)}", file=sys.stderr)
     _answer(store, as_json, "explain_counters", {"counted": counted, "first": first, "until": last, "top": top})
 
 

@@ -113,8 +113,12 @@ def _list_times(rows: Sequence[Row]) -> RunTimes:
     )
 
 
-def subtract_counted(store: Path, before: Path, after: Path, day: date) -> dict[tuple[str, int], int]:
+def subtract_counted(
+    store: Path, before: Path, after: Path, day: date
+) -> tuple[dict[tuple[str, int], int], tuple[str, ...]]:
     """Return the bytes that ports sent between two files of counters, by the GUID of the node and the port number.
+
+    Notes about counters that were reset, are at their limit, or belong to no port of the fabric, follow.
 
     Raises:
         InputError: a file does not hold port counters.
@@ -131,4 +135,4 @@ def subtract_counted(store: Path, before: Path, after: Path, day: date) -> dict[
         read.append(counters)
     sent = subtract_counters(read[1], read[0])
     ports = zip(sent.node_guid.tolist(), sent.port.tolist(), sent.bytes.tolist(), strict=True)
-    return {(f"0x{guid:016x}", port): amount for guid, port, amount in ports}
+    return {(f"0x{guid:016x}", port): amount for guid, port, amount in ports}, sent.notes

@@ -224,6 +224,12 @@ def list_tables(store: Path) -> list[Path]:
     return list({path.name[_NAME]: path / TABLE for _, path in list_fabrics(store)}.values())
 
 
+def name_fabric(store: Path, day: date) -> str:
+    """Return the name of the last fabric that begins on or before a day; empty if there is none."""
+    names = [path.name[_NAME] for since, path in list_fabrics(store) if since <= day]
+    return names[-1] if names else ""
+
+
 class FabricCalendar:
     """Finds the fabric of a day; each fabric is read once."""
 

@@ -1,11 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Statements of site_queries.py, by name. {named FLOWS: COLUMNS} adds the nodes' names to flows by fabric and link;
--- {links of JOBS} is a row for each link of some jobs, with these names.
+-- {links of JOBS} is a row for each link of some jobs, with these names. {ports} has each port once, as $fabric names it.
 
 -- named
 SELECT d.rail, d.guid, d.port, d.gbps, coalesce(nullif(d.name, ''), d.guid) || ' port ' || d.port AS sender,
     coalesce(nullif(d.peer, ''), d.peer_guid) AS receiver, COLUMNS
 FROM FLOWS JOIN directions d USING (fabric, link)
+
+-- ports
+SELECT DISTINCT ON (rail, guid, port) rail, guid, port, gbps, coalesce(nullif(name, ''), guid) || ' port ' || port AS sender,
+    coalesce(nullif(peer, ''), peer_guid) AS receiver
+FROM directions ORDER BY rail, guid, port, fabric <> $fabric, fabric
 
 -- running
 SELECT key, job, task, step, user, fabric, links, link_bytes, began, ended,
@@ -89,11 +94,11 @@ SELECT key, began, bin_s, bin_bytes, bin_mpi_s FROM jobs
 WHERE began < $until AND ended >= $first AND bin_s > 0 AND len(bin_bytes) > 0 AND list_contains($keys, key)
 
 -- average_day
-WITH named AS ({named day_links: bytes, jobs})
-SELECT any_value(sender) AS sender, any_value(receiver) AS receiver, any_value(gbps) AS gbps,
-    sum(bytes) / $days AS bytes_a_day, sum(jobs) / $days AS jobs_a_day,
-    8e-9 * sum(bytes) / $days / 86400 / any_value(gbps) AS used
-FROM named GROUP BY rail, guid, port ORDER BY bytes_a_day DESC, rail, guid, port LIMIT $top
+WITH named AS ({named day_links: bytes, jobs}), ports AS ({ports}),
+sums AS (SELECT rail, guid, port, sum(bytes) / $days AS bytes_a_day, sum(jobs) / $days AS jobs_a_day
+    FROM named GROUP BY rail, guid, port)
+SELECT sender, receiver, gbps, bytes_a_day, jobs_a_day, 8e-9 * bytes_a_day / 86400 / gbps AS used
+FROM sums JOIN ports USING (rail, guid, port) ORDER BY bytes_a_day DESC, rail, guid, port LIMIT $top
 
 -- find_gains
 SELECT job, user, key, name, began, nodes, run_s, placement_gain_s AS gain_s,
@@ -108,9 +113,9 @@ WITH there AS (
     FROM running WHERE began < $until AND ended > $first),
 sent AS (SELECT fabric, unnest(links) AS link, unnest(link_bytes) * part AS bytes FROM there),
 named AS ({named sent: bytes}),
-sums AS (SELECT guid, port, sum(bytes) AS bytes FROM named GROUP BY ALL)
-SELECT DISTINCT ON (guid, port) guid, port, name, peer, coalesce(bytes, 0) AS explained
-FROM directions LEFT JOIN sums USING (guid, port) ORDER BY guid, port, fabric
+sums AS (SELECT guid, port, sum(bytes) AS bytes FROM named GROUP BY ALL), ports AS ({ports})
+SELECT guid, port, sender, receiver, coalesce(bytes, 0) AS explained
+FROM ports LEFT JOIN sums USING (guid, port)
 
 -- measure_jobs
 WITH there AS (SELECT * FROM jobs WHERE began < $until AND ended > $first),
@@ -127,14 +132,15 @@ WITH there AS (
     FROM running WHERE began < $until AND ended > $first),
 sent AS (SELECT job, user, fabric, unnest(links) AS link, unnest(link_bytes) * part AS bytes FROM there),
 named AS ({named sent: job, user, bytes}),
-of_jobs AS (SELECT rail, guid, port, any_value(sender) AS sender, any_value(receiver) AS receiver, job, user,
-    sum(bytes) / $seconds AS per_s FROM named GROUP BY rail, guid, port, job, user),
+ports AS ({ports}),
+of_jobs AS (SELECT rail, guid, port, job, user, sum(bytes) / $seconds AS per_s
+    FROM named GROUP BY rail, guid, port, job, user),
 ranked AS (SELECT *, sum(per_s) OVER link AS total, row_number() OVER (link ORDER BY per_s DESC, job) AS place
     FROM of_jobs WINDOW link AS (PARTITION BY rail, guid, port)),
 chosen AS (SELECT *, dense_rank() OVER (ORDER BY total DESC, rail, guid, port) AS link_place FROM ranked)
 SELECT rail, sender, receiver, CASE WHEN place <= $jobs THEN job ELSE $other END AS job_id,
     CASE WHEN place <= $jobs THEN user ELSE $other END AS user, sum(per_s) AS per_s
-FROM chosen WHERE link_place <= $links GROUP BY ALL ORDER BY max(link_place), min(place), per_s DESC
+FROM chosen JOIN ports USING (rail, guid, port) WHERE link_place <= $links GROUP BY ALL ORDER BY max(link_place), min(place), per_s DESC
 
 -- no_directions
 SELECT ''::VARCHAR AS fabric, 0 AS link, 0 AS rail, '' AS guid, 0 AS port, '' AS name, '' AS peer_guid,

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, UsageError
-from ibprof_converter.site.fabric_days import list_tables
+from ibprof_converter.site.fabric_days import list_tables, name_fabric
 from ibprof_converter.site.job_store import JobStore
 
 TOP = 20
@@ -70,7 +70,9 @@ def _expand(statements: Mapping[str, str]) -> dict[str, str]:
         return statements["named"].replace("FLOWS", flows).replace("COLUMNS", columns)
 
     return {
-        name: re.sub(r"\{named (\w+): ([^}]*)\}|\{links of (\w+)\}", name_flows, text)
+        name: re.sub(r"\{named (\w+): ([^}]*)\}|\{links of (\w+)\}", name_flows, text).replace(
+            "{ports}", statements["ports"]
+        )
         for name, text in statements.items()
     }
 
@@ -224,7 +226,11 @@ class SiteQueries:
     def average_day(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
         """Return the bytes of an average day on each link direction; all bytes of a job count on its first day."""
         days = self._sum_days("links", first, last)
-        return self._ask(_SQL["average_day"], {"days": max(days, 1), "top": top})
+        return self._ask(_SQL["average_day"], {"days": max(days, 1), "top": top, "fabric": self._name_fabric(last)})
+
+    def _name_fabric(self, day: Day) -> str:
+        """Return the name of a day's fabric, whose names of nodes an answer has; None: the latest."""
+        return name_fabric(self.store.folder, day or date.max)
 
     def find_gains(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
         """Return the jobs that would gain from another rank placement, by node hours.
@@ -245,7 +251,8 @@ class SiteQueries:
         """
         span = {"first": first, "until": until}
         seconds = (until - first).total_seconds()
-        share = {"seconds": seconds, "jobs": jobs_a_link, "links": links, "other": OTHER}
+        fabric = self._name_fabric(until.date())
+        share = {"seconds": seconds, "jobs": jobs_a_link, "links": links, "other": OTHER, "fabric": fabric}
         return self._ask(_SQL["measure_jobs"], {**span, "jobs": jobs}), self._ask(
             _SQL["measure_links"], {**span, **share}
         )
@@ -274,15 +281,16 @@ class SiteQueries:
         Returns:
             A row for each counted link direction, the least explained first.
         """
-        rows = self._ask(_SQL["explain_counters"], {"first": first, "until": until})
+        span = {"first": first, "until": until, "fabric": self._name_fabric(first.date())}
+        rows = self._ask(_SQL["explain_counters"], span)
         known = {(row.pop("guid"), row.pop("port")): row for row in rows}
         answers = []
         for (guid, port), bytes_ in counted.items():
-            row = known.get((guid, port), {"name": guid, "peer": "", "explained": 0.0})
+            row = known.get((guid, port), {"sender": f"{guid} port {port}", "receiver": "", "explained": 0.0})
             answers.append(
                 {
-                    "sender": f"{row['name'] or guid} port {port}",
-                    "receiver": row["peer"],
+                    "sender": row["sender"],
+                    "receiver": row["receiver"],
                     "counted": bytes_,
                     "explained": round(row["explained"]),
                     "unexplained": bytes_ - round(row["explained"]),

@@ -258,6 +258,47 @@ def test_a_job_is_on_the_fabric_of_its_day(tmp_path: Path, capsys: pytest.Captur
     )
 
 
+def test_answers_have_the_names_of_their_days(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = ["--store", str(tmp_path / "store")]
+    names = {f"2026-03-0{day}": name for day, name in ((1, "host02"), (2, "moved02"), (3, "again02"))}
+    guid = "0x0002c903000a0010"
+    for day, name in names.items():
+        dump = tmp_path / "dump.lst"
+        dump.write_text(LST.read_text().replace("{host02 ", f"{{{name} "))
+        assert main(["fabric", str(dump), "--from", day, *store]) == 0
+    ports = {row["guid"]: row["link"] for row in pq.read_table(list_tables(tmp_path / "store")[0]).to_pylist()}
+    fabrics = [path.name[11:27] for _, path in list_fabrics(tmp_path / "store")]
+    jobs = [
+        {
+            **{"key": f"{number:016x}", "job": "7", "began": f"{day}T06:00:00", "ended": f"{day}T18:00:00"},
+            **{"ranks": 1, "nodes": 1, "bytes": 5, "fabric": fabrics[number]},
+            **{"links": [ports[guid]], "link_bytes": [5]},
+        }
+        for number, day in enumerate(names)
+    ]
+    (tmp_path / "jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in jobs))
+    assert main(["ingest", str(tmp_path / "jobs.jsonl"), *store]) == 0
+    counters = [tmp_path / "before.csv", tmp_path / "after.csv"]
+    for path, sent in zip(counters, (9, 6), strict=True):  # the counter was reset
+        path.write_text(f"guid,port,bytes\n{guid},1,{sent}\n")
+    for day, name in names.items():
+        span = ["--from", f"{day}T00:00", "--to", f"{day}T23:00"]
+        capsys.readouterr()
+        assert main(["unexplained", *map(str, counters), *span, *store, "--json"]) == 0
+        out, err = capsys.readouterr()
+        [row] = json.loads(out)
+        assert row == {
+            **{"sender": f"{name} HCA-1 port 1", "receiver": "sw-a"},
+            **{"counted": 6, "explained": 5, "unexplained": 1},
+        }
+        assert "1 counters decreased between the two readings" in err
+        assert main(["average", "--to", day, *store, "--json"]) == 0
+        [row] = json.loads(capsys.readouterr().out)
+        assert (row["sender"], row["bytes_a_day"]) == (f"{name} HCA-1 port 1", 5)
+        assert main(["metrics", "--at", f"{day}T12:00", *store]) == 0
+        assert f'sender="{name} HCA-1 port 1"' in capsys.readouterr().out
+
+
 def test_hostile_names_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job = {
         **dict.fromkeys(("job", "name", "user", "partition", "task", "step", "verdict", "cause"), HOSTILE),
