@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Fabric model, and a reader for each format of fabric dumps."""
+"""Model of a fabric, and readers of all formats of fabric dumps."""

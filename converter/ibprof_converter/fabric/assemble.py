@@ -30,18 +30,18 @@ NOT_ACTIVE = "link not active"
 _OLD_TOP_SPEED = "10"
 
 _PORTS_ASSUMED = 254
-"""Least number of ports that counts as a guess: a switch's maximum, for formats without numbers of ports."""
+"""Numbers of ports from this one are ignored: formats without numbers of ports state the maximum of any switch."""
 
 
 class DuplicateLidError(InconsistentError):
-    """A LID belongs to more than one port, so the destination of its packets is ambiguous."""
+    """A LID belongs to more than one port, so packets with this LID have several possible destinations."""
 
 
 def assemble(listing: Listing) -> Fabric:
-    """Return the Fabric with every node, port and link once, in the order of their GUIDs.
+    """Return the Fabric with every node, port and link once, sorted by GUID.
 
-    Links that are not active carry no traffic. They are left out with a warning, and so are nodes without active links.
-    Where no link is active, or no port has a LID, the fabric is a plan, or its subnet manager has not run yet. Then all
+    Links that are not active carry no traffic. Such links, and nodes without active links, are left out with a warning.
+    If no link is active or no port has a LID, the fabric is a plan, or its subnet manager has not run yet. Then all
     links count as active, and ports get synthetic LIDs.
 
     Raises:
@@ -53,14 +53,14 @@ def assemble(listing: Listing) -> Fabric:
     if is_plan:
         listing = _give_lids(listing)
     elif not listing.active.any():
-        listing = _make_active(listing, "no link is active: all are taken to become so")
+        listing = _make_active(listing, "no link is active: all links are assumed to become active")
     links = _Links.match(listing)
     if kept := _drop_contradicting_links(listing, links):
         listing = kept
         links = _Links.match(listing)
     links.ports.take_equal(listing, np.stack([links.of_row, links.of_row], axis=1), "the link of a port")
-    if not links.active.any():  # the other end of each active row is inactive
-        listing = _make_active(listing, "no link is active at both ends: all are taken to become so")
+    if not links.active.any():  # each link is inactive at one end
+        listing = _make_active(listing, "no link is active at both ends: all links are assumed to become active")
         links = _Links.match(listing)
     active, nodes = listing, links.nodes
     if not links.active.all():
@@ -103,7 +103,7 @@ def assemble(listing: Listing) -> Fabric:
 
 
 def _explain_assumed_speeds(listing: Listing, links: _Links) -> str:
-    """Return the reason for assuming speeds; empty where the list has speeds."""
+    """Return the reason why speeds are assumed; empty if the list has speeds."""
     if listing.origin is Origin.NAMES:
         return "a scheduler's topology has none"
     if (links.listed == 1).all() and listing.top_speed == _OLD_TOP_SPEED:
@@ -112,7 +112,7 @@ def _explain_assumed_speeds(listing: Listing, links: _Links) -> str:
 
 
 def _count_ports(listing: Listing, nodes: Groups) -> npt.NDArray[np.uint8]:
-    """Return the number of ports of each node: uint8 [node], 0 where no line has the number."""
+    """Return the number of ports of each node: uint8 [node], 0 if no line states the number."""
     given = np.where(listing.ports < _PORTS_ASSUMED, listing.ports, 0)
     ports = np.zeros(len(nodes.key), np.uint8)
     np.maximum.at(ports, nodes.of_end, given)
@@ -150,7 +150,7 @@ def _find_left_out(listing: Listing, kept_guid: npt.NDArray[np.uint64]) -> Itera
 
 
 def _drop_unconfigured_lids(listing: Listing) -> Listing:
-    """Return the listing with no LID for unconfigured ports; their links become inactive."""
+    """Return the listing without the LIDs of unconfigured ports. The links of these ports become inactive."""
     unconfigured = listing.lid == NOT_CONFIGURED_LID
     if not unconfigured.any():
         return listing
@@ -160,7 +160,7 @@ def _drop_unconfigured_lids(listing: Listing) -> Listing:
 
 @dataclass(frozen=True, slots=True)
 class _Links:
-    """Links, each once, ordered by (node, port) of the lower end, then of the other end. Node numbers follow the GUIDs.
+    """Links, each once, sorted by (node, port) of the first end, then of the second. Nodes are numbered by GUID.
 
     Attributes:
         nodes: ends of links, grouped by node.
@@ -168,7 +168,7 @@ class _Links:
         ends: int64 [link, 2], keys of the link's two ports.
         row: int64 [link], the first row that lists the link.
         of_row: int64 [row], the row's link.
-        listed: int64 [link], number of ends that the link is listed from: 1 or 2.
+        listed: int64 [link], 1 if the link is listed from one end, 2 if from both.
         both_ends: true for a format that lists every link from both ends.
         active: bool [link], true if all rows of the link are active.
         gbps: float64 [link], data rate of the link's slowest row.
@@ -190,7 +190,7 @@ class _Links:
 
     @classmethod
     def match(cls, listing: Listing) -> _Links:
-        """Match the rows that list one link, once or from both ends."""
+        """Return the links. Rows that list a link from its two ends become one link."""
         nodes = Groups.by(listing.node_guid)
         end = nodes.of_end * PORTS + listing.port
         ends = np.sort(end, axis=1)
@@ -201,7 +201,7 @@ class _Links:
         np.logical_and.at(active, of_row, listing.active)
         slowest = np.full(len(row), np.inf)
         fastest = np.zeros(len(row))
-        with np.errstate(invalid="ignore"):  # nan, an unknown rate, stays nan
+        with np.errstate(invalid="ignore"):  # an unknown rate, nan, remains nan
             np.minimum.at(slowest, of_row, listing.gbps)
             np.maximum.at(fastest, of_row, listing.gbps)
         widest, narrowest = np.zeros(len(row), np.uint8), np.full(len(row), 255, np.uint8)
@@ -214,7 +214,7 @@ class _Links:
 
     @property
     def half(self) -> npt.NDArray[np.bool_]:
-        """Mask of links listed from one end only, in a file that lists others from both, or should: bool [link]."""
+        """Links listed from one end only, bool [link]; none if the format and file list each link only once."""
         once = self.listed == 1
         return once if self.both_ends or not once.all() else np.zeros(len(once), np.bool_)
 
@@ -222,7 +222,7 @@ class _Links:
 def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None:
     """Return the listing without the rows of ports that have several links: any of these rows may be wrong.
 
-    The rows become damage. Return None where no port has several links, or where no row would be left.
+    The rows become damage. Return None if no port has several links, or if no row would remain.
     """
     ports, number = np.unique(links.ends, return_counts=True)
     several = ports[number > 1]
@@ -235,7 +235,7 @@ def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None
     log = DamageLog(listing.path)
     for port, count in zip(several.tolist(), number[number > 1].tolist(), strict=True):
         lines = listing.line[(end == port).any(axis=1)].tolist()
-        what = f"port {port % PORTS} has {count} different links, none of them is used"
+        what = f"port {port % PORTS} has {count} different links, and none of these links is used"
         names = sorted({listing.names[name] for name in listing.name[end == port].tolist()})
         if len(names) > 1:
             what += f"; {show_some([repr(name) for name in names])} have the same GUID"
@@ -244,7 +244,7 @@ def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None
 
 
 def _describe_unequal(listing: Listing, links: _Links, link: int) -> str:
-    """Describe a link whose ends have different widths or speeds, for a message."""
+    """Return a text with the ends of a link and their different widths or speeds."""
     rows = np.flatnonzero(links.of_row == link)[:2].tolist()
     rates = [f"{listing.lanes[row]}x {listing.gbps[row]:.4g} Gb/s" for row in rows]
     a, b = (listing.describe_end(rows[0], end) for end in (0, 1))
@@ -254,7 +254,7 @@ def _describe_unequal(listing: Listing, links: _Links, link: int) -> str:
 def _collect_ports(
     listing: Listing, node: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.uint64], npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Return each addressable port once: node * PORTS + number, GUID, base LID, LMC. A switch has only port 0."""
+    """Return key (node * PORTS + number), GUID, base LID and LMC of each port. Of a switch, only port 0 has a LID."""
     ports = Groups.by(node * PORTS + np.where(listing.kind == NodeKind.SWITCH, 0, listing.port))
     guid = ports.take_equal(listing, listing.port_guid, "the PortGUID of a port")
     lid = ports.take_equal(listing, listing.lid, "the LID of a port")
@@ -270,7 +270,7 @@ def _describe_twice(listing: Listing, lid: int) -> str:
 
 
 def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) -> Iterable[str]:
-    """Yield the anomalies of a usable list of links, a sentence each."""
+    """Yield a sentence for each anomaly of a usable list of links."""
     yield from listing.remarks
     if not links.active.all():
         yield f"{_links(listing, links.row[~links.active])}: not active, left out"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a dump that are not used, and the links or routes lost with them.
+"""Collect the lines of a dump that are not used, and describe which links or routes are lost.
 
-Dumps are copied from terminals, cut, and mixed with messages of their tools. Readers use the valid lines and collect
-the others here. Every output mentions this damage, and `--check` reports it as findings.
+People copy dumps from terminals, cut them, and mix them with messages of their tools. Readers use the valid lines and
+note all other lines here. Every output mentions this damage, and `--check` reports it as findings.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _PROGRESS = re.compile(rb"DR path .* -> (?:new|known|processing) ")
 
 
 class DamageKind(Enum):
-    """Kinds of unused lines, by the loss they cause."""
+    """Kinds of unused lines. They differ in the loss that they cause."""
 
     STRAY = "stray"
     """Text of a terminal or of another program: nothing is lost."""
     NO_ANSWER = "no answer"
-    """The tool's message that a node did not answer; the node, or a part of its table, may be missing."""
+    """A message of the dump's tool that a node did not answer. The node, or a part of its table, may be missing."""
     LOST = "lost"
-    """Lost links or routes, which the dump had or should have."""
+    """Links or routes are lost: their lines are damaged or missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Damage:
         what: description of the loss, with numbers.
         lines: line numbers, from 1; empty for missing lines.
         node_guid: NODE GUID of the switch or adapter that the lines describe; None if unknown.
-        file: name of the damaged file, where several files make one fabric; otherwise empty.
+        file: name of the damaged file, if several files describe one fabric; otherwise empty.
     """
 
     kind: DamageKind
@@ -52,23 +52,23 @@ class Damage:
 
     @property
     def place(self) -> str:
-        """Lines and file of the damage, as text; empty where both are unknown."""
+        """Lines and file of the damage, as text; empty if both are unknown."""
         return " of ".join(filter(None, (show_lines(self.lines) if self.lines else "", self.file)))
 
     @property
     def text(self) -> str:
-        """The damage with its place and GUID, for people."""
+        """The damage with its lines, file and GUID, as text."""
         return self.describe(0)
 
     def describe(self, more: int) -> str:
-        """Return the damage with its place and GUID, and the number of further places with the same damage."""
+        """Return the damage with its lines, file and GUID, and `more`, the number of other places with this damage."""
         of = f"{self.node_guid:#018x}: " if self.node_guid is not None else ""
         places = ", ".join(filter(None, (self.place, f"and {more} more alike" if more else "")))
         return f"{of}{self.what}{f' ({places})' if places else ''}"
 
 
 def describe_damages(damages: Sequence[Damage]) -> Iterator[str]:
-    """Yield a sentence for each damage; damages that differ only in their place share a sentence with their number."""
+    """Yield a sentence for each kind and description of damage. It names the first place and the number of others."""
     alike: dict[tuple[DamageKind, str], list[Damage]] = {}
     for damage in damages:
         alike.setdefault((damage.kind, damage.what), []).append(damage)
@@ -90,7 +90,7 @@ class DamageLog:
     _first: InputError | None = None
 
     def skip(self, line: int, text: bytes, expected: str, node_guid: int | None = None) -> None:
-        """Note a line that the format does not have. A tool's message can be about a switch."""
+        """Note a line that does not belong to the format. It may be the tool's message about a missing answer."""
         if _TOOL_MESSAGE.search(text) and not _PROGRESS.match(text):
             self._silent.setdefault(node_guid, []).append((line, text))
         else:
@@ -109,12 +109,12 @@ class DamageLog:
 
     def end_within(self, line: int, text: bytes, node_guid: int | None = None) -> None:
         """Note that the file ends within a line: the rest of this line and all later lines are missing."""
-        what = f"the dump ends within a line, so this one and all later ones are missing: {quote_found(text)}"
+        what = f"the dump ends within a line, so this line and all later lines are missing: {quote_found(text)}"
         self.miss(what, node_guid, [line])
         self._keep_first(line, "the rest of the line", text)
 
     def miss(self, what: str, node_guid: int | None = None, lines: Sequence[int] = ()) -> None:
-        """Note missing data, or data that lines contradict each other about."""
+        """Note missing data, or data on which lines contradict each other."""
         self._missing.append(Damage(DamageKind.LOST, what, tuple(lines), node_guid))
 
     def _keep_first(self, line: int, expected: str, text: bytes) -> None:
@@ -122,7 +122,7 @@ class DamageLog:
 
     @property
     def first_error(self) -> InputError | None:
-        """Error of the first unused line, for a file without any valid line."""
+        """Error of the first unused line; a file without any valid line is refused with it."""
         return self._first
 
     def report(self) -> tuple[Damage, ...]:
@@ -132,7 +132,7 @@ class DamageLog:
     def _report_lost(self) -> Iterator[Damage]:
         for guid, errors in self._lost.items():
             lines = self._lost_lines[guid]
-            count = f"{count_of(len(lines), 'line')} could not be used, what they listed is missing"
+            count = f"{count_of(len(lines), 'line')} could not be used, so links or routes are missing"
             why = str(errors[0]).removeprefix(f"{self.path}:")
             yield Damage(DamageKind.LOST, f"{count}; line {why}", tuple(lines), guid)
 
@@ -152,7 +152,7 @@ class DamageLog:
 
 
 def show_lines(lines: Sequence[int]) -> str:
-    """Return line numbers as text, neighbouring numbers as a range: `lines 1 to 7, 9`."""
+    """Return line numbers as text; consecutive numbers become a range: `lines 1 to 7, 9`."""
     ranges: list[list[int]] = []
     for line in sorted(set(lines)):
         if ranges and line == ranges[-1][1] + 1:

@@ -6,7 +6,7 @@
     "leaf 1",36,2,1,1,0x0002c90200f00010,0x0002c90200f00010,0x0002c90200f00010,48438,...
     END_NODES
 
-Newer versions add columns, so columns are identified by name. NODES, PORTS and LINKS make the fabric.
+Newer versions add columns, so columns are identified by name. The sections NODES, PORTS and LINKS describe the fabric.
 
 Source: public excerpts and parsers of such files; no dump of a real fabric was available for testing.
 """
@@ -28,7 +28,7 @@ from ibprof_converter.fabric.listing import NOT_GIVEN, End, LinkRow, Listing, li
 from ibprof_converter.fabric.rates import data_rate_gbps, lanes_of_code, speed_of_code
 
 _SECTION = re.compile(rb"^START_[A-Z0-9_]+\r?$", re.MULTILINE)
-# Other texts also contain words like START_VERSION; a section has a header line with columns.
+# Other files also contain words like START_VERSION. In a `.db_csv`, a line with column names follows.
 _SIGN = re.compile(rb"^START_(?:(?:NODES|PORTS|LINKS)\r?$|[A-Z0-9_]+\r?\n[A-Za-z][A-Za-z0-9_ ]*,)", re.MULTILINE)
 _LINKS = re.compile(rb"^START_LINKS\s*$", re.MULTILINE)
 _DESCRIPTION = "nodedesc"
@@ -36,7 +36,7 @@ _KINDS = {1: NodeKind.CA, 2: NodeKind.SWITCH, 3: NodeKind.ROUTER}
 
 
 def looks_like_db_csv(head: bytes) -> bool:
-    """Return whether the beginning of a file has sections as in a `.db_csv`."""
+    """Return true if the beginning of a file has sections as in a `.db_csv`."""
     return _SIGN.search(head) is not None
 
 
@@ -45,7 +45,6 @@ class Record:
     """A row of a section.
 
     Attributes:
-        path, line: position of the row, for messages.
         fields: column name in lower case -> text.
     """
 
@@ -57,7 +56,7 @@ class Record:
         """Return the number in a column, decimal or hexadecimal after `0x`.
 
         Raises:
-            InputError: the column is missing, or holds no number below `limit`.
+            InputError: the column is missing, or is no number below `limit`.
         """
         text = self.fields.get(column.lower())
         if text is None:
@@ -68,19 +67,18 @@ class Record:
         return value
 
     def has(self, column: str) -> bool:
-        """Return whether the column exists and holds a number; `N/A` is no number."""
+        """Return true if the column exists and is a number; `N/A` is no number."""
         return _parse_number(self.fields.get(column.lower(), "")) is not None
 
 
 def read_section(path: str | PathLike[str], data: bytes, name: str, log: DamageLog | None = None) -> Iterator[Record]:
-    """Yield the rows of a section; none where the section is missing.
+    """Yield the rows of a section; none if the section is missing.
 
     Args:
-        name: the section's name.
         log: the log for unusable rows; None: the first unusable row is an error.
 
     Raises:
-        InputError: there is no log, and a row and the header differ in length, or the section does not end.
+        InputError: `log` is None, and a row has more or fewer fields than the header, or the section's end is missing.
     """
     for start in re.finditer(rb"^START_" + name.encode() + rb"\s*$", data, re.MULTILINE):
         first = data.count(b"\n", 0, start.start()) + 1
@@ -145,13 +143,13 @@ def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def has_links_section(data: bytes) -> bool:
-    """Return whether a `.db_csv` has the LINKS section, which some runs leave out."""
+    """Return true if a `.db_csv` has the LINKS section. Some runs of ibdiagnet leave it out."""
     return _LINKS.search(data) is not None
 
 
 @contextmanager
 def _losing(log: DamageLog, record: Record) -> Iterator[None]:
-    """Note an unusable row in the log, and go on."""
+    """Catch the error of an unusable row, and note it in the log."""
     try:
         yield
     except InputError as error:
@@ -161,7 +159,7 @@ def _losing(log: DamageLog, record: Record) -> Iterator[None]:
 def _read_link(
     record: Record, nodes: Mapping[int, Record], ports: Mapping[tuple[int, int], Record]
 ) -> tuple[LinkRow, LinkRow]:
-    """Return the rows of a link, one for each end: width and speed can differ."""
+    """Return two rows of a link, one for each end, since width and speed of the ends can differ."""
     ends = []
     for number in "12":
         key = record.number(f"NodeGuid{number}", 1 << 64), record.number(f"PortNum{number}", 256)
@@ -190,7 +188,7 @@ def _describe(node: Record, ports: Mapping[tuple[int, int], Record], key: tuple[
     kind = _KINDS.get(node.number("NodeType", 256))
     if kind is None:
         raise InputError(node.path, node.line, "NodeType 1, 2 or 3", quote_found(node.fields["nodetype"]))
-    # A switch is addressed by its port 0.
+    # The LID of a switch is the LID of its port 0.
     addressed = ports.get((key[0], 0), ports[key]) if kind == NodeKind.SWITCH else ports[key]
     port_guid = addressed.number("PortGuid", 1 << 64)
     return End(
@@ -207,7 +205,7 @@ def _describe(node: Record, ports: Mapping[tuple[int, int], Record], key: tuple[
 
 
 def _split_fields(text: bytes, header: list[str]) -> list[str] | None:
-    """Return the fields of a row. A description has no escapes, so it is the text that the other fields leave."""
+    """Return the fields of a row; None if their number is wrong. All surplus commas belong to the description."""
     parts = text.split(b",")
     spare = len(parts) - len(header)
     if spare and _DESCRIPTION in header and spare > 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read dumps from disk, compressed or not; recognise their formats by content; list the dumps of a folder."""
+"""Read dumps from disk, plain or compressed. Recognise formats by content. List the dumps of a folder."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from typing import BinaryIO, Generic, TypeVar
 from ibprof.errors import InputError, quote_found
 
 SUFFIXES = ("", ".gz", ".xz")
-"""Suffixes of plain and compressed dumps. The contents, not the name, decide how a file is decompressed."""
+"""Suffixes of plain and compressed dumps. The content of a file, not its suffix, shows its compression."""
 
 LIMIT = 1 << 31
-"""Limit of an uncompressed dump in bytes: four times the tables of 11,664 hosts."""
+"""Largest size of an uncompressed dump in bytes: four times the size of the tables of 11,664 hosts."""
 
 EXPANDED_LIMIT = 700_000_000
-"""Limit of a decompressed dump in bytes: the tables of 11,664 hosts have 576 million. Reading them takes 1 GB."""
+"""Largest size of a decompressed dump in bytes. Tables of 11,664 hosts have 576 million; reading them takes 1 GB."""
 
 EXPANSION = 400
-"""Limit of decompressed / compressed size, beyond `_SMALL` bytes. Tables of regular fabrics reach 130."""
+"""Largest ratio decompressed / compressed size, for more than `_SMALL` bytes. Tables of regular fabrics reach 130."""
 
 _SMALL = 1 << 26
 
 _CHUNK = 1 << 20
 _HEAD = 1 << 20
-"""Number of bytes from the beginning of a file that identify its format.
+"""Number of first bytes of a file by which its format is recognised.
 
-The messages of `ibnetdiscover -s` before its list can be hundreds of kilobytes.
+Messages of `ibnetdiscover -s` before the list can be hundreds of kilobytes long.
 """
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF16 = re.compile(rb"\xff\xfe(?:[\t\n\r -~]\0){1,16}|\xfe\xff(?:\0[\t\n\r -~]){1,16}")
-"""Beginning of a text in UTF-16, which the redirection of Windows' PowerShell writes."""
+"""Beginning of a text in UTF-16. PowerShell on Windows writes UTF-16 when it redirects output to a file."""
 _QUOTE = re.compile(rb"^> ?", re.MULTILINE)
 _QUOTED = 0.8
-"""Share of lines with a leading `>` in a mail that quotes a dump. No line of a dump begins with `>`."""
+"""If more than this share of the lines begins with `>`, the file is a mail that quotes a dump."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _XZ_MAGIC = b"\xfd7zXZ\0"
@@ -79,13 +79,13 @@ _VIRTUAL = frozenset(
         "tracefs",
     ]
 )
-"""File systems with files that the kernel makes on reading: some reads wait for ever, some change state."""
+"""File systems whose files the kernel makes while they are read. Some reads never return, some change the system."""
 
 
 def read_dump(path: str | PathLike[str]) -> bytes:
-    r"""Read a text file, plain, gzip or xz, also UTF-16, as bytes with lines that end with `\n`.
+    r"""Read a text file, plain, gzip or xz, also UTF-16, as bytes with `\n` as line end.
 
-    The result is bytes, since node descriptions need not be UTF-8.
+    The result is bytes, since node descriptions can be invalid UTF-8.
 
     Raises:
         InputError: the file cannot be read, is damaged, binary, empty, or larger than `LIMIT`; or a compressed file
@@ -102,7 +102,7 @@ def read_dump(path: str | PathLike[str]) -> bytes:
 
 
 def peek_dump(path: str | PathLike[str]) -> bytes:
-    """Return the beginning of a file, plain, gzip or xz; empty for an unreadable or missing file."""
+    """Return the first `_HEAD` bytes of a file, plain, gzip or xz; empty for an unreadable or missing file."""
     try:
         found = _find_packed(path)
         if not found.is_file():  # a pipe can be read only once
@@ -114,7 +114,7 @@ def peek_dump(path: str | PathLike[str]) -> bytes:
 
 
 def _find_packed(path: str | PathLike[str]) -> Path:
-    """Return the file, or its compressed copy if the plain one is missing: `ibdiagnet.lst.xz` for `ibdiagnet.lst`."""
+    """Return `path` if it exists, else its compressed copy: `ibdiagnet.lst.xz` for `ibdiagnet.lst`."""
     own = Path(path)
     return own if own.exists() else find_sibling(own, own.name) or own
 
@@ -127,7 +127,7 @@ def _plain_lines(data: bytes) -> bytes:
     if _UTF16.match(data):
         data = data.decode("utf-16", "replace").encode("utf-8", "replace")
     data = data.removeprefix(_BYTE_ORDER_MARK)
-    # In hundreds of megabytes, a search for one byte is ten times as fast as a search for two.
+    # The search for one byte is ten times as fast as the search for two, so it comes first.
     while b"\r" in data and b"\r\n" in data:
         data = data.replace(b"\r\n", b"\n")
     if b"\r" in data and b"\n" not in data[:_HEAD]:
@@ -138,7 +138,7 @@ def _plain_lines(data: bytes) -> bytes:
 
 
 def _is_quoted(head: bytes) -> bool:
-    """Return whether most lines are quoted, as in a mail; the first lines may be the answer's own."""
+    """Return true if most lines begin with `>`, as in a mail. The first lines may be the mail's own text."""
     if b"\n>" not in head and not head.startswith(b">"):
         return False
     lines = [line for line in head.split(b"\n") if line.strip()]
@@ -146,12 +146,12 @@ def _is_quoted(head: bytes) -> bool:
 
 
 def is_archive(head: bytes) -> bool:
-    """Return whether a file's beginning is an archive's, or is compressed by another tool than gzip and xz."""
+    """Return true if a file is an archive, or was compressed by another tool than gzip and xz."""
     return any(head.startswith(sign, place) for place, sign in _ARCHIVES)
 
 
 def head_of(data: bytes) -> bytes:
-    """Return the beginning of data from `read_dump`: the same length as `peek_dump` returns."""
+    """Return the first bytes of data from `read_dump`, as many as `peek_dump` returns."""
     return data[:_HEAD]
 
 
@@ -162,19 +162,19 @@ def find_sibling(path: str | PathLike[str], name: str) -> Path | None:
 
 
 def strip_compression(path: str | PathLike[str]) -> str:
-    """Return the last part of a path without `.gz` or `.xz`."""
+    """Return the file name of a path without `.gz` or `.xz`."""
     name = Path(fspath(path)).name
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if suffix and name.endswith(suffix)), name)
 
 
 def decode_name(raw: bytes) -> str:
-    """Decode a node description; invalid UTF-8 becomes `\\xNN`, so that every output stays valid."""
+    """Decode a node description. Invalid UTF-8 becomes `\\xNN`, so every output is valid UTF-8."""
     return raw.decode("utf-8", "backslashreplace")
 
 
 def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> bytes:
-    # Read in chunks: a single read of unknown length would allocate the limit at once. The first chunk has the length
-    # of a plain file, which is then read in one call.
+    # Data of unknown length is read in chunks: one read would allocate memory for the limit. A plain file has a known
+    # length, and is read in one call.
     plain = _size_of(text)
     limit = LIMIT if isinstance(text, io.BufferedReader) else EXPANDED_LIMIT
     chunk = text.read(max(_CHUNK, min(plain, LIMIT) + 1))
@@ -187,7 +187,7 @@ def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> byte
         if not rest:
             return chunk
         chunk += rest
-    # The buffer grows in place and becomes the result: joining chunks would need twice the memory.
+    # The buffer becomes the result without a copy: joining chunks would need twice the memory.
     buffer = io.BytesIO()
     while chunk:
         buffer.write(chunk)
@@ -203,7 +203,12 @@ def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> byte
 
 
 def _check_chunk(path: str | PathLike[str], chunk: bytes, size: int, limit: int, is_wide: bool) -> None:
-    """Refuse a binary or too large file, from a chunk of it and its size up to there; UTF-16 may have zero bytes."""
+    """Raise an error for a binary or too large file.
+
+    Args:
+        size: number of bytes read so far.
+        is_wide: true for UTF-16, which may have zero bytes.
+    """
     if b"\0" in chunk and not is_wide:
         raise InputError(path, None, "a text file", "binary data")
     if size > limit:
@@ -216,7 +221,7 @@ def _size_of(text: BinaryIO) -> int:
 
 
 def unpack_dump(raw: BinaryIO) -> BinaryIO:
-    """Return a file's text as a stream: that of gzip or xz, else the file itself."""
+    """Return a stream of the file's text: decompressed for gzip and xz, else the file itself."""
     magic = raw.peek(len(_XZ_MAGIC)) if hasattr(raw, "peek") else b""
     if magic.startswith(_GZIP_MAGIC):
         return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]  # it reads like one
@@ -233,7 +238,7 @@ def _describe(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DumpFormat(Generic[Parsed]):
-    """A format of dumps: its name for messages, its parser, and its recogniser, which takes a file's beginning."""
+    """A format of dumps: its name in messages, its test of a file's first bytes, and its parser."""
 
     name: str
     recognise: Callable[[bytes], bool]
@@ -241,7 +246,7 @@ class DumpFormat(Generic[Parsed]):
 
 
 def find_format(formats: Sequence[DumpFormat[Parsed]], data: bytes) -> DumpFormat[Parsed] | None:
-    """Return the first format that recognises a file, from its contents or beginning; None for an unknown file."""
+    """Return the first format that recognises a file; None if no format does. `data` can be the first bytes only."""
     head = head_of(data)
     return next((each for each in formats if each.recognise(head)), None)
 
@@ -252,9 +257,8 @@ def unknown_format(
     """Return the error for a file that is in none of the formats.
 
     Args:
-        data: contents of the file.
-        what: the expected contents, for the message.
-        formats: the formats that can have these contents.
+        what: the expected content, for the message.
+        formats: the formats with such content.
     """
     known = ", ".join(each.name for each in formats)
     return InputError(path, 1, f"{what} in one of the forms {known}", quote_found(data.split(b"\n", 1)[0]))
@@ -273,7 +277,7 @@ def _virtual_devices() -> frozenset[str]:
 
 
 def list_files(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Yield the regular files of a folder with their sizes, in the order of names; none for an unreadable folder."""
+    """Yield the regular files of a folder with their sizes, sorted by name; none for an unreadable folder."""
     for path in list_entries(folder):
         with suppress(OSError):
             status = path.stat()
@@ -282,7 +286,7 @@ def list_files(folder: Path) -> Iterator[tuple[Path, int]]:
 
 
 def list_folders(folder: Path) -> list[Path]:
-    """Return the subfolders that are on real file systems, in the order of names."""
+    """Return the subfolders on real file systems, sorted by name."""
     folders = []
     for path in list_entries(folder):
         with suppress(OSError):
@@ -293,7 +297,7 @@ def list_folders(folder: Path) -> list[Path]:
 
 
 def list_entries(folder: Path) -> list[Path]:
-    """Return the entries of a folder, in the order of names; none for an unreadable folder."""
+    """Return the entries of a folder, sorted by name; none for an unreadable folder."""
     with suppress(OSError):
         return sorted(folder.iterdir())
     return []

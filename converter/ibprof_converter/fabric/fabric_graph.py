@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Fabric: nodes, links and LIDs of one subnet (rail), as arrays."""
+"""Model of one subnet (rail): nodes, links and LIDs, as arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof.native.headers import kernels_headers
 from ibprof_converter.fabric.damage import Damage
 
 LIDS = kernels_headers().constants["IBP_LIDS"]
-"""LIDs are 16 bits wide; unicast LIDs end at 0xBFFF."""
+"""Number of LIDs: they have 16 bits. The last unicast LID is 0xBFFF."""
 
 NO_NODE = -1
 
@@ -29,14 +29,14 @@ class NodeKind(IntEnum):
 
 
 class Origin(Enum):
-    """The kind of list that a fabric was read from. It decides the known data and the use of forwarding tables."""
+    """Kind of the list from which a fabric was read: which data it has, and whether switches have forwarding tables."""
 
     SUBNET = "a subnet"
     """InfiniBand: switches have forwarding tables."""
     ETHERNET = "an Ethernet network"
     """Ethernet neighbours by LLDP: no forwarding tables."""
     NAMES = "a scheduler's topology"
-    """Names of switches and hosts: no forwarding tables; cables and rates are assumed."""
+    """Names of switches and hosts without forwarding tables; cables and rates are assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class InterfaceChoice:
     Attributes:
         choice: `compute`, `storage`, or the names as typed.
         is_default: true if the user did not choose.
-        by: the evidence: `name`, `partition`, `speed`, `wiring`, or several joined by `and`.
-        adapters, left_out: number of chosen adapters, and of others.
-        left_out_names: the adapters that are left out: their names without their hosts' names, and the number of
-            hosts that lose all of them.
+        by: the evidence: `name`, `partition`, `speed`, `wiring`, or several of these joined by `and`.
+        adapters, left_out: number of chosen adapters, and of left-out adapters.
+        left_out_names: names of the left-out adapters without host names, and the number of hosts whose adapters are
+            all left out.
     """
 
     choice: str
@@ -72,8 +72,9 @@ class Partitions:
     """Partitions of a subnet.
 
     Attributes:
-        names: names of partitions by P_Key, without the bit of full members; negative for unknown P_Keys.
-        of_node: node -> P_Keys of its ports, true where one is a full member.
+        names: P_Key without the bit of full members -> name of the partition. A negative number replaces an unknown
+            P_Key.
+        of_node: node -> P_Key of its ports -> true if one of these ports is a full member.
     """
 
     names: Mapping[int, str]
@@ -87,9 +88,9 @@ class Fabric:
     Attributes:
         name: name of the fabric's file, for messages.
         node_guid: uint64 [node], ascending.
-        node_kind: uint8 [node], of `NodeKind`.
+        node_kind: uint8 [node], values of `NodeKind`.
         node_name: NodeDescription of each node: untrusted text.
-        system_guid: uint64 [node], equal on all chips of one chassis; 0 where unknown.
+        system_guid: uint64 [node], equal on all chips of one chassis; 0 if unknown.
         link_node: int32 [link, 2], the nodes at the two ends.
         link_port: int32 [link, 2], the port numbers at the two ends.
         link_gbps: float64 [link], data rate of one direction in Gb/s (width x lane speed x coding); nan where unknown.
@@ -98,25 +99,25 @@ class Fabric:
         port_guid: uint64 [p].
         port_lid: int32 [p], base LID.
         port_lmc: int32 [p]; the port answers to LIDs lid .. lid + 2**lmc - 1.
-        warnings: anomalies of the file, a sentence each.
+        warnings: sentences on anomalies of the file.
         link_lanes: uint8 [link], width, 0 where unknown.
         link_half: bool [link], true for a link listed from one end only, in a format that lists links from both ends.
         inactive: descriptions of links that are left out because they are not active.
-        link_unequal: bool [link], true where the two ends have different widths or speeds; the lower rate counts.
-        unequal: descriptions of the unequal links, with both rates.
-        damage: unused lines of the file, with the loss they cause.
-        origin: the kind of list that the fabric was read from.
-        left_out: adapters that are left out, a pair of description and reason each.
-        synthetic_lids: true if no port had a LID, so that all LIDs of the fabric are synthetic.
-        plane_of: the file that lists all planes of the fabric; empty for a list without planes.
-        assumed_speeds: the reason for assuming speeds, a sentence; empty where the file has speeds.
-        node_ports: uint8 [node], number of ports of each switch or adapter, 0 where unknown.
-        lmc_known: true if the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
-        is_left_out: bool [node], adapters that jobs do not use by the choice of interfaces.
+        link_unequal: bool [link], true if the two ends have different widths or speeds; the lower rate is used.
+        unequal: descriptions of the links with unequal ends, with both rates.
+        damage: unused lines of the file, with the loss that they cause.
+        origin: the kind of list from which the fabric was read.
+        left_out: description and reason of each adapter that is left out.
+        synthetic_lids: true if no port had a LID, so all LIDs of the fabric are synthetic.
+        plane_of: the file that lists all planes, if this fabric is one of several planes; else empty.
+        assumed_speeds: the reason why speeds are assumed; empty if the file has speeds.
+        node_ports: uint8 [node], number of ports of each switch or adapter, 0 if unknown.
+        lmc_known: true if the LMCs are known; if not, they are 0 until `infer_lmc` has read the tables.
+        is_left_out: bool [node], true for adapters that `interfaces` leaves out.
         interfaces: the choice of interfaces; None if all adapters are used.
         partitions: partitions of the ports; None if unknown.
-        lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for an unused LID. Made from the ports.
-        lid_port: int32 [LIDS], index into the ports, -1 for an unused LID.
+        lid_node: int32 [LIDS], the node of each LID, `NO_NODE` for an unused LID; computed from the ports.
+        lid_port: int32 [LIDS], index into the ports, -1 for an unused LID; computed from the ports.
     """
 
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Separate parts of a fabric, without a cable between them."""
+"""Find the separate parts of a fabric: no cable joins two parts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ibprof_converter.fabric.graph_search import find_parts
 from ibprof_converter.fabric.node_names import show_some
 
 _NAMED = 2
-"""Number of nodes that the text of a part names."""
+"""Number of switches, or of routers, that a text names."""
 
 
 @dataclass(frozen=True, slots=True)
 class FabricPart:
-    """Part of a fabric that no cable joins to the others.
+    """Part of a fabric that no cable joins to other parts.
 
     Attributes:
-        switches, adapters: the part's nodes, ascending. An adapter with cables to several parts is in each of them.
-        text: names and number of the part's nodes.
+        switches, adapters: the part's nodes, ascending. An adapter with cables to several parts is in each of these.
+        text: names of the part's switches, and number of its adapters.
     """
 
     switches: npt.NDArray[np.intp]
@@ -35,7 +35,7 @@ class FabricPart:
 def number_parts(fabric: Fabric) -> npt.NDArray[np.int64]:
     """Return the number of each node's part: int64 [node].
 
-    Only switches forward packets: one adapter or router does not join the parts that its cables reach.
+    Only switches forward packets. So an adapter or router with cables to two parts does not join them.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     joins = is_switch[fabric.link_node].all(axis=1)
@@ -43,9 +43,9 @@ def number_parts(fabric: Fabric) -> npt.NDArray[np.int64]:
 
 
 def list_parts(fabric: Fabric) -> tuple[FabricPart, ...]:
-    """Return the parts that have cables, the largest first; a single part where any host can reach any other.
+    """Return the parts, sorted by size, descending. There is one part if every host can reach every other host.
 
-    A switch without cables is left out: its purpose is unknown.
+    A switch without cables is left out, since its purpose is unknown.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     part = number_parts(fabric)
@@ -61,7 +61,7 @@ def list_parts(fabric: Fabric) -> tuple[FabricPart, ...]:
 
 
 def count_parts(fabric: Fabric, parts: Sequence[FabricPart]) -> str:
-    """Return the number of several parts in words, and that no cable or only a router joins them."""
+    """Return a text with the number of parts, and the routers that join them, if any."""
     near = [set(_joined_to(fabric, part.switches).tolist()) for part in parts]
     routers = [
         fabric.node_name[node]
@@ -72,9 +72,9 @@ def count_parts(fabric: Fabric, parts: Sequence[FabricPart]) -> str:
 
 
 def find_ends(fabric: Fabric) -> npt.NDArray[np.int64]:
-    """Return the switch next to each port with a LID: int64 [port], -1 for a port without a link to a switch.
+    """Return the switch that each port with a LID is cabled to: int64 [port], -1 without a link to a switch.
 
-    The port 0 of a switch is next to the switch itself.
+    For port 0 of a switch this is the switch itself.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     links = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
@@ -89,6 +89,6 @@ def find_ends(fabric: Fabric) -> npt.NDArray[np.int64]:
 
 
 def _joined_to(fabric: Fabric, switches: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return the nodes with cables to chosen switches, ascending."""
+    """Return the nodes that have a cable to one of the switches, ascending."""
     chosen = np.isin(fabric.link_node, switches)
     return np.unique(fabric.link_node[:, ::-1][chosen])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connected components, distances and reachability of graphs, from their edges."""
+"""Find connected components and distances in graphs that are given by their edges."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 _AT_ONCE = 512
-"""Number of nodes whose distances are counted at the same time; memory grows with it."""
+"""Number of goals for which distances are counted at the same time; the memory needed grows with this number."""
 
 
 def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
@@ -23,7 +23,8 @@ def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int
     part = np.arange(nodes)
     a, b = pairs[:, 0], pairs[:, 1]
     while True:
-        # Each root takes the lowest root that an edge joins to it. Then all nodes follow their root to its root.
+        # An edge joins two components: the one with the higher root takes the lower root. Then each node takes the root
+        # of its root.
         joined = part.copy()
         lower = np.minimum(part[a], part[b])
         np.minimum.at(joined, part[a], lower)
@@ -37,7 +38,7 @@ def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int
 
 
 def count_hops(nodes: int, edges: npt.NDArray[np.integer], goals: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
-    """Return the number of edges on a shortest path from each node to some nodes.
+    """Return the number of edges on a shortest path from each node to each goal.
 
     Args:
         nodes: number of nodes.
@@ -45,7 +46,7 @@ def count_hops(nodes: int, edges: npt.NDArray[np.integer], goals: npt.NDArray[np
         goals: int [goal], nodes at which paths end.
 
     Returns:
-        int16 [node, goal], -1 without a path.
+        int16 [node, goal], -1 if there is no path.
     """
     order = np.argsort(edges[:, 0], kind="stable")
     at, first = np.unique(edges[order, 0], return_index=True)
@@ -54,7 +55,7 @@ def count_hops(nodes: int, edges: npt.NDArray[np.integer], goals: npt.NDArray[np
     for start in range(0, len(goals), _AT_ONCE):
         near = hops[:, start : start + _AT_ONCE]
         near[goals[start : start + _AT_ONCE], np.arange(near.shape[1])] = 0
-        reached = np.packbits(near == 0, axis=1)  # a bit a goal
+        reached = np.packbits(near == 0, axis=1)  # one bit for each goal
         for step in range(1, nodes):
             grown = reached.copy()
             if len(at):

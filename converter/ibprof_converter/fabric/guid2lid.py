@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read OpenSM's `guid2lid`: first and last LID of each port. They yield the port's LMC, which a `.lst` lacks.
+"""Read OpenSM's `guid2lid`: first and last LID of each port. They show the port's LMC, which a `.lst` lacks.
 
 A line per port, separated by blank lines: `0x0002c90300fa0091 0x001c 0x001d`.
 """
@@ -21,7 +21,7 @@ from ibprof_converter.fabric.listing import LAST_UNICAST_LID
 GUID2LID = "guid2lid"
 _LINE = re.compile(rb"0x([0-9A-Fa-f]{1,16}) 0x([0-9A-Fa-f]{1,4}) 0x([0-9A-Fa-f]{1,4})\s*")
 _SIZES = {1 << lmc: lmc for lmc in range(8)}
-"""A port has 2**LMC LIDs; LMC is 3 bits wide."""
+"""Number of a port's LIDs -> LMC. A port has 2**LMC LIDs; LMC has 3 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class LidRanges:
     """LIDs of ports.
 
     Attributes:
-        base: port GUID -> first LID.
-        lmc: port GUID -> LMC.
+        base: PORT GUID -> first LID.
+        lmc: PORT GUID -> LMC.
     """
 
     path: str
@@ -39,7 +39,7 @@ class LidRanges:
 
 
 def looks_like_lid_ranges(head: bytes) -> bool:
-    """Return whether the beginning of a file is like a `guid2lid`."""
+    """Return true if the first line of a file has the form of a `guid2lid`."""
     return _LINE.fullmatch(head.lstrip().split(b"\n", 1)[0]) is not None
 
 
@@ -67,12 +67,12 @@ def read_lid_ranges(path: str | PathLike[str]) -> LidRanges:
 
 
 def apply_lid_ranges(fabric: Fabric, ranges: LidRanges) -> Fabric:
-    """Return the fabric with the LMC of each port. A file of another fabric, or an outdated one, causes a warning."""
+    """Return the fabric with the LMC of each port, or with a warning if the file has other LIDs than the fabric."""
     guids = [int(guid) for guid in fabric.port_guid]
     base = [ranges.base.get(guid) for guid in guids]
     known = [lid == expected for lid, expected in zip(fabric.port_lid.tolist(), base, strict=True)]
     if not all(known):
-        warning = f"{ranges.path}: {known.count(False)} of {len(known)} ports have another LID there; it is not used"
+        warning = f"{ranges.path}: not used, since {known.count(False)} of {len(known)} ports have another LID there"
         return replace(fabric, warnings=(*fabric.warnings, warning))
     lmc: npt.NDArray[np.int32] = np.array([ranges.lmc[guid] for guid in guids], np.int32)
     return replace(fabric, port_lmc=lmc, lmc_known=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse the output of `ibnetdiscover`: a stanza per node, each link from both ends, all numbers but GUIDs decimal.
+r"""Parse the output of `ibnetdiscover`: a stanza for each node, so each link twice. GUIDs are hexadecimal numbers.
 
     sysimgguid=0x2c90200f00010
     switchguid=0x2c90200f00010(2c90200f00010)
@@ -11,7 +11,7 @@ r"""Parse the output of `ibnetdiscover`: a stanza per node, each link from both 
     [1](2c90300fa0001) 	"S-0002c90200f00010"[1]		# lid 1 lmc 0 "leaf 1" lid 4 4xQDR
 
 A description may contain an unescaped quote, so it ends where the fixed words after it begin. The format lacks the
-state of a link. A link with an end that has no LID yet carries nothing.
+state of a link. A link with an end that has no LID yet carries no data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
 _KINDS = {b"S": NodeKind.SWITCH, b"H": NodeKind.CA, b"R": NodeKind.ROUTER}
 _TEXT = rb'"(.{0,256})"'
 _RATE = rb"([0-9]{1,2})x([A-Z?]{3}[0-9]{0,2})(?![A-Za-z0-9])"
-# Terminals lose tabs, and editors replace them by any number of blanks.
+# Copies from a terminal lose tabs, and editors replace a tab by any number of blanks.
 _GAP = rb"[ \t]{0,99}"
 # A port that is not configured yet may have no LID.
 _LID = rb"lid(?: {1,9}([0-9]{1,5}))? {1,9}"
@@ -41,19 +41,19 @@ _LID = rb"lid(?: {1,9}([0-9]{1,5}))? {1,9}"
 _HEAD = re.compile(
     _GAP + rb"(?:Switch|Ca|Rt)" + _GAP + rb'([0-9]{1,3})' + _GAP + rb'"([SHR])-([0-9a-f]{1,16})"' + _GAP + rb"#" + _GAP
     + _TEXT
-    # Only a switch has this part, for its port 0.
+    # Only the line of a switch has this part. It describes port 0.
     + rb"(?: (?:base|enhanced) port 0 " + _LID + rb"lmc ([0-7]))?\s*"
 )  # fmt: skip
 _PORT = re.compile(
-    # The node's own port; a CA's port has its GUID. `[ext 3]`, or `(3)` from ibdiagnet, is the label on the outside.
+    # The node's own port; for an adapter with the PORT GUID. `[ext 3]`, or `(3)` from ibdiagnet, is the printed label.
     _GAP + rb"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?" + _GAP
     # The port at the other end.
     + rb'"([SHR])-([0-9a-f]{1,16})"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?' + _GAP + rb"#" + _GAP
-    # LID and LMC of a CA's own port; description and LID of the other end.
+    # LID and LMC of an adapter's own port; description and LID of the other end.
     + rb"(?:" + _LID + rb"lmc ([0-7])" + _GAP + rb")?" + _TEXT + rb" {1,9}" + _LID + _RATE + rb".*"
 )  # fmt: skip
 _SYSTEM = re.compile(_GAP + rb"sysimgguid=0x([0-9a-f]{1,16})\s*")
-# `ibnetdiscover -g` adds a switch's chassis and slot.
+# `ibnetdiscover -g` adds the chassis and slot of a switch.
 _GUIDS = re.compile(
     _GAP + rb"(?:switchguid|caguid|rtguid)=0x([0-9a-f]{1,16})(?:\(([0-9a-f]{1,16})\))?\s*(?:#\s*(.{0,200}?))?\s*"
 )
@@ -64,7 +64,7 @@ _IS_HEAD = re.compile(_GAP + rb'(?:Switch|Ca|Rt)[^"\n]{0,200}"[SHR]-')
 _IS_LINE = re.compile(
     _GAP + rb"(?:\[|#|\s*$|(?:Switch|Ca|Rt)" + _GAP + rb"[0-9]|[a-z]{1,10}(?:id|guid)=|(?:Non-)?Chassis)"
 )
-# The other end of a port. Of two lines in one, the description of the first would contain the second.
+# The other end of a port. If a line break is lost, the first description would contain the second line.
 _PEER = re.compile(rb'"[SHR]-[0-9a-f]{1,16}"\[')
 _PART = re.compile(rb'"[SHR]-[0-9a-f]{1,16}"|\blid [0-9]{1,5} [0-9]{1,2}x[A-Z]{3}')
 _MOST_BREAKS = 2
@@ -87,7 +87,7 @@ _PORT_FORM = '[port] "S-GUID"[port] # "description" lid N WIDTHxSPEED'
 
 
 def looks_like_ibnetdiscover(head: bytes) -> bool:
-    """Return whether the beginning of a file has the stanzas of `ibnetdiscover`."""
+    """Return true if the beginning of a file has a stanza of `ibnetdiscover`."""
     return _SIGNS.search(head) is not None
 
 
@@ -146,9 +146,9 @@ class _Reader:
     Attributes:
         log: the log of unused lines.
         nodes: NODE GUID -> stanza.
-        node: node of the current stanza; None before the stanza's first line.
-        system_guid, guid, port_guid, slot: values from the lines before the stanza's first line.
-        chassis: number of the chassis that holds the next nodes; empty if there is none.
+        node: the current stanza; None before the line that begins with Switch, Ca or Rt.
+        system_guid, guid, port_guid, slot: values from the lines before that line.
+        chassis: number of the chassis that contains the next nodes; empty if there is no chassis.
     """
 
     log: DamageLog
@@ -208,7 +208,7 @@ class _Reader:
             lmc=int(lmc) if lmc else NOT_GIVEN,
             slot=self.slot,
         )
-        # A second stanza of a node adds to the first, as in two dumps in one file.
+        # If the file contains two dumps, ports of a node's second stanza are added to the first stanza.
         self.node = self.nodes.setdefault(node.node_guid, node)
         self.node.stanzas += 1
         if self.node.name != node.name:
@@ -226,9 +226,9 @@ class _Reader:
 
 
 def _join_broken(lines: list[bytes], log: DamageLog) -> Iterator[tuple[int, bytes]]:
-    """Yield lines with their numbers; broken lines of ports and switches are joined.
+    """Yield lines with their numbers. Broken lines of ports and switches are joined.
 
-    A terminal breaks lines at its width, anywhere. A mail breaks lines at a blank, and may drop the blank.
+    A terminal breaks lines at its width, even within a word. A mail breaks lines at a blank, and may drop the blank.
     """
     widths = {len(line.expandtabs()) for line, rest in pairwise(lines) if _find_form(line, rest)}
     blanks = (b"", b" ") if len(widths) == 1 else (b" ", b"")
@@ -242,11 +242,11 @@ def _join_broken(lines: list[bytes], log: DamageLog) -> Iterator[tuple[int, byte
 
 
 def _make_whole(lines: list[bytes], blanks: Sequence[bytes]) -> tuple[int, bytes]:
-    """Return the number of later lines that continue the first line, and the whole line.
+    """Return the number of lines that continue the first line, and the joined line.
 
     Args:
-        lines: the line, and the lines after it.
-        blanks: possible texts between two parts, the likely text first.
+        lines: the first line, and the lines after it.
+        blanks: possible texts at a line break, the most likely text at the beginning.
     """
     is_whole = _find_form(*lines[:2]) if len(lines) > 1 else None
     if is_whole is None:
@@ -262,7 +262,7 @@ def _make_whole(lines: list[bytes], blanks: Sequence[bytes]) -> tuple[int, bytes
 
 
 def _find_form(line: bytes, rest: bytes) -> Callable[[bytes], bool] | None:
-    """Return the test for a whole line, if the line may begin a port or a switch; None for all other lines."""
+    """Return the test for a whole line of a port or switch, if `line` may be its beginning; else None."""
     if _IS_LINE.match(rest):
         return None
     is_whole = _is_port if _IS_PORT.match(line) else _is_switch if _IS_HEAD.match(line) else None
@@ -279,7 +279,7 @@ def _is_switch(line: bytes) -> bool:
 
 
 def _is_cut(last: bytes) -> bool:
-    """Return whether the last line of a file, without a line break, is the beginning of a longer line."""
+    """Return true if the last line of a file, which has no line break, is only the beginning of a line."""
     text = last.strip()
     if not text or _PORT.fullmatch(last):
         return False
@@ -288,7 +288,7 @@ def _is_cut(last: bytes) -> bool:
 
 
 def _add_slots(nodes: Collection[_Node]) -> None:
-    """Add the chassis and slot of `ibnetdiscover -g` to names that several switches share."""
+    """Add chassis and slot, from `ibnetdiscover -g`, to the name of each switch if several switches have this name."""
     count = Counter(node.name for node in nodes if node.kind == NodeKind.SWITCH)
     for node in nodes:
         if node.slot and node.kind == NodeKind.SWITCH and count[node.name] > 1:
@@ -296,11 +296,11 @@ def _add_slots(nodes: Collection[_Node]) -> None:
 
 
 def _drop_contradictions(node: _Node, log: DamageLog) -> None:
-    """Drop the ports that a node describes twice and differently: either line may be wrong."""
+    """Drop the ports with two different lines in a node's stanzas: any of the lines may be wrong."""
     for number, lines in node.text.items():
         if len({text for _, text in lines}) > 1:
             del node.links[number]
-            what = f"port {number} has {len(lines)} different links, none of them is used"
+            what = f"port {number} has {len(lines)} different links, and none of these links is used"
             log.miss(what, node.node_guid, [line for line, _ in lines])
 
 
@@ -335,7 +335,7 @@ def _parse_port(number: int, line: bytes, node: _Node | None) -> _Port | None:
 
 
 def _find_rows(nodes: dict[int, _Node]) -> Iterator[LinkRow]:
-    """Yield a row for each line; the other end's own stanza describes that end best."""
+    """Yield a row for each line of a port. The other end is described from its own stanza if the file has it."""
     for node in nodes.values():
         for port in node.links.values():
             near = _describe(node, port)
@@ -357,7 +357,7 @@ def _describe(node: _Node, port: _Port) -> End:
 
 
 def _describe_peer(peer: _Node | None, port: _Port) -> End:
-    """Describe the other end of a line: by its own line, else by its stanza, else by this line."""
+    """Return the other end of a port's line, from its own line, else from its stanza, else from this line."""
     if peer is not None and port.peer_port in peer.links:
         return _describe(peer, peer.links[port.peer_port])
     if peer is not None and peer.kind == NodeKind.SWITCH:

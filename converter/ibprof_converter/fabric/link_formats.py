@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a fabric from any known format."""
+"""Read a fabric from a file of any known format."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from ibprof_converter.fabric.slurm_listing import looks_like_slurm, looks_like_s
 from ibprof_converter.fabric.topograph import looks_like_topograph, parse_topograph
 
 LLDP = DumpFormat("lldpcli's JSON", looks_like_lldp, parse_lldp)
-"""A file lists the neighbours of one node, so a folder of files is one list."""
+"""A file lists the neighbours of one node only, so a fabric is a folder of files."""
 
 LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("ibdiagnet 2's .db_csv", looks_like_db_csv, parse_db_csv),
@@ -57,19 +57,19 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("Slurm's topology.yaml", looks_like_slurm_yaml, parse_slurm_yaml),
     DumpFormat("topograph's graph", looks_like_topograph, parse_topograph),
 )
-"""Formats of links. The most complete formats come first: state, LMC, true speeds, GUIDs."""
+"""Formats of links, sorted by the data they have (state, LMC, true speeds, GUIDs), the most complete first."""
 
 
 _XDR = re.compile(rb"1xXDR|1x XDR|PHY=1x LOG=[A-Z]{3} SPD=200\b|:\s*1x\s*:\s*200\s*:")
-"""Rate of an XDR link with one lane, as the formats print it; a .db_csv has codes only."""
+"""Rate of an XDR link with one lane in all formats except `.db_csv`, which has only codes."""
 
 _HEAD = 65536
 
 _LOOKED_AT = 200
-"""Number of files in a folder that are searched for another list with speeds."""
+"""Largest number of files in a folder that are searched for another list with speeds."""
 
 _SAME_SUBNET = 0.9
-"""Share of common links above which two lists describe one subnet."""
+"""Two lists describe one subnet if they have more than this share of links in common."""
 
 
 def read_fabric(
@@ -79,16 +79,16 @@ def read_fabric(
     parts: Sequence[Path] = (),
     plane: int | None = None,
 ) -> Fabric:
-    """Read a fabric in the format that the content of the file shows.
+    """Read a fabric. The content of the file shows its format.
 
-    Switches that share a description get the ends of their GUIDs. OpenSM's `guid2lid` gives the LMC of the ports if the
-    file lacks it and has the same LIDs.
+    If several switches share a description, digits of their GUIDs are added. If the file lacks LMCs and has the LIDs of
+    OpenSM's `guid2lid`, the LMCs are taken from `guid2lid`.
 
     Args:
         path: the file, or a folder of `LLDP` files.
-        ranges_path: the path of `guid2lid`; None: the `guid2lid` next to the file, if any.
-        names_path: the path of a name map, as OFED's tools take it; None if there is none.
-        parts: the `LLDP` files of one fabric, `path` first; empty: the files of the folder `path`, if any.
+        ranges_path: the path of `guid2lid`; None: the `guid2lid` in the folder of the file, if any.
+        names_path: the path of a name map in the form of OFED's tools, or None.
+        parts: the `LLDP` files of one fabric, beginning with `path`; empty: the files of the folder `path`, if any.
         plane: number of the plane to read, below the result of `count_planes`; None: the whole list.
 
     Raises:
@@ -111,7 +111,7 @@ def read_fabric(
 
 
 def _version_of(path: str | PathLike[str]) -> tuple[int, ...]:
-    """Return numbers that change with a file."""
+    """Return numbers that change when the file changes."""
     status = Path(path).stat()
     return status.st_ino, status.st_size, status.st_mtime_ns
 
@@ -120,13 +120,13 @@ def _version_of(path: str | PathLike[str]) -> tuple[int, ...]:
 def _read_planes(
     path: Path, names_path: Path | None, _version: tuple[int, ...]
 ) -> tuple[Listing, npt.NDArray[np.int64] | None]:
-    """Return the list of a file, and the planes of its rows; one plane after the other is taken from it."""
+    """Return the list of a file, and the plane of each row. The callers take one plane after the other from it."""
     listing = _read_listing(path, read_dump(path), names_path)
     return listing, number_planes(listing)
 
 
 def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | PathLike[str] | None) -> Listing:
-    # Read the whole file, which the user chose: messages before the list may be longer than a file's beginning.
+    # If the first bytes show no format, search the whole file: messages before the list can be very long.
     link_format = find_link_format(data) or next((each for each in LINK_FORMATS if each.recognise(data)), None)
     if link_format is None:
         raise unknown_format(path, data, "links", LINK_FORMATS)
@@ -134,7 +134,7 @@ def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | Path
 
 
 def _read_speeds(fabric: Fabric, path: Path) -> Fabric:
-    """Return the fabric with the speeds of another list of its links in the same folder; unchanged if there is none."""
+    """Return the fabric with speeds from another list of links in the same folder; with a warning if none exists."""
     known = LINK_FORMATS[: LINK_FORMATS.index(LLDP)]
     others = [each for each, size in islice(list_files(path.parent), _LOOKED_AT) if size and each.name != path.name]
     found = [(known.index(kind), each) for each in others if (kind := find_link_format(peek_dump(each))) in known]
@@ -155,14 +155,14 @@ def _read_speeds(fabric: Fabric, path: Path) -> Fabric:
 
 
 def _list_ends(fabric: Fabric) -> list[tuple[int, ...]]:
-    """Return NODE GUID and port of both ends of each link, the lower end first, as links are sorted."""
+    """Return NODE GUID and port of both ends of each link, the lower end at the beginning."""
     guid = fabric.node_guid[fabric.link_node].T.tolist()
     port = fabric.link_port.T.tolist()
     return [*zip(guid[0], port[0], guid[1], port[1], strict=True)]
 
 
 def count_planes(path: Path) -> int:
-    """Return the number of planes in a file; 1 for a list without planes and for a file without links."""
+    """Return the number of planes in a file; 1 for a list without planes, and for a file that lists no links."""
     return _count_planes(path, _version_of(path)) if path.is_file() else 1
 
 
@@ -174,12 +174,12 @@ def _count_planes(path: Path, _version: tuple[int, ...]) -> int:
             return 1
         planes = number_planes(_read_listing(path, data, None))
     except (InputError, InconsistentError):
-        return 1  # Reading it reports the reason.
+        return 1  # The error is reported when the file is read.
     return 1 if planes is None else int(planes.max()) + 1
 
 
 def _find_lldp_files(folder: Path) -> list[Path]:
-    """Return the `LLDP` files of a folder; none if the path is no folder."""
+    """Return the `LLDP` files of a folder; none if the path is not a folder."""
     return [path for path, size in list_files(folder) if size and find_link_format(peek_dump(path)) is LLDP]
 
 
@@ -191,5 +191,5 @@ def _name_nodes(listing: Listing, names_path: str | PathLike[str] | None) -> Lis
 
 
 def find_link_format(data: bytes) -> DumpFormat[Listing] | None:
-    """Return the link format of a file, from its contents or beginning; None if it lists no links."""
+    """Return the link format of a file; None if it lists no links. `data` can be the first bytes only."""
     return find_format(LINK_FORMATS, data)

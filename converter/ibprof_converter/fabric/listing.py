@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links as files list them, in columns or row by row, and checks. `assemble` makes a Fabric from a listing."""
+"""Store links in the order of a file, as arrays, and check them. `assemble` makes a Fabric from this listing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibprof_converter.fabric.damage import Damage, DamageLog
 from ibprof_converter.fabric.fabric_graph import NodeKind, Origin
 
 PORTS = 256
-"""Port numbers are 8 bits wide."""
+"""Number of port numbers, which have 8 bits."""
 
 LAST_UNICAST_LID = 0xBFFF
 
@@ -33,22 +33,22 @@ PORTS_NOT_GIVEN = 255
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Links as a file lists them, once or once from each end.
+    """Links in the order of a file. A link has one row, or one row for each end.
 
     Attributes:
         line: int [row], line number of each row.
-        kind: uint8 [row, 2], of `NodeKind`.
-        ports: uint8 [row, 2], number of ports of the node, 0 or `PORTS_NOT_GIVEN` where unknown.
+        kind: uint8 [row, 2], values of `NodeKind`.
+        ports: uint8 [row, 2], number of ports of the node, 0 or `PORTS_NOT_GIVEN` if unknown.
         system_guid, node_guid, port_guid: uint64 [row, 2].
         name: int32 [row, 2], index into `names`.
         lid: int [row, 2], base LID of the port (port 0 of a switch); 0 if it has no LID yet.
         port: int [row, 2], port number.
         active: bool [row], true if the link's logical state is active.
-        lanes: uint8 [row], width of the link, 0 where unknown.
-        gbps: float64 [row], data rate of one direction, nan where unknown.
-        lmc: int [row, 2], LMC of the port, `NOT_GIVEN` where the format lacks LMCs.
-        top_speed: the fastest lane speed as a `.lst` prints it; empty for formats that show every speed.
-        remarks: limitations of the format, a sentence each.
+        lanes: uint8 [row], width of the link, 0 if unknown.
+        gbps: float64 [row], data rate of one direction in Gb/s, nan if unknown.
+        lmc: int [row, 2], LMC of the port, `NOT_GIVEN` if the format lacks LMCs.
+        top_speed: the fastest lane speed in a `.lst`, as text; empty for formats that can show every speed.
+        remarks: sentences on data that the format lacks.
         both_ends: true for formats that list every link from both ends.
     """
 
@@ -93,10 +93,10 @@ class Listing:
         )
 
     def node_names(self, chosen: npt.NDArray[np.bool_]) -> dict[int, str]:
-        """Return a mapping NODE GUID -> name; where rows differ, the last name in alphabetical order.
+        """Return NODE GUID -> name. If rows have different names of a node, the alphabetically last name is used.
 
         Args:
-            chosen: bool [row, 2], mask of the ends with wanted nodes.
+            chosen: bool [row, 2], true for the ends whose nodes are wanted.
         """
         pairs = np.stack([self.node_guid[chosen], self.name[chosen].astype(np.uint64)])
         pairs = pairs[:, np.lexsort(pairs[::-1])]
@@ -108,16 +108,16 @@ class Listing:
         return names
 
     def describe_end(self, row: int, end: int) -> str:
-        """Return the name and port of an end for a message."""
+        """Return the node name and port of an end of a link, for messages."""
         return f"{self.names[self.name[row, end]]!r} port {self.port[row, end]}"
 
     def describe_link(self, row: int) -> str:
-        """Return a link's name for a message."""
+        """Return both ends and the line of a link, for messages."""
         return f"{self.describe_end(row, 0)} to {self.describe_end(row, 1)} (line {self.line[row]})"
 
 
 def drop_invalid_rows(listing: Listing) -> Listing:
-    """Return the listing without rows that are impossible in a fabric; these rows become damage.
+    """Return the listing without rows that no fabric can have. These rows become damage.
 
     Raises:
         InputError: no row is left. The error names the first row.
@@ -135,7 +135,7 @@ def drop_invalid_rows(listing: Listing) -> Listing:
         (
             (listing.ports > 0) & (listing.port > listing.ports),
             "port numbers up to the node's number of ports",
-            "a larger one",
+            "a larger number",
         ),
         (same[:, np.newaxis], "a link between two ports", "one port at both ends"),
     ):
@@ -151,17 +151,17 @@ def drop_invalid_rows(listing: Listing) -> Listing:
 
 
 def _switch_of(listing: Listing, row: int) -> int:
-    """Return the NODE GUID of a row's switch, or of its first end."""
+    """Return the NODE GUID of the switch in a row; of the first end if both ends or no end are switches."""
     end = 1 if listing.kind[row, 1] == NodeKind.SWITCH != listing.kind[row, 0] else 0
     return int(listing.node_guid[row, end])
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The ends of links, grouped by a key, such as the node or the port.
+    """Ends of links, grouped by a key, such as the node or the port.
 
     Attributes:
-        key: [group], ascending.
+        key: [group], the key of each group, ascending.
         first: int [group], the first end of each group; end e of row r is 2 * r + e.
         of_end: int [row, 2], the group of each end.
     """
@@ -181,13 +181,7 @@ class Groups:
         return cls(keys, first, group.reshape(key.shape))
 
     def take_equal(self, listing: Listing, values: npt.NDArray[AnyInteger], what: str) -> npt.NDArray[AnyInteger]:
-        """Return the value that all ends of a group share.
-
-        Args:
-            values: int [row, 2].
-
-        Returns:
-            [group].
+        """Return for each group the value that all of its ends have; `values` is [row, 2], the result [group].
 
         Raises:
             InconsistentError: ends of a group have different values.
@@ -217,7 +211,7 @@ class End(NamedTuple):
 
 
 class LinkRow(NamedTuple):
-    """A link as one place of a file describes it."""
+    """A link in one line or stanza of a file."""
 
     line: int
     a: End

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of an Ethernet fabric from LLDP: `lldpcli show neighbors -f json` or `-f json0`, a file for each node.
+"""Read the links of an Ethernet fabric from LLDP: `lldpcli show neighbors -f json` or `-f json0`, a file for each node.
 
-A file lists the neighbours of one node and has the node's name: `node01.json`. Neighbours without an own file are in
-the files of other nodes. A node is a switch if a neighbour reports that it bridges or routes. A node that no neighbour
-describes is a switch if it has a neighbour that does neither, or more than `_MOST_OF_A_HOST` links.
+A file lists the neighbours of one node and is named for the node: `node01.json`. A node without a file is known from
+the files of its neighbours. A node is a switch if a neighbour's file says that it bridges or routes. If no file says
+this of a node, it is a switch if it has a neighbour that is a host, or more than `_MOST_OF_A_HOST` links.
 
-Ethernet has no LIDs and no forwarding tables: LIDs are numbers in the order of names, routes are modelled.
+Ethernet has no LIDs and no forwarding tables. So nodes are numbered in the order of names, and routes are modelled.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _GIGABITS = re.compile(r"([0-9]{1,4})Gig", re.IGNORECASE)
 _MEGABITS = re.compile(r"([0-9]{1,5})Base", re.IGNORECASE)
 _INTERFACE_NAMES = ("ifname", "local")
 
-_REMARK = "LLDP lists links alone: LIDs are numbers in the order of names, and {speeds}"
+_REMARK = "LLDP lists only links: LIDs are numbers in the order of names, and {speeds}"
 
 Interface = tuple[str, str]
-"""Names of a node and of an interface of this node."""
+"""Name of a node, and name of one of its interfaces."""
 
 
 @dataclass(slots=True)
 class _Neighbours:
-    """Links and neighbours that the files of a fabric list.
+    """Content of a fabric's files.
 
     Attributes:
-        links: sorted pair of interfaces -> first place in the files, and speed in Gb/s.
-        bridges: node -> true if it bridges or routes, where a neighbour reports this.
+        links: sorted pair of interfaces -> number of the entry that lists the link first, and speed in Gb/s.
+        bridges: node -> true if it bridges or routes; nodes without this data are absent.
     """
 
     links: dict[tuple[Interface, Interface], tuple[int, float]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class _Neighbours:
 
 
 def looks_like_lldp(head: bytes) -> bool:
-    """Return whether the beginning of a file is like the output of `lldpcli -f json`."""
+    """Return true if the beginning of a file is that of `lldpcli -f json`."""
     return _SIGN.match(head) is not None
 
 
@@ -64,10 +64,10 @@ def parse_lldp(path: str | PathLike[str], data: bytes) -> Listing:
     """Parse the neighbours of one node.
 
     Args:
-        path: path of the file, whose name is the node's name.
+        path: path of the file; the file name without suffix is the node's name.
 
     Raises:
-        InputError: the file is no JSON of lldpcli, or lists no neighbours.
+        InputError: the file is not JSON of lldpcli, or lists no neighbours.
     """
     found = _Neighbours()
     _add(found, path, data)
@@ -79,10 +79,10 @@ def parse_lldp_files(name: str | PathLike[str], paths: Sequence[str | PathLike[s
 
     Args:
         name: name of the folder or of the first file, for messages.
-        paths: paths of the files. Damaged files are left out, and reported.
+        paths: paths of the files. Damaged files are left out and reported.
 
     Raises:
-        InputError: no file lists a neighbour. The error is the error of the first damaged file, if any.
+        InputError: no file lists a neighbour. If a file is damaged, its error is raised.
     """
     found = _Neighbours()
     log = DamageLog(name if Path(name).is_dir() or len(paths) == 1 else f"{fspath(name)} and {len(paths) - 1} more")
@@ -92,7 +92,7 @@ def parse_lldp_files(name: str | PathLike[str], paths: Sequence[str | PathLike[s
             _add(found, path, read_dump(path))
         except InputError as error:
             first = first or error
-            log.miss(f"the links of this node are missing where no neighbour lists them: {error}")
+            log.miss(f"links of this node that no neighbour lists are missing: {error}")
     if first is not None and not found.links:
         raise first
     return _list(log, found)
@@ -128,7 +128,7 @@ def _add(found: _Neighbours, path: str | PathLike[str], data: bytes) -> None:
 
 
 def _simplify(document: Any) -> Any:
-    """Convert the JSON of `-f json0` to the form of `-f json`: json0 puts each part in a list; names are values."""
+    """Convert the JSON of `-f json0` to the form of `-f json`. In json0 each part is a list, and names are values."""
     if not (isinstance(document, dict) and isinstance(document.get("lldp"), list)):
         return document
     found = []
@@ -144,7 +144,7 @@ def _simplify(document: Any) -> Any:
 
 
 def _unwrap(part: Any) -> Any:
-    """Return a part without lists of one item and mappings of one value."""
+    """Return a part of the document; a list of one item, or a mapping with only `value`, becomes this item or value."""
     if isinstance(part, list):
         return _unwrap(part[0]) if len(part) == 1 else [_unwrap(each) for each in part]
     if isinstance(part, dict):
@@ -153,7 +153,7 @@ def _unwrap(part: Any) -> Any:
 
 
 def _list_entries(path: str | PathLike[str], document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name of each interface, and its neighbour; a single interface is no list in the document."""
+    """Yield the name and the neighbour of each interface. In the document, a single interface is not in a list."""
     found = _part(path, document, "lldp").get("interface", {})
     for part in found if isinstance(found, list) else [found]:
         if not isinstance(part, dict):
@@ -172,14 +172,14 @@ def _part(path: str | PathLike[str], document: Any, key: str) -> dict[str, Any]:
 
 
 def _name_port(path: str | PathLike[str], port: dict[str, Any]) -> str:
-    """Return the name of a neighbour's interface: the id if it is a name, else the description."""
+    """Return the name of a neighbour's interface: its id if this is a name, else its description."""
     identifier = _part(path, port, "id")
     value = str(identifier.get("value", ""))
     return value if identifier.get("type") in _INTERFACE_NAMES else str(port.get("descr") or value)
 
 
 def _read_speed(port: dict[str, Any]) -> float:
-    """Return the speed of a port in Gb/s, as auto-negotiation reports it; nan if unknown."""
+    """Return the speed of a port in Gb/s that auto-negotiation chose; nan if unknown."""
     negotiated = port.get("auto-negotiation")
     current = str(negotiated.get("current", "")) if isinstance(negotiated, dict) else ""
     if match := _GIGABITS.search(current):
@@ -219,5 +219,5 @@ def _list(log: DamageLog, found: _Neighbours) -> Listing:
         raise InputError(log.path, None, f"at most {LAST_UNICAST_LID} ports of hosts and switches", str(lid))
     rows = [LinkRow(line, ends[one], ends[other], True, 0, gbps) for (one, other), (line, gbps) in found.links.items()]
     unknown = sum(np.isnan(row.gbps) for row in rows)
-    speeds = f"{unknown} speeds are unknown" if unknown else "speeds are those that ports negotiated"
+    speeds = f"{unknown} speeds are unknown" if unknown else "speeds were negotiated by the ports"
     return replace(list_rows(rows, log), remarks=(_REMARK.format(speeds=speeds),), origin=Origin.ETHERNET)

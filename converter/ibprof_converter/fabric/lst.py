@@ -5,9 +5,10 @@
     { SW Ports:24 .. {sw-a} LID:0002 PN:16 } PHY=4x LOG=ACT SPD=10                        (all on one line)
 
 ibdiagnet lists a link once, OpenSM once from each end. Ports, LID and PN are hexadecimal. The description may contain
-blanks, quotes and brackets. Type `Rt` is a router. `-SM` marks a port with a subnet
-manager. `PHY=` without a width is ibdiagnet 1.5.7's form of 2x. ibdiagnet 2 may begin with `#` lines and prints some
-speeds by name. ibprof adds `GBPS=` after a measured speed.
+blanks, quotes and brackets. Type `Rt` is a router. `-SM` marks a port with a subnet manager.
+
+Version 1.5.7 of ibdiagnet prints `PHY=` without a width for 2x. Version 2 may begin with `#` lines, and prints some
+speeds as names. ibprof-topology adds `GBPS=` with a measured speed.
 """
 
 from __future__ import annotations
@@ -46,24 +47,24 @@ _END_COLUMNS: dict[str, npt.DTypeLike] = {
     "ports": np.uint8,
     "port": np.uint8,
 }
-# A link in any line, or the opening brace of a link in the first line that is no comment.
+# A link in any line, or an opening brace in the first line that is not a comment.
 _SIGN = re.compile(rb"^\{ (?:CA|SW|RT|Rt)[^\n]*|\A(?:\s*#[^\n]*\n)*\s*\{ [^\n]*", re.MULTILINE)
 _SWITCH = re.compile(rb"\{ SW(?:-SM)? [^{}]*?NodeGUID:([0-9A-Fa-f]{16}) ")
 
 
 def looks_like_lst(head: bytes) -> bool:
-    """Return whether the beginning of a file has the lines of a `.lst`."""
+    """Return true if the beginning of a file has a line of a `.lst`."""
     return _SIGN.search(head) is not None
 
 
 def looks_like_opensm_lst(head: bytes) -> bool:
-    """Return whether a file's beginning is like OpenSM's `.lst`, which prints fewer digits of the first end's VenID."""
+    """Return true if a `.lst` was written by OpenSM, which prints only 6 digits of the first end's VenID."""
     first = _SIGN.search(head)
     return first is not None and re.search(rb" VenID:[0-9A-Fa-f]{6} ", first[0].split(b"}", 1)[0]) is not None
 
 
 def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
-    """Parse the lines of a `.lst`; a C kernel holds the rules for a line.
+    """Parse the lines of a `.lst` by a C kernel.
 
     Raises:
         InputError: no line is valid. The error names the first line.
@@ -74,7 +75,7 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
         raise log.first_error or InputError(path, None, "at least one link", "none")
     speed, of_row = np.unique(column["speed"], return_inverse=True)
     lane_gbps = np.array([data_rate_gbps(1, each.decode()) for each in speed.tolist()])
-    lanes = np.where(column["lanes"] == 0, np.nan, column["lanes"])  # an unknown width is 0
+    lanes = np.where(column["lanes"] == 0, np.nan, column["lanes"])  # 0 is an unknown width
     return Listing(
         path=fspath(path),
         line=column["line"],
@@ -98,11 +99,11 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _read_columns(log: DamageLog, data: bytes) -> tuple[dict[str, npt.NDArray[Any]], tuple[str, ...]]:
-    """Return the columns of `Listing`, with lane speeds as text, and the names that column `name` indexes."""
+    """Return the columns of `Listing`, with lane speeds as text, and the names for the indices in column `name`."""
     kernels = load_kernels()
     text = np.frombuffer(data, np.uint8)
     most = len(text) // _SHORTEST_LINE + 1
-    # Unwritten pages of the allocation cost nothing.
+    # These arrays are larger than needed, but memory pages that are not written need no memory.
     column: dict[str, npt.NDArray[Any]] = {name: np.empty(most, dtype) for name, dtype in _LINK_COLUMNS.items()}
     column |= {name: np.empty((most, 2), dtype) for name, dtype in _END_COLUMNS.items()}
     spans, slots = np.empty(2 * most, _SPAN), np.zeros(1 << (2 * most).bit_length(), np.uint32)
@@ -118,7 +119,7 @@ def _read_columns(log: DamageLog, data: bytes) -> tuple[dict[str, npt.NDArray[An
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes, expected: str, found: str) -> None:
-    """Note an unusable line: as a link, if the line has a part of one."""
+    """Note an unusable line: as a lost link if it has a part of a link, else as a stray line."""
     if re.search(rb"[{}]| (?:PN:|PHY=|LOG=|SPD=)", line):
         switch = _SWITCH.search(line)
         log.lose(number, InputError(log.path, number, expected, found), int(switch[1], 16) if switch else None)

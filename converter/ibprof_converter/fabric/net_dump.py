@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse `ibdiagnet2.net_dump` of ibdiagnet 2: a stanza per switch, a line per port, all numbers but GUIDs decimal.
+r"""Parse `ibdiagnet2.net_dump` of ibdiagnet 2: a stanza for each switch, a line for each port. GUIDs are hexadecimal.
 
     "MF0;leaf1:MQM8700/U1", Mellanox, 0x1070fd03001adeb4, LID 24
       # : IB# : Sta : PhysSta : MTU : LWA : LSA : FEC mode : Retran : Neighbor Guid : N# : NLID : Neighbor Description
       1 : 1   : ACT : LINK UP : 5   : 4x  : 50  : NO-FEC   : NO-RTR : 0xc42a10300dbfb92 : 40 : 25 : "MF0;leaf2:.."
       2 : 2   : DOWN : POLLING : ...
 
-`#` and `N#` are labels on the outside, such as `1/1/1`, which can differ from InfiniBand's port number (`IB#`). The
-neighbour switch has the port's line with label `N#`, which shows `IB#`. Adapters have no stanza. Their GUIDs are taken
-as NODE GUIDs. Number of ports, SystemGUID, LMC and routers are not given.
+`#` and `N#` are the labels printed on the switch, such as `1/1/1`. They can differ from InfiniBand's port number
+(`IB#`). The port number of the other end is in the neighbour's stanza, in the line with label `N#`. Adapters have no
+stanza; their GUIDs are used as NODE GUIDs. The format lacks number of ports, SystemGUID, LMC and routers.
 
-Source: a public excerpt of a dump by ibdiagnet 2.10, and two public parsers; no whole dump was available.
+Source: a public excerpt of a dump by ibdiagnet 2.10, and two public parsers. No complete dump was available.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _HEAD = re.compile(rb'[ \t]{0,9}"(.{0,256})", [^,\n]{0,99}, 0x([0-9A-Fa-f]{1,16}
 _COLUMNS = re.compile(rb"[ \t]{0,99}#[ \t]{0,99}:[ \t]{0,99}IB#[ \t]{0,99}:.*:[ \t]{0,99}Neighbor Description\s*")
 _SIGN = re.compile(_COLUMNS.pattern, re.MULTILINE)
 _PORT = re.compile(rb"[ \t]{0,99}[^:\n]{1,40}:[ \t]{0,99}[0-9]{1,3}[ \t]{0,99}:.*")
-# The beginning of a port's line, of a stanza, or a whole port's line without its closing quote.
+# Only the beginning of a port's line or of a stanza, or a port's line without the closing quote.
 _CUT = re.compile(rb'[ \t]{1,99}|[ \t]{0,99}(?:[0-9][0-9/ \t]{0,99}(?::.*[^"\r])?:?|".*)')
-# The line of columns begins with `#` too, so a comment has no colon behind it.
+# A comment. In the line with column names, which also begins with `#`, a colon follows.
 _IGNORED = re.compile(rb"\s*(?:#(?![ \t]*:).*)?")
-# A part of a port's line; another port's line within a description.
+# The first pattern is a part of a port's line; the second is another port's line within a description.
 _FIELDS = re.compile(rb".*[ \t]:.*[ \t]:.*[ \t]:.*")
 _NEXT = re.compile(rb'"[ \t]+[0-9][0-9/]{0,20}[ \t]*:[ \t]*[0-9]{1,3}[ \t]*:[ \t]*[A-Z]{2,5}[ \t]*:')
 _GUID = re.compile(r"0x([0-9A-Fa-f]{1,16})")
@@ -44,17 +44,17 @@ _LANES = {"1x": 1, "2x": 2, "4x": 4, "8x": 8, "12x": 12}
 _ADAPTER_PORTS = ("1", "2")
 _PLANE_PORTS = ("1", "2", "3", "4")
 _PLANE_GBPS = 250.0
-"""Limit of the rate of an XDR link with one lane; an adapter has one link to each of four planes."""
+"""Largest rate in Gb/s of an XDR link with one lane. An adapter has one such link to each of four planes."""
 _IS_UP = "ACT"
 _NEEDED = ("#", "ib#", "sta", "lwa", "lsa", "neighbor guid", "n#", "nlid")
 
 _HEAD_FORM = '"description", VENDOR, 0xGUID, LID N'
-_PORT_FORM = "# : IB# : Sta : ... : Neighbor Guid : N# : NLID : Neighbor Description, as in the line of columns"
+_PORT_FORM = "# : IB# : Sta : ... : Neighbor Guid : N# : NLID : Neighbor Description, as in the line with column names"
 _REMARK = "a .net_dump has no NODE GUIDs of adapters and no LMC; GUIDs of neighbours are used instead"
 
 
 def looks_like_net_dump(head: bytes) -> bool:
-    """Return whether the beginning of a file has the columns of a `.net_dump`."""
+    """Return true if the beginning of a file has the column names of a `.net_dump`."""
     return _SIGN.search(head) is not None
 
 
@@ -66,8 +66,8 @@ class _Port:
         number: InfiniBand's number of the port.
         active: true if the link's logical state is active.
         lanes: width of the link.
-        gbps: data rate in Gb/s, nan where unknown.
-        guid, label, lid, name: the neighbour's GUID, its port's label on the outside, its LID and its description.
+        gbps: data rate in Gb/s, nan if unknown.
+        guid, label, lid, name: the neighbour's GUID, the printed label of its port, its LID and its description.
     """
 
     line: int
@@ -83,7 +83,7 @@ class _Port:
 
 @dataclass(slots=True)
 class _Switch:
-    """A stanza: description, GUID and LID of a switch, and its ports by their labels."""
+    """A stanza: description, GUID and LID of a switch, and label -> port."""
 
     name: str
     guid: int
@@ -107,7 +107,7 @@ def parse_net_dump(path: str | PathLike[str], data: bytes) -> Listing:
         log.end_within(len(lines), lines.pop())
     for number, line in enumerate(lines, 1):
         if head := _HEAD.fullmatch(line):
-            # A second stanza of a switch adds to the first, as in two dumps in one file.
+            # If the file contains two dumps, ports of a switch's second stanza are added to the first stanza.
             switch = switches.setdefault(
                 int(head[2], 16), _Switch(decode_name(head[1]), int(head[2], 16), int(head[3]))
             )
@@ -132,7 +132,7 @@ def parse_net_dump(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None, columns: list[str]) -> None:
-    # A description may have colons, so it is the text after all other columns.
+    # A description may contain colons, so it is all text after the other columns.
     parts = [decode_name(part).strip() for part in line.split(b":", max(len(columns) - 1, 1))]
     fields = dict(zip(columns, parts, strict=False))
     expected = _PORT_FORM if switch else f"a stanza's first line, {_HEAD_FORM},"
@@ -155,7 +155,7 @@ def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None,
 
 
 def _miss_ports(switches: Collection[_Switch], log: DamageLog) -> None:
-    """Note ports without a line between others, if most switches have none: the tool lists all ports of a switch."""
+    """Note ports without a line as missing. If such ports are usual, the tool did not list all ports: note none."""
     gaps = {}
     for switch in switches:
         numbers = {*switch.numbers.values()}
@@ -168,7 +168,7 @@ def _miss_ports(switches: Collection[_Switch], log: DamageLog) -> None:
 
 
 def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[LinkRow]:
-    """Yield the rows of each link. Adapters have no stanza, so their links are yielded from both ends."""
+    """Yield two rows of each link. An adapter has no stanza, so the switch's line yields both rows of its link."""
     missing = _find_missing(switches)
     for switch in switches.values():
         for port in switch.ports:
@@ -192,10 +192,10 @@ def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[Link
 
 
 def _find_missing(switches: Mapping[int, _Switch]) -> set[int]:
-    """Return the GUIDs of neighbours that are switches but have no stanza, as in a cut file.
+    """Return the GUIDs of neighbours that are switches without a stanza, as in a cut file.
 
-    They have more ports than an adapter, or several ports with one LID. An XDR adapter has four ports on four switches,
-    with one LID or one each.
+    Such a neighbour has more ports than an adapter, or several ports with one LID. An XDR adapter is no such neighbour:
+    it has four ports on four switches, with one common LID or four LIDs.
     """
     ports: dict[int, list[_Port]] = {}
     for switch in switches.values():
@@ -217,7 +217,7 @@ def _has_planes(some: list[_Port]) -> bool:
 
 
 def _parse_number(label: str) -> int | None:
-    """Return the number of an adapter's port; None for other text."""
+    """Return the port number in the label of an adapter's port; None for other text."""
     return (
         int(label) if label.isascii() and label.isdigit() and len(label) <= 3 and int(label) < PORTS_NOT_GIVEN else None
     )

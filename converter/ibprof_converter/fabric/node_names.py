@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of nodes: hosts in NodeDescriptions, natural order, and name maps (`--node-name-map` of OFED's tools).
+"""Find host names in NodeDescriptions, sort names in natural order, and read name maps.
+
+The form of a name map is that of the option `--node-name-map` of OFED's tools:
 
 # comment
 0x0002c90200f00010 "leaf 1, rack 3"
@@ -43,24 +45,24 @@ _SHORTEST_TAIL = 4
 
 
 def host_name(description: str) -> str:
-    """Return the host of an adapter: the first word of `host17 HCA-1` or `host17 mlx5_0`; empty without a word."""
+    """Return the first word of a description such as `host17 HCA-1`: the adapter's host; empty without a word."""
     words = description.split(maxsplit=1)
     return words[0] if words else ""
 
 
 def adapter_name(description: str, host: str) -> str:
-    """Return the part of an adapter's description that names it on its host, such as `mlx5_0`; may be empty."""
+    """Return an adapter's description without the host's name, such as `mlx5_0`; may be empty."""
     return description.replace(host, "", 1).strip(" -_.'")
 
 
 def is_adapter_named(name: str, names: Collection[str]) -> bool:
-    """Return true if a whole adapter's name, or a word of it, is one of `names`, which are in lower case."""
+    """Return true if an adapter's name, or a word of this name, is in `names`, which are in lower case."""
     own = name.casefold()
     return own in names or any(word in names for word in own.split())
 
 
 def is_aggregation_node(description: str) -> bool:
-    """Return whether a CA is an aggregation node (SHARP): part of a switch, not of a host."""
+    """Return true if a CA is an aggregation node (SHARP), which is a part of a switch, not of a host."""
     return "aggregation node" in description.lower()
 
 
@@ -69,14 +71,14 @@ def natural_key(name: str) -> str:
     parts = _DIGITS.split(name)
     for place in range(1, len(parts), 2):
         number = parts[place].lstrip("0")
-        # The longer of two numbers is larger. A number sorts before any other character.
+        # The number with more digits is larger. Numbers come before all other characters.
         parts[place] = f"\0{chr(len(number))}{number}"
     return "".join(parts) + "\0\0"
 
 
 @lru_cache(maxsize=64)
 def rank_names(names: tuple[str, ...]) -> npt.NDArray[np.int64]:
-    """Return the rank of each name in natural order, equal names by their place: int64 [name], read-only."""
+    """Return the position of each name in natural order: int64 [name], read-only. Equal names keep their order."""
     keys = [natural_key(name) for name in names]
     rank = np.empty(len(keys), np.int64)
     rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
@@ -85,22 +87,22 @@ def rank_names(names: tuple[str, ...]) -> npt.NDArray[np.int64]:
 
 
 def show_some(items: Sequence[str], most: int = _SHOWN) -> str:
-    """Return the first few items as a list in words."""
+    """Return the first items, separated by commas; `...` stands for the others."""
     return ", ".join(items[:most]) + (", ..." if len(items) > most else "")
 
 
 def looks_like_name_map(head: bytes) -> bool:
-    """Return whether the first line that is no comment is a line of a name map, from a file's beginning."""
+    """Return true if the first line that is not a comment belongs to a name map."""
     for line in head.split(b"\n", 50)[:50]:
         if not _COMMENT.fullmatch(line):
             match = _LINE.fullmatch(line)
-            # OpenSM's guid2lid has a number in the second column.
+            # A hexadecimal number in the second column belongs to OpenSM's guid2lid.
             return match is not None and (match[2] is not None or not match[3].startswith(b"0x"))
     return False
 
 
 def find_name_map(name: str | PathLike[str]) -> Path:
-    """Return the path of a name map: the named path, else the file in the usual folders."""
+    """Return the path of a name map: `name` if it exists, else the file of this name in `USUAL_FOLDERS`."""
     path = Path(name)
     if path.exists() or path.is_absolute():
         return path
@@ -111,7 +113,7 @@ def read_name_map(path: str | PathLike[str]) -> tuple[dict[int, str], tuple[str,
     """Read a name map.
 
     Returns:
-        A mapping NODE GUID -> name; a sentence for each line that was left out.
+        NODE GUID -> name; sentences on lines that were left out.
 
     Raises:
         InputError: no line names a node.
@@ -149,10 +151,10 @@ def name_unnamed(listing: Listing) -> Listing:
 
 
 def distinguish_switches(listing: Listing) -> Listing:
-    """Return the listing with a unique name for each switch: shared names get the ends of the switches' GUIDs.
+    """Return the listing with a unique name for each switch.
 
-    All unmanaged switches of one model have one description. `NAME (..66fe)` has as many digits as its switches need to
-    differ.
+    All unmanaged switches of one model have the same description. Such a name becomes `NAME (..66fe)`, with as many
+    last digits of the NODE GUID as needed to distinguish the switches.
     """
     name_of = listing.node_names(listing.kind == NodeKind.SWITCH)
     sharing: dict[str, list[int]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the partitions of a subnet: OpenSM's `partitions.conf`, ibdiagnet's `.pkey`, tables that smpquery prints.
+"""Read the partitions of a subnet from OpenSM's `partitions.conf`, ibdiagnet's `.pkey`, or tables of `smpquery pkeys`.
 
 A port is a full or a limited member of a partition. Two limited members cannot send to each other.
 
@@ -23,7 +23,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Partitions
 PARTITIONS_CONF = "partitions.conf"
 
 DEFAULT_PKEY = 0x7FFF
-"""The partition of all ports, without the bit of full members."""
+"""P_Key of the default partition, which has all ports; without the bit of full members."""
 
 LARGEST_PKEY = 0xFFFF
 _SHOWN = 200
@@ -48,12 +48,12 @@ _FULL = (b"full", b"both")
 
 @dataclass(slots=True)
 class _Members:
-    """Members of partitions, as a file lists them: true for full members.
+    """Content of a file of partitions. For each port, P_Key -> true if the port is a full member.
 
     Attributes:
-        names: names of partitions.
-        guids, lids: partitions of the ports with a GUID or LID.
-        kinds: partitions of all nodes of a kind; None: of any kind.
+        names: P_Key -> name of the partition.
+        guids, lids: PORT GUID or LID -> partitions of the port.
+        kinds: kind of nodes -> partitions of all these nodes; key None: of all nodes.
     """
 
     names: dict[int, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class _Members:
 
 
 def looks_like_partitions(head: bytes) -> bool:
-    """Return whether the beginning of a file is like a list of partitions."""
+    """Return true if the beginning of a file is that of a list of partitions."""
     if _GROUP.match(head.lstrip()):
         return True
     lines = [line for line in head.split(b"\n")[:20] if not _AROUND_TABLE.fullmatch(line)]
@@ -81,7 +81,7 @@ def looks_like_partitions(head: bytes) -> bool:
 
 
 def apply_partitions(fabric: Fabric, paths: Sequence[Path]) -> Fabric:
-    """Return the fabric with the partitions of its ports; a file that names none of its ports causes a warning.
+    """Return the fabric with the partitions of its ports. A file that names no port of the fabric causes a warning.
 
     Raises:
         InputError: a line is invalid.
@@ -97,13 +97,13 @@ def apply_partitions(fabric: Fabric, paths: Sequence[Path]) -> Fabric:
         names = {**read.names, **names}
         named = read.guids.keys() & set(fabric.port_guid.tolist()) or read.lids.keys() & set(fabric.port_lid.tolist())
         if not named and (read.guids or read.lids):
-            warnings.append(f"{path}: not used for {fabric.name}, it names no port of this fabric")
+            warnings.append(f"{path}: not used for {fabric.name}, since it names no port of this fabric")
     made = Partitions(names, of_node) if of_node else None
     return replace(fabric, partitions=made, warnings=(*fabric.warnings, *warnings))
 
 
 def _members_in(fabric: Fabric, read: _Members) -> Iterator[tuple[int, Mapping[int, bool]]]:
-    """Yield the partitions of each port, with its node."""
+    """Yield the node and the partitions of each port."""
     ports = zip(fabric.port_node.tolist(), fabric.port_guid.tolist(), fabric.port_lid.tolist(), strict=True)
     for node, guid, lid in ports:
         kind = NodeKind(fabric.node_kind[node])
@@ -128,7 +128,7 @@ def _read_members(path: str | PathLike[str]) -> _Members:
 
 
 def _read_groups(path: str | PathLike[str], data: bytes) -> _Members:
-    """Read ibdiagnet's `.pkey`: a group of ports for each partition."""
+    """Read ibdiagnet's `.pkey`, which has a group of ports for each partition."""
     read = _Members()
     key = 0
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -144,7 +144,7 @@ def _read_groups(path: str | PathLike[str], data: bytes) -> _Members:
 
 
 def _read_port_tables(path: str | PathLike[str], data: bytes) -> _Members:
-    """Read tables of `smpquery pkeys`, each after a line `lid N` or `guid 0x...` of its port."""
+    """Read tables of `smpquery pkeys`. A line `lid N` or `guid 0x...` before each table identifies the port."""
     read = _Members()
     keys: dict[int, bool] = {}
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -161,7 +161,7 @@ def _read_port_tables(path: str | PathLike[str], data: bytes) -> _Members:
 
 
 def _read_definitions(path: str | PathLike[str], data: bytes) -> _Members:
-    """Read OpenSM's `partitions.conf`. Partitions without a number, which OpenSM chooses, get negative ones."""
+    """Read OpenSM's `partitions.conf`. A partition without a P_Key, which OpenSM chooses, gets a negative number."""
     read = _Members()
     text = _COMMENT.sub(b"", data)
     number, end = 1, 0
@@ -180,7 +180,7 @@ def _read_definitions(path: str | PathLike[str], data: bytes) -> _Members:
         elif name.lower() == "default":
             key = DEFAULT_PKEY
         else:
-            # Files of one subnet may name it alike; partitions without a name differ.
+            # Partitions of the same name in two files are one partition. Partitions without a name are different.
             key = -1 - zlib.crc32((name or f"{path}:{begin}").encode())
         if name:
             read.names.setdefault(key, name)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planes: parts of one list of links that no cable joins. Each plane has the same adapters; XDR has four planes.
+"""Find the planes in a list of links. No cable joins two planes, and all planes have the same adapters.
 
-An XDR adapter has a port on each of four planes, with one LID or one each. Its hardware spreads packets over them. Each
-plane becomes a rail, over which traffic is spread evenly.
+An XDR adapter has one port on each of four planes, with one common LID or four LIDs. Its hardware spreads packets over
+the planes. Each plane becomes a rail, and traffic is spread evenly over these rails.
 
-A chassis can have a switch on each plane, joined by inner links, whose ports ibdiagnet labels `FNM`. Only management
-uses these links. Aggregation nodes are on one plane each.
-Source: public parsers of ibdiagnet's dumps of XDR fabrics describe their rows; no whole dump was available.
+A chassis can have a switch on each plane. Links inside the chassis, whose ports ibdiagnet labels `FNM`, join these
+switches, but only management uses them. An aggregation node is on one plane.
+Source: public parsers of ibdiagnet's dumps of XDR fabrics. No complete dump was available.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from ibprof_converter.fabric.node_names import is_aggregation_node
 
 _MOST_PLANES = 8
 _SHARED = 0.25
-"""Share of all adapters that every plane must have: a lost leaf has many adapters."""
+"""Least share of all adapters that a plane has. It is low, since a missing leaf switch has many adapters."""
 
 _LANE_GBPS = 190.0
-"""Minimum data rate of an XDR lane in Gb/s; XDR adapters have planes."""
+"""Least data rate of an XDR lane in Gb/s. Only XDR adapters have planes."""
 
 
 _SWITCH_OF_CHASSIS = re.compile(r"/U\d+$")
-"""Suffix of a switch's description in a chassis with several switches."""
+"""End of a switch's description in a chassis with several switches."""
 
 
 def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
-    """Return the plane of each row: int64 [row], in the order of the switches' GUIDs; None without planes.
+    """Return the plane of each row, int64 [row]; None without planes. Planes are numbered by their lowest switch GUID.
 
-    Links inside a chassis have plane -1. All planes have the same adapters, by NODE GUID or description. The links are
-    XDR, or all ports of an adapter have one LID.
+    Links inside a chassis have plane -1. A list has planes if all parts have the same adapters, by NODE GUID or
+    description, and if links are XDR or several ports of an adapter have the same LID.
     """
     is_switch = listing.kind == NodeKind.SWITCH
     nodes = Groups.by(listing.node_guid)
@@ -62,8 +62,7 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     for key in (guid, name):
         has = [set(key[ends & (plane == number)].tolist()) for number in range(len(parts))]
         every = set().union(*has)
-        # Two whole planes share adapters. A piece that broke off a plane shares no adapter with the plane's larger
-        # piece.
+        # Two planes have adapters in common. A plane that lacks cables may be in pieces, which have none in common.
         ranked = sorted(range(len(has)), key=lambda number: -len(has[number]))
         whole = sorted(
             number
@@ -77,14 +76,14 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
 
 
 def _join_pieces(has: list[set[int]], whole: list[int]) -> npt.NDArray[np.int64] | None:
-    """Return the plane of each part; a leaf that lost its uplinks belongs to the one plane that lacks its adapters.
+    """Return the plane of each part. A part that is no plane, such as a leaf without uplinks, is a piece of a plane.
 
     Args:
         has: adapters of each part.
         whole: the parts that are planes.
 
     Returns:
-        int64 [part], in the order of `whole`; None if the plane of a part is not known.
+        int64 [part], index into `whole`; None if for some piece not exactly one plane lacks its adapters.
     """
     of_part = np.full(len(has), -1, np.int64)
     of_part[whole] = np.arange(len(whole))
@@ -97,7 +96,7 @@ def _join_pieces(has: list[set[int]], whole: list[int]) -> npt.NDArray[np.int64]
 
 
 def _join_chassis(listing: Listing) -> npt.NDArray[np.bool_]:
-    """Return a mask of rows that join two switches of one chassis, by description or SystemGUID: bool [row]."""
+    """Return true for rows that join two switches with the same chassis in description or SystemGUID: bool [row]."""
     of_name: npt.NDArray[np.intp] = np.unique(
         [_SWITCH_OF_CHASSIS.sub("", name) for name in listing.names], return_inverse=True
     )[1]
@@ -109,7 +108,7 @@ def _join_chassis(listing: Listing) -> npt.NDArray[np.bool_]:
 
 
 def _shares_lids(listing: Listing) -> bool:
-    """Return whether several ports of an adapter share a LID."""
+    """Return true if several ports of an adapter have the same LID."""
     is_adapter = (listing.kind == NodeKind.CA) & (listing.lid > 0)
     ends = np.stack([listing.node_guid[is_adapter], listing.lid[is_adapter].astype(np.uint64)])
     ports = np.unique(np.vstack([ends, listing.port[is_adapter].astype(np.uint64)]), axis=1)
@@ -118,7 +117,7 @@ def _shares_lids(listing: Listing) -> bool:
 
 
 def take_plane(listing: Listing, plane: int, planes: npt.NDArray[np.int64] | None) -> Listing:
-    """Return the links of one plane, with a number from `planes`, the result of `number_planes`."""
+    """Return the links of plane number `plane`; `planes` is the result of `number_planes`."""
     if planes is None:
         raise ValueError(f"{listing.path} has no planes")
     chosen = listing.select(np.flatnonzero(planes == plane))

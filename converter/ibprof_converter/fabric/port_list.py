@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse the output of `ibnetdiscover -p`: a line per port, each link from both ends, all numbers but GUIDs decimal.
+r"""Parse the output of `ibnetdiscover -p`: a line for each port, so each link twice. GUIDs are hexadecimal numbers.
 
     CA    32  1 0x0002c90300fa00b1 4x QDR - SW    14  3 0x0002c90200f00028 ( 'q12 HCA-1' - 'leaf 4' )
     SW    14  8 0x0002c90200f00028 4x SDR                                    'leaf 4'
 
-GUIDs are those of ports. The port GUID of a switch is also its NODE GUID. The format lacks the NODE GUID of a CA. It
-is assumed to be PORT GUID minus port number, which holds for many adapters and groups the ports of one adapter; a
-remark reports this. State, number of ports, SystemGUID and LMC are not given.
+The GUIDs are PORT GUIDs. The PORT GUID of a switch is also its NODE GUID. The NODE GUID of an adapter is assumed to be
+PORT GUID minus port number. This is right for many adapters, and groups the ports of an adapter; a remark reports it.
+The format lacks link state, number of ports, SystemGUID and LMC.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LINE = re.compile(
     + rb" \( '(.{0,600})' \)|\s+'(.{0,300})')\s*"
 )
 _SIGN = re.compile(rb"^[ \t]{0,9}" + _END + rb" [0-9?]{1,2}x ", re.MULTILINE)
-# Of two lines in one, the description of the first would contain the second.
+# If a line break is lost, the first description would contain the second line.
 _RATED = re.compile(rb"0x[0-9a-f]{16} [0-9?]{1,2}x ")
 _PART = re.compile(rb"0x[0-9a-f]{16} (?:[0-9?]{1,2}x |\()|' - '")
 _BEGIN = re.compile(rb"[ \t]{0,9}(?:CA|SW|RT)\b.*\b0x([0-9a-f]{16}) [0-9?]{1,2}x ")
@@ -45,7 +45,7 @@ _BETWEEN_NAMES = b"' - '"
 
 
 def looks_like_port_list(head: bytes) -> bool:
-    """Return whether a file's beginning is like the output of `ibnetdiscover -p`."""
+    """Return true if the beginning of a file has a line of `ibnetdiscover -p`."""
     return _SIGN.search(head) is not None
 
 
@@ -86,7 +86,7 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
-    """Note an unusable line: as a port's line, if it has a part of one."""
+    """Note an unusable line: as a lost link if it has a part of a port's line, else as a stray line."""
     if _PART.search(line):
         begin = _BEGIN.match(line) if line.lstrip().startswith(b"SW") else None
         error = InputError(log.path, number, _FORM, quote_found(line))
@@ -96,7 +96,7 @@ def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
 
 
 def _split_names(text: bytes, names: set[bytes]) -> tuple[str, str]:
-    """Split `one' - 'other`; of several separators, choose the one with two known descriptions around it."""
+    """Split `one' - 'other` at a separator. If there are several, choose that with known descriptions on both sides."""
     cuts = [at for at in range(len(text)) if text.startswith(_BETWEEN_NAMES, at)]
     pairs = [(text[:at], text[at + len(_BETWEEN_NAMES) :]) for at in cuts] or [(text, b"")]
     best = max(pairs, key=lambda pair: (pair[0] in names) + (pair[1] in names))

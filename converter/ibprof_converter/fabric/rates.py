@@ -14,14 +14,14 @@ _LANE_GBPS = {
     "5": 5.0 * _8B10B,  # DDR
     "10": 10.0 * _8B10B,  # QDR; FDR10 (10.3125 x 64/66 = 10) has the same text in OpenSM and ibdiagnet 1
     "FDR10": 10.3125 * _64B66B,
-    "EDR20": 20.625 * _64B66B,  # Mellanox's own, as FDR10
+    "EDR20": 20.625 * _64B66B,  # like FDR10, a speed that only Mellanox has
     "14": 14.0625 * _64B66B,  # FDR
     "25": 25.78125 * _64B66B,  # EDR
     "50": 53.125 * _RS_FEC,  # HDR
     "100": 106.25 * _RS_FEC,  # NDR
     "200": 212.5 * _RS_FEC,  # XDR
 }
-"""Data rate of one lane in Gb/s, by the printed speed: signalling rate x coding.
+"""Printed speed -> data rate of one lane in Gb/s: signalling rate x coding.
 
 Source: InfiniBand Architecture Specification, volume 1, PortInfo (LinkSpeedActive, LinkSpeedExtActive); volume 2, the
 chapters on the physical layer for signalling rates and coding.
@@ -46,26 +46,26 @@ _BY_CODE = (
     (16, {1: "FDR10", 2: "EDR20"}),
     (0, {1: "2.5", 2: "5", 4: "10"}),
 )
-"""Speeds by the bytes of ibdiagnet 2's LinkSpeedActv, the fastest first: lowest bit of each byte, speeds of its codes.
+"""Bytes of LinkSpeedActv of ibdiagnet 2, sorted by speed, descending: number of the byte's lowest bit, code -> speed.
 
-The lowest byte is LinkSpeedActive, the second LinkSpeedExtActive (FDR to XDR), the third Mellanox's own speeds, the
-fourth the second extension (XDR). Several bytes can be set: 2052 is NDR with QDR in the lowest byte.
+The lowest byte is LinkSpeedActive, the second LinkSpeedExtActive (FDR to XDR), the third has speeds of Mellanox, the
+fourth is the second extension (XDR). Several bytes can be set: 2052 is NDR, with QDR in the lowest byte.
 """
 
 _LANES_BY_CODE = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
-"""Widths by code of LinkWidthActive.
+"""Code of LinkWidthActive -> width.
 
 Source: InfiniBand Architecture Specification, volume 1, PortInfo.
 """
 
 
 def speed_of_name(name: str) -> str:
-    """Return the lane speed of a name such as `QDR`, as `data_rate_gbps` takes it; an unknown name unchanged."""
+    """Return the lane speed of a name such as `QDR`, for `data_rate_gbps`; an unknown name unchanged."""
     return _BY_NAME.get(name, name)
 
 
 def speed_of_code(code: int) -> str:
-    """Return the lane speed of ibdiagnet 2's LinkSpeedActv, as `data_rate_gbps` takes it; empty if unknown."""
+    """Return the lane speed of ibdiagnet 2's LinkSpeedActv, for `data_rate_gbps`; empty if unknown."""
     for shift, speeds in _BY_CODE:
         if one_byte := code >> shift & 0xFF:
             return speeds.get(1 << one_byte.bit_length() - 1, "")
@@ -82,7 +82,7 @@ def data_rate_gbps(lanes: int, speed: str) -> float:
 
     Args:
         lanes: 1, 2, 4, 8 or 12; 0 for an unknown width.
-        speed: speed of one lane as the tools print it, `2.5` to `200`.
+        speed: printed speed of one lane, `2.5` to `200`.
 
     Returns:
         Gb/s, nan for an unknown speed or width.

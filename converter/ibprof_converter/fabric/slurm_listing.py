@@ -23,8 +23,8 @@ Any user of a cluster can read these files. They name switches and hosts only. A
 from `scontrol`; its Nodes are the hosts of all switches below. A block counts as a switch; an assumed switch joins all
 blocks.
 
-Hosts' links are assumed to have `HOST_GBPS`. A link upwards is assumed to be as fast as the links of all hosts below,
-divided evenly over the switch's links upwards: no link is oversubscribed.
+Hosts' links are assumed to have `HOST_GBPS`. The uplinks of a switch are assumed to be as fast together as the links of
+all hosts below it, and equally fast. So no link is oversubscribed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _YAML_NULL = "tag:yaml.org,2002:null"
 _NAME = re.compile(r"[A-Za-z0-9][\w.:-]*")
 _NO_NAMES = ("(null)", "null", "none", "~")
 _NOT_READ = ("ring", "torus3d", "flat")
-"""Kinds of Slurm topologies without switches."""
+"""Kinds of Slurm topologies that list no switches."""
 
 _FORM = "SwitchName=NAME Nodes=.. or Switches=.., or BlockName=NAME Nodes=.."
 
@@ -64,21 +64,21 @@ _FORM = "SwitchName=NAME Nodes=.. or Switches=.., or BlockName=NAME Nodes=.."
 HOST_GBPS = 100.0
 
 _MOST_PORTS = 254
-"""Maximum number of a switch's ports in forwarding tables."""
+"""Largest number of a switch's ports in forwarding tables."""
 
 _FIRST_GUID = 0x5000 << 48
 
 
 def describe_assumptions(found: str) -> str:
-    """Return a sentence about the data that a list of names lacks."""
+    """Return a sentence on the data that a list of names lacks and ibprof assumes."""
     return (
-        f"{found} has levels, switches and hosts alone; speeds are assumed: {HOST_GBPS:g} Gb/s for hosts, and "
-        "for switches what all hosts below them have, so that nothing is oversubscribed; switches may stand for several"
+        f"{found} has only levels, switches and hosts; speeds are assumed: {HOST_GBPS:g} Gb/s for hosts, and for "
+        "switches the sum of all hosts below, so nothing is oversubscribed; a switch may stand for several switches"
     )
 
 
 def looks_like_slurm(head: bytes) -> bool:
-    """Return whether a file's beginning is like `topology.conf` or `scontrol show topology`."""
+    """Return true if the beginning of a file is that of `topology.conf` or `scontrol show topology`."""
     return _SIGN.search(head) is not None
 
 
@@ -114,7 +114,7 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
         except InputError as error:
             log.lose(number, error)
             continue
-        # A switch may lack its own line.
+        # Switches without a line are added: other lines name them.
         switches += [name, *(others if "switches" in words else ())]
         links += [NamedLink(number, name, other) for other in others]
         if "blockname" in words:
@@ -128,19 +128,19 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
 def _miss_descriptions(
     switches: Sequence[str], described: Sequence[str], links: Sequence[NamedLink], log: DamageLog
 ) -> None:
-    """Note the switches that others list and that nothing describes: their hosts are missing."""
+    """Note the switches that occur only in lines of other switches: their hosts are missing."""
     missing = set(switches) - set(described)
     for link in links:
         if link.other in missing:
             missing.remove(link.other)
-            log.miss(f"nothing describes switch {link.other!r}, so its hosts are missing", lines=[link.line])
+            log.miss(f"no line describes switch {link.other!r}, so its hosts are missing", lines=[link.line])
 
 
 def _expand_names(path: str | PathLike[str], line: int, expression: str) -> list[str]:
     """Return the names of a list; none for the text that Slurm prints for an empty list.
 
     Raises:
-        InputError: the text is no list of names.
+        InputError: the text is not a list of names.
     """
     if expression.lower() in _NO_NAMES:
         return []
@@ -154,7 +154,7 @@ def _expand_names(path: str | PathLike[str], line: int, expression: str) -> list
 
 
 def _join_lines(data: bytes) -> list[tuple[int, str]]:
-    """Return the lines with content, without comments; a backslash at the end continues a line."""
+    """Return the lines with content, without comments. A line that ends with a backslash continues in the next."""
     lines: list[tuple[int, str]] = []
     begun = ""
     first = 0
@@ -187,7 +187,7 @@ class NamedLink:
 def list_assumed(
     path: str | PathLike[str], switches: Sequence[str], links: Sequence[NamedLink], log: DamageLog, remark: str
 ) -> Listing:
-    """Return a listing of links between named switches and hosts. Hosts have the LIDs from 1 on, in order.
+    """Return a listing of links between named switches and hosts. Hosts have LIDs 1, 2, ... in their order.
 
     Args:
         switches: names of all switches; all other names are hosts.
@@ -203,10 +203,10 @@ def list_assumed(
     hosts = list(dict.fromkeys(link.other for link in links if link.other not in is_switch))
     if not hosts:
         raise log.first_error or InputError(
-            path, None, "nodes of switches", f"{count_of(len(is_switch), 'switch')}, no nodes"
+            path, None, "switches with hosts", f"{count_of(len(is_switch), 'switch')}, no hosts"
         )
     lid = {name: number for number, name in enumerate([*hosts, *dict.fromkeys(switches)], 1)}
-    further = len(lid)  # further LIDs, for hosts at several switches: each port has a LID
+    further = len(lid)  # the last LID: a host at several switches needs one more LID for each further port
     if len(lid) > LAST_UNICAST_LID:
         raise InputError(path, None, f"at most {LAST_UNICAST_LID} hosts and switches", str(len(lid)))
     gbps = _assume_speeds(links, is_switch)
@@ -229,7 +229,7 @@ def list_assumed(
 
 
 def _list_once(links: Sequence[NamedLink]) -> list[NamedLink]:
-    """Return the links without repetitions, in either direction, and without links of a switch to itself."""
+    """Return each link once, also if it is listed from both ends, without links of a switch to itself."""
     seen: set[frozenset[str]] = set()
     kept = []
     for link in links:
@@ -267,22 +267,22 @@ def _assume_speeds(links: Sequence[NamedLink], is_switch: set[str]) -> list[floa
     found = []
     for link in links:
         pair = frozenset((link.switch, link.other))
-        # A link between switches of one level is as fast as the hosts' links of the larger switch.
+        # A link between two switches of one level is as fast as all hosts below the switch with more hosts.
         hosts = 1.0 if link.other not in is_switch else share.get(pair) or max(behind[name] for name in pair) or 1.0
         found.append(HOST_GBPS * hosts)
     return found
 
 
 def looks_like_slurm_yaml(head: bytes) -> bool:
-    """Return whether a file's beginning is like `topology.yaml`."""
+    """Return true if the beginning of a file is that of `topology.yaml`."""
     return _YAML_SIGN.search(head) is not None and _YAML_KIND.search(head) is not None
 
 
 def parse_slurm_yaml(path: str | PathLike[str], data: bytes) -> Listing:
-    """Parse the topology of the cluster.
+    """Parse `topology.yaml`.
 
     Raises:
-        InputError: the file is no YAML, has no tree and no blocks, or has a host at two switches.
+        InputError: the file is not YAML, has neither tree nor blocks, or has a host at two switches.
     """
     import yaml  # noqa: PLC0415  (slow to import)
 
@@ -306,7 +306,7 @@ def parse_slurm_yaml(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 class _YamlMapping:
-    """A mapping of a YAML document, with values by key."""
+    """A mapping in a YAML document."""
 
     def __init__(self, path: str | PathLike[str], node: Node | None) -> None:
         from yaml import MappingNode  # noqa: PLC0415  (slow to import)
@@ -329,7 +329,7 @@ class _YamlMapping:
         return value.value if value is not None and isinstance(value.value, str) else ""
 
     def rows(self, key: str) -> list[_YamlMapping]:
-        """Return the mappings of a sequence; an error with the line if it is no sequence."""
+        """Return the mappings in the list of a key; raise an error with the line if the value is not a list."""
         from yaml import SequenceNode  # noqa: PLC0415  (slow to import)
 
         value = self._values.get(key)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse the JSON of topograph's graph engine: hosts, each with the switches above it.
+"""Parse the JSON of topograph's graph engine: hosts, and the switches above each host.
 
     {"instances": [{"id": "node01", "network_layers": ["leaf1", "spine1"]}, ...]}
 
-`network_layers` begins with the switch of the host. The data that the format lacks are assumed as for Slurm's topology.
+`network_layers` begins with the leaf switch. Missing data, such as speeds, is assumed as for Slurm's topology.
 
 Source: docs.nvidia.com/topograph, engines/graph.
 """
@@ -29,7 +29,7 @@ _ID = re.compile(r'"id"\s*:')
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A host, and the names of the switches above it, from the nearest on."""
+    """A host, and the names of the switches above it. The list begins with the leaf switch."""
 
     line: int | None
     name: str
@@ -37,7 +37,7 @@ class Instance:
 
 
 def looks_like_topograph(head: bytes) -> bool:
-    """Return whether a file's beginning is like the JSON of topograph's graph engine."""
+    """Return true if the beginning of a file is that of JSON of topograph's graph engine."""
     return _SIGN.match(head) is not None
 
 
@@ -66,7 +66,7 @@ def read_instances(path: str | PathLike[str], data: bytes) -> list[Instance]:
     """Return the instances in the order of the file.
 
     Raises:
-        InputError: the file is no JSON, or an instance has no valid name or switches.
+        InputError: the file is not JSON, or an instance has no valid name or no valid switches.
     """
     text = data.decode("utf-8-sig", "backslashreplace")
     expected = 'JSON with "instances", each with an "id"'
@@ -91,6 +91,6 @@ def read_instances(path: str | PathLike[str], data: bytes) -> list[Instance]:
 
 
 def _number_ids(text: str, count: int) -> Sequence[int | None]:
-    """Return the line of each "id"; `count` times None if the text has another number of them."""
+    """Return the line number of each "id" in the text; `count` times None if the number of ids is not `count`."""
     lines = [number for number, line in enumerate(text.split("\n"), 1) for _ in _ID.finditer(line)]
     return lines if len(lines) == count else [None] * count

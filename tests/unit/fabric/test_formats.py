@@ -85,7 +85,7 @@ def test_db_csv_is_read_by_the_names_of_columns(tmp_path: Path) -> None:
 
 def test_a_link_that_is_not_active_in_db_csv_is_one_of_a_plan_where_none_is(tmp_path: Path) -> None:
     fabric = fabric_of(tmp_path, DB.replace("0x20,0x21,1,8,2,1024,1,4", "0x20,0x21,1,8,2,1024,1,2"))
-    assert "no link is active: all are taken to become so" in fabric.warnings
+    assert "no link is active: all links are assumed to become active" in fabric.warnings
 
 
 def test_an_active_port_in_db_csv_without_a_link_is_lost(tmp_path: Path) -> None:

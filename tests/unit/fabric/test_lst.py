@@ -238,7 +238,7 @@ def test_links_of_a_fabric_without_an_active_one_count_as_active(tmp_path: Path)
     fabric = read(tmp_path, LINE.replace("LOG=ACT", "LOG=INI"))
     assert fabric.links == 1
     assert not fabric.synthetic_lids
-    assert "no link is active: all are taken to become so" in fabric.warnings
+    assert "no link is active: all links are assumed to become active" in fabric.warnings
 
 
 def test_a_fabric_without_lids_gets_synthetic_ones(tmp_path: Path) -> None:

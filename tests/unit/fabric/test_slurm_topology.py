@@ -180,7 +180,7 @@ def test_a_tree_in_each_form(text: str, tmp_path: Path) -> None:
     assert links_of(fabric) == TREE_LINKS
     level = dict(zip(fabric.node_name, find_levels(fabric).tolist(), strict=True))
     assert (level["node01"], level["leaf1"], level["leaf2"], level["spine1"]) == (0, 1, 1, 2)
-    assert any(" has levels, switches and hosts alone; speeds are assumed" in each for each in fabric.warnings)
+    assert any(" has only levels, switches and hosts; speeds are assumed" in each for each in fabric.warnings)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_blocks_in_each_form(text: str, tmp_path: Path) -> None:
     fabric = read(tmp_path, text)
     assert fabric.damage == ()
     assert links_of(fabric) == BLOCK_LINKS
-    assert any("blocks has levels" in each for each in fabric.warnings)
+    assert any("blocks has only levels" in each for each in fabric.warnings)
 
 
 def test_only_the_topology_of_the_cluster_counts(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_switches_that_name_each_other_have_one_link(tmp_path: Path) -> None:
 def test_a_switch_that_lost_its_description_is_named(text: str, tmp_path: Path) -> None:
     """Its hosts are in no other line."""
     (damage,) = read(tmp_path, text).damage
-    assert damage.what == "nothing describes switch 'leaf2', so its hosts are missing"
+    assert damage.what == "no line describes switch 'leaf2', so its hosts are missing"
 
 
 def test_blocks_without_nodes_are_no_damage(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_lines_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
         ("- topology: a\n  tree:\n    switches: 3\n", ":3: expected `switches:` with a list, found none"),
         (
             "- topology: a\n  tree:\n    switches:\n      - switch: s\n",
-            ": expected nodes of switches, found 1 switch, no",
+            ": expected switches with hosts, found 1 switch, no",
         ),
         (
             "- topology: a\n  tree:\n    switches:\n      - nodes: n1\n",
@@ -320,7 +320,7 @@ def test_the_formats_are_recognised_by_their_content() -> None:
 
 
 def test_a_skeleton_without_nodes_is_refused_as_one() -> None:
-    with pytest.raises(InputError, match="expected nodes of switches, found 4 switches, no nodes"):
+    with pytest.raises(InputError, match="expected switches with hosts, found 4 switches, no hosts"):
         read_fabric(DATA / "cases" / "topo-skel.yaml")
 
 

@@ -122,7 +122,7 @@ def test_lists_of_topograph_take_time_by_their_length(tmp_path: Path) -> None:
         ("rank 0=a slot=0\nnode01\n", r"hosts:2: expected rank N=host"),
         ("NODES NODELIST(REASON)\n4 (Priority)\n", r"hosts: expected slots for 2 ranks, found 0"),
         ("JobId=12 JobName=x\n   NodeList=(null)\n", r"hosts: expected slots for 2 ranks, found 0"),
-        ("SwitchName=a Switches=b\n", r"hosts: expected nodes of switches, found 2 switches, no nodes"),
+        ("SwitchName=a Switches=b\n", r"hosts: expected switches with hosts, found 2 switches, no hosts"),
         ("STATE NODELIST\nidle node01\ndown\n", r"hosts:3: expected a word under NODELIST, found 'down'"),
     ],
 )
