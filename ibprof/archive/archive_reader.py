@@ -62,8 +62,8 @@ Indices = npt.NDArray[np.intp]
 _LOWER_BOUNDS = np.array([otf2_names.lower_bound(size_bin) for size_bin in range(SIZE_BINS)], np.uint64)
 
 
-def read_trace(path: Path) -> Profile:
-    """Read a profile.
+def read_trace(path: Path) -> tuple[Profile, int | None]:
+    """Read a profile without its samples, and their number; None if the archive does not have the number.
 
     Args:
         path: path of the archive's anchor.
@@ -88,7 +88,7 @@ def _open_archive(path: Path) -> Iterator[tuple[Otf2Library, Any]]:
         otf2.lib.OTF2_Reader_Close(archive)
 
 
-def _read_profile(path: Path, otf2: Otf2Library, archive: Any) -> Profile:
+def _read_profile(path: Path, otf2: Otf2Library, archive: Any) -> tuple[Profile, int | None]:
     definitions = read_definitions(otf2, archive)
     nodes = list(definitions.nodes.values())
     version = nodes[0].properties.get(otf2_names.VERSION_PROPERTY) if nodes else None
@@ -132,7 +132,7 @@ def _read_profile(path: Path, otf2: Otf2Library, archive: Any) -> Profile:
     most_values = max(map(len, names.metrics), default=0) + 1
     for some, events in _read_events(path, otf2, archive, counts, most_values):
         rows.add(np.repeat(rank_numbers[some], counts[some]), events)
-    return Profile(
+    run = Profile(
         hosts=tuple(
             Host(node.name, tuple(ports[number]), tuple(interfaces[number])) for number, node in host_nodes.items()
         ),
@@ -152,6 +152,8 @@ def _read_profile(path: Path, otf2: Otf2Library, archive: Any) -> Profile:
         sites=tuple(sites),
         **from_properties(Profile, nodes[0].properties.get, otf2_names.NOT_OF_RUN),
     )
+    samples = nodes[0].properties.get(otf2_names.SAMPLES_PROPERTY)
+    return run, None if samples is None else int(samples)
 
 
 @dataclass(frozen=True, slots=True)

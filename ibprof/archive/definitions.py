@@ -83,7 +83,11 @@ class Definitions:
     def _system_tree(self, run: Profile) -> Iterator[_Record]:
         node, add, add_property = 0, "SystemTreeNode", "SystemTreeNodeProperty"
         yield add, node, self.text("job"), self.text("machine"), self._otf2.OTF2_UNDEFINED_REFERENCE
-        properties = [(otf2_names.VERSION_PROPERTY, otf2_names.VERSION), *to_properties(run, otf2_names.NOT_OF_RUN)]
+        properties = [
+            (otf2_names.VERSION_PROPERTY, otf2_names.VERSION),
+            (otf2_names.SAMPLES_PROPERTY, len(run.collective_samples.rank) + len(run.message_samples.rank)),
+            *to_properties(run, otf2_names.NOT_OF_RUN),
+        ]
         yield from self._properties(add_property, node, properties)
         hosts = range(1, len(run.hosts) + 1)
         for node, host in zip(hosts, run.hosts, strict=True):

@@ -101,10 +101,10 @@ def read_archive(path: Path) -> Profile:
     from ibprof.native.otf2_library import Otf2Error  # noqa: PLC0415  (as above)
 
     try:
-        run = read_trace(path)
+        run, samples = read_trace(path)
     except (Otf2Error, LookupError, TypeError, ValueError) as error:
         raise InputError(path, None, "a whole OTF2 archive", f"{type(error).__name__}: {error}") from error
-    collectives, messages = _read_samples(path.with_suffix(""))
+    collectives, messages = _read_samples(path.with_suffix(""), samples)
     return replace(run, collective_samples=collectives, message_samples=messages)
 
 
@@ -197,20 +197,29 @@ def _write_samples(run: Profile, folder: Path) -> None:
         np.savez_compressed(folder / SAMPLES_FILE, **columns)  # type: ignore[arg-type]
 
 
-def _read_samples(folder: Path) -> tuple[CollectiveSamples, MessageSamples]:
+def _read_samples(folder: Path, expected: int | None) -> tuple[CollectiveSamples, MessageSamples]:
     """Read the samples of a profile; no samples without a file.
 
+    Args:
+        expected: number of samples of the profile; None if unknown.
+
     Raises:
-        InputError: the file is damaged.
+        InputError: the file is damaged, missing, or another profile's.
     """
     path = folder / SAMPLES_FILE
     if not path.exists():
+        if expected:
+            raise InputError(path, None, f"{expected:,} samples of a profile", "nothing")
         return CollectiveSamples.empty(), MessageSamples.empty()
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            return _read_rows(CollectiveSamples, _COLLECTIVES, stored), _read_rows(MessageSamples, _MESSAGES, stored)
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            collectives = _read_rows(CollectiveSamples, _COLLECTIVES, stored)
+            messages = _read_rows(MessageSamples, _MESSAGES, stored)
     except (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(path, None, "samples of a profile", f"{type(error).__name__}: {error}") from error
+    if expected is not None and (found := len(collectives.rank) + len(messages.rank)) != expected:
+        raise InputError(path, None, f"{expected:,} samples of a profile", f"{found:,}")
+    return collectives, messages
 
 
 def _read_rows(made: type[Rows], table: str, stored: np.lib.npyio.NpzFile) -> Rows:

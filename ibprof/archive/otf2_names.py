@@ -22,6 +22,9 @@ VERSION = 1
 
 VERSION_PROPERTY = "ibprof::version"
 
+SAMPLES_PROPERTY = "ibprof::samples"
+"""Number of samples, which are in another file; archives of 0.1.0 lack it."""
+
 # Attributes of a Profile, a Host and a Rank that are stored elsewhere, not as properties.
 NOT_OF_RUN = (
     *("hosts", "ranks", "regions", "operations", "counters", "region_times", "sizes", "marks"),

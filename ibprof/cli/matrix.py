@@ -32,6 +32,7 @@ def main(argv: Sequence[str] | None) -> None:
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
     from ibprof.profile.communication_matrix import Selection, build_matrix  # noqa: PLC0415
+    from ibprof.profile.missing_data import account_for_run, describe_incomplete, describe_losses  # noqa: PLC0415
     from ibprof.profile.profile_data import Kind  # noqa: PLC0415
 
     selection = Selection(
@@ -42,9 +43,11 @@ def main(argv: Sequence[str] | None) -> None:
         kind=Kind[options.kind.upper()],
         received=options.direction == "received",
     )
-    matrix = build_matrix(load_profile(options.profile, options.run), options.by, selection)
-    for note in matrix.notes:
-        print(f"ibprof matrix: {note}", file=sys.stderr)
+    run = load_profile(options.profile, options.run)
+    matrix = build_matrix(run, options.by, selection)
+    for note in (describe_incomplete(run), *describe_losses(account_for_run(run), complete=False), *matrix.notes):
+        if note:
+            print(f"ibprof matrix: {note}", file=sys.stderr)
     output = options.output.open("w", newline="", encoding="utf-8") if options.output else nullcontext(sys.stdout)
     with output as file:
         rows = csv.writer(file, lineterminator="\n")

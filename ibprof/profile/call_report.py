@@ -22,7 +22,7 @@ from ibprof.profile.efficiency import (
     inside_s,
     overlaps_s,
 )
-from ibprof.profile.missing_data import describe_killed
+from ibprof.profile.missing_data import describe_incomplete
 from ibprof.profile.profile_data import CallTimes, Counters, Direction, Kind, Profile, Source
 from ibprof.profile.profile_rows import NO_SITES, RowChoice, name_sites
 from ibprof.profile.row_arrays import sum_by_group
@@ -189,8 +189,8 @@ def describe_unseen_calls(run: Profile, with_sites: bool) -> Iterable[str]:
     if with_sites and not run.sites:
         yield NO_SITES
     yield from run.sites_without_lines if with_sites else ()
-    if killed := describe_killed(run):
-        yield killed
+    if incomplete := describe_incomplete(run):
+        yield incomplete
 
 
 def top_lines(run: Profile) -> list[dict[str, Any]]:

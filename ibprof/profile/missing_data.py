@@ -32,6 +32,9 @@ COLLECT = "collect"
 LEFT_OUT = "Left out: "
 """Beginning of a sentence on a large loss."""
 
+CUT_SHORT = "parts of the recording of this host are missing: it was copied in part, or the disk was full"
+"""The recorder's note on a file with lost segments or pages."""
+
 _IN_TEXT = ("hosts", "ranks", "bytes", "messages", "simulations")
 """Units whose losses texts name."""
 
@@ -164,8 +167,8 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         yield f"{lacking}: {format_ranks(missing)}; {_locate_missing(run)}"
     if run.operations_asked:
         yield f"only these operations were recorded: {run.operations_asked}"
-    if killed := describe_killed(run):
-        yield killed
+    if incomplete := describe_incomplete(run):
+        yield incomplete
     if lost := [rank.rank for rank in run.ranks if rank.lost_bytes or rank.lost_messages]:
         amount = format_bytes(sum(rank.lost_bytes for rank in run.ranks))
         nowhere = f"{amount} of rank {format_ranks(lost)} are in no counter by peer and in no mark"
@@ -205,12 +208,17 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
     for rank in run.ranks:
         for note in rank.notes:
             said.setdefault(note, []).append(rank.rank)
-    for note, ranks in said.items():
-        yield f"rank {format_ranks(ranks)}: {note}"
+    said.pop(CUT_SHORT, None)
+    yield from (f"rank {format_ranks(ranks)}: {note}" for note, ranks in said.items())
 
 
-def describe_killed(run: Profile) -> str:
-    """Return a sentence on ranks that did not reach their end, and on their missing data; empty without such ranks."""
+def describe_incomplete(run: Profile) -> str:
+    """Return a sentence on ranks whose recordings lost parts, or that did not reach their end; empty without such."""
+    cut = [rank.rank for rank in run.ranks if CUT_SHORT in rank.notes]
+    return "; ".join(filter(None, (f"rank {format_ranks(cut)}: {CUT_SHORT}" if cut else "", _describe_killed(run))))
+
+
+def _describe_killed(run: Profile) -> str:
     killed = [rank for rank in run.ranks if not rank.finalized]
     if not killed:
         return ""

@@ -34,7 +34,7 @@ class RecordingFile:
         launch: identifies the launch on the host.
         start_ns: start of the host's first process.
         operations: operation names; counters hold indices into them.
-        cut_short: true if the file ends before its assigned space: a partial copy, or a full disk.
+        cut_short: true if segments are missing: a partial copy, or a full disk.
         full: reason for incomplete recording, a number of `enum ibp_full`.
         storage: original file on the node's own storage; empty if this file is the original.
         on_node: true if the original exists and was read instead of the copy.
@@ -93,6 +93,23 @@ class RecordingFile:
         chosen = (self._segments["kind"] == recording_layout().constants[kind]) & (self._owner >= 0)
         return int(self._segments["used"][chosen].sum())
 
+    def has_zero_page(self) -> bool:
+        """Return whether all used records of a page are zero: the page was not copied, or not written to disk.
+
+        One record alone may be zero. A segment without its first page is no segment.
+        """
+        layout = recording_layout()
+        head, page = layout.types["segment"].itemsize, layout.constants["IBP_PAGE_BYTES"]
+        sizes = self._segments["record_bytes"].astype(np.uint64)
+        ends = self._segments["offset"] + head + self._segments["used"] * sizes
+        for offset, end, size in zip(self._segments["offset"].tolist(), ends.tolist(), sizes.tolist(), strict=True):
+            second, last = offset + page, end // page * page
+            if second < last and not self._bytes[second:last].reshape(-1, page).any(axis=1).all():
+                return True
+            if last > offset and end - last >= 2 * size and not self._bytes[last:end].any():
+                return True
+        return False
+
     def release(self) -> None:
         """Release the memory of records that were read; later reads load the records from disk again."""
         if self._is_mapped:
@@ -141,6 +158,8 @@ def open_recording_file(path: Path) -> RecordingFile:
     names = layout.constants["IBP_OPERATION_NAME_BYTES"]
     first = _header_bytes(header)
     operations = data[first : first + int(header["operation_count"]) * names].view(f"S{names}")
+    if not all(operations):
+        raise InputError(path, None, f"names of {len(operations)} operations", "an empty name")
     segments = _find_segments(path, data, header)
     processes, owner = _find_processes(path, data, segments)
     file = RecordingFile(
@@ -151,7 +170,7 @@ def open_recording_file(path: Path) -> RecordingFile:
         launch=decode_text(header["launch"]),
         start_ns=int(header["start_ns"]),
         operations=tuple(decode_text(name) for name in operations),
-        cut_short=int(header["end_bytes"]) > len(data),
+        cut_short=int(header["end_bytes"]) > len(data) or _has_gap(header, segments, processes),
         full=int(header["full"]),
         storage=decode_text(header["storage"]),
         on_node=on_node is not None,
@@ -279,6 +298,13 @@ def _next_segment(magics: npt.NDArray[np.uint32], page_index: int, magic: int) -
         if len(found):
             return begin + int(found[0])
     return len(magics)
+
+
+def _has_gap(header: np.void, segments: Records, processes: Records) -> bool:
+    """Return whether assigned space belongs to no segment; only killed processes may leave such space."""
+    ended = processes["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]
+    assigned = int(header["end_bytes"]) - int(header["segments_offset"])
+    return bool(ended.all()) and int(segments["bytes"].sum()) < assigned
 
 
 def _check_segments(path: Path, segments: Records, offsets: npt.NDArray[np.uint64], file_bytes: int) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof.native.headers import recording_layout
+from ibprof.profile.missing_data import CUT_SHORT
 from ibprof.profile.profile_data import (
     CallTimes,
     CollectiveSamples,
@@ -99,7 +100,6 @@ STARTED_ALONE = (
 )
 UNNAMED = "the launcher gave the job no name: {} files were put together by their processes' ancestors and start times"
 ELSEWHERE = "the launcher gave the job no name: ranks that are missing here may be those of --run {}"
-CUT_SHORT = "the recording of this host ends before its last segment: it was copied in part, or the disk was full"
 
 FULL = {
     "IBP_FULL_MOVED": "the recording was removed or moved while the job ran, or the program changed its root",
@@ -334,10 +334,11 @@ def _read_file(
         np.array([names.operations.setdefault(name, len(names.operations)) for name in nccl.operations()], np.int32),
     )
     unknown = names.operations.setdefault(UNKNOWN_OPERATION, len(names.operations)) if len(nccl.samples) else 0
+    cut = (CUT_SHORT,) if file.cut_short or file.has_zero_page() else ()
     part = _FilePart(
         ranks=[
             replace(
-                _read_rank(file, index, number, host, grids, nccl),
+                _read_rank(file, index, number, host, grids, nccl, cut),
                 choices=choices,
                 transports=transports,
                 boot=boot,
@@ -442,7 +443,13 @@ def _check_rows(file: RecordingFile, rows: Records, owner: Indices) -> None:
 
 
 def _read_rank(
-    file: RecordingFile, index: int, number: int, host: int, grids: tuple[Grid, ...], nccl: NcclRecords
+    file: RecordingFile,
+    index: int,
+    number: int,
+    host: int,
+    grids: tuple[Grid, ...],
+    nccl: NcclRecords,
+    cut: tuple[str, ...],
 ) -> Rank:
     process = file.processes[index]
     if process["source"] >= len(Source):
@@ -464,8 +471,7 @@ def _read_rank(
     for name, why in FULL.items():
         if file.full == recording_layout().constants[name]:
             notes.append(f"{why}: later peers, regions and marks could not be added to it")
-    if file.cut_short:
-        notes.append(CUT_SHORT)
+    notes += cut
     if file.skipped:
         kinds = ", ".join(map(str, file.skipped))
         notes.append(f"ibprof {file.library} also recorded what this version cannot read (segments of kind {kinds})")

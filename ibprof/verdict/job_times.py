@@ -12,7 +12,7 @@ import numpy as np
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.call_report import TimeInMpi, time_in_mpi
 from ibprof.profile.efficiency import Waiting, elapsed_s, estimate_waiting, inside_s, overlaps_s
-from ibprof.profile.missing_data import describe_killed
+from ibprof.profile.missing_data import describe_incomplete
 from ibprof.profile.profile_data import Direction, Kind, Profile, Rank, Source
 from ibprof.profile.profile_rows import name_sites
 from ibprof.profile.unaccounted import PARTNER_FAILED, PARTNER_GROUP
@@ -124,7 +124,7 @@ class JobTimes:
         parts: measured waiting and transfer; None without sampled calls: the estimates then replace them.
         measured: the complete measurement of waiting and transfer.
         transfer_causes: possible causes of slow transfer that hosts show, the surest first.
-        killed: description of ranks that did not reach their end, and of their missing data; empty without such ranks.
+        incomplete: description of ranks with lost data, or without an end; empty without such ranks.
         host_pairs: rate and latency of messages by pair of hosts.
         shared_cores: ranks that lack cores, if that explains slow transfer; otherwise None.
     """
@@ -150,7 +150,7 @@ class JobTimes:
     parts: TransferTimes | None = None
     measured: MeasuredWaiting | None = None
     transfer_causes: tuple[TransferCause, ...] = ()
-    killed: str = ""
+    incomplete: str = ""
     shared_cores: SharedCores | None = None
     host_pairs: tuple[HostPair, ...] = ()
 
@@ -249,7 +249,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         parts=parts,
         measured=measured,
         transfer_causes=causes,
-        killed=describe_killed(run),
+        incomplete=describe_incomplete(run),
         shared_cores=shared,
         host_pairs=name_carriers(run, measured.pairs) if measured else (),
     )

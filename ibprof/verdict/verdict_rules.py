@@ -178,7 +178,7 @@ class _Judge:
                     None,
                     (
                         links.unrouted if links else "",
-                        self._say_killed(),
+                        self._say_incomplete(),
                         self._say_routes(),
                         self._say_time(),
                         *said,
@@ -335,9 +335,9 @@ class _Judge:
         routes = self._links.routes if self._links else ""
         return f"{routes[:1].upper()}{routes[1:].rstrip('.')}." if routes else ""
 
-    def _say_killed(self) -> str:
-        killed = self._times.killed if self._times else ""
-        return f"{killed[:1].upper()}{killed[1:]}." if killed else ""
+    def _say_incomplete(self) -> str:
+        said = self._times.incomplete if self._times else ""
+        return f"{said[:1].upper()}{said[1:]}." if said else ""
 
     def _say_time(self) -> str:
         if self._times is None or self._mpi_s is None:

@@ -34,6 +34,7 @@ from ibprof.profile.profile_data import (
     Kind,
     Mark,
     MarkKind,
+    MessageSamples,
     MessageSizes,
     Opcode,
     Port,
@@ -331,18 +332,36 @@ def test_what_is_no_archive_is_refused(content: bytes, tmp_path: Path) -> None:
         load_profile(path)
 
 
-@pytest.mark.parametrize("part", ["profile.def", "profile/0.evt", "profile.otf2"])
+@pytest.mark.parametrize(
+    "part", ["profile.def", "profile/0.evt", "profile/0.def", "profile/samples.npz", "profile.otf2"]
+)
 def test_a_damaged_archive_is_refused(part: str, tmp_path: Path) -> None:
+    """A file is empty, cut, zeroed or missing."""
     path = tmp_path / "profile.otf2"
-    write_archive(SAMPLE, path)
+    write_archive(replace(SAMPLE, message_samples=make_samples(5)), path)
     whole = (tmp_path / part).read_bytes()
-    for size in (0, len(whole) // 2):
-        (tmp_path / part).write_bytes(whole[:size])
+    for left in (b"", whole[: len(whole) // 2], bytes(len(whole))):
+        (tmp_path / part).write_bytes(left)
         with pytest.raises(InputError):
             read_archive(path)
     (tmp_path / part).unlink()
     with pytest.raises(InputError):
         read_archive(path)
+
+
+def make_samples(number: int) -> MessageSamples:
+    rows = {name: np.zeros(number, column) for name, column in MessageSamples.column_types().items()}
+    return MessageSamples(**rows)
+
+
+def test_samples_of_another_profile_are_refused(tmp_path: Path) -> None:
+    for folder, number in (("one", 5), ("other", 4)):
+        (tmp_path / folder).mkdir()
+        write_archive(replace(SAMPLE, message_samples=make_samples(number)), tmp_path / folder / "profile.otf2")
+    assert len(read_archive(tmp_path / "other" / "profile.otf2").message_samples.rank) == 4
+    (tmp_path / "one" / "profile" / "samples.npz").replace(tmp_path / "other" / "profile" / "samples.npz")
+    with pytest.raises(InputError, match="expected 4 samples of a profile, found 5"):
+        read_archive(tmp_path / "other" / "profile.otf2")
 
 
 def test_a_recording_as_a_large_job_leaves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

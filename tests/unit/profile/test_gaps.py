@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ibprof.profile.missing_data import describe_gaps, describe_killed
+from ibprof.profile.missing_data import describe_gaps, describe_incomplete
 from ibprof.profile.profile_data import Direction, Site, Source
 from ibprof_testing.samples.profiles import Count, make_profile, make_rank
 
@@ -16,7 +16,7 @@ from ibprof_testing.samples.profiles import Count, make_profile, make_rank
 def test_short_calls_of_killed_ranks_are_missing_at_every_level_of_threads(level: int, each: str) -> None:
     killed = make_rank(0, finalized=False, has_times=True, thread_level=level)
     run = replace(make_profile([], [killed]), sites=(Site("solver.c", 41, "solve", "solver"),))
-    assert f"up to 256 short calls of each {each} are missing" in describe_killed(run)
+    assert f"up to 256 short calls of each {each} are missing" in describe_incomplete(run)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ import pytest
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof.native.headers import recording_layout
 from ibprof.profile import profile_data
+from ibprof.profile.missing_data import CUT_SHORT, describe_incomplete
 from ibprof.profile.profile_data import HardwareCounter, Mark, MarkKind, PortPair, Profile
-from ibprof.recording.recording_reader import CUT_SHORT, read_recording
+from ibprof.recording.recording_reader import read_recording
+from ibprof_testing.lab.synthetic_recording import write_recording
 from ibprof_testing.samples.recordings import PAGE, Process, counter, header, make_recording
 
 
@@ -338,6 +341,23 @@ def test_a_file_that_was_cut_is_refused_or_says_so(tmp_path: Path) -> None:
         except InputError:
             continue
     assert said, "at the least the last segment can be missing"
+    assert all(said)
+
+
+def test_a_zero_page_is_refused_or_named(tmp_path: Path) -> None:
+    """Each page of a file in turn, as a file system leaves it that lost the page."""
+    write_recording(tmp_path / "r.ibprof", ranks=4, destinations=3, regions=90, ranks_a_host=4)
+    (path,) = (tmp_path / "r.ibprof").iterdir()
+    whole = path.read_bytes()
+    assert not describe_incomplete(read_recording(path))
+    said = []
+    for begin in range(0, len(whole), PAGE):
+        if not any(whole[begin : begin + PAGE]):
+            continue
+        path.write_bytes(whole[:begin] + bytes(PAGE) + whole[begin + PAGE :])
+        with suppress(InputError):
+            said.append(CUT_SHORT in describe_incomplete(read_recording(path)))
+    assert len(said) > 10
     assert all(said)
 
 
