@@ -34,7 +34,7 @@ BY = ("delays", "correlations")
 LEAST_CHANGE = 0.1
 """Smallest relative difference of an outlier, even if the scatter is smaller."""
 
-HOSTS, RANKS = "hosts", "ranks"
+HOSTS, RANKS = "host", "rank"
 """Endpoints for counting exchanged bytes."""
 
 BLOCK = 192

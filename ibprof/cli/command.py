@@ -332,18 +332,19 @@ def find_option(option: str) -> list[str]:
             parser = read_parser(point.load())
         except ImportError:  # another package's command, which the user did not type
             continue
-        found += [each.prog for each in _with_subcommands(parser) if option in each._option_string_actions]
+        found += [each.prog for each in with_subcommands(parser) if option in each._option_string_actions]
     return found
 
 
-def _with_subcommands(parser: argparse.ArgumentParser | None) -> Iterator[argparse.ArgumentParser]:
+def with_subcommands(parser: argparse.ArgumentParser | None) -> Iterator[argparse.ArgumentParser]:
+    """Yield a parser, and the parsers of all its subcommands."""
     if parser is None:
         return
     yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for subcommand in dict.fromkeys(action.choices.values()):
-                yield from _with_subcommands(subcommand)
+                yield from with_subcommands(subcommand)
 
 
 def add_row_arguments(parser: argparse.ArgumentParser) -> None:

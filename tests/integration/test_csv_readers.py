@@ -89,7 +89,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (calls, [timed, "--by", "rank,host,region,operation,site", "--csv", "calls.csv"]),
         (
             topology,
-            ["infer", "delays.nc", "--bootstrap", "0", "-o", "positions.csv", "-o", "t.json", "--again", "again.csv"],
+            ["infer", "delays.nc", "--bootstrap", "0", "-o", "positions.csv", "-o", "t.json", "--outliers", "a.csv"],
         ),
         (topology, ["regress", "t.json", "delays.nc", "-o", "regressed.csv"]),
         (sim, ["run", str(study), "-o", "simulated", "--workers", "1"]),

@@ -99,7 +99,7 @@ def test_pairs_to_measure_again(capsys: pytest.CaptureFixture[str]) -> None:
     matrix = disturb(made.delays(), 0.01, 1).astype(np.float32)
     matrix[2, 9] = matrix[9, 2] = 1e-4
     write_delays("delays.nc", Delays(tuple(f"h{host}" for host in range(16)), np.array([8]), matrix[None]))
-    assert topology.main(["infer", "delays.nc", "--again", "again.csv", "--bootstrap", "0"]) == 0
+    assert topology.main(["infer", "delays.nc", "--outliers", "again.csv", "--bootstrap", "0"]) == 0
     rows = Path("again.csv").read_text().splitlines()
     assert rows[0] == "sender,receiver"
     assert {"h2,h9", "h9,h2"} <= set(rows)

@@ -66,7 +66,7 @@ def check_measured_again(cluster: Cluster) -> None:
     """With the topology known, a part of the pairs; what is inferred stays."""
     before = read_delays(cluster.folder / "delays.nc")
     command = (SCRIPTS / "ibprof-topology", "remeasure", "topology.json", "delays.nc")
-    cluster.launch(*command, "--budget", "50%", "--sequential")
+    cluster.launch(*command, "--budget", "50%", "--schedule", "sequential")
     after = read_delays(cluster.folder / "delays.nc")
     assert before.measured.all() == after.measured.all()
     assert (after.median <= before.median).all()

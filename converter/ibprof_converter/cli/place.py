@@ -308,7 +308,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="let tensor groups of a training job be on several hosts (default: each stays on one host)",
     )
-    what.add_argument("--seed", metavar="S", type=int, default=1, help="of the random choices (default: 1)")
+    what.add_argument("--seed", metavar="N", type=int, default=1, help="seed of random choices (default: 1)")
     what.add_argument(
         "--time",
         dest="seconds",

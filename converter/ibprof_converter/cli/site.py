@@ -227,7 +227,8 @@ def _add(
 
 def _add_store(parser: argparse.ArgumentParser) -> None:
     default = os.environ.get(STORE, "ibprof-site")
-    parser.add_argument("--store", type=Path, default=Path(default), help=f"folder (default: ${STORE}, or ibprof-site)")
+    help_ = f"folder (default: ${STORE}, or ibprof-site)"
+    parser.add_argument("--store", metavar="STORE", type=Path, default=Path(default), help=help_)
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ibprof.cli.command import command, make_parser
+from ibprof.cli.command import command, make_parser, rename_option
 from ibprof.cli.terminal import print_document
 from ibprof.errors import quote_found
 from ibprof_converter.cli.arguments import (
@@ -41,7 +41,7 @@ examples:
   ibprof-scaling predict 512:run4 512:run8 512:run16 --operations '2*n**3' --delays delays.nc \\
       --fabric ibdiagnet.lst --processes 32,64
   ibprof-scaling hpl --n 11870208 --grid 288x306 --rate 116e9:124e9 --bandwidth 5e9 --latency 2e-6
-  ibprof-scaling hpl --n 20000 --nb 80 --grid 4x4 --rate 400e6 --bandwidth 132e6 --share 2 --memory 320e6
+  ibprof-scaling hpl --n 20000 --nb 80 --grid 4x4 --rate 400e6 --bandwidth 132e6 --slots 2 --memory 320e6
   ibprof-scaling shares --operations 1e12 --data 1e9 --exchanged 2e8 --bandwidth 1.5e9 --peaks 8e9,8e9,4e9
   ibprof-scaling top500 list.csv --unit TFlop/s
 """
@@ -126,10 +126,11 @@ def _add_fit(commands: Subcommands) -> None:
     add("--operations", action="append", metavar="[REGION:]FORMULA", required=True, help="#op, operations of the "
         "program or of one region, as a formula of n such as '2*n**3'")  # fmt: skip
     add("--data", metavar="FORMULA", required=True, help="#b, bytes of data involved, as a formula of n")
+    rename_option(parser, "--between", "--by")
     _add_cluster(parser)
     add("--n", metavar="N", type=_parse_number, help="problem size to predict for (default: the largest measured)")
-    add("--between", choices=(HOSTS, RANKS), help="count bytes between hosts, or between ranks (default: hosts, if "
-        "there are several)")  # fmt: skip
+    add("--by", dest="between", choices=(HOSTS, RANKS), type=lambda given: given.removesuffix("s"), help="count bytes "
+        "between hosts, or between ranks (default: host, if there are several)")  # fmt: skip
     _add_curve(parser)
 
 
@@ -145,8 +146,8 @@ def _add_predict(commands: Subcommands) -> None:
     add_unit(parser)
     add("--fabric", metavar="LST", type=Path, help="fabric whose tables show which messages share links (default: "
         "messages share no links)")  # fmt: skip
-    add("--placement", metavar="RULE", help="packed, spread or random:SEED (default: packed)")
-    add("--slots", metavar="K", type=count_in(1), help="ranks on a host (default: as few as possible)")
+    add("--placement", metavar="HOW", help="packed, spread or random:SEED (default: packed)")
+    add("--slots", metavar="N", type=count_in(1), help="ranks on a host (default: as few as possible)")
     add("--scaling", choices=(STRONG, WEAK), help="strong: the same problem for all numbers of processes; weak: as "
         "much work for each process as in the smallest run (default: as the runs; strong with --delays)")  # fmt: skip
     add(
@@ -164,9 +165,10 @@ def _add_hpl(commands: Subcommands) -> None:
     add("--grid", metavar="PxQ", type=_parse_grid, required=True, help="rows and columns of processes")
     add("--rate", metavar="FLOPS[:FLOPS]", type=_parse_range, required=True, help="rate of a process in matrix "
         "products in Flop/s, as measured; or the smallest and the largest rate")  # fmt: skip
-    add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth of a process, or of a node with --share, in "
+    add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth of a process, or of a node with --slots, in "
         "bytes/s")  # fmt: skip
-    add("--share", metavar="K", type=count_in(1), help="processes on a node, which share its adapter and memory")
+    add("--slots", metavar="N", type=count_in(1), help="processes on a node, which share its adapter and memory")
+    rename_option(parser, "--share", "--slots")
     add("--memory", metavar="B", type=_parse_number, help="rate of a node's memory in bytes/s, as STREAM measures it "
         "on all processors (default: no limit)")  # fmt: skip
     add("--latency", metavar="S", type=number_in(0, 1), default=2e-6, help="latency of a message, in s (default: 2e-6)")
@@ -179,9 +181,10 @@ def _add_shares(commands: Subcommands) -> None:
     add = _add(commands, "shares", summary).add_argument
     for option, meaning in (
         ("operations", "#op, operations in Flop"), ("data", "#b, bytes of data involved"),
-        ("exchanged", "#x, bytes exchanged"), ("bandwidth", "bandwidth of the network, in bytes/s"),
+        ("exchanged", "#x, bytes exchanged"),
     ):  # fmt: skip
         add(f"--{option}", metavar="X", type=_parse_number, required=True, help=meaning)
+    add("--bandwidth", metavar="B", type=_parse_number, required=True, help="bandwidth of the network, in bytes/s")
     add("--peaks", metavar="X,X,...", type=_parse_numbers, required=True, help="peak of each unit, in Flop/s")
     add("--operation-shares", metavar="X,X,...", type=_parse_numbers, help="omega_k, each unit's share of #op "
         "(default: equal)")  # fmt: skip

@@ -183,7 +183,13 @@ def _add_infer(commands: Subcommands) -> None:
         "each pair (a,b,latency), or the output of osu_latency or nccl-tests",
     )
     _add_method_arguments(parser)
-    add("--again", metavar="FILE", type=Path, help="write the pairs to measure again: sender,receiver")
+    add(
+        "--outliers",
+        metavar="FILE",
+        type=Path,
+        help="write the pairs that deviate, for `ibprof-latency measure --pairs`",
+    )
+    rename_option(parser, "--again", "--outliers")
     add("--accept-weak", action="store_true", help="write a .lst or .conf and end with status 0 despite weak links")
     _add_outputs(parser)
 
@@ -218,7 +224,9 @@ def _add_remeasure(commands: Subcommands) -> None:
     add("--budget", metavar="BUDGET", type=budget, default=(1.0, None), help="limit: a share of all pairs such as "
         "20%%, or a time such as 30s (default: no limit)")  # fmt: skip
     add("--repetitions", metavar="N", type=count, default=11, help="a third of the batches of a pair (11)")
-    add("--sequential", action="store_true", help="measure one pair at a time")
+    add("--schedule", choices=("rounds", "sequential"), default="rounds", help="rounds: disjoint paths at the same "
+        "time; sequential: one pair at a time (default: rounds)")  # fmt: skip
+    rename_option(parser, "--sequential", "--schedule=sequential")
 
 
 def _add_throughput(commands: Subcommands) -> None:
@@ -229,8 +237,9 @@ def _add_throughput(commands: Subcommands) -> None:
     summary = "throughput of each link, on all processes of an MPI job"
     parser = add_subcommand(commands, "throughput", summary, _THROUGHPUT_EXAMPLES, description, build=_build)
     _add_stream_arguments(parser)
-    parser.add_argument("--pairs", metavar="N", type=count_in(1, 999_999), help="largest number of pairs that send "
-                        "over a link at the same time (default: all)")  # fmt: skip
+    parser.add_argument("--pairs-per-link", metavar="N", type=count_in(1, 999_999), help="largest number of pairs that "
+                        "send over a link at the same time (default: all)")  # fmt: skip
+    rename_option(parser, "--pairs", "--pairs-per-link")
     _add_outputs(parser)
 
 
@@ -296,7 +305,7 @@ def _add_regress(commands: Subcommands) -> None:
     add("--correct", choices=CORRECTIONS, help="subtract the transfer time of the bytes: minimum: on the slowest link "
         "of the path; store-and-forward: on all links of the path (default: minimum if throughputs are known, else "
         "none)")  # fmt: skip
-    add("--gbps", metavar="X", type=number_in(1e-6, 1e6), help="throughput of links without a known throughput, Gb/s")
+    add("--gbps", metavar="G", type=number_in(1e-6, 1e6), help="throughput of links without a known throughput, Gb/s")
     add("--paths", choices=(UNIQUE, SHORTEST), default=UNIQUE, help="unique: leave out pairs with several shortest "
         "paths; shortest: use one of these paths (unique)")  # fmt: skip
     add("--epsilon", metavar="E", type=number_in(0, 1), default=0.01, help="paths are equally long if their lengths "

@@ -96,9 +96,9 @@ def _build_infer(arguments: argparse.Namespace) -> Command:
         stops = refusal is not None and not arguments.accept_weak
         written = outputs.without_fabrics() if stops else outputs
         _write_outputs(written, topology, f"inferred from {delays} by {topology.method}")
-        if arguments.again:
+        if arguments.outliers:
             pairs = [(values.hosts[a], values.hosts[b]) for a, b in again.tolist()] if values else []
-            write_named_pairs(arguments.again, pairs)
+            write_named_pairs(arguments.outliers, pairs)
         document = describe_inferred(topology, values, len(again), refusal)
         print_result(document, describe_inference(topology, values, len(again), refusal), outputs.json, indent=1)
         if stops:
@@ -171,7 +171,7 @@ def _build_throughput(arguments: argparse.Namespace) -> Command:
         _write_outputs(outputs, measured, f"throughput measured on {arguments.topology}")
         print_result(describe_topology(measured), describe_throughput(measured), outputs.json, indent=1)
 
-    run = _build_rounds(arguments, lambda topology: ThroughputMeasurement(topology, arguments.pairs), finish)
+    run = _build_rounds(arguments, lambda topology: ThroughputMeasurement(topology, arguments.pairs_per_link), finish)
     outputs = _build_outputs(arguments)
     return run
 

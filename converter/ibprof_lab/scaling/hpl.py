@@ -145,7 +145,7 @@ _VALIDITY = (
 """Range of validity of all predictions."""
 
 _ALONE = (
-    "each process is taken to have its own adapter and memory bus. For processes that share them, give --share and "
+    "each process is taken to have its own adapter and memory bus. For processes that share them, give --slots and "
     "--memory; else the prediction is too fast (up to twice for dual processors of 2000)"
 )
 _SHARED = (
@@ -164,7 +164,7 @@ def query_hpl(
     rate: tuple[float, float],
     bandwidth: float | None,
     latency: float,
-    share: int | None,
+    slots: int | None,
     memory: float | None,
     delays: Path | None,
     unit: str,
@@ -177,7 +177,7 @@ def query_hpl(
         rate: smallest and largest rate of a process in matrix products, in Flop/s.
         bandwidth: bandwidth of a process, in Byte/s; None with `delays`.
         latency: latency, in seconds.
-        share: number of processes on a node; None for a node for each process.
+        slots: number of processes on a node; None for a node for each process.
         memory: rate of a node's memory, in Byte/s; None if it is no limit.
         delays: file of measured delays that replaces bandwidth and latency; None without.
         unit: unit of the delays if the file does not state it, from `UNITS`.
@@ -189,10 +189,10 @@ def query_hpl(
     """
     if (bandwidth is None) == (delays is None):
         raise UsageError("give one of --bandwidth and --delays")
-    if memory is not None and share is None:
-        raise UsageError("--memory needs --share, the number of processes that use it")
-    if share is not None and share > grid[0] * grid[1]:
-        raise UsageError(f"--share {share}: the grid has {grid[0] * grid[1]} processes")
+    if memory is not None and slots is None:
+        raise UsageError("--memory needs --slots, the number of processes that use it")
+    if slots is not None and slots > grid[0] * grid[1]:
+        raise UsageError(f"--slots {slots}: the grid has {grid[0] * grid[1]} processes")
     if delays is not None:
         long = read_loggp(delays, UNITS[unit]).segments[-1]
         if not long.per_byte.low > 0:
@@ -205,7 +205,7 @@ def query_hpl(
     low, high = rate
     rate_of_flops = ConfidenceInterval((low + high) / 2, low, high)
     run = HplRun(n, nb, *grid)
-    sharing = NodeSharing(share, memory or math.inf) if share else None
+    sharing = NodeSharing(slots, memory or math.inf) if slots else None
     try:
         performance = predict_hpl(run, rate_of_flops, start, rate_of_bytes, sharing)
     except ValueError as error:
@@ -219,7 +219,7 @@ def query_hpl(
         "seconds": asdict(time_hpl(run, rate_of_flops.value, start.value, rate_of_bytes.value, sharing)),
         "bandwidth": asdict(rate_of_bytes),
         "latency_s": asdict(start),
-        "share": share,
+        "share": slots,
         "memory": memory,
         "notes": [*_VALIDITY, _SHARED if sharing else _ALONE],
     }

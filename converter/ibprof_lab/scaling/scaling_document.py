@@ -102,7 +102,7 @@ def describe_study(study: ScalingStudy, between: str) -> Document:
             "n": study.size,
             "l_peak": study.cluster.peak,
             "bandwidth": study.cluster.bandwidth,
-            "between": between,
+            "between": f"{between}s",
             "first_to_stop": first.name if first and math.isfinite(first.optimum.p_max) else None,
             "whole": _describe_region(study.whole),
             "regions": [_describe_region(region) for region in study.regions],

@@ -80,7 +80,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = json.loads(capsys.readouterr().out)
     assert found["performance"]["low"] < 10.51e15 < found["performance"]["high"]
     assert any("own adapter and memory bus" in note for note in found["notes"])
-    assert main([*LINE, "--bandwidth", "5e9", "--share", "4", "--memory", "60e9", "--json"]) == 0
+    assert main([*LINE, "--bandwidth", "5e9", "--slots", "4", "--memory", "60e9", "--json"]) == 0
     shared = json.loads(capsys.readouterr().out)
     assert shared["performance"]["value"] < found["performance"]["value"]
     assert (shared["share"], shared["memory"]) == (4, 60e9)
@@ -99,8 +99,8 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     ("more", "status", "said"),
     [
         ((), 2, "one of --bandwidth and --delays"),
-        (("--bandwidth", "5e9", "--share", "88129"), 2, "the grid has 88128 processes"),
-        (("--bandwidth", "5e9", "--memory", "1e9"), 2, "--memory needs --share"),
+        (("--bandwidth", "5e9", "--slots", "88129"), 2, "the grid has 88128 processes"),
+        (("--bandwidth", "5e9", "--memory", "1e9"), 2, "--memory needs --slots"),
         (("--bandwidth", "5e9", "--nb", "1e5"), 5, "no prediction: n = 1.18702e+07 has 119 blocks"),
         (("--delays", "none.nc"), 3, "none.nc"),
     ],

@@ -170,7 +170,7 @@ def describe_inference(
     if len(weak) > _SHOWN_WEAK:
         yield f"weak: and {len(weak) - _SHOWN_WEAK} more"
     if again:
-        yield f"measure again: {again} pairs (--again FILE writes them)"
+        yield f"measure again: {again} pairs (--outliers FILE writes them)"
 
 
 def _describe_switches(topology: InferredTopology) -> Iterator[str]:

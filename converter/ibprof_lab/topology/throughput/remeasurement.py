@@ -34,7 +34,7 @@ def remeasure(
     each: int,
     budget: tuple[float, float | None],
     repetitions: int,
-    sequential: bool,
+    schedule: str,
 ) -> int:
     """Measure unexplained pairs of a topology again, then pairs that represent every link.
 
@@ -65,7 +65,9 @@ def remeasure(
             f"{len(unexplained)} outlying pairs and {len(wanted) - len(unexplained)} pairs that represent links; "
             f"{len(chosen)} of {hosts * (hosts - 1) // 2} pairs are measured again"
         )
-        rounds: list[list[Pair]] = [[pair] for pair in chosen] if sequential else schedule_pairs(routes, chosen)
+        rounds: list[list[Pair]] = (
+            [[pair] for pair in chosen] if schedule == "sequential" else schedule_pairs(routes, chosen)
+        )
         return [process_of[np.array(pairs, np.int64)].astype(np.int32) for pairs in rounds]
 
     return session.measure(resume=True, choose=choose)

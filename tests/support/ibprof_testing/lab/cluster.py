@@ -105,7 +105,7 @@ class Cluster:
     def look(self) -> dict[str, Any]:
         """Infer the network from the measured delays; leaves topology.json, topology.lst, again.csv."""
         # Other work of the machine only adds to a delay.
-        options = ("--statistic", "minimum", "-o", "topology.json", "-o", "topology.lst", "--again", "again.csv")
+        options = ("--statistic", "minimum", "-o", "topology.json", "-o", "topology.lst", "--outliers", "again.csv")
         self.call("ibprof-topology", "infer", "delays.nc", *options)
         document: dict[str, Any] = json.loads((self.folder / "topology.json").read_text())
         document["again"] = (self.folder / "again.csv").read_text().splitlines()[1:]

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of all commands: one spelling has one meaning, and former spellings warn."""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+
+from ibprof.cli.command import CommandParser, read_parsers, with_subcommands
+
+# Options whose values differ: the same idea, in the forms of its commands.
+SEVERAL_VALUES = {
+    "--bandwidth": {"B", None},  # a bandwidth, given or shown
+    "--by": {"KEYS", "region,operation,site", "choice"},
+    "--data": {"FORMULA", "X"},
+    "--from": {"DAY", "TIME"},
+    "--operations": {"OP,...", "[REGION:]FORMULA", "FORMULA", "X"},  # of MPI, and #op of the scaling model
+    "--output": {"FILE", "DIR"},
+    "--to": {"DAY", "TIME"},
+}
+
+
+def all_parsers() -> list[CommandParser]:
+    return [each for parser in read_parsers().values() for each in with_subcommands(parser)]  # type: ignore[misc]
+
+
+def value_of(action: argparse.Action) -> str | None:
+    if action.nargs == 0:
+        return None
+    return str(action.metavar or ("choice" if action.choices else "N"))
+
+
+def test_one_spelling_has_one_kind_of_value() -> None:
+    values = defaultdict(set)
+    for parser in all_parsers():
+        for action in parser._actions:
+            for option in action.option_strings:
+                if option.startswith("--"):
+                    values[option].add(value_of(action))
+    assert len(values) > 150
+    several = {option: found for option, found in values.items() if len(found) > 1}
+    assert several == SEVERAL_VALUES
+
+
+def test_a_former_spelling_leads_to_an_option() -> None:
+    renamed = [(parser, *pair) for parser in all_parsers() for pair in parser.former.items()]
+    assert len(renamed) > 5
+    for parser, former, name in renamed:
+        assert former not in parser._option_string_actions
+        option, _, value = name.partition("=")
+        assert not value or value in (parser._option_string_actions[option].choices or ())
+        assert option in parser._option_string_actions
