@@ -238,7 +238,6 @@ def sum_calls(
 ) -> list[CallSum]:
     """Return sums by some of `KEYS`, sorted by time, descending, then by key. Sites with the same name are summed.
 
-
     Args:
         choice: choice of rows; None for all.
         shares: parts of the times, a row for each of the profile's times; None without sampled calls.

@@ -485,7 +485,7 @@ class CallTimes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class CallSamples(RowArrays):
-    """Begin and end of sampled collectives and messages: all their ranks sample the same ones.
+    """Begin and end of sampled collectives and messages, which all their ranks sample: docs/formats/recording.md.
 
     Times are readings of the host's sample clock (`Rank.clock_offset_ns`), which all ranks of a host share.
 
@@ -501,7 +501,7 @@ class CallSamples(RowArrays):
         enter_ns, exit_ns: int64, entry and return of the completing call.
         is_long: bool, true for the longest collectives or messages of the rank, and for those that it entered or posted
             last. All of these are kept; messages only while there are few enough to time each one.
-        is_chosen: bool, true for a part of the random sample. Others are kept for their length, and have level 0.
+        is_chosen: bool, true if chosen at random. Others are kept for their length, and have level 0.
     """
 
     rank: npt.NDArray[np.int32]

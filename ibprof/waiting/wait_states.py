@@ -223,7 +223,7 @@ def _count_completed(
 
 
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks of rows: collectives and messages long for all their ranks; rows without a random choice.
+    """Return two masks of rows: those long for all their ranks, and those neither long nor chosen by the hash.
 
     All ranks of a longest collective or message have a record, whatever the hash chose: it represents only itself.
     Other collectives and messages are a sample if the hash chose them.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads of a traffic under OpenSM's routing engines; forwarding tables computed by a rule and written."""
+"""Compare a traffic's loads under OpenSM's routing engines; write forwarding tables computed by a rule."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class EngineLoads:
 
     Attributes:
         engine: OpenSM's name for the engine, or `PRESENT`.
-        used: the engine that OpenSM took instead, if the fabric was refused; None if nothing was routed.
+        used: the engine that OpenSM used, another one if it refused the fabric; None if nothing was routed.
         max_bytes: bytes of the most loaded link direction.
         mean_bytes: mean bytes of the link directions that carry bytes.
         max_switch_bytes: bytes of the most loaded link direction between switches.
@@ -104,8 +104,8 @@ class EngineComparison:
 
     @property
     def best(self) -> EngineLoads | None:
-        """The engine that loses the fewest bytes and needs the shortest time, among engines free from deadlock; or
-        None.
+        """The best engine that is free from deadlock: fewest lost bytes, then shortest time; None without one.
+
 
         Engines that need several virtual lanes are considered only if no other engine is free from deadlock.
         """

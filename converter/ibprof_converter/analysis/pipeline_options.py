@@ -108,7 +108,7 @@ class TrafficOptions:
         adaptive: true to add bounds of adaptive routing even if no dump mentions it.
         strict: true if unroutable bytes are an error.
         flows_limit: largest number of flows of an all-to-all held in memory; beyond it, parts are used; None: no limit.
-        inherited: true if placements, rails and nic come from another traffic; they apply only to traffic with ranks.
+        inherited: true if placements, rails and nic come from the first run; traffic without ranks ignores them.
         chosen: the calls whose bytes count; by default all.
     """
 

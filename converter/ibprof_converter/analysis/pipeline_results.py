@@ -31,8 +31,8 @@ from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Tra
 from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 
 STATIC_PARTS = (
-    "switches route adaptively: the estimate ranks links and judges; pictures, the view, graphs and the hosts that "
-    "load a link are those of static routes"
+    "switches route adaptively: the estimate decides the order of links and the verdict; pictures, the view, graphs "
+    "and the hosts that load a link are those of static routes"
 )
 
 
@@ -139,7 +139,7 @@ class FabricLoads(NotebookView):
 
     @property
     def judging_bounds(self) -> Bounds | None:
-        """The bounds whose estimate ranks and judges loads: bounds of adaptive routing, not of unknown routes."""
+        """The bounds whose estimate decides the order of links and the verdict; None for bounds of unknown routes."""
         return self.bounds if self.bounds and self.bounds.is_adaptive else None
 
     @property

@@ -111,7 +111,7 @@ def load_traffic(fabric: RoutedFabric, options: TrafficOptions, progress: Progre
     """
     progress("reading the traffic")
     if (size := _size_of_large_all_to_all(fabric, options)) is not None:
-        progress("putting it on the links")
+        progress("computing link loads")
         from ibprof_converter.traffic.lid_traffic import load_all_to_all  # noqa: PLC0415  (few fabrics are as large)
 
         placed, loads = load_all_to_all(
@@ -149,7 +149,7 @@ def load_demands(
     """
     demands = [choose_demand(each, options.chosen, name) for each, name in zip(demands, options.names, strict=True)]
     placed = _place_jobs(fabric, demands, options)
-    progress("putting it on the links")
+    progress("computing link loads")
     return _complete(fabric, demands, placed, _load(fabric, placed, options), options)
 
 
@@ -211,7 +211,7 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
             missing = describe_gaps(demand.profile) if demand.profile and len(demands) > 1 else ()
             placed.append(replace(job, notes=(*job.notes, *missing)))
         elif (placement or options.rails or options.nic) and not options.inherited:
-            raise UsageError(f"{name} says which ports it is of: --placement, --rails and --nic do not apply")
+            raise UsageError(f"{name} names the ports of its bytes: --placement, --rails and --nic do not apply")
         elif isinstance(demand, Traffic):
             if any(each.synthetic_lids for each in fabric.fabrics):
                 raise InconsistentError(f"{name} names LIDs, and no port of the fabric has one")

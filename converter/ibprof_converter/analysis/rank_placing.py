@@ -148,7 +148,7 @@ def require_ranks(demand: Demand) -> RankTraffic:
         UsageError: the traffic has no ranks.
     """
     if not isinstance(demand, RankTraffic):
-        raise UsageError(f"{demand.origin}: only traffic between ranks can be placed anew")
+        raise UsageError(f"{demand.origin}: only traffic between ranks can get another placement")
     return demand
 
 
@@ -194,7 +194,7 @@ def place_ranks(
             rows.insert(0, times.row("given", slot_of_rank))
         else:
             rows.insert(0, _judge_elsewhere(subnets, hosts, demand, given, options))
-            notes = (*notes, "the ranks are now on hosts that are not among those to choose from")
+            notes = (*notes, "the ranks' present hosts are not all among the hosts to choose from")
     # The bound holds for the link directions that the tables fix.
     bounds = TimeBounds() if is_adaptive else find_bounds(problem)
     seconds = options.seconds or default_seconds(demand.ranks)
@@ -259,7 +259,7 @@ def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.N
         names = [hosts.name[host] for host in used[np.isin(inverse, members)].tolist()]
         named.append(f"{show_some(names)} ({count_of(len(names), 'host')})")
     if len(named) < 2:
-        return f"hosts such as {named[0]} have no route even to others of their leaf switch"
+        return f"hosts such as {named[0]} have no route even to other hosts of their leaf switch"
     return f"{show_some(named)} cannot all reach each other".replace("), ", ") and ")
 
 
@@ -337,7 +337,7 @@ def _list_gaps(
     if len(subnets) > 1:
         yield f"modelled: rail of the bytes: modelled ({options.rails or adapter_policies.SPLIT})"
     if slots.nic:
-        yield f"modelled: which adapter of its host a rank uses: {describe_nic(slots.nic)}"
+        yield f"modelled: adapter that a rank uses on its host: {describe_nic(slots.nic)}"
     if slots.nic == label_of_policy(adapter_policies.RANK):
         yield from chain(*describe_lacking(hosts, set(slots.host.tolist())))
     yield from (*coverage.notes, *note_training(demand.origin))

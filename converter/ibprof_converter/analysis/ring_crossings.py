@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which leaf switches NCCL's rings cross in an order of hosts, and an order in which they cross fewer.
+"""Leaf switches that NCCL's rings cross for an order of hosts, and an order of hosts with fewer crossings.
 
 A ring enters a host by one network device, passes its GPUs, and leaves by another to the next host in the order of
-ranks. Logs have the devices of each host; all hosts are taken to have the channels of a graph.
+ranks. Logs have the devices of each host; a graph has those of one host, and is assumed for all hosts.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class RingReport:
 
     @property
     def crossings(self) -> int:
-        """Number of hops between leaf switches, over all rings, with those that no switch joins."""
+        """Number of hops between leaf switches, over all rings, including hops that no switch joins."""
         return sum(sum(ring.crossings.values()) + ring.between_rails for ring in self.rings)
 
     def as_json(self) -> dict[str, object]:
@@ -250,9 +250,9 @@ def _find_adapters(
 def _order_by_leaf(
     fabric: RoutedFabric, order: Sequence[int], passes: Sequence[Sequence[tuple[Adapter, Adapter]]]
 ) -> list[int]:
-    """Return the places of hosts so that hosts with the same leaf switches follow each other.
+    """Return indices into `order`, sorted so that hosts with the same leaf switches follow each other.
 
-    Groups of hosts begin with the first host; the next group shares most leaf switches with the one before.
+    The first group has the first host by name; each next group shares most leaf switches with the group before it.
     """
     groups: dict[tuple[Leaf, ...], list[int]] = {}
     for place in sorted(range(len(order)), key=lambda place: natural_key(fabric.hosts.name[order[place]])):

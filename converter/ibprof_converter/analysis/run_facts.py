@@ -213,7 +213,7 @@ def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
 
 
 def _name_largest_call(operations: Any, sites: Any) -> str:
-    """Return the call with most of a link direction's bytes, and its line if both must share most of the bytes."""
+    """Return the call with most of a link direction's bytes, and its line if both certainly share most of the bytes."""
     operation, site = (next(iter(each), None) for each in (operations, sites))
     if operation is None or operation["name"] == ALL or operation["share"] <= _MOST:
         return ""

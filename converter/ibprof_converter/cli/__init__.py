@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A main per command: parse, call, print."""
+"""The `main` functions of commands: they parse arguments, call other modules and print results."""

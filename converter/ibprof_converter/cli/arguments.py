@@ -17,7 +17,7 @@ T = TypeVar("T")
 def call_with_options(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
     """Call a function, or make an object, with the arguments of a command line that have the names of its parameters.
 
-    `others` has the parameters without an argument, or with another form.
+    `others` has the values of parameters without an argument, or with an argument of another form.
     """
     names = signature(function).parameters.keys() - others.keys()
     return function(**{name: getattr(arguments, name) for name in names}, **others)
@@ -120,7 +120,7 @@ def add_subcommand(
         examples: text for the subcommand's help, after the arguments.
         description: text for the subcommand's help; by default the summary as a sentence.
         build: function of the command; None if the caller selects it by the argument `command`.
-        shown: options that `--help` shows, if that is not all of them.
+        shown: options that `--help` shows; empty for all.
 
     Returns:
         The subcommand's parser, without arguments.

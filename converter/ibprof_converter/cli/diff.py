@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof diff`: two runs compared: what changed, and whether that crosses a threshold."""
+"""`ibprof diff`: compare two runs: changes, and crossed thresholds."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def _parse_threshold(text: str) -> FailCondition:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Compare two runs by operation, region, size of messages, pair of ranks and, on a fabric, link; what changed "
-        "most comes first. Runs of different size are compared by share. Status 1 when a threshold is crossed."
+        "Compare two runs by operation, region, size of messages, pair of ranks and, on a fabric, link; the largest "
+        "changes come first. Runs of different size are compared by share. Status 1 when a threshold is crossed."
     )
     parser = make_parser(
         NAME,
@@ -138,17 +138,17 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         type=type_of(_parse_threshold),
         default=[],
-        help="end with status 1 when it holds, such as 'max_link>+10%%'; several: when any does",
+        help="end with status 1 if this threshold is crossed, such as 'max_link>+10%%'; may be repeated",
     )
     parser.add_argument(
-        "--fabric", metavar="LST", nargs="+", default=[], help="the fabric, behind A and B: compare links too"
+        "--fabric", metavar="LST", nargs="+", default=[], help="fabric of both runs, after A and B: compare links too"
     )
     add_fabric_arguments(parser)
     add_row_arguments(parser)
     parser.add_argument(
-        "--top", metavar="N", type=parse_count, default=_TOP, help=f"changes to list of each kind (default: {_TOP})"
+        "--top", metavar="N", type=parse_count, default=_TOP, help=f"number of changes of each kind (default: {_TOP})"
     )
-    parser.add_argument("--json", action="store_true", help="all changes for programs, on stdout")
+    parser.add_argument("--json", action="store_true", help="print all changes as JSON")
     parser.add_argument("--html", metavar="FILE", type=Path, help="the same as one page for any browser")
     add_provenance_argument(parser)
     return parser

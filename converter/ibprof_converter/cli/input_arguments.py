@@ -64,9 +64,8 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         "inputs",
         nargs="+",
         metavar="LST... TRAFFIC...",
-        help="the fabric: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of them, or the name of a "
-        "synthetic one (several: rails); last, its traffic, such as a "
-        "profile (several: jobs that share the network)",
+        help="LST: the fabric, as dumps of ibdiagnet, OpenSM or infiniband-diags, their folders, or the name of a "
+        "synthetic fabric; several are rails. TRAFFIC: such as a profile; several are jobs that share the network",
     )
     add_fabric_arguments(parser)
     add_row_arguments(parser)
@@ -79,8 +78,8 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILE",
         default=[],
-        help="forwarding tables, one file a LST in the same order (else: among LST, or the file next to it). "
-        "In front of LST..., end it with --",
+        help="forwarding tables, one file for each LST in the same order (default: those among LST, or next to it). "
+        "Before LST..., end the list with --",
     )
     parser.add_argument(
         "--routes",
@@ -91,40 +90,40 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node-name-map",
         metavar="FILE",
-        help="names for nodes by GUID, as OFED's tools take them (a FILE that is not there is looked for in their "
-        "usual folders; without this option: the map next to LST, if any)",
+        help="names of nodes by GUID, in the format of OFED's tools; a missing FILE is searched in their usual folders "
+        "(default: the map next to LST, if any)",
     )
     parser.add_argument(
         "--placement",
         metavar="HOW",
         action="append",
-        help=f"where the ranks are, whatever was recorded: {PLACEMENT_FORMS}; with several jobs one for each, in their "
-        "order",
+        help=f"hosts of the ranks, in place of the recorded hosts: {PLACEMENT_FORMS}; with several jobs one for each, "
+        "in their order",
     )
     parser.add_argument(
         "--host-names",
         metavar="REGEX",
         type=type_of(parse_pattern),
-        help="where the host's name is in the description of an adapter: the first group, or all that matches "
-        "(default: the first word, without endings as _hca0 or -mlx5_0)",
+        help="the host's name in the description of an adapter: the first group, or the whole match (default: the "
+        "first word, without endings such as _hca0 or -mlx5_0)",
     )
     add_interfaces_argument(parser)
     parser.add_argument(
         "--level-hosts",
         metavar="REGEX",
         type=type_of(parse_pattern),
-        help="CAs whose names match are the hosts that levels are counted from (default: by the cabling)",
+        help="CAs with matching names are the hosts at level 0 (default: the cabling decides)",
     )
     parser.add_argument(
         "--rails",
         choices=RAIL_POLICIES,
-        help=f"which rail bytes take where nothing measured it (default: {RAIL_POLICIES[0]})",
+        help=f"rail of the bytes whose rail was not measured (default: {RAIL_POLICIES[0]})",
     )
     parser.add_argument(
         "--nic",
         choices=NIC_POLICIES,
-        help="its host's adapter that a rank uses in one subnet if not measured: by its number on the host "
-        "(rank), the nearest (near), all at once (spread), or the first (default: as recorded, else rank)",
+        help="adapter that a rank uses in one subnet, if not measured. rank: by the rank's number on the "
+        "host; near: the nearest; spread: all at once; first: the first (default: as recorded, else rank)",
     )
     parser.add_argument(
         "--strict",
@@ -139,9 +138,9 @@ def add_interfaces_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--interfaces",
         metavar="WHICH",
-        help=f"adapters that jobs use: {COMPUTE}, {STORAGE}, {ALL_INTERFACES}, names as mlx5_[0-3],mlx5_9, or those of "
-        f"a partition as pkey:0x8001 (default: {COMPUTE}, where adapters of hosts differ by name, partition, speed or "
-        "wiring)",
+        help=f"adapters that jobs use: {COMPUTE}, {STORAGE}, {ALL_INTERFACES}, names such as mlx5_[0-3],mlx5_9, or "
+        f"those of a partition such as pkey:0x8001 (default: {COMPUTE}, where adapters of hosts differ by name, "
+        "partition, speed or wiring)",
     )
 
 
@@ -171,8 +170,8 @@ def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--adaptive",
         action="store_true",
-        help="bounds and an estimate, by which links are judged, as if switches chose among minimal paths (default "
-        "where a .far says what they choose from)",
+        help="add bounds and an estimate of loads if switches choose among minimal paths; the estimate decides the "
+        "verdict (default: only if a .far file lists the choices)",
     )
 
 
@@ -183,7 +182,7 @@ def add_counters_argument(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILE",
         default=[],
-        help="port counters to compare the loads with; two files: before and after. In front of LST..., end it with --",
+        help="port counters to compare the loads with; two files: before and after. Before LST..., end them with --",
     )
 
 
@@ -193,15 +192,15 @@ def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
         "--rank-data",
         metavar="FILE",
         type=Path,
-        help="CSV with the column rank, then any others: numbers or words to colour ranks by. Columns x, y and z "
-        "are the place on the problem's own grid (else: the grid that the program made by MPI_Cart_create)",
+        help="CSV with the column rank and further columns: numbers or words that colour ranks. Columns x, y and z are "
+        "positions on the problem's grid (default: the grid of MPI_Cart_create)",
     )
     parser.add_argument(
         "--node-data",
         metavar="FILE",
         type=Path,
-        help="CSV with the column host, node (a description) or guid, then any others: numbers or words, such as a "
-        "role, to colour nodes and to choose them by",
+        help="CSV with the column host, node (a description) or guid, and further columns: numbers or words, such as a "
+        "role, that colour and select nodes",
     )
 
 
@@ -211,7 +210,7 @@ def add_unrouted_argument(parser: argparse.ArgumentParser) -> None:
         "--max-unrouted",
         metavar="PERCENT",
         type=_parse_percentage,
-        help="end with status 5 if more of the bytes have no route (default: 1)",
+        help="end with status 5 if more than PERCENT of the bytes have no route (default: 1)",
     )
 
 

@@ -153,18 +153,18 @@ def _parser() -> argparse.ArgumentParser:
         "--check",
         action="store_true",
         help="check the fabric instead, with no TRAFFIC: gaps in the dumps, routes that lead nowhere, links and "
-        "switches unlike their peers; status 5 where routes cannot be trusted",
+        "switches unlike others of their level; status 5 where routes cannot be trusted",
     )
     parser.add_argument(
         "--patterns",
         action="store_true",
-        help="measure instead, with no TRAFFIC, what the tables leave of the links' speed in common patterns; bisect "
-        "is the effective bisection bandwidth",
+        help="instead of loads of TRAFFIC: measure the share of the links' speed that the tables leave in common "
+        "patterns; bisect is the effective bisection bandwidth",
     )
     parser.add_argument(
         "--samples", metavar="N", type=int, help=f"with --patterns: samples of each pattern (default: {_SAMPLES})"
     )
-    parser.add_argument("--json", action="store_true", help="with --check and --patterns: the same for programs")
+    parser.add_argument("--json", action="store_true", help="with --check or --patterns: print the result as JSON")
     _add_output_arguments(parser)
     add_provenance_argument(parser)
     return parser
@@ -176,11 +176,11 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     def add(names: str, metavar: str, text: str) -> None:
         outputs.add_argument(*names.split(), metavar=metavar, type=Path, help=text)
 
-    add("-o --output", "FILE", "links.csv, a row a link (default: stdout); Parquet if it ends with .parquet")
-    add("--nodes", "FILE", "nodes.csv, a row a node; Parquet if it ends with .parquet")
+    add("-o --output", "FILE", "links.csv, one row for each link (default: stdout); Parquet if it ends with .parquet")
+    add("--nodes", "FILE", "nodes.csv, one row for each node; Parquet if it ends with .parquet")
     add("--yaml", "FILE", "nodes and links in one YAML file")
     add("--png", "FILE", "a picture, each link direction coloured by its load; needs pip install 'ibprof[lab]'")
-    add("--figure", "FILE", "the same for a paper: PNG, SVG or PDF by its ending")
+    add("--figure", "FILE", "the same picture for a paper: PNG, SVG or PDF by its ending")
     outputs.add_argument(
         "--panels",
         choices=(REGION, OPERATION, SITE, JOB),
@@ -190,13 +190,13 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
         "--full-scale",
         metavar="BYTES",
         type=count_in(1, 2**63 - 1),
-        help="bytes of the darkest colour, for pictures to be compared (default: those of the most loaded direction)",
+        help="bytes of the darkest colour, so that pictures are comparable (default: of the most loaded direction)",
     )
     add("--html", "FILE", "the view of ibprof-view: one page for any browser")
     add("--graphml", "FILE", "a graph for networkx, Gephi, yEd: an edge for each end of a link; needs "
         "pip install 'ibprof[lab]'")  # fmt: skip
-    add("--dot", "FILE", "the same for Graphviz")
-    add("--tgf", "FILE", "the same as Trivial Graph Format")
+    add("--dot", "FILE", "the same graph for Graphviz")
+    add("--tgf", "FILE", "the same graph as Trivial Graph Format")
     add(
         "--topology-conf",
         "FILE",
@@ -208,7 +208,7 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
         "FILE",
         "the run over time for Perfetto or chrome://tracing: sampled calls, and intervals of IBPROF_INTERVAL",
     )
-    add("--folded", "FILE", "what loads the most loaded link direction, by region, operation and line: for speedscope")
+    add("--folded", "FILE", "bytes on the most loaded link direction by region, operation and line, for speedscope")
     outputs.add_argument(
         "--by",
         metavar="region,operation,site",

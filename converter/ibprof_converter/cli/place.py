@@ -43,7 +43,7 @@ examples:
   ibprof-place ibdiagnet.lst profile-6.0.otf2 --for-sbatch next; sbatch $(cat next) job.sh
   ibprof-place ibdiagnet.lst --pattern nccl-ring+pipeline+moe-alltoall:tp=8,pp=4,dp=16,ep=8,hidden=8192 -o placement.csv
 
-The same seed, time and input give the same placement, unless the clock cut the search short (it says so).
+The same seed, time and input give the same placement, unless the time limit ends the search, which the output states.
 """
 
 _SHOWN = (
@@ -174,7 +174,7 @@ def torchrun_script(hosts: Sequence[str]) -> str:
     names = [host for host, _ in runs]
     if len(set(names)) < len(names) or len({count for _, count in runs}) > 1:
         raise UsageError(
-            "--torchrun: torchrun numbers ranks by host, as many on each: --slots N, N of each host's GPUs"
+            "--torchrun: torchrun needs equal numbers of ranks on all hosts: use --slots N with N GPUs of each host"
         )
     if odd := [name for name in names if not re.fullmatch(r"[\w.-]+", name, re.ASCII)]:
         raise UsageError(f"--torchrun: {quote_found(odd[0])} cannot be the name of a host")
@@ -281,8 +281,8 @@ def main(argv: Sequence[str] | None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Find a placement of the ranks that loads the most loaded link less, then the most loaded link between "
-        "switches, and compare it with others. All rails count at once; a host takes one rank unless --slots says more."
+        "Find a rank placement with less load on the most loaded link, then on the most loaded link between switches; "
+        "compare it with other placements. All rails count at once; a host takes one rank unless --slots says more."
     )
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=TRAFFIC_FORMS)
     add_input_arguments(parser, fabric_needed=True)
@@ -293,7 +293,7 @@ def _parser() -> argparse.ArgumentParser:
         help="in place of TRAFFIC: one step of a training job, as nccl-ring+pipeline:tp=8,pp=4,dp=16; "
         "--help-all lists names and sizes",
     )
-    what = parser.add_argument_group("what to choose from")
+    what = parser.add_argument_group("choice of hosts, and search")
     what.add_argument(
         "--hosts",
         metavar="FILE",
@@ -301,7 +301,7 @@ def _parser() -> argparse.ArgumentParser:
         "`own`: those that the ranks are on (default: all)",
     )
     what.add_argument(
-        "--slots", metavar="N", type=int, help="ranks that a host takes (default: 1; of a training job its gpus)"
+        "--slots", metavar="N", type=int, help="ranks that a host takes (default: 1; for a training job its gpus)"
     )
     what.add_argument(
         "--divide-groups",
@@ -347,5 +347,5 @@ def _parser() -> argparse.ArgumentParser:
     outputs.add_argument(
         "--torchrun", metavar="FILE", type=Path, help="for PyTorch: a script to start on each host, `sh FILE train.py`"
     )
-    outputs.add_argument("--json", action="store_true", help="the comparison for programs, on stdout")
+    outputs.add_argument("--json", action="store_true", help="print the comparison as JSON")
     return parser

@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     add_adaptive_argument(parser)
     add_counters_argument(parser)
     add_attribute_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="the same numbers for programs, on stdout")
+    parser.add_argument("--json", action="store_true", help="print the same numbers as JSON")
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="the same numbers as one page for any browser, with the network view"
     )

@@ -69,13 +69,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         NAME,
         "Follow the rings of NCCL's channels from host to host, and report the leaf switches that they cross. With "
-        "--graph all hosts are taken to have the channels of the one whose file is read.",
+        "--graph, all hosts are assumed to have the channels in that file.",
         _EXAMPLE,
     )
     parser.add_argument(
         "fabric", nargs="+", metavar="LST", help="the fabric: dumps, folders, or synthetic (several: rails)"
     )
-    parser.add_argument("--graph", metavar="FILE", type=Path, help="what NCCL wrote to NCCL_GRAPH_DUMP_FILE")
+    parser.add_argument("--graph", metavar="FILE", type=Path, help="the file that NCCL wrote for NCCL_GRAPH_DUMP_FILE")
     parser.add_argument(
         "--log",
         metavar="FILE",
@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         "--topology",
         metavar="FILE",
         type=Path,
-        help="what NCCL wrote to NCCL_TOPO_DUMP_FILE, or read from NCCL_TOPO_FILE: names of network devices",
+        help="the file of NCCL_TOPO_DUMP_FILE or NCCL_TOPO_FILE: names of network devices",
     )
     parser.add_argument(
         "--hosts",
@@ -104,5 +104,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--torchrun", metavar="FILE", type=Path, help="the better order as a script to start on each host"
     )
-    parser.add_argument("--json", action="store_true", help="the same for programs")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser

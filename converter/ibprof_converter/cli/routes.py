@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-routes`: a traffic under OpenSM's engines compared; forwarding tables computed by a rule and written."""
+"""`ibprof-routes`: compare OpenSM's engines for a traffic; write forwarding tables computed by a rule."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _build_compare(arguments: argparse.Namespace) -> Callable[[], None]:
     if unknown := [engine for engine in engines if engine not in ENGINES]:
         raise UsageError(f"--engines: expected some of {', '.join(ENGINES)}, found {quote_found(unknown[0])}")
     if arguments.routes is not None:
-        raise UsageError("--routes does not apply: engines are compared, and the tables if there are any")
+        raise UsageError("--routes does not apply: the engines are compared, and the fabric's tables if it has any")
     # --help and invalid options do not need numpy, here and below.
     from ibprof_converter.analysis.engine_comparison import compare_engines, describe_engines  # noqa: PLC0415
 
@@ -67,7 +67,7 @@ def _build_write(arguments: argparse.Namespace) -> Callable[[], None]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = make_parser(NAME, "Put a traffic on other routes than those that a fabric has.", _EXAMPLE)
+    parser = make_parser(NAME, "Put a traffic on other routes than the fabric's present routes.", _EXAMPLE)
     subcommands = add_subcommands(parser)
     compare = add_subcommand(
         subcommands,
@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         default=",".join(ENGINES),
         help=f"routing engines (default: {','.join(ENGINES)})",
     )
-    compare.add_argument("--json", action="store_true", help="the comparison for programs")
+    compare.add_argument("--json", action="store_true", help="print the comparison as JSON")
     write = add_subcommand(
         subcommands,
         "write",

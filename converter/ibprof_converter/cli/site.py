@@ -99,12 +99,12 @@ def _add_ingest(commands: Subcommands) -> None:
         store=False,
     )
     summary.add_argument("profile", metavar="PROFILE", type=Path)
-    help_ = "the store whose fabric of the day gives the loads of links"
+    help_ = "store with the fabric of the job's day, for loads of links"
     summary.add_argument("--store", dest="fabrics", metavar="STORE", type=Path, help=help_)
 
 
 def _add_fabrics(commands: Subcommands) -> None:
-    summary = "add the fabric as it is from a day on"
+    summary = "add the fabric that is valid from a day on"
     fabric = _add(commands, "fabric", summary, "dumps/ --from 2026-11-01", _add_fabric_of_day)
     fabric.add_argument("names", metavar="LST", nargs="+", help="dumps, as for ibprof-layout; several are rails")
     help_ = "first day (default: today)"
@@ -141,12 +141,12 @@ def _add_questions(commands: Subcommands) -> None:
     loads = "load of each link direction by job and user at a moment"
     load = add("load", loads, "--at 2026-11-29T14:30", "load_at", "moment", "link", "top")
     load.add_argument("--at", dest="moment", metavar="TIME", type=type_of(_parse_moment), required=True)
-    load.add_argument("--link", metavar="NAME", help="only links of nodes whose name contains this")
+    load.add_argument("--link", metavar="NAME", help="only links of nodes with NAME in their names")
     waits = "correlation of a job's time in calls with the traffic of others on its links"
     shared = "jobs that shared a link with a job, and when"
     for name, summary, method in (("shared", shared, "shared_with"), ("waits", waits, "compare_waiting")):
         add(name, summary, "4711", method, "job", "top").add_argument(
-            "job", metavar="JOB", help="number of the scheduler, or key"
+            "job", metavar="JOB", help="job number of the scheduler, or key in the store"
         )
     add("average", "bytes that an average day puts on each link direction", "--from 2026-11-01", "average_day", *span)
     gains = "jobs that would gain from another rank placement, by node hours"
@@ -185,10 +185,18 @@ def _add_outputs(commands: Subcommands) -> None:
     summary = "write metrics of the last hour as OpenMetrics text, for Prometheus"
     metrics = _add(commands, "metrics", summary, "-o /var/lib/prometheus/node-exporter/ibprof.prom", _write_metrics)
     metrics.add_argument("-o", "--output", metavar="FILE", type=Path, help="replace FILE (default: stdout)")
-    metrics.add_argument("--at", dest="until", metavar="TIME", type=type_of(_parse_moment), help="end (default: now)")
-    metrics.add_argument("--minutes", type=count_in(1, 525_600), default=60, help="before it (default: %(default)s)")
-    metrics.add_argument("--jobs", type=count_in(0, 10_000), default=50, help="largest jobs (default: %(default)s)")
-    metrics.add_argument("--links", type=count_in(0, 10_000), default=50, help="link directions (default: %(default)s)")
+    metrics.add_argument(
+        "--at", dest="until", metavar="TIME", type=type_of(_parse_moment), help="end of the span (default: now)"
+    )
+    metrics.add_argument(
+        "--minutes", type=count_in(1, 525_600), default=60, help="length of the span (default: %(default)s)"
+    )
+    metrics.add_argument(
+        "--jobs", type=count_in(0, 10_000), default=50, help="number of largest jobs (default: %(default)s)"
+    )
+    metrics.add_argument(
+        "--links", type=count_in(0, 10_000), default=50, help="number of link directions (default: %(default)s)"
+    )
     summary = "print a dashboard of Grafana for these metrics, as JSON"
     _add(commands, "dashboard", summary, "> ibprof.json", _print_dashboard, store=False)
 
@@ -196,13 +204,13 @@ def _add_outputs(commands: Subcommands) -> None:
 def _add_upkeep(commands: Subcommands) -> None:
     expire = _add(commands, "expire", "delete old jobs", "--older-than 90d", _expire)
     expire.add_argument("--older-than", metavar="DAYS", type=type_of(_parse_days), required=True, help="such as 90d")
-    summary = "write a store for each user of this machine, which has the user's own jobs and only that user can read"
+    summary = "write a store for each user of this machine: it has the user's jobs, and only the user can read it"
     share = _add(commands, "share", summary, "/srv/ibprof-users", _share)
-    share.add_argument("folder", metavar="DIR", type=Path, help="has a folder for each user")
+    share.add_argument("folder", metavar="DIR", type=Path, help="folder that gets a folder for each user")
     summary = "make a store with a day of synthetic jobs on a fat-tree, and jobs recorded on this machine"
     demo = _add(commands, "demo", summary, "/tmp/site", _make_demo, store=False)
     demo.add_argument("folder", metavar="DIR", type=Path, nargs="?", default=Path("ibprof-site-demo"))
-    demo.add_argument("--jobs", type=count_in(2, 99_999), default=10_000, help="a day (default: %(default)s)")
+    demo.add_argument("--jobs", type=count_in(2, 99_999), default=10_000, help="jobs of a day (default: %(default)s)")
     demo.add_argument("--days", type=count_in(1, 3650), default=1, help="(default: %(default)s)")
     help_ = "jobs to record here with Open MPI and put on hosts at random (default: %(default)s)"
     demo.add_argument("--recorded", type=count_in(0, 100), default=2, help=help_)

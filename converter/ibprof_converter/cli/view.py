@@ -73,8 +73,8 @@ def main(argv: Sequence[str] | None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Write one HTML file that shows which links carry most, and who loads them. It opens in any browser, needs no "
-        "network, and reaches for none."
+        "Write one HTML file that shows the links that carry most, and who loads them. It opens in any browser, and "
+        "makes no network request."
     )
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=f"{TRAFFIC_FORMS}\n{FABRIC_FORMS}")
     add_input_arguments(parser, fabric_needed=True)
@@ -84,15 +84,19 @@ def _parser() -> argparse.ArgumentParser:
     add_attribute_arguments(parser)
     compared = parser.add_argument_group("compare", "side by side with TRAFFIC, and the difference from it")
     compared.add_argument(
-        "--compare", metavar="TRAFFIC", action="append", default=[], help="another traffic on the same fabric; several"
+        "--compare",
+        metavar="TRAFFIC",
+        action="append",
+        default=[],
+        help="another traffic on the same fabric; may be repeated",
     )
     compared.add_argument(
         "--compare-placement",
         metavar="HOW",
         action="append",
         default=[],
-        help="where its ranks are, as for --placement: one for each --compare in their order; without --compare the "
-        "same TRAFFIC under another rank placement (several jobs: one for each, in their order); several",
+        help="placement of the ranks of --compare, one for each; without --compare: TRAFFIC under another placement "
+        "(several jobs: one for each, in their order). May be repeated",
     )
     add_counters_argument(parser)
     add_unrouted_argument(parser)

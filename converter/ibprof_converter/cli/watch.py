@@ -255,8 +255,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--fabric", metavar="LST", nargs="+", default=[], help="the fabric, for the most loaded links")
     parser.add_argument("--placement", metavar="HOW", action="append", help="where the ranks are, if not as recorded")
     parser.add_argument(
-        "--every", metavar="SECONDS", type=number_in(0.1, 3600), default=2.0, help="between looks (default: 2)"
+        "--every",
+        metavar="SECONDS",
+        type=number_in(0.1, 3600),
+        default=2.0,
+        help="seconds between two updates (default: 2)",
     )
-    parser.add_argument("--once", action="store_true", help="look once, and end")
-    parser.add_argument("--json", action="store_true", help="a JSON object a look, each on its line without --once")
+    parser.add_argument("--once", action="store_true", help="print the state once, and end")
+    parser.add_argument(
+        "--json", action="store_true", help="print each state as a JSON object; without --once, one on each line"
+    )
     return parser

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run over time for Perfetto and chrome://tracing, from recorded intervals and sampled calls.
 
-Hosts are processes, and ranks are threads. Sampled calls of a rank have a thread of their own: waiting for the rank
+Hosts are processes, and ranks are threads. Sampled calls of a rank have a separate thread: waiting for the rank
 that came late, and transfer. Each region is one asynchronous event from its first visit to the end of its
 last visit, since single visits are not recorded. Bytes, time inside MPI and the use of links are counters.
 
@@ -78,7 +78,7 @@ def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse], waiting: M
         "run": run.name,
         "clocks": "each host's own; hosts may differ",
         "intervals": "bytes and time inside MPI are known by interval, not by call",
-        "sampled calls": "some of all calls, on one clock that the samples show",
+        "sampled calls": "a sample of all calls, on a common clock computed from the samples",
     }
     file.write(f'{{"displayTimeUnit":"ms","otherData":{json.dumps(about)},"traceEvents":[\n')
     lines = map(json.dumps, chain(_name_threads(run, bool(links), waiting), _list_events(run, links, waiting, first)))

@@ -139,7 +139,7 @@ def read_side(
     name = traffic.names[0]
     if demand is None and has_loads(name):
         if traffic.chosen:
-            raise UsageError(f"{traffic.chosen}: {name}: only recorded runs know the calls that bytes are of")
+            raise UsageError(f"{traffic.chosen}: {name}: only recorded runs know the calls that sent bytes")
         return _read_report(Path(name)) if _is_report(Path(name)) else _read_links(Path(name))
     if fabric:
         return _load_side(traffic, fabric, progress, demand)
@@ -154,7 +154,7 @@ def read_side(
 
 
 def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress, demand: Demand | None) -> ComparedRun:
-    """Return a run on the fabric, with all link directions and pairs instead of those in a report only."""
+    """Return a run on the fabric, with all its link directions and pairs; a report has only some of them."""
     if demand is None:
         loads = load_traffic(fabric, traffic, progress)
     else:
@@ -270,7 +270,7 @@ def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def _list_losses(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield sentences on large losses before bytes were routed; a verdict's text has the later ones."""
+    """Yield sentences on large losses before routing; the verdict's text has the losses in routing."""
     accounts = [StageAccount(**each) for each in (document.get("coverage") or {}).get("accounts", ())]
     return describe_losses([each for each in accounts if each.stage in ("record", COLLECT)], complete=False)
 
@@ -288,7 +288,7 @@ def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
 def _list_limits(document: Mapping[str, Any], links: int) -> Iterator[str]:
     """Yield the data that a report leaves out."""
     if (document.get("matrix_ranks") or {"block": 1})["block"] > 1:
-        yield "the report adds up ranks, so that their pairs cannot be compared"
+        yield "the report has sums of several ranks, so pairs of ranks cannot be compared"
     if links:
         yield f"the report names only its {links} most loaded link directions"
 
@@ -307,7 +307,7 @@ def _read_report(path: Path) -> ComparedRun:
         side = _side_of_report(str(path), document)
         return replace(side, notes=(*side.notes, *_list_limits(document, len(side.parts.get(LINK, ())))))
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        found = f"one without {error}" if isinstance(error, KeyError) else quote_found(str(error))
+        found = f"a document without {error}" if isinstance(error, KeyError) else quote_found(str(error))
         raise InputError(path, None, "a report as ibprof-report --json writes it", found) from None
 
 

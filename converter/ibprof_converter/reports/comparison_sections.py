@@ -123,7 +123,7 @@ def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
 
 
 def describe_transfer_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Return the transfer changes of call sites that are a part of the time in MPI, the largest change first.
+    """Return the large changes of transfer at call sites, sorted by size, descending.
 
     Args:
         a, b: verdicts as in JSON; without sampled calls there are no changes.

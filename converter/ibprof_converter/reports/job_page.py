@@ -150,7 +150,7 @@ def _has_fault(report: JobReport) -> bool:
 def _answer(report: JobReport, links: LinkReport) -> str:
     """Return the most loaded links as picture and list, and the advice."""
     if not links.groups:
-        return '<section id="answer"><h2>No link carries anything of this job</h2></section>'
+        return '<section id="answer"><h2>No link carries bytes of this job</h2></section>'
     rails = len(report.rails)
     listed = "".join(
         _list_group(group, number, links.groups[0].busiest, rails) for number, group in enumerate(links.groups)
@@ -184,7 +184,7 @@ def _warn_of_missing(coverage: Coverage) -> str:
         return ""
     return (
         f'<p class="cause"><strong>Bytes of {escape(format_names(list(names), _NAMED))} are missing</strong>, '
-        'so links carry more: <a href="#unaccounted">how many at least</a>.</p>'
+        'so links carry more: <a href="#unaccounted">lower bounds</a>.</p>'
     )
 
 
@@ -207,7 +207,7 @@ def _weigh(verdict: Verdict) -> str:
     """Return a note if all remedies together gain too little; else empty."""
     if verdict.is_worth_it is not False:
         return ""
-    return f"<p>Nothing that is worth it: all of this saves less than {WORTH_HAVING:.0%} of the run.</p>"
+    return f"<p>Not worth it: all these changes together save less than {WORTH_HAVING:.0%} of the run.</p>"
 
 
 def _advise(verdict: Verdict, diagnosis: Diagnosis) -> str:

@@ -62,7 +62,7 @@ class RoutedBytes:
     """Bytes that were routed, stayed on a host, or have no route.
 
     Attributes:
-        fate: the bytes' fate, in words.
+        fate: `routed over links`, `within a host`, or `not routed` with the reason.
         bytes, share: number of bytes, and share of all bytes.
     """
 
@@ -92,7 +92,7 @@ class JobReport(NotebookView):
         hosts: bytes from host to host; None with a single host.
         lids: bytes from LID to LID, if only addresses are known.
         balance: balance of ranks, hosts and rails.
-        additions: counters and bounds next to the loads, as JSON, by JSON key.
+        additions: counters and bounds in addition to the loads, as JSON, by JSON key.
         addition_lines: the same data in lines of text.
     """
 
@@ -287,7 +287,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
         coverage = describe_coverage(None, demand, ())
         return JobReport(judge_job(None, None), coverage, provenance, requests=REQUESTS, lids=matrix_of_lids(demand))
     if not isinstance(demand, RankTraffic):
-        raise UsageError(f"{demand.origin}: without a fabric nothing can be said; give its .lst before TRAFFIC")
+        raise UsageError(f"{demand.origin}: bytes counted at ports need a fabric: name its .lst before TRAFFIC")
     run = summarise(demand)
     verdict = judge_job(demand.profile, None)
     stays_on_host = verdict.kind is VerdictKind.ON_HOST or 0 < run.bytes_total == run.bytes_on_host
@@ -296,7 +296,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
         coverage=describe_coverage(demand, None, ()),
         provenance=provenance,
         run=run,
-        requests=() if stays_on_host else REQUESTS,  # no link carries bytes, so an administrator cannot help
+        requests=() if stays_on_host else REQUESTS,  # no link carries bytes, so no dumps are needed
         hosts=matrix_of_recorded_hosts(demand),
         balance=sender_imbalance(demand, run, (), None),
     )

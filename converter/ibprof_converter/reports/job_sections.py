@@ -59,7 +59,7 @@ def describe_report(report: JobReport) -> list[Section]:
         has_places = report.coverage.world_size is not None or report.lids is not None
         sections.append(_describe_requests(report.requests, has_places))
     elif report.links is None:
-        said = "all bytes stay within hosts, so that no link carries any: there is nothing to ask for"
+        said = "all bytes stay within hosts: no link carries bytes, so no data of the fabric are needed"
         sections.append(Section("ask", "For the links", sentences=(("", said),)))
     sections.append(describe_provenance(report.provenance))
     return [section for section in sections if not section.is_empty()]
@@ -273,7 +273,7 @@ def _describe_timeline(report: JobReport) -> Section:
         longest = max(range(len(waits)), key=waits.__getitem__)
         label = f"most waiting, from {format_seconds(report.timeline[longest].begin_s)} on"
         facts += (Fact(f"timeline.{longest}.wait_s", label, waits[longest], ValueKind.SECONDS),)
-    sentence = ("", "the bytes of each recorded interval are taken to be spread evenly over it")
+    sentence = ("", "assumption: the bytes of a recorded interval are spread evenly over it")
     return Section("time", "Over time", facts=facts, sentences=(sentence,))
 
 
@@ -286,7 +286,7 @@ def _describe_requests(requests: Sequence[DumpRequest], has_places: bool) -> Sec
     return Section(
         "ask",
         "For the links: what to ask an administrator for",
-        sentences=(("", "once on each subnet (rail), and soon after the job: routes change"),),
+        sentences=(("", "run these commands once on each subnet (rail), soon after the job, because routes change"),),
         commands=tuple(commands),
     )
 
@@ -350,4 +350,4 @@ def list_unaccounted(unaccounted: Sequence[Unaccounted]) -> Section:
         for each in unaccounted
     ]
     table = limit_table("coverage.unaccounted", columns, rows)
-    return Section("unaccounted", "Operations of which bytes are missing", tables=(table,))
+    return Section("unaccounted", "Operations with missing bytes", tables=(table,))

@@ -103,7 +103,7 @@ def describe_groups(links: LinkReport) -> Section:
 
 
 def name_loaders(spot: Hotspot) -> Iterator[tuple[str, float, str]]:
-    """Yield the first pair, call, line and region that load a link direction: JSON key, share and words."""
+    """Yield the pair, call, line and region that load a link direction most: JSON key, share and text of each."""
     causes = spot.contributors
     if causes is None or not causes.rank_pairs:
         return
@@ -212,7 +212,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
             sentences.append(("loaded by", cause.loaded_by.text))
         sentences += [("because", sentence) for sentence in cause.evidence[:_SHOWN]]
         if (more := len(cause.evidence) - _SHOWN) > 0:
-            sentences.append(("because", f"{more} more of the kind, which --json lists"))
+            sentences.append(("because", f"{more} more reasons, which --json lists"))
         sentences.append(("advice", cause.advice))
         after, before = format_seconds(cause.max_time_after_s), format_seconds(cause.max_time_s)
         sentences.append(("predicted", f"the most loaded link then needs {after} in place of {before}"))

@@ -47,7 +47,7 @@ _ROW = 24.0
 _TOP = 40.0
 
 _LEAST_ROWS = {WIDE: 13, NARROW: 8}
-"""Least number of rows of a form."""
+"""Least number of rows in each form of the picture."""
 
 _CAPTION = 60.0
 """Height of the caption below the wide form."""
@@ -111,7 +111,9 @@ def _explain(part: UsedPart) -> str:
     for is_kind, noun in ((part.is_host, "hosts"), (~part.is_host, "switches")):
         used = int((part.is_used & is_kind).sum())
         parts.append(f"{used:,} of {int(is_kind.sum()):,} {noun}")
-    said = f"The part in use: {' and '.join(parts)}. Numbered arrows: the links of the list, the way their bytes go."
+    said = (
+        f"The part in use: {' and '.join(parts)}. Numbered arrows: links of the list, in the direction of their bytes."
+    )
     numbered = {tuple(sorted((mark.sender, mark.receiver))) for mark in part.marks}
     if any(tuple(sorted(pair)) not in numbered for pair in part.alike.tolist()):
         said += " Thinner lines of the same colour: links alike, with at least half the time of link 1."
@@ -246,7 +248,7 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
     Args:
         start, end: middles of the boxes.
         width: width of the boxes.
-        left: x beyond which curves within a column run to the left of it.
+        left: x of a column. Curves within a column further right are on the left of their boxes, others on the right.
     """
     if start[0] == end[0]:
         way = -1 if start[0] > left else 1

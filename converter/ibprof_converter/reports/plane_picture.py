@@ -278,7 +278,8 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
         folded: bool [unit], from `find_folded`.
 
     Returns:
-        None if the layout itself is used: for other fabrics, and dragonflies with all groups used and none folded.
+        None if the picture uses the layout's positions: for dragonflies with all groups used and none folded, and for
+            all other fabrics.
     """
     switches = np.flatnonzero(part.is_used & ~part.is_host)
     group = part.group[switches]

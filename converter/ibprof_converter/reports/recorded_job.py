@@ -32,7 +32,7 @@ class RecordedJob:
         ranks, ranks_recorded, hosts: number of ranks, of recorded ranks, and of hosts.
         started_ns: Unix time of the first rank's start.
         elapsed_s: time until the last rank's MPI_Finalize, in seconds; None if a rank did not reach it.
-        sources: places where bytes were recorded.
+        sources: layers where bytes were recorded.
         operations_asked: operations to record; empty for all.
         scheduler: the batch system's names for the job; None outside a batch system.
     """
@@ -98,7 +98,7 @@ class TimeBin:
         begin_s, end_s: seconds since the first interval's begin.
         bytes: bytes sent by all ranks.
         mpi_s: sum over timed ranks of the time inside MPI calls, in seconds; None if not recorded.
-        wait_s: the waiting part of `mpi_s`, by the calls that were sampled then; None if there are none.
+        wait_s: the waiting part of `mpi_s`, from the calls sampled in the interval; None without sampled calls.
     """
 
     begin_s: float
@@ -131,7 +131,7 @@ def describe_job(run: Profile) -> RecordedJob:
 
 
 def measure_regions(run: Profile, shares: Sequence[RegionShare] = ()) -> tuple[RegionTime, ...]:
-    """Return visits and time of each visited region, the longest time of a rank first.
+    """Return visits and time of each visited region, sorted by the longest time of a rank in it, descending.
 
     Args:
         run: the profile.

@@ -137,7 +137,7 @@ def _body(page: ReportPage) -> Iterator[str]:
     if page.view is not None:
         title = "<h2>The network, and what loads it</h2>"
         yield f'<details id="network" class="framed" open><summary>{title}</summary>'
-        yield "<noscript><p>The view needs scripts, which are blocked here. All else needs none.</p></noscript>"
+        yield "<noscript><p>Scripts are blocked here. Only the network view needs them.</p></noscript>"
         yield f'<iframe title="Network view" srcdoc="{html.escape(page.view)}"></iframe></details>'
     if page.is_folded:
         yield _list_parts(page)
@@ -309,7 +309,7 @@ def draw_amounts(amounts: Sequence[int], of: str, direction: str = "sent") -> st
     # If there are more values than pixels, each bar shows the largest of a few.
     few = -(-len(amounts) // _WIDTH)
     heights = [max(amounts[at : at + few]) / most for at in range(0, len(amounts), few)]
-    caption = f"bytes {direction} by {of}, 0 to {len(amounts) - 1} from left to right; the mean is the line"
+    caption = f"bytes {direction} by {of}, 0 to {len(amounts) - 1} from left to right; the line is the mean"
     mean = sum(amounts) / len(amounts) / most
     return _draw_columns(heights, caption, (format_bytes(most), "0"), mean)
 

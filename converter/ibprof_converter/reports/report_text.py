@@ -102,7 +102,9 @@ def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator
         busiest = max(report.run.hosts, key=lambda host: host.bytes_sent)
         sent, within = format_bytes(report.run.bytes_total), format_bytes(report.run.bytes_on_host)
         most = (
-            f"; {busiest.name} sends most to others: {format_bytes(busiest.bytes_sent)}" if busiest.bytes_sent else ""
+            f"; {busiest.name} sends most to other hosts: {format_bytes(busiest.bytes_sent)}"
+            if busiest.bytes_sent
+            else ""
         )
         yield from _wrap(f"{sent} sent, {within} of it within hosts{most}", width)
 

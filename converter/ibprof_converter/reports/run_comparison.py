@@ -156,7 +156,7 @@ class DimensionChange:
 
     Attributes:
         dimension: one of `DIMENSIONS`.
-        changes: changes, the weightiest first; unchanged amounts are left out.
+        changes: changes, sorted by weight, descending; unchanged amounts are left out.
         compared: number of amounts in either run.
     """
 
@@ -252,12 +252,12 @@ def parse_condition(text: str) -> FailCondition:
         known = ", ".join([*METRICS, "share[NAME]", "link[NAME]"])
         raise UsageError(f"{text!r}: there is no metric {metric!r}; known are {known}")
     if name is not None and metric not in _NAMED_METRICS:
-        raise UsageError(f"{text!r}: {metric} is of the whole run: leave out [{name}]")
+        raise UsageError(f"{text!r}: {metric} is a total of the run: leave out [{name}]")
     if not name and metric not in METRICS:
         raise UsageError(f"{text!r}: {metric} needs a name: {metric}[NAME]")
     percent = found["unit"] == "%"
     if percent and not found["sign"] and metric != "share":
-        raise UsageError(f"{text!r}: a part of A is a change: write {found['than']}+{found['number']}%")
+        raise UsageError(f"{text!r}: a limit in % is a change from A: write {found['than']}+{found['number']}%")
     limit = float(found["number"]) * _find_factor(text, metric, spell_unit(found["unit"]))
     return FailCondition(
         text=text,
@@ -323,11 +323,13 @@ def compare(
     notes = list(_merge_notes(a.notes, b.notes))
     if a.load_basis != b.load_basis:
         notes.insert(
-            0, f"loads of links are by basis `{a.load_basis}` in A, `{b.load_basis}` in B: changes may come from that"
+            0,
+            f"loads of links are by basis `{a.load_basis}` in A, `{b.load_basis}` in B: part of the "
+            "changes may come from this difference",
         )
     if by_share:
         notes.insert(0, f"{a.ranks} and {b.ranks} ranks: bytes are compared by share of all bytes of their run")
-        notes.append("pairs of ranks are not compared: a rank of the one run is none of the other")
+        notes.append("pairs of ranks are not compared: rank numbers of A and B do not correspond")
     parts = [
         _compare_part(dimension, a, b, by_share)
         for dimension in DIMENSIONS
@@ -464,7 +466,7 @@ def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tupl
     found = [part for part in found if part[0] != SITE] or found
     if len({dimension for dimension, _ in found}) > 1:
         raise UsageError(
-            f"--fail-on {condition.text!r}: an operation and a region are called so: write operation:{text} or "
+            f"--fail-on {condition.text!r}: an operation and a region have this name: write operation:{text} or "
             f"region:{text}"
         )
     if not found:

@@ -18,7 +18,7 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
 _BUSY = 0.5
-"""Least share of the first group's time; such groups show their other link directions too."""
+"""Least share of the first group's time at which a group shows all its link directions."""
 
 Pairs = npt.NDArray[np.intp]
 """intp [pair, 2], numbers of units."""

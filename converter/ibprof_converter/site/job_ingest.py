@@ -71,7 +71,8 @@ def ingest_jobs(
                 line = write_line(summarise_job(run, calendar.find(_day_of(run))))
                 waiting += parse_lines(path, [line.encode()], 1)
         except IbprofError as error:
-            was_removed = remove and path not in paths and not path.exists()  # by another ingest, which has its jobs
+            # Another ingest may have stored the jobs and removed the file.
+            was_removed = remove and path not in paths and not path.exists()
             if not was_removed:
                 errors.append(error)
         if len(waiting) >= _AT_ONCE:

@@ -39,7 +39,7 @@ from ibprof_converter.traffic.traffic_reader import profile_traffic
 
 NS = 1e-9
 LINES_KEPT = 20
-"""Number of lines of a program, those with most time; all others become a line named `OTHERS`."""
+"""Number of lines of a program, those with most time; the others are summed as a line named `OTHERS`."""
 
 PAIRS_KEPT = 1000
 """Number of pairs of ports, those with most bytes."""

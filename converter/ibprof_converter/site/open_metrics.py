@@ -31,8 +31,11 @@ _JOB_METRICS = {
     "ibprof_job_nodes": ("nodes", "Nodes of the job."),
     "ibprof_job_run_seconds": ("run_s", "Time until the last rank ended."),
     "ibprof_job_mpi_seconds": ("mpi_s", "Time inside MPI calls, mean over ranks."),
-    "ibprof_job_wait_seconds": ("wait_s", "Part of it that ranks waited for others, mean over ranks."),
-    "ibprof_job_transfer_seconds": ("transfer_s", "Part of it that was transfer, mean over ranks."),
+    "ibprof_job_wait_seconds": ("wait_s", "Part of the time inside MPI calls that ranks waited for others, mean."),
+    "ibprof_job_transfer_seconds": (
+        "transfer_s",
+        "Part of the time inside MPI calls that was transfer, mean over ranks.",
+    ),
     "ibprof_job_line_rate_seconds": ("line_rate_s", "Time of the most loaded link direction at line rate."),
     "ibprof_job_sent_bytes": ("bytes", "Bytes that MPI calls sent."),
     "ibprof_job_placement_gain_node_seconds": ("gain_node_s", "Predicted gain of another rank placement."),
@@ -58,7 +61,7 @@ def format_metrics(site: SiteQueries, first: datetime, until: datetime, jobs: in
     hosts = site.find_slow_hosts(top=HOSTS)
     for name, column, help_ in (
         ("ibprof_host_jobs", "jobs", "Jobs that ran on the host, of all jobs in the store."),
-        ("ibprof_host_late_jobs", "late_jobs", "Those in which a rank of the host was late."),
+        ("ibprof_host_late_jobs", "late_jobs", "Jobs in which a rank of the host was late."),
     ):
         lines += _format_family(name, help_, ((_choose(row, ("host",)), row[column]) for row in hosts))
     return "".join(f"{line}\n" for line in (*lines, "# EOF"))

@@ -24,7 +24,7 @@ _VISIT_LIMIT = 1 << 18
 """Largest number of visits. Beyond it, the shortest visits are left out, since no picture could show them."""
 
 _FINEST = 2048
-"""If visits are left out, those shorter than the run over this number are left out too."""
+"""If visits are left out, visits shorter than the run's time divided by this number are left out too."""
 
 _UNNAMED = -1
 """A region that gets its name only when a mark closes it."""

@@ -249,8 +249,8 @@ def describe_verdict(
         order: for each rail, the link directions in the order of the page.
 
     Returns:
-        The keys of `Verdict.as_json`, and `has_fault`; `end`, the most loaded link direction in the page's numbering,
-        or None; `first_cause` as in a report, or None if the sentences name no cause.
+        What `Verdict.as_json` returns, and: `has_fault`; `end`: the page's number of the most loaded link direction, or
+        None; `first_cause`: the first cause as in a report; None if the verdict's text names no cause.
     """
     causes = diagnosis.causes if diagnosis and verdict.kind in _NAME_CAUSE else ()
     return verdict.as_json() | {

@@ -242,7 +242,7 @@ def test_reports_and_tables_of_links_are_compared_too(
     ("name", "content", "said"),
     [
         ("x.json", "{", "x.json:1: expected JSON of ibprof-report --json"),
-        ("x.json", "{}", "expected a report as ibprof-report --json writes it, found one without 'bytes_total'"),
+        ("x.json", "{}", "expected a report as ibprof-report --json writes it, found a document without 'bytes_total'"),
         ("x.json", '{"bytes_total": 1, "job": 3}', "expected a report as"),
         ("x.csv", "rail,a_guid,a_name,a_port\n", "x.csv:1: expected the columns of links.csv"),
         ("x.otf2", None, "expected"),
@@ -290,7 +290,10 @@ def test_the_document_says_how_adapters_are_known_and_which_routes_loads_follow(
         reports.append(str(path))
     document = compare(reports, capsys)
     assert document["nic"] == {"a": "recorded", "b": "modelled:rank"}
-    assert "loads of links are by basis `static` in A, `estimate` in B: changes may come from that" in document["notes"]
+    assert (
+        "loads of links are by basis `static` in A, `estimate` in B: part of the changes may come from this difference"
+        in document["notes"]
+    )
 
 
 @pytest.mark.parametrize("name", ["no-schema", "schema-1"])
