@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables, the routes that they define, and traffic spread over these routes."""
+"""Forwarding tables, routes by these tables, and link loads of traffic on these routes."""

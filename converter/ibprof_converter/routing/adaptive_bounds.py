@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Link loads with adaptive routing: bounds, and an estimate between the bounds.
+"""Compute bounds and an estimate of link loads with adaptive routing.
 
-An adaptive switch chooses among the ports of a group for each packet, by their fill level. If all ports share evenly, a
-link carries its `shared` load. If the other ports are always full, one link carries all traffic that can use it, its
-`most` load. The estimate lies between these two: packets avoid ports that are fuller than the others. The estimate
-starts from even shares and refines them in a few rounds. In each round, a port gets a smaller share the longer its own
-load takes, or most of the loads behind it, since a full buffer there fills the ports before it.
+For each packet, an adaptive switch chooses a port of a group by the ports' fill levels. If all ports of the group carry
+the same share, a link has its `shared` load. If the other ports are always full, one link carries all traffic that can
+use it: its `most` load. The estimate is between these two, since packets avoid ports that are fuller than others.
 
-The choices per packet are the same as in the packet simulation. benchmarks/adaptive_estimate.py compares the two;
-docs/formats/fabrics.md lists the errors. Private tables, virtual lanes and service levels are left out.
+The estimate starts from even shares, and changes the shares in a few rounds. In each round a port gets a smaller share
+if its own load takes long, or if the loads on the following links take long: a full buffer there fills the ports
+before it.
+
+A packet has the same ports to choose from as in the packet simulation. benchmarks/adaptive_estimate.py compares the
+estimate with the simulation; docs/formats/fabrics.md lists the errors. Private tables, virtual lanes and service
+levels are left out.
 """
 
 from __future__ import annotations
@@ -25,15 +28,15 @@ from ibprof_converter.routing.subnet_routes import NONE
 ROUNDS = 8
 EXPONENT = 0.5
 BACK_PRESSURE = 0.8
-"""Strength of back pressure, fitted by benchmarks/adaptive_estimate.py."""
+"""Factor of the following links' pressure, fitted by benchmarks/adaptive_estimate.py."""
 
 _LEAST_PRESSURE = 0.05
 
 _SETTLED = 1e-3
-"""Rounds end if no load changes by more than this fraction of the largest load."""
+"""The rounds end when no load changes by more than this share of the largest load."""
 
 _KEPT_CHOICES = 1 << 23
-"""Number of choices cached between rounds; further choices are recomputed in each round."""
+"""Largest number of choices that are kept from round to round. More choices are recomputed in each round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class AdaptiveBounds:
 
     Attributes:
         shared: float64 [link, end], bytes if each switch spreads evenly over the ports it may choose.
-        most: uint64 [link, end], bytes if each link carries all traffic that can use it.
+        most: uint64 [link, end], bytes if the link carries all traffic that can use it.
         estimate: float64 [link, end], bytes if packets avoid the ports that are fuller than others.
         unrouted: bytes of flows without a path.
     """
@@ -54,7 +57,7 @@ class AdaptiveBounds:
 
 
 LidFlows = tuple[Integers, Integers, npt.NDArray[np.uint64]]
-"""LIDs of sources and of destinations, and bytes: [flow] each."""
+"""Source LID, destination LID and bytes of each flow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,8 @@ class _Demand:
     """Sums of flows.
 
     Attributes:
-        access: uint64 [link direction], bytes of the hosts' own links.
-        between: uint64 [class + 1, switch + 1], bytes from a switch to a class of destinations.
+        access: uint64 [link direction], bytes on the links of hosts.
+        between: uint64 [class + 1, switch + 1], bytes that enter at a switch for a class of destinations.
         unrouted: bytes of flows without a path.
     """
 
@@ -76,7 +79,7 @@ def bound_adaptive(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> AdaptiveB
     """Return bounds on the loads of flows, and the estimate.
 
     Args:
-        paths: the egress ports that the switches of one subnet may choose.
+        paths: the egress ports that the switches of the subnet may choose.
         parts: the flows, in parts.
     """
     fabric = paths.network.fabric
@@ -98,7 +101,7 @@ def bound_adaptive(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> AdaptiveB
 
 
 def estimate_adaptive(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> npt.NDArray[np.float64]:
-    """Return the estimate alone: float64 [link, end]."""
+    """Return only the estimate: float64 [link, end], bytes."""
     demand = _sum_flows(paths, parts)
     batches = _Batches(paths, demand)
     load = demand.access.astype(np.float64)
@@ -132,8 +135,8 @@ class _Spread:
 
     Attributes:
         load: float64 [edge], bytes.
-        behind: float64 [edge], mean pressure of the edges that the edge's bytes take next.
-        lost: bytes of flows whose switch has no choice that leads to their destination.
+        behind: float64 [edge], mean pressure of the edges that the bytes of this edge take next.
+        lost: bytes of flows that no port of their first switch brings to the destination.
     """
 
     load: npt.NDArray[np.float64]
@@ -142,7 +145,7 @@ class _Spread:
 
 
 class _Batches:
-    """The choices that traffic has, and the traffic's paths over them."""
+    """The ports that packets of the traffic may choose, in batches, and the spreading of the traffic over them."""
 
     def __init__(self, paths: AdaptivePaths, demand: _Demand) -> None:
         self._paths = paths
@@ -158,17 +161,17 @@ class _Batches:
                 break
 
     def each(self) -> Iterable[Choices]:
-        """Yield the choices of each batch that at least one flow has."""
+        """Yield the choices of each batch; choices that no flow reaches are left out."""
         if self._kept is not None:
             return self._kept
         return (self._reached(choices) for choices in self._paths.batches(self._classes))
 
     def spread(self, weight: npt.NDArray[np.float64], pressure: npt.NDArray[np.float64] | None = None) -> _Spread:
-        """Spread the flows over the edges, in proportion to their weights at each switch.
+        """Spread the flows over the edges. Each switch divides bytes in proportion to the weights of its edges.
 
         Args:
-            weight: float64 [edge], relative share of each edge.
-            pressure: float64 [edge], pressure from which `_Spread.behind` is computed; None: `behind` is left out.
+            weight: float64 [edge].
+            pressure: float64 [edge], pressure from which `_Spread.behind` is computed; None: `behind` is 0.
         """
         edges = len(self._paths.edges.end)
         load, behind = np.zeros(edges), np.zeros(edges)
@@ -191,12 +194,12 @@ class _Batches:
         return _Spread(load, np.divide(behind, load, out=np.zeros(edges), where=load > 0), lost)
 
     def _inflow(self, choices: Choices) -> npt.NDArray[np.float64]:
-        """Return the bytes that hosts send into each switch for each class, without those for its own hosts."""
+        """Return the bytes that the hosts of each switch send to each class on other switches."""
         amount = self._between[choices.classes, :-1].astype(np.float64)
         return amount.ravel()
 
     def _reached(self, choices: Choices) -> Choices:
-        """Return the choices that at least one flow reaches."""
+        """Return the choices without those that no flow reaches."""
         reached = self._inflow(choices) > 0
         kept = np.zeros(len(choices.edge), np.bool_)
         for begin, end in zip(choices.steps, choices.steps[1:], strict=False):
@@ -220,7 +223,7 @@ def _estimate(paths: AdaptivePaths, batches: _Batches, shared: npt.NDArray[np.fl
         before, spread = load, batches.spread(weight, pressure)
         load = spread.load
         pressure = np.maximum(load * seconds_per_byte, BACK_PRESSURE * spread.behind)
-        # In the first round no loads behind are known: equally full ports can still lead to unequal loads.
+        # Never end after the first round, which does not know the loads of following links.
         if number and np.abs(load - before).max(initial=0.0) <= _SETTLED * load.max(initial=0.0):
             break
     return load
@@ -232,7 +235,7 @@ def _add_all(
     between: npt.NDArray[np.uint64],
     most: npt.NDArray[np.uint64],
 ) -> None:
-    """Add to each link direction all bytes that have a path over it."""
+    """Add to `most`, for each link direction, all bytes that have a path over it."""
     switches = paths.switches
     bounds = np.searchsorted(np.sort(choices.sender // switches), np.arange(len(choices.classes) + 1))
     by_class = np.argsort(choices.sender // switches, kind="stable")

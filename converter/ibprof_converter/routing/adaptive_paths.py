@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Link directions that adaptive switches may choose for a destination, as graphs without cycles.
+"""Find the link directions that adaptive switches may choose for a destination, as graphs without cycles.
 
-A switch chooses among the ports of the group that a `.far` names for the destination's LID; without such a file among
-its minimal egress ports, those on a shortest path. Destinations with the same choices everywhere form a class, so a
-class is usually a leaf switch.
+A switch chooses among the ports of the group that a `.far` file names for the destination's LID. Without such a file it
+chooses among its minimal egress ports, which are on a shortest path. Destinations for which all switches have the same
+choices form a class. Usually a class has the hosts of one leaf switch.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouti
 Integers = npt.NDArray[np.integer]
 
 _BATCH = 1 << 21
-"""Approximate number of choices in a batch of classes."""
+"""Approximate number of choices in a batch."""
 
 _MOST_HOPS = 64
 
 _GROUPS = 1 << 20
-"""Codes of a switch's choice: a static port below `_STATIC`, else a group; from `_GROUPS` on, a hash chooses."""
+"""Limits of the code of a switch's choice. Codes below `_STATIC` are a static port; codes from `_STATIC` on are groups.
+
+From `_GROUPS` on, a hash chooses the port of the group.
+"""
 _STATIC = 256
 
 
@@ -37,7 +40,7 @@ _NO_EDGE = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class SwitchEdges:
-    """Link directions between switches, [edge]: the link direction, the sending and the receiving switch."""
+    """Link directions between switches; for each edge the link direction, its sending and its receiving switch."""
 
     end: npt.NDArray[np.intp]
     source: npt.NDArray[np.int32]
@@ -45,7 +48,7 @@ class SwitchEdges:
 
     @classmethod
     def of(cls, network: IndexedNetwork) -> SwitchEdges:
-        """List the link directions between switches."""
+        """Return the link directions between the switches of a network."""
         switch = network.switch_of[network.fabric.link_node.ravel()]
         other = network.switch_of[network.fabric.link_node[:, ::-1].ravel()]
         end = np.flatnonzero((switch != NONE) & (other != NONE) & (switch != other))
@@ -54,15 +57,15 @@ class SwitchEdges:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The egress ports that packets to some classes of destinations choose from, in the order of a packet's path.
+    """Egress ports that packets to some classes of destinations may choose, in the order of a packet's path.
 
     Attributes:
         classes: int64 [c], numbers of the classes.
-        sender, receiver: int64 [choice], c * switches + switch for the two switches.
-        edge: int64 [choice], index of `SwitchEdges`.
-        hashed: bool [choice], true if a hash of the flow chooses, whatever the fill level.
-        steps: first choice of each step, then the number of choices. The choices of a step come after all choices that
-            lead to their senders.
+        sender, receiver: int64 [choice], c * switches + switch, for the sending and the receiving switch.
+        edge: int64 [choice], index into `SwitchEdges`.
+        hashed: bool [choice], true if a hash of the flow chooses the port; false if fill levels do.
+        steps: first choice of each step, then the number of choices. Every choice that leads to a switch is in an
+            earlier step than the choices of this switch.
     """
 
     classes: npt.NDArray[np.int64]
@@ -95,7 +98,7 @@ class AdaptivePaths:
     Attributes:
         edges: link directions between switches.
         class_of_lid: int32 [LIDS], class of each destination; `NONE` for LIDs that no port has.
-        target: int32 [class], switch of the destinations.
+        target: int32 [class], the switch to which the class's destinations are cabled.
         switches: number of switches.
     """
 
@@ -121,22 +124,22 @@ class AdaptivePaths:
 
     @cached_property
     def distance(self) -> npt.NDArray[np.float64]:
-        """Number of links between all switches: float64 [switch + 1, switch + 1], inf without a path.
+        """Number of links from each switch to each other: float64 [switch + 1, switch + 1], inf if there is no path.
 
-        The last row and column stand for `NONE`.
+        The last row and the last column are for the index `NONE`.
         """
         switches = self.switches + 1
         hops = count_hops(switches, np.column_stack([self.edges.source, self.edges.target]), np.arange(switches))
         return np.where(hops < 0, np.inf, hops)
 
     def batches(self, classes: npt.NDArray[np.integer]) -> Iterator[Choices]:
-        """Yield the choices of classes, some classes at a time."""
+        """Yield the choices for some classes, in batches of classes."""
         size = max(1, _BATCH // max(len(self.edges.end), 1))
         for start in range(0, len(classes), size):
             yield self._find_choices(np.asarray(classes[start : start + size], np.int64))
 
     def minimal(self, target: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the edges that lead a step closer to given switches: numbers of the targets, and of the edges."""
+        """Return pairs of a target, as index into `target`, and an edge that leads one step closer to this target."""
         near = self.distance[target][:, self.edges.target]
         closer = np.isfinite(near) & (near == self.distance[target][:, self.edges.source] - 1)
         of_target, edge = np.nonzero(closer)
@@ -152,7 +155,7 @@ class AdaptivePaths:
         cyclic = np.flatnonzero(self._cyclic(choices, classes))
         if not len(cyclic):
             return choices
-        # Groups that lead in a cycle keep only their minimal ports. Without such ports, they get all minimal ports.
+        # Groups that lead in a cycle keep only their minimal ports; if they have none, they get all minimal ports.
         kept = ~np.isin(of_class, cyclic)
         least_class, least_edge = self.minimal(target[cyclic])
         least_class = cyclic[least_class]
@@ -175,7 +178,7 @@ class AdaptivePaths:
         edge: npt.NDArray[np.int64],
         hashed: npt.NDArray[np.bool_],
     ) -> Choices:
-        """Order choices by their largest number of steps to the target; leave out choices that never reach it."""
+        """Sort choices by their largest number of steps to the target; leave out choices that never reach it."""
         switches = self.switches
         sender = of_class * switches + self.edges.source[edge]
         receiver = of_class * switches + self.edges.target[edge]
@@ -210,7 +213,7 @@ class AdaptivePaths:
         )
 
     def _cyclic(self, choices: Choices, classes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return the classes whose choices have a cycle, bool [class]: some choice leads back in the order."""
+        """Return true for classes whose choices have a cycle, bool [class]: a choice leads back to an earlier step."""
         step = np.repeat(np.arange(len(choices.steps) - 1), np.diff(choices.steps))
         first = np.full(len(classes) * self.switches, np.iinfo(np.int64).max)
         np.minimum.at(first, choices.sender, step)
@@ -224,7 +227,7 @@ class AdaptivePaths:
     def _code_choices(self, adaptive: AdaptiveRouting, lids: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return the choice of each switch for each LID: int64 [switch, LID].
 
-        If a group leads to no switch, its static port is used.
+        If no port of a group leads to a switch, the static port is used.
         """
         network = self.network
         code = np.full((self.switches, len(lids)), UNREACHABLE, np.int64)
@@ -260,7 +263,7 @@ class AdaptivePaths:
     def _allowed(
         self, classes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Return all choices that groups and tables allow: class, edge, and true where a hash chooses."""
+        """Return all choices that groups and tables allow: class, edge, and true if a hash chooses."""
         of_class, edges, hashed = [], [], []
         for number, each in enumerate(classes.tolist()):
             codes = self._code[:, each].tolist()
@@ -283,7 +286,7 @@ def _first_ports(adaptive: AdaptiveRouting, guid: int, group: int) -> tuple[int,
 
 @dataclass(frozen=True, slots=True)
 class FlowPorts:
-    """Ports of flows, [flow]: the port, its switch (index of a switch), and the link directions between the two."""
+    """For each flow its port, the index of the port's switch, and the two link directions between port and switch."""
 
     port: npt.NDArray[np.int32]
     switch: npt.NDArray[np.int32]
@@ -292,7 +295,7 @@ class FlowPorts:
 
 
 def find_flow_ports(network: IndexedNetwork, lid: Integers) -> FlowPorts:
-    """Return the ports that LIDs belong to, with their switches and access links."""
+    """Return the port of each LID, with its switch and its link directions."""
     fabric = network.fabric
     port = np.where((lid >= 0) & (lid < LIDS), fabric.lid_port[np.clip(lid, 0, LIDS - 1)], NONE).astype(np.int32)
     node = np.append(fabric.port_node, np.int32(NONE))[port]

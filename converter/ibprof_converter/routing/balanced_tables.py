@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables that a fabric could have: shortest routes that use its links evenly, for any traffic.
+"""Compute forwarding tables with shortest routes that use all links evenly, for any traffic.
 
-They show what routing alone can change. They are not proven free of deadlock on fabrics with cycles (tori,
-dragonflies).
+ibprof compares them with the present tables, to show the effect of routing alone. On fabrics with cycles (tori,
+dragonflies), deadlocks are possible.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Optimized Routing for Large-Scale InfiniBand Networks", HOTI 2009.
-Destinations are routed one after the other, each over the links that the routes so far use least.
+Destinations are routed one after the other, each over the links that the earlier routes use least.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FAR = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _SwitchEnds:
-    """Link directions between switches: their numbers, the switches they join, and their data rates; int [end]."""
+    """Link directions between switches: for each its number, sending switch, receiving switch and data rate."""
 
     number: npt.NDArray[np.int64]
     source: npt.NDArray[np.int64]
@@ -33,13 +33,10 @@ class _SwitchEnds:
 
 
 def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:
-    """Return balanced tables for all CAs.
+    """Return tables with balanced shortest routes to all CAs and routers, for all switches that have a table.
 
     Args:
-        tables: the current tables, whose routes to switches are kept.
-
-    Returns:
-        Tables with shortest routes, for all switches that have a table.
+        tables: the present tables; their routes to switches are kept.
     """
     network = IndexedNetwork.index(fabric, tables)
     ends = _find_switch_ends(network)
@@ -49,7 +46,7 @@ def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables
     table = tables.port.copy()
     load = np.zeros(len(ends.number))
     egress = fabric.link_port.ravel()[ends.number]
-    # Routing goes leaf switch by leaf switch: on a tree, each leaf finds the links of the others equally used.
+    # The destinations of one leaf switch are routed one after the other. On a tree this loads the links evenly.
     for each in np.argsort(leaves, kind="stable"):
         leaf, lid = int(leaves[each]), int(lids[each])
         chosen = _route(ends, distance[:, leaf], leaf, sources, load)
@@ -76,7 +73,7 @@ def _find_switch_ends(network: IndexedNetwork) -> _SwitchEnds:
 def _find_destinations(
     network: IndexedNetwork,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the CA ports cabled to a switch: the switch, the LID and the switch's port; int64 [port]."""
+    """Return leaf switch, LID and the leaf switch's port for each port of a CA or router with a cable to a switch."""
     fabric = network.fabric
     is_host = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     end = np.where(is_host, network.end_at[fabric.port_node, fabric.port_number], NONE)
@@ -112,15 +109,15 @@ def _route(
     sources: npt.NDArray[np.float64],
     load: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.int64]:
-    """Choose the link direction of each switch towards a leaf; add all hosts' traffic to the leaf to `load`.
+    """Choose one link direction of each switch towards a leaf. Add the traffic of all hosts to the leaf to `load`.
 
     Returns:
-        Indices of link directions, one for each switch that reaches the leaf.
+        Indices into `ends`, one for each switch that reaches the leaf.
     """
     shorter = np.flatnonzero((distance[ends.source] < _FAR) & (distance[ends.source] == distance[ends.target] + 1))
     hops = distance[ends.source[shorter]]
     by_hops = [shorter[hops == each] for each in range(1, int(hops.max(initial=0)) + 1)]
-    # From the destination outwards: the most loaded link between each switch and the destination.
+    # Starting at the leaf, find for each switch the path whose most loaded link has the smallest load.
     ahead = np.zeros(len(distance))
     chosen = []
     for candidates in by_hops:
@@ -131,7 +128,7 @@ def _route(
         first = np.append(True, source[1:] != source[:-1])
         ahead[source[first]] = worst[order][first]
         chosen.append(candidates[order[first]])
-    # From the outside in: the number of hosts behind each switch accumulates.
+    # Starting at the farthest switches, add up the number of hosts that send through each switch.
     passing = sources.copy()
     passing[leaf] = 0
     for each in reversed(chosen):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read `ibdiagnet2.far` of ibdiagnet 2: forwarding tables, and the groups of ports that switches choose from.
+"""Read `ibdiagnet2.far` of ibdiagnet 2: forwarding tables, and groups of ports from which adaptive switches choose.
 
     File version: 1
 
@@ -17,11 +17,11 @@
     0x0001          3           Free          1
     0x0002          9         Static          0
 
-LIDs are hexadecimal, all other numbers decimal. Each port of a group ends with a comma, with or without blanks between
-ports; a group may be empty. States are Static, Free and HBF (hash-based forwarding). If a switch has several tables
-(pLFT), only number 0 is used.
+LIDs are hexadecimal, all other numbers decimal. A comma follows each port of a group, with or without blanks between
+ports. A group may be empty. States are Static, Free and HBF (hash-based forwarding). If a switch has several tables
+(pLFT), only table 0 is used.
 
-Source: the grammar of a public parser of such files. No file of a real fabric was available for testing.
+Source: the grammar in a public parser of `.far` files. No file of a real fabric was available for testing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouti
 _STATES = {
     b"static": LidState.STATIC,
     b"free": LidState.FREE,
-    b"bounded": LidState.FREE,  # as free, except that packets stay in order
+    b"bounded": LidState.FREE,  # like Free, but packets remain in order
     b"hbf": LidState.HASHED,
 }
 
@@ -67,17 +67,17 @@ _GROUP_FORM = "`<group> <sub-group> <WHBF> <port>, <port>, ..`"
 
 
 def looks_like_far(head: bytes) -> bool:
-    """Return true if a file's beginning is like a `.far`."""
+    """Return true if the beginning of a file is that of a `.far`."""
     lower = head.lower()
-    if b" definition:" not in lower and b"static" not in lower:  # costs a hundredth of the searches
+    if b" definition:" not in lower and b"static" not in lower:  # 100 times as fast as the searches below
         return False
     return bool(_SWITCH.search(head) and (_SIGN.search(head) or _LID_COLUMNS.search(head)))
 
 
 def is_far_of(path: str | PathLike[str], switches: Collection[int]) -> bool:
-    """Return true if a `.far` has any of some switches, by NODE GUID; false if it cannot be read.
+    """Return true if a `.far` contains any of the NODE GUIDs in `switches`; false if the file cannot be read.
 
-    The beginning of the file nearly always decides. Otherwise the whole file is read.
+    The whole file is read only if its beginning contains none of them.
     """
     if _has_any(peek_dump(path), switches):
         return True
@@ -103,10 +103,6 @@ def read_far(path: str | PathLike[str]) -> AdaptiveRouting:
 def parse_far_tables(path: str | PathLike[str], data: bytes) -> ForwardingTables:
     """Parse the forwarding tables of a `.far`.
 
-    Args:
-        path: the file's path, for messages.
-        data: contents of the file.
-
     Raises:
         InputError: the file has no tables.
     """
@@ -115,10 +111,6 @@ def parse_far_tables(path: str | PathLike[str], data: bytes) -> ForwardingTables
 
 def parse_far(path: str | PathLike[str], data: bytes) -> AdaptiveRouting:
     """Parse a `.far`.
-
-    Args:
-        path: the file's path, for messages.
-        data: contents of the file.
 
     Raises:
         InputError: the file has no tables. The error names the first line that is not used, if any.
@@ -135,7 +127,7 @@ def parse_far(path: str | PathLike[str], data: bytes) -> AdaptiveRouting:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Entries of one switch: its GUID, and the LID, port, state and group of each entry, int64 [entry] each."""
+    """Entries of one switch: its NODE GUID, and LID, port, state and group of each entry, int64 [entry]."""
 
     guid: int
     lid: npt.NDArray[np.int64]
@@ -146,14 +138,14 @@ class _Part:
 
 @dataclass(slots=True)
 class _Reading:
-    """The parts of a file that have been read so far.
+    """Content of a file, as far as it has been read.
 
     Attributes:
         log: lines that are not used.
-        parts: entries; each part holds one section that has entries.
+        parts: entries of each section that has entries.
         groups: (switch, group, sub-group) -> WHBF and ports.
-        private: switches with tables other than number 0.
-        strange: unknown states, with the number of entries that have each.
+        private: switches with private tables (number 1 and above).
+        strange: unknown state -> number of entries with it.
     """
 
     log: DamageLog
@@ -171,7 +163,7 @@ class _Reading:
             error = InputError(self.log.path, line, "`Switch 0x<NODE GUID>`", quote_found(head[0]))
             self.log.lose(line, error)
             entries = len(_ENTRY.findall(self.data, head.end(), end))
-            self.log.miss(f"the {entries} entries after a damaged header are of an unknown switch")
+            self.log.miss(f"the switch of the {entries} entries after a damaged header is unknown")
             return
         switch = int(guid[1], 16)
         sections = list(_PART.finditer(self.data, head.end(), end))
@@ -194,7 +186,7 @@ class _Reading:
             self.log.miss("no entries of its forwarding table", switch, [self._line_of(head.start())])
 
     def skip_lines(self, begin: int, end: int, switch: int | None, form: str = "`Switch 0x<NODE GUID>`") -> None:
-        """Note the lines of a piece that are neither empty nor comments nor headers of columns."""
+        """Note the lines from `begin` to `end` that are neither empty nor comments nor column names."""
         for line, text in self._lines(begin, end):
             if not _is_known(text):
                 self.log.skip(line, text, form, switch)
@@ -306,7 +298,9 @@ def _assemble(reading: _Reading) -> AdaptiveRouting:
         twice = np.unique(lid[differs & (row == switch)])
         table[switch, twice], states[switch, twice], choice[switch, twice] = UNREACHABLE, LidState.STATIC, NO_GROUP
         shown = show_some([f"{each:#06x}" for each in twice.tolist()])
-        what = f"{len(twice)} LID{'s have' if len(twice) > 1 else ' has'} entries that differ, so none is used: {shown}"
+        what = (
+            f"{len(twice)} LID{'s have' if len(twice) > 1 else ' has'} different entries, which are not used: {shown}"
+        )
         reading.log.miss(what, int(switch_guid[switch]))
     groups = _join_sub_groups(reading.groups)
     warnings = [*_list_warnings(reading, groups), *_leave_undefined(switch_guid, states, choice, groups)]
@@ -330,9 +324,9 @@ def _list_warnings(reading: _Reading, groups: dict[tuple[int, int], tuple[SubGro
     if weighted := sum(any(each.weight for each in parts) for parts in groups.values()):
         yield f"{weighted} groups have weights for hash-based forwarding (WHBF), which are not used"
     if several := sum(sum(bool(each.ports) for each in parts) > 1 for parts in groups.values()):
-        yield f"{several} groups have several sub-groups with ports; loads are those of the first ones"
+        yield f"{several} groups have several sub-groups with ports; only the first sub-group of each is used"
     for name, entries in reading.strange.items():
-        yield f"{entries} entries have the state {name!r}, which is not known; they are taken for static ones"
+        yield f"{entries} entries have the unknown state {name!r}; ibprof uses their static ports"
 
 
 def _leave_undefined(
@@ -341,7 +335,7 @@ def _leave_undefined(
     choice: npt.NDArray[np.int32],
     groups: dict[tuple[int, int], tuple[SubGroup, ...]],
 ) -> Sequence[str]:
-    """Make entries static if their group is undefined or has no ports."""
+    """Make entries static if their group is undefined or has no ports. Return a warning if there are such entries."""
     undefined, switches = 0, 0
     for row, guid in enumerate(switch_guid.tolist()):
         named = np.unique(choice[row])
@@ -357,4 +351,4 @@ def _leave_undefined(
             states[row, at], choice[row, at] = LidState.STATIC, NO_GROUP
     if not undefined:
         return ()
-    return (f"{undefined} entries of {switches} switches name a group without ports; they are taken for static ones",)
+    return (f"{undefined} entries of {switches} switches name a group without ports; ibprof uses their static ports",)

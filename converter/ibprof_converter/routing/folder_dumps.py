@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps in a folder, sorted by their contents."""
+"""Find the dumps in a folder by their content."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from ibprof_converter.routing.far import is_far_of, looks_like_far
 from ibprof_converter.routing.table_formats import find_table_format
 
 _LOOKED_AT = 1000
-"""Largest number of inspected files in a folder; a folder of dumps has a few dozen, or one for each switch."""
+"""Largest number of files that are inspected in a folder. A folder of dumps has fewer, even with a file per switch."""
 
 _LOOKED_AT_BELOW = 4000
-"""Largest number of inspected files in all folders below it."""
+"""Largest number of files that are inspected in all folders below a folder."""
 
 _DEPTH = 2
 
@@ -49,11 +49,11 @@ _KNOWN_NAME = re.compile(
     r"guid2lid|ib-node-name-map|ibroutes?\b.*|ibnetdiscover\b.*|dump_fts\b.*|.*\.(?:fdbs|db_csv|far)",
     re.IGNORECASE,
 )
-"""File names for links or tables in the tools and their how-tos."""
+"""Usual file names of lists of links and of tables."""
 
 
 class Content(Enum):
-    """The kinds of contents of a file."""
+    """Kinds of a file's content."""
 
     LINKS = "links"
     TABLES = "forwarding tables"
@@ -65,13 +65,12 @@ class Content(Enum):
 
 @dataclass(slots=True)
 class FolderDumps:
-    """Dumps by their contents, in the order of their names.
+    """Files of each kind of content, sorted by name.
 
     Attributes:
         links: lists of links, each with the rank of its format; rank 0 is the best.
-        tables, lid_ranges, adaptive, names, partitions: files of each kind.
-        notes: sentences on files with a known name that cannot be used.
-        archives: files that must be unpacked by other programs first.
+        notes: sentences on files with a usual name that cannot be used.
+        archives: files that the user must unpack first.
     """
 
     links: list[tuple[int, Path]] = field(default_factory=list)
@@ -84,7 +83,7 @@ class FolderDumps:
     archives: list[Path] = field(default_factory=list)
 
     def of(self, content: Content) -> list[Path]:
-        """Return the files of a kind other than links."""
+        """Return the files of a kind; `content` is not `Content.LINKS`."""
         return {
             Content.TABLES: self.tables,
             Content.LID_RANGES: self.lid_ranges,
@@ -95,12 +94,12 @@ class FolderDumps:
 
 
 def identify_content(path: Path) -> Content | None:
-    """Return the kind of a file, from its beginning; None for any other file and for an unreadable one."""
+    """Return the kind of a file by its beginning; None for a file of no kind, and for an unreadable file."""
     return _identify(peek_dump(path))
 
 
 def is_adaptive(path: Path) -> bool:
-    """Return true if a file's content is `ADAPTIVE`, at a lower cost than `identify_content`."""
+    """Return true if a file's content is `ADAPTIVE`; faster than `identify_content`."""
     head = peek_dump(path)
     return looks_like_far(head) and _identify(head) is Content.ADAPTIVE
 
@@ -122,7 +121,7 @@ _LOOKS: tuple[tuple[Content, Callable[[bytes], object]], ...] = (
 
 
 def describe_unused(found: FolderDumps) -> str:
-    """Return the other contents of a folder that has no list of links."""
+    """Return a text, for an error, on the other content of a folder without a list of links."""
     parts = list(found.notes)
     for paths, what in (
         ([*found.tables, *found.adaptive], "forwarding tables without a list of links"),
@@ -152,7 +151,7 @@ def sort_below(folder: Path) -> FolderDumps:
 
 
 def _sort_files(folder: Path, found: FolderDumps, limit: int) -> int:
-    """Sort at most `limit` files of a folder; return their number."""
+    """Add at most `limit` files of a folder to `found`. Return the number of inspected files."""
     looked_at = 0
     for looked_at, (path, size) in enumerate(list_files(folder), 1):
         if looked_at > limit:
@@ -179,20 +178,20 @@ _SWITCH = re.compile(
     rb"|^\"?[^\n]{0,256},[0-9]{1,3},2,[0-9]{1,3},[0-9]{1,3},0x[0-9A-Fa-f]{1,16},0x([0-9A-Fa-f]{1,16}),",  # NODES
     re.MULTILINE,
 )
-"""GUIDs of switches in formats whose lists are long; lists of the others are read for them."""
+"""GUID of a switch in formats whose files are often large. Files of other formats are parsed to find them."""
 
 
 def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[str]]:
     """Choose the lists of links to read, one for each rail.
 
-    Lists that have a switch in common are dumps of one subnet. The best of these lists is chosen. Other subnets with
-    the same hosts are rails.
+    Lists that have a switch in common are dumps of one subnet; the list with the best format is chosen. Several subnets
+    with the same hosts are several rails.
 
     Args:
-        lists: the rank of each list's format (the lowest is the best), and the list's path.
+        lists: for each list the rank of its format (0 is the best), and its path.
 
     Returns:
-        The lists, in the natural order of their names; and a sentence on each list that is not chosen.
+        The chosen lists, in the natural order of their names; a sentence on each list that is not chosen.
     """
     subnets: list[tuple[set[int], list[tuple[bool, int, Path]]]] = []
     if len(lists) < 2:
@@ -201,14 +200,14 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
     for rank, path in lists:
         switches, is_usable = _look_through(path)
         if not is_usable:
-            notes.append(f"{path}: not used as a list of links, it has no section LINKS")
+            notes.append(f"{path}: not used as a list of links, since it has no section LINKS")
         same = [subnet for subnet in subnets if not switches or not subnet[0] or subnet[0] & switches]
         joined = (
             switches.union(*(subnet[0] for subnet in same)),
             [(not switches or not is_usable, rank, path), *(each for subnet in same for each in subnet[1])],
         )
         subnets = [subnet for subnet in subnets if subnet not in same] + [joined]
-    # Text without a switch that only looks like the best format comes last.
+    # A file without a switch may be other text that looks like a list, so it comes last.
     best = [min(found)[-1] for _, found in subnets]
     if len(best) < 2:
         return best, notes
@@ -217,14 +216,14 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
 
 
 def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Choose the lists of one machine: the list with most hosts, and lists that share half of its hosts."""
+    """Choose the list with the most hosts, and lists with at least half of these hosts: the rails of one machine."""
     hosts: dict[Path, set[str]] = {}
     notes = []
     for path in lists:
         try:
             hosts[path] = _find_host_names(path)
         except IbprofError as error:
-            notes.append(f"passed over: {error}")
+            notes.append(f"skipped: {error}")
     if not hosts:
         return [lists[0]], []
     main = max(sorted(hosts), key=lambda path: len(hosts[path]))
@@ -233,12 +232,14 @@ def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
         if path == main or 2 * len(names & hosts[main]) >= max(len(names), 1):
             chosen.append(path)
         else:
-            notes.append(f"{path}: passed over, it lists another fabric than {main.name}; name it alone to use it")
+            notes.append(
+                f"{path}: skipped, since it lists another fabric than {main.name}; to use it, name only this file"
+            )
     return sorted(chosen, key=lambda path: natural_key(path.name)), notes
 
 
 def _look_through(path: Path) -> tuple[set[int], bool]:
-    """Return the NODE GUIDs of a list's switches (empty if unreadable), and true if the list can have links."""
+    """Return the NODE GUIDs of a list's switches (empty if unreadable), and true unless the list lacks its links."""
     try:
         data = read_dump(path)
     except IbprofError:
@@ -260,11 +261,11 @@ def _find_host_names(path: Path) -> set[str]:
 
 
 def find_far(lst_path: Path, candidates: Sequence[Path]) -> Path | None:
-    """Return the `.far` of a list of links: the file with the same stem, else a file with the list's switches.
+    """Return the `.far` of a list of links: the file with the list's name without suffix, else one with its switches.
 
     Args:
         lst_path: the list of links.
-        candidates: further files to choose from.
+        candidates: other `.far` files, which may contain the list's switches.
     """
     stem = strip_compression(lst_path).rpartition(".")[0] or strip_compression(lst_path)
     sibling = find_sibling(lst_path, f"{stem}.far")

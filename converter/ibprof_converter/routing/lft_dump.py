@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read and write forwarding tables as OpenSM loads and dumps them (`opensm-lfts.dump`) and as `dump_fts` prints them.
+"""Read and write forwarding tables in the form of OpenSM (`opensm-lfts.dump`) and of `dump_fts`.
 
     Unicast lids [0-44] of switch Lid 2 guid 0x0002c90200400000 ('sw-a'):
     0x0001 001 # Channel Adapter portguid 0x0002c903000a0001: 'host01 HCA-1'
@@ -10,9 +10,10 @@
      0x0002 004 : (Channel Adapter portguid 0x0002c90300fa0001: 'q01 [rack 1] HCA-1')
      20 valid lids dumped
 
-LIDs are hexadecimal, ports decimal; LIDs without a route are left out. Text after the port is ignored. dump_fts of
-infiniband-diags 44 also omits the last LID of a table if it is a multiple of 64, the block size. A warning reports
-this, because the dump does not show the route.
+LIDs are hexadecimal, ports decimal. LIDs without a route are left out. Text after the port is ignored.
+
+The tool dump_fts of infiniband-diags 44 also omits the last LID of a table if it is a multiple of 64, the block size.
+Then ibprof warns that this route is missing.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from ibprof_converter.routing.subnet_routes import NONE
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
-# The description stands in brackets after the GUID; the text before it has no brackets.
+# The description is in brackets after the GUID. The text before the GUID has no brackets.
 _HEAD = re.compile(rb"[ \t]{0,9}" + _RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
 _SIGN = re.compile(rb"^[ \t]{0,9}" + _RANGE, re.MULTILINE)
-# The tools print all valid LIDs; OpenSM's count includes invalid ones.
+# The tools print only valid LIDs, but the count of OpenSM includes invalid LIDs.
 _COUNT = re.compile(rb"\s*(\d{1,6}) (valid )?lids dumped\s*")
 _OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|#.*|\s*")
 
@@ -44,16 +45,12 @@ _BLOCK = 64
 
 
 def looks_like_lft_dump(head: bytes) -> bool:
-    """Return true if a file's beginning has the headers of a dump of forwarding tables."""
+    """Return true if the beginning of a file has a header of a dump of forwarding tables."""
     return _SIGN.search(head) is not None
 
 
 def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
     """Parse a dump of forwarding tables.
-
-    Args:
-        path: the file's path, for messages.
-        data: contents of the file.
 
     Raises:
         InputError: the file has no tables.
@@ -73,8 +70,8 @@ def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
     top = max(tops.values(), default=0)
     if top and top % _BLOCK == 0 and not (entries.lid == top).any():
         stanzas.warnings.append(
-            f"LID {top:#06x} is missing: dump_fts leaves out a table's last LID when it is a multiple of {_BLOCK}; "
-            "OpenSM's dump and ibdiagnet's .fdbs have it"
+            f"LID {top:#06x} is missing: dump_fts leaves out a table's last LID if this LID is a multiple of {_BLOCK}; "
+            "OpenSM's dump and ibdiagnet's .fdbs have this LID"
         )
     _note_short_tables(stanzas, entries, tops, written)
     note_cut_end(stanzas, entries)
@@ -84,10 +81,9 @@ def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
 def _note_short_tables(
     stanzas: Stanzas, entries: Entries, tops: dict[int, int], written: dict[int, int | None]
 ) -> None:
-    """Note incomplete tables: fewer entries than the tool states, or an end before the last LID.
+    """Note incomplete tables: with another number of entries than the tool states, or without the last LID.
 
-    The tools write the number of entries after each table. A table without this number is incomplete, unless it has the
-    last LID.
+    The tools write the number of entries after each table. If this number is missing, the table must have the last LID.
     """
     bounds = [*stanzas.entry, len(entries.lid)]
     for table, (begin, end) in enumerate(pairwise(bounds)):
@@ -97,7 +93,7 @@ def _note_short_tables(
         if written.get(table) not in (None, found):
             stanzas.log.miss(f"{found} entries where the tool wrote {written[table]}", stanzas.guid[table])
         elif table not in written and found and (last := int(entries.lid[end - 1])) < tops[table] - 1:
-            what = f"the table ends at LID {last:#06x}, before its last one, {tops[table]:#06x}"
+            what = f"the table ends at LID {last:#06x}, before its last LID, {tops[table]:#06x}"
             stanzas.log.miss(what, stanzas.guid[table], [entries.line_of(end - 1)])
 
 
@@ -112,11 +108,7 @@ def _read_top(digits: bytes) -> int:
 def write_lft_text(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
     """Yield the lines of tables, switch by switch.
 
-    Each entry names the GUID of the port that has the LID, so that OpenSM finds the port even under another LID.
-
-    Args:
-        fabric: the fabric of the tables.
-        tables: the tables of its switches.
+    Each entry names the GUID of the LID's port, so OpenSM finds the port even if its LID has changed.
     """
     lid_of = {
         int(node): int(lid)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables as a subnet manager could make them, for fabrics whose tables are unknown. All routes are shortest.
+"""Model the forwarding tables of fabrics whose tables are unknown. All routes are shortest paths.
 
-`MIN_HOP`: each switch sends to each adapter by the least used of its shortest ports, as OpenSM's default engine does.
-    `D_MOD_K`, on regular trees: the adapter's number selects the uplinks, as in fat-tree engines.
+`MIN_HOP`: each switch sends to each adapter by the least used of its ports on a shortest path, as OpenSM's default
+engine does. `D_MOD_K`, on regular trees: the adapter's number selects the uplinks, as in fat-tree engines.
 
 Source: OpenSM 3.3.23, osm_ucast_mgr.c and osm_switch.c; E. Zahavi, "D-Mod-K routing providing non-blocking traffic for
 shift permutations on real life fat trees", CCIT report 776, Technion, 2010.
@@ -30,12 +30,12 @@ _NOT_REACHED = 1 << 14
 
 
 def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTables, str]:
-    """Return tables of all switches, and the model's name. The tables reach the LIDs of CAs and routers cabled to a
-    switch.
+    """Return tables of all switches, and the name of the model.
+
+    The tables have routes to all CAs and routers that are cabled to a switch.
 
     Args:
-        model: one of `MODELS`; None: `D_MOD_K` on regular trees, else `MIN_HOP`. `D_MOD_K` becomes `MIN_HOP` on trees
-            that are not regular.
+        model: one of `MODELS`; None: `D_MOD_K`. If the fabric is no regular tree, `MIN_HOP` replaces `D_MOD_K`.
     """
     guid = np.sort(fabric.node_guid[fabric.node_kind == NodeKind.SWITCH])
     width = int((fabric.port_lid + (1 << fabric.port_lmc)).max(initial=1))
@@ -46,8 +46,8 @@ def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTa
     tree = None if model == MIN_HOP else find_regular_tree(leads_to, _find_leaves(network, ends))
     leaves = _order_leaves(network, ends, tree)
     distance = _measure_distances(leads_to, leaves)
-    used = np.zeros(leads_to.shape, np.int32)  # [switch, port], number of adapters reached by the port
-    below = np.cumprod([1, *(tree.uplinks if tree else ())])  # [level], product of the uplinks of all levels below
+    used = np.zeros(leads_to.shape, np.int32)  # [switch, port], number of adapters that the port leads to
+    below = np.cumprod([1, *(tree.uplinks if tree else ())])  # [level], product of uplinks over the levels below
     most = int(np.bincount(ends.leaf).max(initial=0))
     table = tables.port
     for number, switch in enumerate(leaves.tolist()):
@@ -68,7 +68,7 @@ def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTa
 
 @dataclass(frozen=True, slots=True)
 class _Destinations:
-    """Cabled ports of CAs and routers: leaf switch, its port, the LID, and the node; int64 [destination]."""
+    """Cabled ports of CAs and routers: leaf switch, the leaf switch's port, LID and node; int64 [destination]."""
 
     leaf: npt.NDArray[np.int64]
     port: npt.NDArray[np.int64]
@@ -88,7 +88,7 @@ class _Choices:
         is_near = (beyond < _FAR) & (beyond + 1 == distance[:, np.newaxis])
         self.switch = np.flatnonzero(is_near.any(axis=1))
         count = is_near[self.switch].sum(axis=1)
-        # The candidates of each row come first, in ascending order.
+        # In each row, the ports on shortest paths come before all others, in ascending order.
         order = np.argsort(~is_near[self.switch], axis=1, kind="stable")[:, : int(count.max(initial=1))]
         self._port = order.astype(np.int32)
         self._leads_to = leads_to
@@ -97,7 +97,7 @@ class _Choices:
         self._row = np.arange(len(self.switch))
 
     def take_least_used(self, used: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-        """Return the least used port of each row, the first of equal ones, and count its use: uint8 [row]."""
+        """Return the least used port of each row, uint8 [row], and count its use. Of equal ports, take the first."""
         uses = used[self.switch[:, np.newaxis], self._port]
         uses[self._is_none] = np.iinfo(np.int32).max
         chosen = self._port[self._row, uses.argmin(axis=1)]
@@ -105,11 +105,11 @@ class _Choices:
         return np.asarray(chosen, np.uint8)
 
     def find_lower_level(self, level: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the lower of the two levels that each row's ports join: int64 [row]."""
+        """Return the lower level of two: of the row's switch, and of the switches its ports lead to: int64 [row]."""
         return np.minimum(level[self.switch], level[self._leads_to[self.switch, self._port[:, 0]]])
 
     def take_by_number(self, number: int, divisor: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Return the port of each row, selected by an adapter's number divided by int64 [row]: uint8 [row]."""
+        """Return a port of each row, uint8 [row]: port number (`number` // `divisor`) modulo the number of ports."""
         return np.asarray(self._port[self._row, number // divisor % self._count], np.uint8)
 
 
@@ -133,7 +133,7 @@ def _find_destinations(network: IndexedNetwork) -> _Destinations:
 
 
 def _find_leaves(network: IndexedNetwork, ends: _Destinations) -> npt.NDArray[np.bool_]:
-    """Return the switches that have hosts: bool [switch]. Aggregation nodes of switches are not hosts."""
+    """Return true for switches that have hosts: bool [switch]. Aggregation nodes of switches are not hosts."""
     names = network.fabric.node_name
     is_host = np.array([not is_aggregation_node(names[node]) for node in ends.node.tolist()], np.bool_)
     is_leaf = np.zeros(len(network.switch_node), np.bool_)
@@ -142,7 +142,7 @@ def _find_leaves(network: IndexedNetwork, ends: _Destinations) -> npt.NDArray[np
 
 
 def _order_leaves(network: IndexedNetwork, ends: _Destinations, tree: RegularTree | None) -> npt.NDArray[np.int64]:
-    """Return the switches with CAs in the order in which their adapters are routed."""
+    """Return the switches with CAs or routers, in the order in which routes to their adapters are computed."""
     count = np.bincount(ends.leaf, minlength=len(network.switch_node))
     leaves = np.flatnonzero(count)
     if tree:
@@ -153,7 +153,7 @@ def _order_leaves(network: IndexedNetwork, ends: _Destinations, tree: RegularTre
 
 
 def _measure_distances(leads_to: npt.NDArray[np.int32], leaves: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
-    """Return the number of links from each switch to each leaf: int16 [switch, leaf], `_FAR` without a path."""
+    """Return the number of links from each switch to each leaf: int16 [switch, leaf], `_FAR` if there is no path."""
     at, port = np.nonzero(leads_to != NONE)
     distance = count_hops(len(leads_to), np.column_stack([at, leads_to[at, port]]), leaves)
     distance[distance < 0] = _FAR
@@ -162,12 +162,12 @@ def _measure_distances(leads_to: npt.NDArray[np.int32], leaves: npt.NDArray[np.i
 
 @dataclass(frozen=True, slots=True)
 class RegularTree:
-    """A tree whose switches of one level have equally many uplinks.
+    """A tree in which all switches of a level have the same number of uplinks.
 
     Attributes:
         level: int [switch], 0 for leaf switches.
-        uplinks: uplinks of a switch, for each level except the last.
-        leaves: int [leaf], switches of level 0; leaves of one subtree are adjacent.
+        uplinks: for each level except the highest, the number of a switch's uplinks.
+        leaves: int [leaf], leaf switches; the leaf switches of a subtree are consecutive.
     """
 
     level: npt.NDArray[np.int64]
@@ -218,13 +218,13 @@ def _count_levels(leads_to: npt.NDArray[np.int32], is_leaf: npt.NDArray[np.bool_
 def _find_subtrees(
     level: npt.NDArray[np.int64], at: npt.NDArray[np.intp], to: npt.NDArray[np.int32], highest: int
 ) -> npt.NDArray[np.int32]:
-    """Return the number of each switch's subtree, among the switches up to a level: int32 [switch]."""
+    """Return the number of each switch's subtree: int32 [switch]. A subtree has only levels up to `highest`."""
     inside = (level[at] <= highest) & (level[to] <= highest)
     return find_parts(len(level), np.column_stack([at[inside], to[inside]])).astype(np.int32)
 
 
 def add_switch_routes(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:
-    """Return tables with new shortest routes to all switches that have a LID; other routes are kept."""
+    """Return the tables with new shortest routes to all switches that have a LID. Other routes are kept."""
     cables: dict[int, list[tuple[int, int]]] = {}
     for (a, b), (p, q) in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
         if fabric.node_kind[a] == fabric.node_kind[b] == NodeKind.SWITCH:
@@ -246,7 +246,7 @@ def add_switch_routes(fabric: Fabric, tables: ForwardingTables) -> ForwardingTab
 
 
 def _route_to(cables: dict[int, list[tuple[int, int]]], switch: int) -> dict[int, int]:
-    """Return the egress port towards a switch, for each switch that reaches it; 0 at the switch itself."""
+    """Return switch -> egress port towards the destination `switch`; 0 for the destination itself."""
     egress = {switch: 0}
     queue = deque([switch])
     while queue:

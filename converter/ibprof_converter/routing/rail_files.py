@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of each rail, from files or folders that the user names."""
+"""Find the files of each rail in the files and folders that the user names."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class RailFiles:
         links: the list of links, or the first of `parts`.
         parts: LLDP files, one for each node, if the fabric is listed by LLDP.
         tables: forwarding tables of the rail's switches; None if they must be searched among `candidates`.
-        candidates: files with tables of any fabric, each for all switches or for one.
-        lid_ranges: OpenSM's `guid2lid`; None: the `guid2lid` next to the list of links, if any.
-        adaptive: ibdiagnet 2's `.far`, if any; `candidates` can hold it too.
-        names: file of node names for OFED's tools, if any.
+        candidates: files with tables that may belong to this rail. A file has the tables of all switches, or of one.
+        lid_ranges: OpenSM's `guid2lid`; None: the `guid2lid` in the folder of the list of links, if any.
+        adaptive: ibdiagnet 2's `.far`, if any; it may also be one of `candidates`.
+        names: name map, if any.
         partitions: files of the subnet's partitions.
-        synthetic: the name of a synthetic fabric, which has no files.
+        synthetic: the name of a synthetic fabric, which has no files; otherwise empty.
         notes: sentences on files that are not used.
-        plane: number of the plane in the list, or of the subnet in the synthetic fabric; None if there is only one.
+        plane: number of the plane in the list, or of the subnet in the synthetic fabric; None if it has only one.
     """
 
     links: Path
@@ -81,22 +81,24 @@ def find_rails(
     tables: Sequence[str | PathLike[str]] = (),
     name_map: str | PathLike[str] | None = None,
 ) -> list[RailFiles]:
-    """Assign files and folders to rails by their contents, one rail per list of links.
+    """Assign files and folders to rails by their content. Each list of links is one rail.
 
-    A folder is one rail: its best list of links, with the tables and other files in the folder or below. Lists of other
-        subnets with the same hosts are further rails. A list of other hosts is skipped with a note. A folder that holds
-        only folders of dumps has one rail per folder. Among single files, the first file with tables belongs to the
-        first with links, and so on. If there are more files with tables than lists, each belongs to the list that has
-        its switches. If there are no files with tables, they are searched next to the links and below. Each plane of a
-        list is a separate rail (`count_planes`). A name like `xgft:..` is a synthetic fabric.
+    In a folder, the best list of links is a rail, with the tables and other files in the folder or below. Lists of
+    other subnets with the same hosts are further rails. A list of other hosts is skipped with a note. If a folder
+    contains only folders of dumps, each of these folders is a rail. Each plane of a list is a rail (`count_planes`).
+
+    If the user names single files, the first file with tables belongs to the first list of links, and so on. If there
+    are more files with tables than lists, each file belongs to the list that has its switches. If there is no file with
+    tables, tables are searched in the folder of the list and below. A name such as `xgft:..` is a synthetic fabric.
 
     Args:
-        names: file, folder and fabric names from the user.
-        tables: files with tables that the user names, one per rail; if empty, they are searched.
-        name_map: file of node names, for all rails; None: the file next to the links, if any.
+        names: files, folders and synthetic fabrics that the user names.
+        tables: files with tables that the user names, one for each rail; if empty, tables are searched.
+        name_map: name map for all rails; None: the name map in the folder of the list, if any.
 
-    UsageError: there are fewer files with tables than rails, the number of named files is not the number of rails, or
-    files are named for a synthetic fabric.
+    Raises:
+        UsageError: there are fewer files with tables than rails, the number of named files is not the number of rails,
+            or files are named for a synthetic fabric.
         InputError: a folder has no list of links, or no file is a list of links.
     """
     rails: list[RailFiles] = []
@@ -108,7 +110,7 @@ def find_rails(
             continue
         if path.is_dir():
             found = sort_folder(path)
-            # A folder that has only tables belongs to a list that is also named.
+            # A folder that has only tables belongs to a list that the user names too.
             if not found.links and (found.tables or found.adaptive) and len(names) > 1:
                 named.tables += found.tables
                 named.adaptive += found.adaptive
@@ -126,7 +128,7 @@ def find_rails(
     given = [*named.tables, *named.adaptive, *named.lid_ranges, *named.partitions]
     made = next((rail.synthetic for rail in rails if rail.synthetic), None)
     if given and made:
-        raise UsageError(f"{made} is a synthetic fabric, whose tables and LIDs {given[0]} cannot replace")
+        raise UsageError(f"{made} is a synthetic fabric: {given[0]} cannot replace its tables or LIDs")
     for what, files in (("guid2lid", named.lid_ranges), ("adaptive routing", named.adaptive)):
         if files and len(files) != len(rails):
             raise UsageError(f"expected one file for each of {len(rails)} LST ({what}), found {len(files)}")
@@ -138,7 +140,7 @@ def find_rails(
 
 
 def _split_planes(rail: RailFiles) -> list[RailFiles]:
-    """Return each plane of a list, or subnet of a synthetic fabric, as a rail; the rail itself if it has only one."""
+    """Return a rail for each plane of a list or each subnet of a synthetic fabric; `rail` itself if it has only one."""
     count = count_subnets(rail.synthetic) if rail.synthetic else 1 if rail.parts else count_planes(rail.links)
     return [rail] if count == 1 else [replace(rail, plane=plane) for plane in range(count)]
 
@@ -147,11 +149,11 @@ def _refuse_tables_alone(rails: Sequence[RailFiles], named: FolderDumps) -> None
     """Raise an error if the named files include no list of links."""
     for content in (Content.TABLES, Content.ADAPTIVE, Content.LID_RANGES, Content.NAMES, Content.PARTITIONS):
         if not rails and (left := named.of(content)):
-            raise InputError(left[0], None, "a list of links", f"{content.value} alone")
+            raise InputError(left[0], None, "a list of links", f"only {content.value}")
 
 
 def _add_part(rails: list[RailFiles], path: Path) -> None:
-    """Add an LLDP file to the fabric of the files named before it: all of them list one fabric."""
+    """Add an LLDP file to the rail of the earlier LLDP files, since all LLDP files describe one fabric."""
     for number, rail in enumerate(rails):
         if rail.parts:
             rails[number] = replace(rail, parts=(*rail.parts, path))
@@ -160,12 +162,12 @@ def _add_part(rails: list[RailFiles], path: Path) -> None:
 
 
 def has_links(path: Path) -> bool:
-    """Return true if a file is a list of links, or a folder holds one."""
+    """Return true if a file is a list of links, or a folder contains such a file."""
     return bool(sort_folder(path).links) if path.is_dir() else identify_content(path) is Content.LINKS
 
 
 def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> RailFiles:
-    """Return a rail with the files named for it. Without named tables, those next to its links or below are used."""
+    """Return a rail with its named files. Without named tables, tables in the folder of its links or below are used."""
     if rail.synthetic:
         return rail
     tables, candidates, notes = rail.tables, rail.candidates, rail.notes
@@ -178,7 +180,7 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
         if tables is None and not candidates:
             found = sort_folder(rail.links.parent)
             candidates = tuple(_find_candidates(rail.links.parent, found))
-            # A file that should have the tables explains their absence.
+            # If tables are missing, the notes on unusable files may explain this.
             notes = (*notes, *(note for note in found.notes if not candidates and note not in notes))
     adaptive = named.adaptive[number] if named.adaptive else rail.adaptive
     if adaptive is None:
@@ -198,14 +200,14 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
 
 
 def _find_partitions(links: Path) -> tuple[Path, ...]:
-    """Return ibdiagnet's `.pkey` of a list of links, else OpenSM's file next to it."""
+    """Return ibdiagnet's `.pkey` file with the name of the list of links, else `partitions.conf` in its folder."""
     stem = strip_compression(links).rpartition(".")[0] or strip_compression(links)
     found = (find_sibling(links, name) for name in (f"{stem}.pkey", PARTITIONS_CONF))
     return tuple(path for path in found if path and looks_like_partitions(peek_dump(path)))[:1]
 
 
 def _find_adaptive(links: Path, tables: Path | None, candidates: Sequence[Path]) -> Path | None:
-    """Return the `.far` of a list of links, from the files with tables or next to the list."""
+    """Return the `.far` of a list of links, from the folder of the list or the files with tables."""
     named = [tables] if tables is not None else list(candidates)
     return find_far(links, [path for path in named if is_adaptive(path)])
 
@@ -215,10 +217,7 @@ def _without(paths: Sequence[Path], path: Path) -> tuple[Path, ...]:
 
 
 def _find_candidates(folder: Path, found: FolderDumps) -> list[Path]:
-    """Return the files with tables in a folder, or else in the folders below it.
-
-    A `.far` also has tables, and comes last.
-    """
+    """Return the files with tables in a folder; if it has none, in the folders below. `.far` files come last."""
     if found.tables or found.adaptive:
         return [*found.tables, *found.adaptive]
     below = sort_below(folder)
@@ -238,9 +237,9 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
 
 
 def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[RailFiles], list[str]]:
-    """Return the rails with readable lists, and notes on the others. The first rail also gets these notes.
+    """Return the rails with readable lists, and notes on the other lists. The first rail also gets these notes.
 
-    Any text can look like a list. If a search finds only one list, it is kept and read later.
+    An unreadable list may be other text that looks like a list. If there is only one list, it is kept unread.
     """
     if len(rails) < 2:
         return rails, notes
@@ -249,9 +248,9 @@ def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[
         try:
             read_fabric(rail.links, rail.lid_ranges)
         except InputError as error:
-            notes.append(f"passed over: {error}")
+            notes.append(f"skipped: {error}")
         except InconsistentError:
-            usable.append(rail)  # a contradiction is a finding
+            usable.append(rail)  # `--check` reports the contradiction as a finding
         else:
             usable.append(rail)
     if usable:
@@ -269,13 +268,11 @@ def _rails_of(folder: Path, found: FolderDumps) -> list[RailFiles]:
     if neighbours and others:
         names = show_some([path.name for path in neighbours])
         notes.append(
-            f"{folder}: LLDP's files are passed over next to other lists ({names}); name them alone to use them"
+            f"{folder}: LLDP files are skipped, since there are other lists ({names}); to use them, name them alone"
         )
     is_alone = len(lists) == 1
     adaptive = [find_far(links, found.adaptive) for links in lists]
-    notes += [
-        f"{path}: not used, it has the switches of no list here" for path in found.adaptive if path not in adaptive
-    ]
+    notes += [f"{path}: not used, since no list has its switches" for path in found.adaptive if path not in adaptive]
     return [
         RailFiles(
             links=links,

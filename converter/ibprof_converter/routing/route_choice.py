@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source of a rail's routes: its forwarding tables, OpenSM on this machine, or a model.
+"""Read a rail with routes from its forwarding tables, from OpenSM on this machine, or from a model.
 
-OpenSM routes a fabric's links and LIDs as simulated by ibsim. Debian's packages are `opensm` and `ibsim-utils`.
-Nothing leaves the machine, and any user may run it.
+OpenSM computes tables for the fabric's links and LIDs, which ibsim simulates. Debian's packages are `opensm` and
+`ibsim-utils`. No packet leaves the machine, and no privileges are needed.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _EXPLAINED = {
 
 
 def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = None) -> Subnet:
-    """Read the files of one rail, or generate it, with routes of any origin.
+    """Read the files of one rail, or generate a synthetic rail, with routes from any source.
 
     Args:
         files: the rail's files.
-        number: the rail's number, which distinguishes synthetic rails.
-        routes: source of the routes, in the form that `parse_routes` returns; None: the rail's tables, else a model.
+        number: the rail's number; synthetic rails differ in it.
+        routes: source of the routes, as `parse_routes` returns it; None: the rail's tables, or a model without tables.
 
     Raises:
         InputError: a file is invalid, or the requested tables do not exist.
@@ -93,7 +93,7 @@ def read_routed_subnet(path: str | PathLike[str], routes: str | None = None) -> 
 
 
 def name_routes(subnets: Sequence[Subnet]) -> str:
-    """Return the source of the rails' routes: `TABLES`, or another source by rail."""
+    """Return the different sources of the rails' routes, joined by `and`."""
     return " and ".join(dict.fromkeys(subnet.route_source for subnet in subnets))
 
 
@@ -119,7 +119,7 @@ _BEGIN_S = 60.0
 _SWEEP_S = 900.0
 _SHOWN_PARTS = 3
 _SHOWN = 300
-"""Number of characters from a log's end in an error."""
+"""Number of last characters of a log that an error shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class RoutedByOpenSM:
 
     Attributes:
         subnet: the rail.
-        engine: the engine that made the tables. OpenSM takes another engine if the wanted one refuses the fabric.
-        lanes: virtual lanes needed against deadlocks, as stated in OpenSM's log; None if not stated.
+        engine: the engine that made the tables. OpenSM uses another engine if the wanted engine rejects the fabric.
+        lanes: number of virtual lanes needed to avoid deadlocks, from OpenSM's log; None if the log does not state it.
     """
 
     subnet: Subnet
@@ -138,7 +138,7 @@ class RoutedByOpenSM:
 
 
 def check_joined(fabric: Fabric) -> None:
-    """Raise an error if a fabric is in parts: OpenSM routes the part that it is cabled to.
+    """Raise an error if a fabric is in parts: OpenSM computes routes only for the part with its own host.
 
     Raises:
         InconsistentError: no cable joins two parts that have adapters.
@@ -146,19 +146,19 @@ def check_joined(fabric: Fabric) -> None:
     parts = [part for part in list_parts(fabric) if len(part.adapters)]
     if len(parts) > 1:
         what = f"{count_parts(fabric, parts)} ({'; '.join(part.text for part in parts[:_SHOWN_PARTS])})"
-        raise InconsistentError(f"{fabric.name}: {what}, and OpenSM routes one part alone")
+        raise InconsistentError(f"{fabric.name}: {what}, and OpenSM routes only one part")
 
 
 def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
-    """Let OpenSM route a fabric.
+    """Run OpenSM, and return the rail with the tables that it computes.
 
     Args:
-        fabric: links and LIDs; link speeds are ignored, since OpenSM's engines choose by hops and number of routes.
+        fabric: links and LIDs. OpenSM's engines ignore speeds: they count hops and routes.
         engine: one of `ENGINES`.
 
     Raises:
         MissingToolError: OpenSM or ibsim is not installed.
-        InconsistentError: a program ends early or does not end, or the fabric is in parts that no cable joins.
+        InconsistentError: OpenSM or ibsim ends early or does not end, or the fabric is in parts that no cable joins.
     """
     check_joined(fabric)
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
@@ -179,7 +179,7 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
         ports = 2 * fabric.links + 300 * fabric.nodes
         simulate = [programs["ibsim"], "-s", "-n", "-N", str(fabric.nodes + 8), "-S", str(fabric.nodes + 8)]
         simulate += ["-P", str(ports), "fabric.net"]
-        # -D 0x43 adds the dumps of tables; -d 2 flushes the log, which ibprof polls.
+        # -D 0x43 dumps the tables; -d 2 flushes the log after each line, since ibprof polls the log.
         manage = [programs["opensm"], *shlex.split("-f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000")]
         manage += ["-F", "opensm.conf", "-R", engine, "-l", str(int(fabric.port_lmc.max(initial=0)))]
         manage += ["--dump_files_dir", "."]
@@ -201,12 +201,12 @@ def _choose_host(fabric: Fabric) -> int:
     """Return the first adapter that has a link."""
     node = fabric.link_node[fabric.node_kind[fabric.link_node] == NodeKind.CA]
     if not len(node):
-        raise InconsistentError(f"{fabric.name}: no adapter has a link, so that OpenSM cannot run at one")
+        raise InconsistentError(f"{fabric.name}: no adapter has a link, so OpenSM has no host to run on")
     return int(node.min())
 
 
 def write_net(fabric: Fabric) -> str:
-    """Return a fabric in the form that ibsim reads, `ibnetdiscover`. Nodes are named by their numbers."""
+    """Return a fabric in the form of `ibnetdiscover`, which ibsim reads. A node's name is its number."""
     port_guid = dict(
         zip(
             zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),
@@ -248,7 +248,7 @@ def _name_node(node: int) -> str:
 
 
 def _write_lids(fabric: Fabric) -> str:
-    """Return the LIDs of all ports as OpenSM's `guid2lid`."""
+    """Return the LIDs of all ports in the form of OpenSM's `guid2lid`."""
     rows = zip(fabric.port_guid.tolist(), fabric.port_lid.tolist(), fabric.port_lmc.tolist(), strict=True)
     return "".join(f"{guid:#018x} {lid:#06x} {lid + (1 << lmc) - 1:#06x}\n\n" for guid, lid, lmc in rows if lid > 0)
 
@@ -272,7 +272,7 @@ def _find_simulator() -> str:
 def _running(
     command: list[str], folder: Path, environment: dict[str, str], log: str, ready: str, limit_s: float
 ) -> Iterator[None]:
-    """Run a program until the block ends; the block begins once `ready` is in the program's log."""
+    """Run a program while the `with` block runs. The block begins when the program's log contains `ready`."""
     program = Path(command[0]).name
     printed = folder / f"{program}.log"
     with printed.open("w") as output:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spread traffic over link directions, for all sources of a destination at once; trace one packet's path hop by hop.
+"""Add the bytes of traffic to link directions. Trace the path of one packet hop by hop.
 
-The routes to one destination form an in-tree. Bytes that reach a switch are summed before they are moved on. The cost
-therefore depends on the number of switches, not on pairs times hops. A traced path is that of `ibtracert`, with the
-reason why it ends.
+The routes from all sources to one destination form a tree. Bytes that reach a switch are summed before they are moved
+to the next switch. So the cost depends on the number of switches, not on the number of pairs times hops. A traced path
+is the path that `ibtracert` prints, with the reason why it ends.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class SpreadLoads:
     """Loads of the links of one subnet.
 
     Attributes:
-        bytes: uint64 [link, end, group], bytes that the node at that end sends on the link.
-        reason: uint8 [flow], `Reason` why each flow ends; a flow that does not arrive loads no link. Empty for a
-            matrix.
+        bytes: uint64 [link, end, group], bytes that the node at this end sends on the link.
+        reason: uint8 [flow], the `Reason` with which each flow ends; empty for a matrix. A flow that does not arrive
+            loads no link.
         routed: uint64 [group], bytes that arrive over links.
         same_port: bytes with the same source and destination port, which load no link.
-        unrouted: reason -> bytes that do not arrive; only reasons that occur.
+        unrouted: reason -> bytes that do not arrive; has only the reasons that occur.
     """
 
     bytes: npt.NDArray[np.uint64]
@@ -64,7 +64,7 @@ def spread(
         routes: the subnet's routes.
         source_lid, destination_lid: int [flow].
         bytes: uint64 [flow].
-        group: int [flow], 0 .. groups - 1; loads are summed by group.
+        group: int [flow], from 0 to groups - 1; loads are summed separately for each group.
         groups: number of groups.
         threads: largest number of threads; None: the number of processors.
 
@@ -99,14 +99,14 @@ def spread_matrix(
     bytes: npt.NDArray[np.uint64],
     threads: int | None = None,
 ) -> SpreadLoads:
-    """Add the bytes of each pair to every link direction on its path, for a whole matrix of pairs.
+    """Add the bytes of each pair of a matrix to every link direction on the pair's path.
 
     Args:
         routes: the subnet's routes.
         source_lid: int [source].
         destination_lid: int [destination].
-        bytes: uint64 [source, destination]. Adjacent columns are not copied. A matrix broadcast from one column costs
-            next to nothing.
+        bytes: uint64 [source, destination]. The matrix is not copied, and a matrix broadcast from one value needs
+            almost no memory.
         threads: largest number of threads; None: the number of processors.
 
     Raises:
@@ -116,7 +116,7 @@ def spread_matrix(
     pointer = kernels.pointer
     source, destination = as_lids(source_lid), as_lids(destination_lid)
     if bytes.dtype != np.uint64 or bytes.shape != (len(source), len(destination)):
-        raise ValueError("a matrix: expected uint64, a row a source and a column a destination")
+        raise ValueError("a matrix: expected uint64 with a row for each source and a column for each destination")
     if bytes.size and (bytes.strides[0] < 0 or bytes.strides[1] not in (0, bytes.itemsize)):
         bytes = np.ascontiguousarray(bytes)
     load = np.zeros((routes.network.fabric.links, 2, 1), np.uint64)
@@ -139,7 +139,7 @@ def _sum_up(
     ended: npt.NDArray[np.uint64],
     occurring: npt.NDArray[np.bool_],
 ) -> SpreadLoads:
-    """Return the loads, with the bytes of each reason that occurs: both [reason]."""
+    """Return the loads; `ended` has the bytes of each reason, and `occurring` is true for each reason that occurs."""
     count = {reason: int(ended[reason]) for reason in Reason if occurring[reason]}
     return SpreadLoads(
         bytes=load,
@@ -157,7 +157,7 @@ class Hop:
     Attributes:
         node, egress_port: the sending node, and its port.
         next_node, ingress_port: the receiving node, and its port.
-        link, end: the link, and its sending end: the packet loads this direction.
+        link, end: the link, and the number of its sending end.
     """
 
     node: int
@@ -170,7 +170,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The hops from a source towards a destination, and the reason why they end."""
+    """The hops from a source towards a destination, and the reason why the path ends."""
 
     hops: tuple[Hop, ...]
     reason: Reason
@@ -179,7 +179,7 @@ class Path:
 def trace(network: IndexedNetwork, source_lid: int, destination_lid: int) -> Path:
     """Follow the forwarding tables from the port of one LID to the port of another.
 
-    A CA or router sends from the port that owns the source LID. A switch sends by its table.
+    A CA or router sends from the port with the source LID. A switch sends by its table.
     """
     source, destination = (_find_port(network.fabric, lid) for lid in (source_lid, destination_lid))
     if NONE in (source, destination):
@@ -194,7 +194,7 @@ def trace(network: IndexedNetwork, source_lid: int, destination_lid: int) -> Pat
 def _follow_hops(
     network: IndexedNetwork, source: int, destination: int, destination_lid: int, hops: list[Hop]
 ) -> Reason:
-    """Append the hops from one port (index into the fabric's ports) to another; return the reason why they end."""
+    """Append the hops from port `source` to port `destination`; return the reason why the path ends."""
     fabric = network.fabric
     passed: set[int] = set()
     node, egress_port = int(fabric.port_node[source]), int(fabric.port_number[source])
@@ -222,7 +222,7 @@ def _find_port(fabric: Fabric, lid: int) -> int:
 
 
 def _look_up(network: IndexedNetwork, node: int, lid: int) -> tuple[int, Reason | None]:
-    """Return a switch's egress port for a LID, and the reason if there is none."""
+    """Return a switch's egress port for a LID, and the reason if the path ends here, else None."""
     row = network.row[network.switch_of[node]]
     if row == NONE:
         return 0, Reason.MISSING_TABLE
@@ -239,7 +239,7 @@ def _cross(fabric: Fabric, link: int, end: int) -> Hop:
 
 
 class Reason(IntEnum):
-    """Reason why a path ends. All reasons except the first two leave a flow's bytes unrouted."""
+    """Reason why a path ends. Only with the first two reasons do the bytes reach their destination."""
 
     _generate_next_value_ = kernels_headers().numbers_of("ibp_reason", "IBP_")
     DELIVERED = auto()
@@ -264,8 +264,8 @@ class Reason(IntEnum):
 
 _LABELS = {
     Reason.DELIVERED: "delivered",
-    Reason.SAME_PORT: "same port",  # The adapter loops it back: no link is loaded.
-    Reason.UNKNOWN_LID: "unknown LID",  # Source or destination belongs to no port of the fabric.
+    Reason.SAME_PORT: "same port",  # The adapter sends the packet to itself: no link is loaded.
+    Reason.UNKNOWN_LID: "unknown LID",  # No port of the fabric has the source LID or the destination LID.
     Reason.UNKNOWN_PORT: "unknown port",  # The egress port has no active link.
     Reason.MISSING_TABLE: "missing table",  # A switch on the path has no forwarding table.
     Reason.UNREACHABLE: "unreachable LID",  # A switch on the path has no entry for the destination.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables from the lines of a dump, for all formats: a kernel reads the entries, in one stanza per switch.
+"""Read forwarding tables from dumps with a stanza for each switch. A C kernel reads the entries.
 
-ibdiagnet (`ibdiagnet.fdbs`) and OpenSM (`opensm.fdbs`) write a stanza per switch; ports are decimal, LIDs hexadecimal:
+ibdiagnet (`ibdiagnet.fdbs`) and OpenSM (`opensm.fdbs`) write such stanzas. Ports are decimal, LIDs hexadecimal:
 
     osm_ucast_mgr_dump_ucast_routes: Switch 0x0002c90200f00000
     LID    : Port : Hops : Optimal
@@ -11,7 +11,7 @@ ibdiagnet (`ibdiagnet.fdbs`) and OpenSM (`opensm.fdbs`) write a stanza per switc
     0x0003 : 000  : HOPS UNKNOWN
 
 The first word of a header differs between tools. Text after the port is ignored. Tables may differ in length. ibdiagnet
-2 adds `#` lines and `PLFT_NUM: n`; only number 0 of a switch's private tables is read.
+2 adds `#` lines and `PLFT_NUM: n`. Of a switch's private tables, only table 0 is read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
-# A table is dense, and a valid file fills most of its cells. The limit keeps a few lines from allocating all memory.
+# Tables have a cell for each LID, and a valid file fills most cells. Without a limit, one line with a high LID could
+# make a damaged file need all memory.
 _CELLS_PER_ENTRY = 64
 _CELLS_ALWAYS = 1 << 24
 
@@ -44,7 +45,7 @@ _HEADLESS_LINES = 1000
 _HEADER_WORDS = re.compile(rb"\bSwitch\b(?!\s*[0-9]{1,3}\s*\"[SHR]-)|Unicast lids|of switch|lids \[")
 
 
-# The end of an entry's line, as the tools write it.
+# Possible ends of an entry's line.
 _WHOLE = re.compile(rb"(?:yes|!|\)|'|UNKNOWN|UNREACHABLE)\s*\Z")
 
 _OTHER = kernels_headers().types["ibp_other_line"]
@@ -52,11 +53,11 @@ _OTHER = kernels_headers().types["ibp_other_line"]
 
 @dataclass(slots=True)
 class Stanzas:
-    """First entry, switch and kind of each table: the normal table, or a private table other than number 0.
+    """For each table its first entry, its switch, and true if it is a private table other than number 0.
 
     Attributes:
         log: lines that are not used.
-        lost: numbers of tables with a damaged header. Their entries do not belong to the switch before them either.
+        lost: numbers of tables with a damaged header. Their switch is unknown.
     """
 
     log: DamageLog
@@ -73,7 +74,7 @@ class Stanzas:
         self.private.append(private)
 
     def begin_private(self, entry: int, number: int) -> None:
-        """Begin a private table of the switch whose header came last."""
+        """Begin a private table of the switch in the last header."""
         if len(self.entry) - 1 in self.lost:  # the switch's header is damaged
             self.lost.add(len(self.entry))
             self.begin(entry, self.guid[-1], private=True)
@@ -96,7 +97,7 @@ class Stanzas:
 
 
 def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
-    """Note that a dump ends within an entry's line: later lines are missing. The entry itself is complete."""
+    """Note later lines as missing if the dump ends within an entry's line. The entry itself is complete."""
     data = entries.data
     begin = data.rfind(b"\n") + 1
     last = data[begin:]
@@ -107,9 +108,9 @@ def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
 
 
 def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
-    """Return the tables that entries form; private tables other than number 0 are left out.
+    """Return the tables made of the entries. Private tables other than number 0 are left out.
 
-    A LID with several ports in one table gets no port: each of them may be wrong.
+    If a LID has several ports in one table, it gets no port: any of these may be wrong.
 
     Raises:
         InputError: there are no tables, or they are nearly empty.
@@ -124,7 +125,7 @@ def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
     _lose_headless(stanzas, entries)
     for number in stanzas.lost:
         end = stanzas.entry[number + 1] if number + 1 < len(stanzas.entry) else count
-        stanzas.log.miss(f"the {end - stanzas.entry[number]} entries after a damaged header are of an unknown switch")
+        stanzas.log.miss(f"the switch of the {end - stanzas.entry[number]} entries after a damaged header is unknown")
     begin = np.array([*stanzas.entry, count])
     private = np.array(stanzas.private)
     lid = entries.lid[begin[0] :]
@@ -132,7 +133,7 @@ def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
     switch_guid, row = np.unique(np.array(stanzas.guid, np.uint64), return_inverse=True)
     width = int(lid.max(initial=0)) + 1
     if len(switch_guid) * width > _CELLS_PER_ENTRY * len(lid) + _CELLS_ALWAYS:
-        raise InputError(path, None, "tables of about the length of their highest LID", "almost empty ones")
+        raise InputError(path, None, "tables with entries for most LIDs", "almost empty tables")
     rows = np.where(private, _NOWHERE, row).astype(np.int32)
     table, differing = entries.fill(begin.astype(np.uint64), rows, (len(switch_guid), width))
     if differing is not None:
@@ -146,7 +147,7 @@ def _lose_headless(stanzas: Stanzas, entries: Entries) -> None:
         line = entries.line_of(entry)
         stanzas.log.lose(line, InputError(stanzas.log.path, line, "a header that names a switch", "an entry"))
     if stanzas.entry[0] > _HEADLESS_LINES:
-        stanzas.log.miss(f"{stanzas.entry[0]} entries stand before the first header that names a switch")
+        stanzas.log.miss(f"{stanzas.entry[0]} entries come before the first header that names a switch")
 
 
 def _report_contradictions(
@@ -156,12 +157,12 @@ def _report_contradictions(
     rows: npt.NDArray[np.int32],
     switch_guid: npt.NDArray[np.uint64],
 ) -> None:
-    """Note the LIDs for which a table has several ports."""
+    """Note the LIDs that have several ports in a table."""
     row = np.repeat(rows, np.diff(begin))
     first = int(begin[0])
     kept = np.flatnonzero(row != _NOWHERE)
     cell = row[kept].astype(np.int64) << 16 | entries.lid[first:][kept]
-    # One number for each different (row, LID, port).
+    # Each combination of row, LID and port becomes one number.
     pairs = np.unique(cell << 8 | entries.port[first:][kept])
     twice, ports = np.unique(pairs >> 8, return_counts=True)
     twice, ports = twice[ports > 1], ports[ports > 1]
@@ -171,13 +172,13 @@ def _report_contradictions(
         lines = [entries.line_of(first + int(entry)) for entry in kept[np.isin(cell, twice[of])]]
         what = (
             f"{len(lids)} LID{'s have' if len(lids) > 1 else ' has'} several ports, up to {int(ports[of].max())}, "
-            f"so none of them is used: {show_some(lids)}"
+            f"which are not used: {show_some(lids)}"
         )
         stanzas.log.miss(what, int(switch_guid[switch]), lines)
 
 
 class EntryForm(IntEnum):
-    """Form of a line that maps a LID to a port, after `0x` and the LID in four hexadecimal digits."""
+    """Form of an entry's line: the text after `0x` and the LID in four hexadecimal digits."""
 
     _generate_next_value_ = kernels_headers().numbers_of("ibp_entry_form", "IBP_ENTRY_")
     FDBS = auto()
@@ -185,7 +186,7 @@ class EntryForm(IntEnum):
 
     @property
     def shown(self) -> str:
-        """The form as shown in an error."""
+        """The form of a line, for errors."""
         if self is EntryForm.FDBS:
             return "`0x<LID> : <port, 3 digits>` or `0x<LID> : UNREACHABLE`"
         return "`0x<LID> <port, 3 digits>`"
@@ -201,7 +202,7 @@ class OtherLine:
 
     @property
     def is_entry(self) -> bool:
-        """True if the line is meant to be an entry."""
+        """True if the line begins like an entry."""
         return self.text.startswith(b"0x")
 
 
@@ -211,9 +212,9 @@ class Entries:
 
     Attributes:
         lid: uint16 [entry].
-        port: uint8 [entry], egress port; `UNREACHABLE` for no port.
-        others: structured [line], all other lines, including invalid entries: begin, end, and number of entries before
-            the line.
+        port: uint8 [entry], egress port, or `UNREACHABLE`.
+        others: structured [line], all other lines, including invalid entries: begin and end in `data`, and number of
+            entries before the line.
         data: the dump.
         form: form of the dump's entries.
     """
@@ -230,7 +231,7 @@ class Entries:
         kernels = load_kernels()
         text = np.frombuffer(data, np.uint8)
         lines = kernels.lib.ibp_count_line_breaks(kernels.pointer(text), len(text)) + 1
-        # Memory that is allocated but never written costs nothing.
+        # These arrays are larger than needed, but memory pages that are not written need no memory.
         lid, port, others = np.empty(lines, np.uint16), np.empty(lines, np.uint8), np.empty(lines, _OTHER)
         read = kernels.ffi.new("struct ibp_entries *")
         read.lid, read.port = kernels.pointer(lid), kernels.pointer(port)
@@ -258,8 +259,8 @@ class Entries:
             shape: the table's shape, larger than the highest row and LID.
 
         Returns:
-            Ports, uint8 [row, LID], `UNREACHABLE` without an entry or with contradictory entries; and the first entry
-            that another entry contradicts.
+            Ports, uint8 [row, LID], `UNREACHABLE` for LIDs without an entry or with different entries; and the first
+            entry that differs from another entry of its LID, or None.
         """
         kernels = load_kernels()
         table = np.full(shape, UNREACHABLE, np.uint8)
@@ -277,16 +278,12 @@ _OTHER_LINE = re.compile(rb"LID\s*:\s*Port\b.*|#.*|File version:.*|\s*")
 
 
 def looks_like_fdbs(head: bytes) -> bool:
-    """Return true if a file's beginning has the stanzas of a `.fdbs`."""
+    """Return true if the beginning of a file has a stanza of a `.fdbs`."""
     return _SIGN.search(head) is not None
 
 
 def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:
     """Parse a `.fdbs`.
-
-    Args:
-        path: the file's path, for messages.
-        data: contents of the file.
 
     Raises:
         InputError: the file has no tables.
@@ -298,7 +295,7 @@ def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:
 
 
 def _read_stanzas(path: str | PathLike[str], entries: Entries) -> Stanzas:
-    """Return the stanzas: each begins at a header, which is one of the lines without an entry."""
+    """Return the stanzas. Each begins with a header, which is one of the lines that are no entries."""
     stanzas = Stanzas(DamageLog(path))
     for line in entries.other_lines():
         if head := _HEAD.fullmatch(line.text):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric with its forwarding tables, found among files and checked against each other."""
+"""Read a fabric and its forwarding tables, find the tables among files, and compare the two with each other."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouti
 _LARGEST_LMC = 7
 
 NO_FILE = "no file"
-"""Name of the tables of a rail without tables."""
+"""Name of empty tables, for a rail without tables."""
 
 
 _WANTED = (
-    "forwarding tables of this fabric in its folder, below it, or named too: "
-    "`dump_fts > FILE`, `ibroute LID > FILE` for each switch, `ibdiagnet -r`, or those that OpenSM writes "
+    "forwarding tables of this fabric in its folder, below it, or as an argument: "
+    "`dump_fts > FILE`, `ibroute LID > FILE` for each switch, `ibdiagnet -r`, or OpenSM's dump "
     "(`opensm -D 0x43 --dump_files_dir DIR`)"
 )
 
@@ -47,8 +47,8 @@ class Subnet:
     Attributes:
         fabric: the fabric, with each port's LMC from `guid2lid` or from the tables.
         tables: the tables of the fabric's switches.
-        warnings: sentences on anomalies of the fabric, of the tables, and between the two.
-        gaps: warnings about tables that lead to missing parts of the fabric: its listing is cut, or older.
+        warnings: sentences on anomalies of the fabric and the tables, and on contradictions between the two.
+        gaps: warnings on tables that lead to nodes or links that the fabric lacks: its list is cut, or older.
         adaptive: adaptive routing of the switches; None if unknown.
         route_source: source of the tables: `TABLES`, `modelled:MODEL` or `opensm:ENGINE`.
         routes: routes of packets, made from fabric and tables.
@@ -67,11 +67,10 @@ class Subnet:
 
 
 def read_rail(files: RailFiles, number: int = 0) -> Subnet:
-    """Read the files of one rail, or generate it.
+    """Read the files of one rail, or generate a synthetic rail.
 
     Args:
-        files: the rail's files.
-        number: the rail's number, which distinguishes synthetic rails.
+        number: the rail's number; synthetic rails differ in it.
 
     Raises:
         InputError: a file is invalid, or there are no tables.
@@ -84,7 +83,7 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
     fabric = _read_links(files)
     if fabric.synthetic_lids:
         named = [f"{files.tables}: not used"] if files.tables else []
-        raise MissingTablesError(files.links, [f"{each}, its LIDs are not those of {fabric.name}" for each in named])
+        raise MissingTablesError(files.links, [f"{each}, since it has other LIDs than {fabric.name}" for each in named])
     adaptive = read_far(files.adaptive) if files.adaptive else None
     if files.tables is None:
         tables = find_tables(fabric, files, adaptive)
@@ -94,7 +93,7 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
 
 
 def _read_tables(files: RailFiles, fabric: Fabric) -> ForwardingTables:
-    """Return the tables of a rail's file; for a plane only those of its switches, since planes share one file."""
+    """Return the tables in a rail's file. Planes share one file, so a plane gets only the tables of its switches."""
     assert files.tables is not None
     if files.plane is None:
         return read_tables(files.tables)
@@ -111,7 +110,7 @@ def _read_plane_tables(path: Path) -> ForwardingTables:
 
 
 def read_rail_fabric(files: RailFiles, number: int = 0) -> Fabric:
-    """Read the links of one rail, or generate them; tables are not needed.
+    """Read the links of one rail, or generate them. Tables are not read.
 
     Raises:
         InputError: a file is invalid.
@@ -128,10 +127,9 @@ def _read_links(files: RailFiles) -> Fabric:
 
 
 def read_without_tables(files: RailFiles, unused: Sequence[str] = ()) -> Subnet:
-    """Read a rail without tables, so that at least its links can be checked.
+    """Read a rail without tables, so that its links can be checked.
 
     Args:
-        files: the rail's files.
         unused: sentences on files with tables that cannot be used.
 
     Raises:
@@ -146,10 +144,10 @@ def read_without_tables(files: RailFiles, unused: Sequence[str] = ()) -> Subnet:
 def join_subnet(
     fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting | None = None, route_source: str = TABLES
 ) -> Subnet:
-    """Join a fabric and its tables, and check them against each other.
+    """Join a fabric and its tables, and compare the two with each other.
 
     Raises:
-        InconsistentError: no switch of the fabric has a table here.
+        InconsistentError: no switch of the fabric has one of the tables.
     """
     switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     row = find_rows(fabric.node_guid[switch], tables)
@@ -176,12 +174,12 @@ def _chooses_here(fabric: Fabric, adaptive: AdaptiveRouting) -> bool:
 
 
 def _compare_adaptive(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting) -> Iterator[str]:
-    """Yield the parts of a `.far` that are not used, and its static ports that differ from the tables."""
+    """Yield warnings on parts of a `.far` that are not used, and on static ports that differ from the tables."""
     yield from (f"{adaptive.name}: {warning}" for warning in adaptive.warnings)
     own = adaptive.tables
     here = np.isin(own.switch_guid, switch_guids(fabric))
     if not here.any():
-        yield f"{adaptive.name}: no switch of it is in {fabric.name}; it is not used"
+        yield f"{adaptive.name}: not used, since none of its switches is in {fabric.name}"
         return
     if own is tables:
         return
@@ -192,18 +190,18 @@ def _compare_adaptive(fabric: Fabric, tables: ForwardingTables, adaptive: Adapti
     one, other = own.port[both, :width], tables.port[row[both], :width]
     differing = int(((one != other) & (one != UNREACHABLE) & (other != UNREACHABLE)).sum())
     if differing:
-        yield f"{adaptive.name}: {differing} static ports differ from {tables.name}; one of the two may be older"
+        yield f"{adaptive.name}: {differing} static ports differ from {tables.name}; one of the two files may be older"
 
 
 def _list_warnings(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
-    """Yield the anomalies of both files, and their unused parts."""
+    """Yield warnings on anomalies of fabric and tables, and on unused lines of their files."""
     for part in (fabric, tables):
         yield from (f"{part.name}: {warning}" for warning in part.warnings)
         yield from (f"{part.name}: {damage}" for damage in describe_damages(part.damage))
 
 
 def check_rails(subnets: Sequence[Subnet]) -> None:
-    """Refuse subnets that are the same: a switch belongs to one subnet only.
+    """Raise an error if two rails are the same subnet: a switch belongs to one subnet only.
 
     Raises:
         InconsistentError: two fabrics have a switch in common.
@@ -217,14 +215,11 @@ def check_rails(subnets: Sequence[Subnet]) -> None:
 
 
 def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
-    """Set the LMC that the tables show, where it is unknown.
+    """Return the fabric with the LMC that the tables show; unchanged if the LMC is known or the tables show none.
 
-    A port with LMC m answers to an aligned block of 2**m LIDs; a `.lst` lists the first LID. A subnet manager assigns
-    one LMC to all CAs and routers. The LMC is therefore the largest m for which each port has an aligned base LID, and
-    the rest of its block is unlisted and reachable. Switches keep LMC 0.
-
-    Returns:
-        The same fabric if its LMC is known, or the tables show none.
+    A port with LMC m has 2**m consecutive LIDs, and the first is a multiple of 2**m. A `.lst` lists the first LID. A
+    subnet manager assigns the same LMC to all CAs and routers; switches have LMC 0. So the LMC is the largest m with
+    two properties: each first LID is a multiple of 2**m, and tables have routes to the other LIDs, which no port lists.
     """
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     base = fabric.port_lid[is_end]
@@ -241,14 +236,14 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
 
 
 def find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
-    """Return the LIDs that some table reaches but no port is known to have: bool [LID]."""
-    # `UNREACHABLE` has all bits set, so the AND of all rows has them only if no row has a port.
+    """Return true for LIDs to which some table has a route, but which no port is known to have: bool [LID]."""
+    # `UNREACHABLE` has all bits set. So the AND of all rows is `UNREACHABLE` only if no row has a port.
     reachable = np.bitwise_and.reduce(tables.port, axis=0) != UNREACHABLE
     return np.asarray(reachable & (fabric.lid_port[: len(reachable)] == NONE))
 
 
 def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
-    """Yield the switches, LIDs and links that the tables lead to but the fabric lacks."""
+    """Yield warnings on switches, LIDs and links that occur in the tables but not in the fabric."""
     foreign = int((~np.isin(tables.switch_guid, fabric.node_guid)).sum())
     if foreign:
         yield f"{foreign} tables belong to switches that {fabric.name} does not have"
@@ -261,14 +256,14 @@ def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
 
 
 def find_dangling_ports(network: IndexedNetwork) -> list[tuple[int, int]]:
-    """Return the ports (node, port) that tables use but that have no link; port 0 is the switch itself."""
+    """Return the ports, as (node, port), that tables use but that have no link. Port 0, the switch, is left out."""
     found = []
     has_no_link = network.end_at == NONE
     has_no_link[:, [0, UNREACHABLE]] = False
     for switch in np.flatnonzero(network.row != NONE):
         node = int(network.switch_node[switch])
         ports = network.tables.port[network.row[switch]]
-        # The fastest look-up of millions of bytes in a table of 256.
+        # bytes.translate is the fastest way to look up millions of bytes in a table with 256 entries.
         if b"\1" in ports.tobytes().translate(has_no_link[node].tobytes()):
             used = np.unique(ports)
             found += [(node, port) for port in used[has_no_link[node][used]].tolist()]
@@ -288,14 +283,14 @@ class MissingTablesError(InputError):
 
 
 def find_tables(fabric: Fabric, files: RailFiles, adaptive: AdaptiveRouting | None) -> ForwardingTables:
-    """Return the tables of this fabric among the candidates: the first whole file, else the most complete.
+    """Return the fabric's tables from the candidates: the first file with all tables, else the most complete file.
 
-    Files with one switch's table each, as `ibroute` writes them, are merged. The log of a session can hold both the
-    list of links and the tables.
+    Files of `ibroute`, which have one switch's table each, are merged. Without candidates, the list of links is
+    searched for tables, since it may be the log of a terminal session.
 
     Raises:
         MissingTablesError: no candidate has a table of this fabric.
-        InputError: the only candidates are unreadable.
+        InputError: all candidates are unreadable.
     """
     switches = switch_guids(fabric)
     best, covered, single = None, 0, []
@@ -310,7 +305,7 @@ def find_tables(fabric: Fabric, files: RailFiles, adaptive: AdaptiveRouting | No
             continue
         here = int(np.isin(switches, tables.switch_guid).sum())
         if not here:
-            unused.append(f"{path}: not used, its tables belong to no switch of {fabric.name}")
+            unused.append(f"{path}: not used, since its tables belong to no switch of {fabric.name}")
         if len(tables.switch_guid) == 1 and here:
             single.append(tables)
         if here > covered:
@@ -320,7 +315,7 @@ def find_tables(fabric: Fabric, files: RailFiles, adaptive: AdaptiveRouting | No
     if len(single) > covered or (best is not None and len(single) > 1 and covered == 1):
         best = merge_tables(single)
     if best is not None:
-        return best if error is None else replace(best, warnings=(*best.warnings, f"passed over: {error}"))
+        return best if error is None else replace(best, warnings=(*best.warnings, f"skipped: {error}"))
     if error is not None:
         raise error
     raise MissingTablesError(files.links, unused)

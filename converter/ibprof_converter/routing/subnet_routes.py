@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes of packets in a subnet: a fabric and its tables, indexed for the kernels."""
+"""Compute the routes of packets in a subnet, from its fabric and tables, by C kernels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ibprof_converter.routing.tables import ForwardingTables
 Integers = npt.NDArray[np.integer]
 
 TREES_LIMIT = 1 << 28
-"""Largest size in bytes of cached in-trees; 11,664 hosts need 64 MB. Larger in-trees are recomputed each time."""
+"""Largest size in bytes of the cached trees of routes; 11,664 hosts need 64 MB. Larger trees are recomputed."""
 
 _HOP = kernels_headers().types["ibp_hop"]
 
@@ -31,7 +31,7 @@ _HOP = kernels_headers().types["ibp_hop"]
 NONE = kernels_headers().constants["IBP_NONE"]
 
 _FLOWS = 1 << 21
-"""Number of flows in one batch, so that millions of flows take no more memory."""
+"""Number of flows in one batch. It limits the memory for millions of flows."""
 
 _NOT_WANTED = -1
 
@@ -41,10 +41,9 @@ class PairPaths:
     """The paths of some pairs of LIDs.
 
     Attributes:
-        offset: int64 [pair + 1]; pair i passes `end[offset[i]:offset[i + 1]]`, which is empty if the pair does not
-            arrive.
+        offset: int64 [pair + 1]; the path of pair i is `end[offset[i]:offset[i + 1]]`, empty if it does not arrive.
         end: int32, link directions (2 * link + end), in the order of the path.
-        reason: uint8 [pair], `Reason` why each path ends.
+        reason: uint8 [pair], the `Reason` with which each path ends.
     """
 
     offset: npt.NDArray[np.int64]
@@ -53,13 +52,13 @@ class PairPaths:
 
 
 class SubnetRoutes:
-    """Routes of a subnet's packets. Computed once per subnet; costly results are kept.
+    """Routes of a subnet's packets. Expensive results are kept.
 
-    A link direction has the number 2 * link + end; its node is the sender.
+    A link direction has the number 2 * link + end; the node at this end is its sender.
 
     Attributes:
         network: the fabric and its tables.
-        switch_node: int32 [switch], nodes that are switches; those with a CA or router come first.
+        switch_node: int32 [switch], nodes that are switches; switches with a CA or router come before all others.
         leaves: number of switches with a CA or router.
         handle: the kernels' struct ibp_routes.
     """
@@ -72,10 +71,10 @@ class SubnetRoutes:
         self.handle = self._describe()
 
     def find_paths(self, source_lid: Integers, destination_lid: Integers) -> PairPaths:
-        """Return the paths of pairs of LIDs, hop by hop, at a cost proportional to their hops.
+        """Return the path of each pair of LIDs. The time needed is proportional to the number of hops.
 
         Args:
-            source_lid, destination_lid: int [pair], the LIDs.
+            source_lid, destination_lid: int [pair].
         """
         lib, pointer, null = self._kernels.lib, self._kernels.pointer, self._kernels.ffi.NULL
         source, destination = as_lids(source_lid), as_lids(destination_lid)
@@ -89,18 +88,18 @@ class SubnetRoutes:
 
     @cached_property
     def trees(self) -> Any:
-        """The in-trees of all destinations (the kernels' struct ibp_trees), along which a matrix is spread."""
+        """The trees of routes to all destinations (the kernels' struct ibp_trees), along which a matrix is spread."""
         lib, ffi = self._kernels.lib, self._kernels.ffi
         trees = lib.ibp_trees_new(self.handle, TREES_LIMIT, count_threads())
         return ffi.gc(trees, lib.ibp_trees_free) if trees else trees
 
     def _describe(self) -> Any:
-        """Return the subnet as the kernels' struct; `_held` keeps the arrays that it points to."""
+        """Return the subnet as the kernels' struct. `_held` keeps the arrays that the struct points to alive."""
         network, pointer = self.network, self._kernels.pointer
         fabric, switches = network.fabric, len(self.switch_node)
         switch_of = np.full(fabric.nodes, NONE, np.int32)
         switch_of[self.switch_node] = np.arange(switches, dtype=np.int32)
-        # The element after the last link direction and the last port is `NONE`, here as in the network.
+        # An additional last element, `NONE`, makes `NONE` a valid index, as in `IndexedNetwork`.
         to = switch_of[network.next_node]
         to = np.where((to == NONE) & (network.arrives_at != NONE), network.arrives_at + switches, to)
         hop = np.zeros((switches, PORTS), _HOP)
@@ -146,7 +145,7 @@ class SubnetRoutes:
 
 
 def as_lids(lid: Integers) -> npt.NDArray[np.int32]:
-    """Return LIDs in the kernels' form: an invalid LID becomes 0, the LID of no port."""
+    """Return LIDs for the kernels: an invalid LID becomes 0, which no port has."""
     return np.where((lid >= 0) & (lid < LIDS), lid, 0).astype(np.int32)
 
 
@@ -171,7 +170,7 @@ def check_status(status: int) -> None:
 
 
 def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]:
-    """Return all switches, those with a CA or router first; and the number of these."""
+    """Return all switches, beginning with those that have a CA or router; and the number of the latter."""
     node = network.fabric.link_node
     is_switch = network.switch_of[node] != NONE
     is_leaf = np.zeros(network.fabric.nodes, np.bool_)
@@ -182,19 +181,18 @@ def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]
 
 @dataclass(frozen=True, slots=True)
 class IndexedNetwork:
-    """The targets of link directions. A link direction has the number 2 * link + end; its node is the sender.
+    """Link directions with their receivers. Number 2 * link + end is the direction that the node at this end sends on.
 
-    Arrays over link directions have an extra last element, so that `NONE` is a valid index.
+    Arrays over link directions have an additional last element, so `NONE` is a valid index.
 
     Attributes:
-        fabric, tables: the indexed fabric and tables.
-        end_at: int32 [node, port], a port's outgoing link direction, `NONE` without a link.
+        end_at: int32 [node, port], the link direction that the port sends on, `NONE` without a link.
         next_node: int32 [link direction], the receiving node.
         arrives_at: int32 [link direction], the receiving port of a CA or router (index into the fabric's ports); `NONE`
-            for a switch, or a port without a LID.
+            if a switch or a port without a LID receives.
         switch_node: int32 [switch], nodes that are switches.
         switch_of: int32 [node], index of the switch, `NONE` for other nodes.
-        row: int32 [switch], the switch's row in the tables, `NONE` without a table.
+        row: int32 [switch], the switch's row in the tables, `NONE` if it has no table.
     """
 
     fabric: Fabric
@@ -216,7 +214,7 @@ class IndexedNetwork:
         switch_node = np.flatnonzero(is_switch).astype(np.int32)
         switch_of = np.full(fabric.nodes, NONE, np.int32)
         switch_of[switch_node] = np.arange(len(switch_node))
-        # A switch's addressable port is 0, which no link leads to. So only ports of CAs and routers are found here.
+        # Only port 0 of a switch has a LID, and no link leads to port 0. So only ports of CAs and routers are found.
         port_at = np.full((fabric.nodes, PORTS), NONE, np.int32)
         port_at[fabric.port_node, fabric.port_number] = np.arange(len(fabric.port_node))
         nowhere = np.int32(NONE)
@@ -235,7 +233,7 @@ class IndexedNetwork:
 
 
 def find_rows(switch_guid: npt.NDArray[np.uint64], tables: ForwardingTables) -> npt.NDArray[np.int32]:
-    """Return the rows of switches in the tables: int32 [switch], `NONE` without a table."""
+    """Return the rows of switches in the tables: int32 [switch], `NONE` if the switch has no table."""
     row = np.searchsorted(tables.switch_guid, switch_guid)
     return np.where(np.isin(switch_guid, tables.switch_guid), row, NONE).astype(np.int32)
 
@@ -243,22 +241,21 @@ def find_rows(switch_guid: npt.NDArray[np.uint64], tables: ForwardingTables) -> 
 def scan_flows(
     routes: SubnetRoutes, source_lid: Integers, destination_lid: Integers, ends: Sequence[int]
 ) -> list[npt.NDArray[np.intp]]:
-    """Return the flows that load some link directions.
+    """Return the flows on each of some link directions.
 
     Args:
-        routes: the subnet's routes.
-        source_lid, destination_lid: int [flow], LIDs of each flow.
-        ends: distinct link directions, 2 * link + end each.
+        source_lid, destination_lid: int [flow].
+        ends: different link directions, as 2 * link + end.
 
     Returns:
-        For each link direction, the rows of its flows: intp, ascending.
+        For each link direction, the indices of its flows: intp, ascending.
     """
     source, destination = as_lids(source_lid), as_lids(destination_lid)
     index = np.full(2 * routes.network.fabric.links, _NOT_WANTED, np.int32)
     index[list(ends)] = np.arange(len(ends))
     found: list[list[npt.NDArray[np.intp]]] = [[] for _ in ends]
     for begin in range(0, len(source), _FLOWS):
-        # Grouping flows by destination keeps each destination's tables in the processor's cache.
+        # Flows are sorted by destination, so that each destination's entries remain in the processor's cache.
         flow = begin + np.argsort(destination[begin : begin + _FLOWS].astype(np.uint16), kind="stable")
         paths = routes.find_paths(source[flow], destination[flow])
         wanted = index[paths.end]

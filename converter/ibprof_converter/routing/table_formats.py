@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read forwarding tables of any known format, from the user's cache if they were read before.
+"""Read forwarding tables of any known format. Tables that were read before come from the user's cache.
 
-The cache turns half a gigabyte of text into 20 MB of tables. A file is identified by its path, size, inode and times,
-so a file that was rewritten is read again. Cached data may be deleted at any time; damaged data is ignored.
+In the cache, half a gigabyte of text needs 20 MB. A file is identified by path, size, inode and times, so a file that
+was rewritten is read again. Cached data may be deleted at any time. Damaged cached data is ignored.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ TABLE_FORMATS: tuple[DumpFormat[ForwardingTables], ...] = (
 
 
 SWITCH = "IBPROF_CACHE"
-"""Environment variable; `off` reads every file again and stores nothing."""
+"""Environment variable; with the value `off`, every file is read again and no tables are stored."""
 
 SMALLEST = 4 << 20
-"""Least size in bytes of a cached dump; smaller dumps are read quickly."""
+"""Least size in bytes of a dump whose tables are cached. Smaller dumps are read fast."""
 
 LIMIT = 512 << 20
-"""Total bytes in the cache; the least recently used entry is deleted first."""
+"""Largest size of the cache in bytes. Beyond it, the least recently used tables are deleted."""
 
 _SETTLED_S = 2.0
-"""Seconds after a file's change in which another change may leave its time stamp equal."""
+"""A file that changed less than this many seconds ago is not cached: a second change may have the same time stamp."""
 
 _MAGIC = b"ibprof tables 1\n"
 
@@ -59,21 +59,21 @@ _SUFFIX = ".tables"
 
 
 def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTables:
-    """Read forwarding tables. The content of the file decides its format. Big tables are cached.
+    """Read forwarding tables. The content of the file shows its format. Tables of large files are cached.
 
     Args:
-        is_kept: true if the file will still exist later; otherwise it is not cached.
+        is_kept: false for a temporary file, whose tables are not cached.
 
     Raises:
-        InputError: the format is unknown, or the file does not follow it.
+        InputError: the format is unknown, or the file does not have this format.
     """
     entry = CacheEntry.of(path) if is_kept else None
     cached = entry.load(path) if entry else None
     if cached is not None:
         return cached
     tables = _read_tables(path)
-    # A file that was rewritten meanwhile now has another cache entry.
-    # Damaged tables are not cached, so that their damage is reported each time.
+    # If the file was rewritten during the reading, its cache entry is another one now: do not store.
+    # Damaged tables are not cached, so that the damage is reported each time.
     if entry is not None and not tables.damage and CacheEntry.of(path) == entry:
         entry.store(tables)
     return tables
@@ -81,7 +81,7 @@ def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTa
 
 def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
     data = read_dump(path)
-    # The whole file decides, as for lists of links: a session's log may be long before its tables.
+    # If the first bytes show no format, search the whole file: the log of a session may be long before its tables.
     table_format = find_table_format(data) or _find_anywhere(data)
     if table_format is None:
         raise unknown_format(path, data, "forwarding tables", TABLE_FORMATS)
@@ -89,7 +89,7 @@ def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
 
 
 def has_tables(path: str | PathLike[str]) -> bool:
-    """Return true if any part of a file is like forwarding tables; false if the file is unreadable."""
+    """Return true if any part of a file has the form of forwarding tables; false if the file is unreadable."""
     try:
         return _find_anywhere(read_dump(path)) is not None
     except InputError:
@@ -101,14 +101,14 @@ def _find_anywhere(data: bytes) -> DumpFormat[ForwardingTables] | None:
 
 
 def find_table_format(data: bytes) -> DumpFormat[ForwardingTables] | None:
-    """Return the table format of a file, from its contents or their beginning; None if it has no tables."""
+    """Return the table format of a file; None if it has no tables. `data` can be the first bytes only."""
     return find_format(TABLE_FORMATS, data)
 
 
 def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
-    """Return the tables next to a list of links: the file with the same stem, plain, .gz or .xz.
+    """Return the `.fdbs` file, plain, .gz or .xz, with the name and folder of a list of links; None without one.
 
-    OpenSM's `opensm-subnet.lst` has its tables in `opensm.fdbs`.
+    For OpenSM's `opensm-subnet.lst` this file is `opensm.fdbs`.
     """
     stem = strip_compression(lst_path)
     stem = stem.removesuffix(".lst").removesuffix(".db_csv")
@@ -117,14 +117,14 @@ def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """The place of one file's tables in the cache, for the file's current content."""
+    """The cache file for the tables of one dump, as long as the dump does not change."""
 
     path: Path
     identity: str
 
     @classmethod
     def of(cls, dump: str | PathLike[str]) -> CacheEntry | None:
-        """Return the entry of a dump; None if the dump is not to be cached."""
+        """Return the entry of a dump; None if the dump is not cached."""
         if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
             return None
         try:
@@ -156,11 +156,11 @@ class CacheEntry:
         except (OSError, ValueError, KeyError, TypeError):
             return None
         with suppress(OSError):
-            os.utime(self.path)  # time of its last use
+            os.utime(self.path)  # the time of last use decides which entries are deleted
         return tables
 
     def store(self, tables: ForwardingTables) -> None:
-        """Store tables, unless the disk is full. Concurrent readers and writers see all or nothing."""
+        """Store tables, unless the disk is full. Other processes never see a half-written entry."""
         body = tables.switch_guid.tobytes() + tables.port.tobytes()
         head = {
             "identity": self.identity,
@@ -184,13 +184,13 @@ class CacheEntry:
 
 
 def _folder() -> Path:
-    """Return the folder that the XDG Base Directory Specification assigns to a cache."""
+    """Return the cache folder by the XDG Base Directory Specification."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path("~/.cache").expanduser()) / "ibprof"
 
 
 def _evict(folder: Path) -> None:
-    """Delete the least recently used entries, and files that killed writers left."""
+    """Delete the least recently used entries, and temporary files of processes that were killed."""
     files = []
     for path in folder.iterdir():
         with suppress(OSError):  # another process may have deleted it

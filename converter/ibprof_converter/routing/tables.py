@@ -27,8 +27,8 @@ class ForwardingTables:
     Attributes:
         name: name of the tables' file, for messages.
         switch_guid: uint64 [switch], ascending NODE GUIDs of the switches that have a table.
-        port: uint8 [switch, LID], egress port; `UNREACHABLE` without a route or beyond the switch's table; 0 is the
-            switch itself. The second axis is as long as the longest table.
+        port: uint8 [switch, LID], egress port; `UNREACHABLE` if there is no route or the switch's table is shorter; 0
+            is the switch itself. The second axis has the length of the longest table.
         warnings: sentences on anomalies of the file.
         damage: unused lines of the file, and missing entries.
     """
@@ -41,9 +41,9 @@ class ForwardingTables:
 
 
 def merge_tables(parts: Sequence[ForwardingTables]) -> ForwardingTables:
-    """Return the tables of several files as one. If files share a switch, the first file counts.
+    """Return the tables of several files as one. If several files have a switch, the first file is used.
 
-    Each damage record keeps its file's name.
+    Each damage gets the name of its file.
     """
     guid = np.concatenate([part.switch_guid for part in parts])
     switch_guid, first = np.unique(guid, return_index=True)
@@ -77,8 +77,8 @@ class SubGroup:
 
     Attributes:
         number: the sub-group's number in its group, from 0.
-        weight: the entry in the column WHBF.
-        ports: distinct ports, ascending.
+        weight: the value in column WHBF.
+        ports: port numbers, ascending.
     """
 
     number: int
@@ -92,10 +92,10 @@ class AdaptiveRouting:
 
     Attributes:
         name: the file's name, for messages.
-        tables: the static port of each LID, in the same file.
-        state: uint8 [switch, LID], `LidState` of each entry; rows and LIDs are as in `tables`.
-        group: int32 [switch, LID], group of ports for a LID, `NO_GROUP` where the switch has no choice.
-        groups: (switch, group) -> its sub-groups, ascending; `switch` is a NODE GUID.
+        tables: the static port of each LID, from the same file.
+        state: uint8 [switch, LID], `LidState` of each entry; rows and LIDs as in `tables`.
+        group: int32 [switch, LID], group of ports for a LID, `NO_GROUP` if the switch has no choice.
+        groups: (NODE GUID, group) -> sub-groups, sorted by number.
         warnings: sentences on parts that are not used.
         damage: unused lines of the file.
     """
@@ -114,7 +114,7 @@ class AdaptiveRouting:
         return int((self.group != NO_GROUP).any(axis=1).sum())
 
     def group_of(self, switch_guid: int, lid: int) -> int:
-        """Return the group for a LID; `NO_GROUP` if the switch has no choice or is unknown."""
+        """Return a switch's group of ports for a LID; `NO_GROUP` if the switch has no choice or is unknown."""
         row = int(np.searchsorted(self.tables.switch_guid, np.uint64(switch_guid)))
         known = row < len(self.tables.switch_guid) and int(self.tables.switch_guid[row]) == switch_guid
         return int(self.group[row, lid]) if known and lid < self.group.shape[1] else NO_GROUP

@@ -67,9 +67,9 @@ def test_tables_groups_and_states_are_those_of_the_file() -> None:
     assert found.tables.warnings == ("1 switches have private tables (PLFT); only table 0 is used",)
     assert found.warnings == (
         "1 groups have weights for hash-based forwarding (WHBF), which are not used",
-        "1 groups have several sub-groups with ports; loads are those of the first ones",
-        "1 entries have the state 'Somehow', which is not known; they are taken for static ones",
-        "2 entries of 1 switches name a group without ports; they are taken for static ones",
+        "1 groups have several sub-groups with ports; only the first sub-group of each is used",
+        "1 entries have the unknown state 'Somehow'; ibprof uses their static ports",
+        "2 entries of 1 switches name a group without ports; ibprof uses their static ports",
     )
     assert found.switches == 1
     assert found.group_of(0x10, 1) == 1
@@ -146,11 +146,11 @@ def test_a_far_of_another_fabric_is_named_and_not_used(tmp_path: Path) -> None:
     text = write_far(load_sample("testbed44", OPENSM))
     (tmp_path / "ibdiagnet2.far").write_text(text.replace("Switch 0x0002", "Switch 0x00f2"))
     (files,) = find_rails([tmp_path])
-    assert any("ibdiagnet2.far: not used, it has the switches of no list here" in note for note in files.notes)
+    assert any("ibdiagnet2.far: not used, since no list has its switches" in note for note in files.notes)
     named = find_rails([tmp_path / "opensm-subnet.lst", tmp_path / "ibdiagnet2.far"])
     subnet = read_rail(named[0])
     assert subnet.adaptive is None
-    assert any("no switch of it is in" in warning for warning in subnet.warnings)
+    assert any("none of its switches is in" in warning for warning in subnet.warnings)
 
 
 def test_each_rail_of_a_folder_gets_its_far(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ DAMAGED = {
         "0x0002          8         Static          0\n",
         "0x0002          8         Static          0\n0x0002          9         Static          0\n",
         DamageKind.LOST,
-        "1 LID has entries that differ, so none is used: 0x0002",
+        "1 LID has different entries, which are not used: 0x0002",
     ),
 }
 

@@ -112,7 +112,7 @@ def test_another_fabric_in_one_folder_is_passed_over_by_name(tmp_path: Path) -> 
     put(tmp_path / "b.txt", "quirks-small", IBNETDISCOVER)
     subnet = read_one(tmp_path)
     assert subnet.fabric.name.endswith("a.lst")
-    assert any("b.txt: passed over" in warning for warning in subnet.warnings)
+    assert any("b.txt: skipped" in warning for warning in subnet.warnings)
 
 
 def test_neighbours_by_lldp_next_to_a_list_are_passed_over_by_name(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_neighbours_by_lldp_next_to_a_list_are_passed_over_by_name(tmp_path: Pat
         (tmp_path / name).write_text('{"lldp": {"interface": {}}}')
     subnet = read_one(tmp_path)
     assert subnet.fabric.name.endswith("a.lst")
-    assert any("LLDP's files are passed over" in each and "leaf1.json, leaf2.json" in each for each in subnet.warnings)
+    assert any("LLDP files are skipped" in each and "leaf1.json, leaf2.json" in each for each in subnet.warnings)
 
 
 def test_a_db_csv_without_links_leaves_the_other_list_of_its_run(tmp_path: Path) -> None:
@@ -137,7 +137,8 @@ def test_a_db_csv_without_links_leaves_the_other_list_of_its_run(tmp_path: Path)
     assert subnet.fabric.name.endswith("ibdiagnet2.net_dump")
     assert subnet.fabric.links == fabric.links
     assert any(
-        "ibdiagnet2.db_csv: not used as a list of links, it has no section LINKS" in each for each in subnet.warnings
+        "ibdiagnet2.db_csv: not used as a list of links, since it has no section LINKS" in each
+        for each in subnet.warnings
     )
     assert layout.main(["--check", str(tmp_path)]) == 0
 
@@ -157,7 +158,7 @@ def test_files_of_known_names_that_cannot_be_used_are_named(tmp_path: Path) -> N
 def test_tables_of_another_fabric_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(tmp_path / "a.txt", "testbed44", IBNETDISCOVER)
     put(tmp_path / "b.fdbs", "quirks-small", "opensm.fdbs")
-    note = "b.fdbs: not used, its tables belong to no switch of "
+    note = "b.fdbs: not used, since its tables belong to no switch of "
     assert layout.main(["--check", str(tmp_path)]) == 5
     assert note in capsys.readouterr().out
     assert layout.main([str(tmp_path), "pattern:shift:1"]) == 0
@@ -234,7 +235,7 @@ def test_recognising_a_file_costs_no_time_whatever_it_holds(tmp_path: Path, body
 
 
 def test_tables_for_a_synthetic_fabric_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"xgft:2:4,4:1,2 is a synthetic fabric, .*other\.fdbs cannot replace"):
+    with pytest.raises(UsageError, match=r"xgft:2:4,4:1,2 is a synthetic fabric: .*other\.fdbs cannot replace"):
         find_rails(["xgft:2:4,4:1,2"], [tmp_path / "other.fdbs"])
 
 
@@ -289,7 +290,7 @@ def test_a_search_passes_over_lists_that_cannot_be_used(tmp_path: Path, capsys: 
     (tmp_path / "a" / "h2xs").write_text(BOGUS)
     (rail,) = find_rails([tmp_path])
     assert rail.links.name == OPENSM
-    assert any("passed over: " in note and "h2xs: expected a section NODES" in note for note in rail.notes)
+    assert any("skipped: " in note and "h2xs: expected a section NODES" in note for note in rail.notes)
     assert layout.main(["--check", str(tmp_path)]) == 0
     assert "h2xs" in capsys.readouterr().out
 
@@ -303,7 +304,7 @@ def test_a_search_that_finds_no_usable_list_names_what_it_found(
     assert layout.main(["--check", str(tmp_path)]) == 3
     said = capsys.readouterr().err
     assert "expected a folder with dumps of a fabric" in said
-    assert all(f"passed over: {tmp_path / folder / 'h2xs'}: expected a section NODES" in said for folder in "ab")
+    assert all(f"skipped: {tmp_path / folder / 'h2xs'}: expected a section NODES" in said for folder in "ab")
 
 
 def test_words_of_programs_are_no_list_of_links() -> None:
@@ -315,7 +316,7 @@ def test_words_of_programs_are_no_list_of_links() -> None:
 def test_tables_without_a_list_of_links_are_no_fabric(tmp_path: Path, name: str) -> None:
     """They are the wrong one of two files; no command takes them for a fabric of nothing, which is well."""
     path = put(tmp_path / name, "xgft3-512", name)
-    with pytest.raises(InputError, match=rf"{name}: expected a list of links, found forwarding tables alone"):
+    with pytest.raises(InputError, match=rf"{name}: expected a list of links, found only forwarding tables"):
         find_rails([path])
 
 

@@ -87,7 +87,7 @@ def fill_tables(
     row = row_of_stanza[stanza[kept]]
     width = int(lid.max(initial=0)) + 1
     if len(switch_guid) * width > _CELLS_PER_ENTRY * len(line) + _CELLS_ALWAYS:
-        raise InputError(path, None, "tables of about the length of their highest LID", "almost empty ones")
+        raise InputError(path, None, "tables with entries for most LIDs", "almost empty tables")
     ports: dict[tuple[int, int], set[int]] = {}
     for key in zip(row.tolist(), lid.tolist(), port.tolist(), strict=True):
         ports.setdefault(key[:2], set()).add(key[2])
