@@ -55,7 +55,7 @@ static bool is_this(const void *symbol)
 }
 
 /* Find the interface of the plug-in: NCCL's version or an older one. Since version 4, the first members of events are
- * equal in all versions, so an older plug-in can read events. */
+ * equal in all versions, so a plug-in for an older version can read newer events. */
 static void find_profiler(void *library, unsigned version)
 {
     const unsigned oldest = version < 4 ? version : 4;

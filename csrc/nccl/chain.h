@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * The next profiler plug-in. NCCL loads only one plug-in, so ibprof loads the next one, which IBPROF_NCCL_NEXT names in
- * the format of NCCL_PROFILER_PLUGIN. ibprof passes to it the events that it requests, with the handles that it
- * returned.
+ * the format of NCCL_PROFILER_PLUGIN. ibprof passes on the events that the next plug-in requests, with the handles that
+ * the next plug-in returned.
  */
 #ifndef IBPROF_NCCL_CHAIN_H
 #define IBPROF_NCCL_CHAIN_H
@@ -16,8 +16,8 @@
 /* Load the next plug-in for a version of the interface, at the first call. Return whether there is one. */
 bool ibp_nccl_chain_open(unsigned version);
 
-/* Begin a communicator in the next plug-in. Return the plug-in's context or NULL. Set `mask` to the events that it
- * requests. */
+/* Begin a communicator in the next plug-in. Return the plug-in's context or NULL. Set `mask` to the events that the
+ * plug-in requests. */
 struct ibp_nccl_init_arguments {
     uint64_t hash;
     const char *name;

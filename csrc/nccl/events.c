@@ -46,7 +46,8 @@ struct ibp_nccl_context {
     struct ibp_nccl_communicator *record;
     uint32_t index;
     unsigned interface;
-    /* `has_gap`: earlier operations are missing here, so numbers of operations differ from those of other ranks. */
+    /* `has_gap`: ibprof missed earlier operations of the communicator, so its numbers of operations differ from the
+     * numbers on other ranks. */
     bool is_described, has_gap;
     /* Number of operations by channel: receives of rings, sends of rings, other sends. */
     uint32_t numbers[3][CHANNELS];
@@ -95,7 +96,9 @@ struct operation {
     /* Versions 1 to 3: number of bytes so far. */
     uint64_t bytes;
     uint64_t begin, since;
-    /* `waiting`: number of waiting steps, by what they wait for. `ticks`: how long at least one step waited for it. */
+    /* `waiting`: number of steps that wait for the GPU, the peer or the network (enum wait). `ticks`: how long the
+     * operation waited for each. While steps wait for different things, only the wait of the most advanced step
+     * counts. */
     uint8_t waiting[WAITS];
     uint64_t ticks[WAITS];
     struct sample *sample;
@@ -236,7 +239,7 @@ static void note_clock(struct ibp_nccl_communicator *record, int moment)
     record->clock_ns[moment] = state.recorder->clock_ns();
 }
 
-/* Record a reading of the clock, if the last one is old: as late as possible, in case the job is killed. */
+/* Record a reading of the clock if the last reading is old. So there is a late reading even if the job is killed. */
 static void note_clock_now_and_then(struct ibp_nccl_communicator *record)
 {
     if (now() - __atomic_load_n(&record->clock_ticks[1], __ATOMIC_RELAXED) < NOTE_TICKS) return;
@@ -440,7 +443,8 @@ static void enter(struct activity *activity, uint64_t begin)
         __atomic_store_n(&activity->since, begin, __ATOMIC_RELAXED);
 }
 
-/* If several threads enter or leave at the same moment, the interval between these moments may be missing. */
+/* If several threads enter or leave at nearly the same time, the short interval between them may be missing from
+ * `ticks`. */
 static void leave(struct activity *activity, uint64_t end, uint64_t *ticks)
 {
     const uint64_t since = __atomic_load_n(&activity->since, __ATOMIC_RELAXED);
@@ -697,8 +701,8 @@ static enum wait wait_of(int state_of_step)
     }
 }
 
-/* Return what an operation waits for: what its most advanced waiting step waits for. Steps of sends wait for the GPU,
- * then for the network; steps of receives for the network, then for the GPU. */
+/* Return what an operation waits for. If several steps wait, the most advanced step decides. Steps of sends wait for
+ * the GPU, then for the network. Steps of receives wait for the network, then for the GPU. */
 static enum wait wait_of_operation(const struct operation *operation)
 {
     if (!operation->is_send && operation->waiting[FOR_GPU]) return FOR_GPU;

@@ -15,14 +15,14 @@
 #define FIRST_MASK (IBP_NCCL_COLL | IBP_NCCL_P2P | IBP_NCCL_PROXY_OP | IBP_NCCL_PROXY_STEP)
 #define CONTEXTS_MAX 4096
 
-/* A context for NCCL is a pointer to this struct, because it must not be NULL, even if ibprof and the next plug-in have
- * none. */
+/* NCCL's context of a communicator: a pointer to this struct. NCCL requires a pointer that is not NULL, even if neither
+ * ibprof nor the next plug-in has a context. */
 struct contexts {
     struct ibp_nccl_context *own;
     void *next;
 };
-/* The last element is for all communicators for which no element is left. Their bytes are summed, and the next plug-in
- * does not see them. */
+/* All communicators beyond CONTEXTS_MAX share the last element. ibprof sums their bytes; the next plug-in does not see
+ * these communicators. */
 static struct contexts contexts[CONTEXTS_MAX + 1];
 static uint32_t contexts_used;
 /* There is a next plug-in. Then handles are pairs of handles. */
@@ -127,7 +127,8 @@ static uint64_t bytes_of_type(const char *type)
     return 0;
 }
 
-/* Return the name that a number stands for. Version 1 of the interface, which only NCCL 2.23 has, uses numbers. */
+/* Return a name by its number. Version 1 of the interface, which only NCCL 2.23 has, reports numbers instead of
+ * names. */
 static const char *name_of(const char *const *names, size_t count, uint8_t number)
 {
     return number < count ? names[number] : NULL;

@@ -272,8 +272,8 @@ union ibp_nccl_state_arguments {
     } proxy_step;
 };
 
-/* The type of `net_plugin.data` for InfiniBand. Of the lower 32 bits of the id, the upper half is IBP_NCCL_NET_IB and
- * the lower half is 1. */
+/* The type of `net_plugin.data` for InfiniBand. In the lower 32 bits of the id, the upper 16 bits are IBP_NCCL_NET_IB
+ * and the lower 16 bits are 1. */
 #define IBP_NCCL_NET_IB 1
 struct ibp_nccl_net_ib_1 {
     uint8_t type;

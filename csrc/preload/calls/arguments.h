@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Parameters and arguments of wrapped calls, by their number. Each is an integer or a pointer: in Linux calling
+ * Lists of N parameters or N arguments of a wrapped call. Each argument is an integer or a pointer: in Linux calling
  * conventions, one register or one slot of the stack.
  */
 #ifndef IBPROF_CALLS_ARGUMENTS_H

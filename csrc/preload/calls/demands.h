@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Positions of the arguments from which the bytes of a call follow. In each wrapper they are constants that the
- * compiler reads from the array, so a call that is not in the ledger costs nothing.
+ * Positions of the arguments that determine the bytes of a call. In each wrapper, the compiler reads them from the
+ * array as constants, so a call that is not in the ledger costs nothing.
  */
 #ifndef IBPROF_CALLS_DEMANDS_H
 #define IBPROF_CALLS_DEMANDS_H
@@ -31,7 +31,7 @@ static const struct ibp_demand_places ibp_demand_places[IBP_OPERATIONS + 1] = {
 #undef IBP_DEMAND_OF_SEND
 };
 
-/* Expand to whether a function is the form for large counts (MPI_Send_c). */
+/* Expand to true if a function is the form for large counts (MPI_Send_c). */
 #define IBP_IS_LARGE(function)                                                                                         \
     (sizeof #function > 3 && #function[sizeof #function - 3] == '_' && #function[sizeof #function - 2] == 'c')
 

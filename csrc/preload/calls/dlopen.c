@@ -5,8 +5,8 @@
  * for MPI, and NCCL for verbs. If dlsym finds the function that ibprof's function of the same name would call, the
  * program gets ibprof's function.
  *
- * A newly opened library may get the addresses of a closed library. Therefore the call sites of closed libraries are
- * forgotten.
+ * The dynamic linker may map a new library at the addresses of a closed library. Therefore ibprof forgets the call
+ * sites of closed libraries.
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"
@@ -87,8 +87,8 @@ static void *prefer_own(const char *name, void *found)
  * bypass ibprof. */
 static char opened_deep;
 
-/* Redirect the MPI calls of a library that was opened with RTLD_DEEPBIND. Called before the program finds its first
- * function. */
+/* Redirect the MPI calls of a library that was opened with RTLD_DEEPBIND. Called before the program looks up the first
+ * function of the library. */
 static void follow_deep_calls(void)
 {
     if (IBP_LIKELY(!__atomic_load_n(&opened_deep, __ATOMIC_RELAXED))) return;
@@ -127,9 +127,9 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
 
 /* -- tail calls ---------------------------------------------------------------------------------------------------- */
 
-/* Define a function that calls `choose` with its own arguments and then jumps to the returned function, which therefore
- * sees the same caller. dlsym and dlopen depend on their caller. Assembler, because compilers do not guarantee such a
- * jump. */
+/* Define a function that calls `choose` with its arguments, and then jumps to the function that `choose` returns. That
+ * function thus sees the original caller, on which dlsym and dlopen depend. In assembler, because compilers do not
+ * guarantee such a jump. */
 #define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \
@@ -179,7 +179,7 @@ static void *open_nothing(const char *path, int flags)
 }
 
 /* Before an MPI library, libibverbs, or a library with RTLD_DEEPBIND is opened: redirect dlsym in all loaded objects,
- * because any of them may look up the functions of the library. */
+ * because any object may look up the functions of the library. */
 __attribute__((used)) static ibp_open_function *choose_open(const char *path, int flags)
 {
     ibp_open_function *open = ibp_loader_open();

@@ -30,8 +30,8 @@ static void leave_world(void)
         ibp_process_note_missing("sessions were open when MPI_Finalize was called: their later messages are missing\n");
 }
 
-/* Return whether MPI_Finalize deletes the attribute. MPICH deletes attributes only when the last session ends, and a
- * program may never end it. */
+/* Return whether MPI_Finalize deletes the attribute. MPICH deletes attributes only when the last session ends, which a
+ * program may never end. */
 static bool stops_in_finalize(void)
 {
     return has_last_attribute && __atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) <= 0;
@@ -51,8 +51,8 @@ static int delete_last(ibp_handle comm, int keyval, void *value, void *state)
 }
 
 /* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, in the reverse order of their setting (MPI 4.1, 11.2.4).
- * Callbacks of the program's attributes may still send messages: HDF5 closes its files there. Therefore ibprof sets an
- * attribute before the program does. MPI deletes it last, and ibprof then stops recording. */
+ * Callbacks of the program's attributes may still send messages: for example, HDF5 closes its files in such a callback.
+ * Therefore ibprof sets an attribute before the program does. MPI deletes it last, and ibprof then stops recording. */
 static void set_last_attribute(void)
 {
     struct {

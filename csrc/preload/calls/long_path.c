@@ -37,8 +37,9 @@ struct call_in_progress {
     long *arguments;
     const void *caller;
     unsigned operation, form; /* enum ibp_form */
-    /* When a blocking collective was entered; 0 for other calls. When any call was entered, if times are recorded. Read
-     * before the search for the call, because the search takes long at a new site. */
+    /* `entered_ns`: when a blocking collective was entered; 0 for other calls. `entered_ticks`: when the call was
+     * entered, if times are recorded. Both are read before the search for the call site, because the search takes long
+     * at a new site. */
     uint64_t entered_ns, entered_ticks;
 };
 
@@ -80,7 +81,7 @@ static int call_next(const struct call_in_progress *making)
 
 enum { FUNCTION_NAME = 64 };
 
-/* Whether the next function of each wrapper was found. */
+/* By wrapper: the next function was found. */
 static char is_found[IBP_OPERATIONS * IBP_FORMS];
 
 /* Write the name of the function that a wrapper wraps. */
@@ -188,7 +189,7 @@ static bool moves_nothing(const struct call_in_progress *making, const struct ib
     return call->is_large ? !counts : !(int)counts;
 }
 
-/* A peer with this value: the source must not compare the message. */
+/* In place of the peer: the source must not compare the message. */
 #define NOT_COMPARED (-1)
 
 /* Give the arguments of a send to the source, which compares them with the message that it sees. Calls for large counts
@@ -203,7 +204,7 @@ static void expect(const struct call_in_progress *making)
 
 /* -- calls that are entered ---------------------------------------------------------------------------------------- */
 
-/* Do the work before a call that one of the bits of ibp_call_needs requires. */
+/* Do the work that the bits of ibp_call_needs require before a call. */
 static __attribute__((noinline)) void prepare(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const unsigned needs = making->wrapped->needs;
@@ -213,7 +214,7 @@ static __attribute__((noinline)) void prepare(const struct call_in_progress *mak
     if (needs & IBP_FREES) forget(making->arguments[0]);
 }
 
-/* Do the work after a call that one of the bits of ibp_call_needs requires. */
+/* Do the work that the bits of ibp_call_needs require after a call. */
 static __attribute__((noinline)) void complete(int result, const struct call_in_progress *making,
                                                const struct ibp_demanding *call)
 {
@@ -227,7 +228,8 @@ static __attribute__((noinline)) void complete(int result, const struct call_in_
     if (making->wrapped->kind == IBP_CALL_PERSISTENT) keep_request(making, call);
 }
 
-/* Return whether a call itself counts in the ledger. Of persistent calls, only the starts count. */
+/* Return whether a call counts in the ledger. A call that creates a persistent request does not count; each start of
+ * the request counts instead. */
 static bool is_in_ledger(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     return call->shape != IBP_DEMAND_NONE && making->wrapped->kind != IBP_CALL_PERSISTENT &&
@@ -255,8 +257,8 @@ static struct ibp_called called_as(const struct call_in_progress *making, struct
     };
 }
 
-/* Enter and make an outermost call. Its bytes are added to the ledger before the call if they are known without a
- * search, otherwise after the call has succeeded. */
+/* Enter and make an outermost call. If the bytes of the call are known without a search, they are added to the ledger
+ * before the call; otherwise after the call has succeeded. */
 static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
 {
     struct ibp_call *const of_operation = call_of(making);
@@ -298,8 +300,9 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
-/* After a call that was neither sampled nor timed: grant repetitions of it (counting/repeats.h), if it posts no message
- * or the same message as the previous call. Only for several threads in MPI. */
+/* After a call that was neither sampled nor timed: grant repetitions of the call (counting/repeats.h), if it posts no
+ * message, or if its message has the same envelope as the message of the previous call. Only for several threads in
+ * MPI. */
 static void let_repeat(const struct call_in_progress *making, struct ibp_call *call,
                        const struct ibp_sampled_message *message, uint64_t generation)
 {
@@ -337,7 +340,7 @@ static void note_ready(const struct call_in_progress *making)
         ibp_partitions_ready((uintptr_t)IBP_HANDLE(last_argument(making)));
 }
 
-/* Whether another tool wraps each operation too. */
+/* By operation: another tool wraps the operation too. */
 static bool is_wrapped[IBP_OPERATIONS];
 
 /* Return whether this call is made by another tool's wrapper inside a call of the program that is timed as a whole. */
@@ -346,7 +349,7 @@ static bool is_part_of_wrapped(unsigned operation)
     return IBP_UNLIKELY(is_wrapped[operation]) && ibp_stack_end < ibp_timed_frame();
 }
 
-/* Make a call that is passed on without being entered. It still becomes the current call. */
+/* Pass a call on without entering it. The call still becomes the current call. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);

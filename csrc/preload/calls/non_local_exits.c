@@ -47,21 +47,21 @@ static __attribute__((noinline)) void find_secret(unsigned by)
 /* Return whether the present secret and rotation decode the stack pointer. */
 static __attribute__((noinline)) bool is_secret_right(void)
 {
-    volatile char room[512] = ""; /* moves the top of the stack */
+    volatile char room[512] = ""; /* lowers the stack pointer */
     jmp_buf here;
 
     return !setjmp(here) && stack_end_in(here) == ibp_stack_end && !room[0];
 }
 
 /* Return whether a jump leaves a frame. A jump between inner frames, for example within a reduction function, does not
- * leave it. The stack of a signal handler may have higher addresses than the frame: then a jump to a lower address, but
- * above the frame, leaves it. */
+ * leave the frame. The stack of a signal handler may have higher addresses than the frame. In this case, a jump to a
+ * lower address that is still above the frame leaves the frame. */
 static bool leaves(uintptr_t frame, uintptr_t from, uintptr_t to)
 {
     return to > frame && (from < frame || to < from);
 }
 
-/* Leave the current call, and end its timing, if a jump leaves it. */
+/* If a jump leaves the current call, end the call and its timing. */
 static void note_jump(const void *buffer)
 {
     const uintptr_t from = ibp_stack_end, to = stack_end_in(buffer), timed = ibp_timed_frame();

@@ -4,8 +4,9 @@
  * Non-local exits: an error handler or a reduction function of the program leaves an MPI call by longjmp or by a C++
  * exception. Later messages of the thread must not count for that call.
  *
- * To notice this, a call only stores the address of its frame. An exception calls the personality routine of each
- * wrapper's frame that it removes (counting/current_call.h). Calls of longjmp and its variants are redirected to hooks.
+ * For this, each wrapper stores only the address of its stack frame. When an exception removes the frame of a wrapper,
+ * the unwinder calls the wrapper's personality routine (counting/current_call.h). Calls of longjmp and its variants are
+ * redirected to hooks.
  */
 #ifndef IBPROF_CALLS_NON_LOCAL_EXITS_H
 #define IBPROF_CALLS_NON_LOCAL_EXITS_H

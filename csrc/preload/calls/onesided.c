@@ -3,7 +3,7 @@
  *
  * Messages of one-sided calls may bypass every layer that ibprof hooks. Their bytes are counted from the arguments at
  * the origin: MPI_Put sends bytes and MPI_Get fetches bytes, because the target makes no call. If a source sees
- * messages that MPI sends for these calls, they count as control messages.
+ * messages that MPI sends for these calls, the messages count as control messages.
  */
 #include "platform/system.h"
 #include "calls/wrapper.h"
@@ -23,8 +23,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Return whether an operation is MPI_NO_OP: then no data of the origin are sent. In Open MPI, its handle is the address
- * of an object. */
+/* Return whether an operation is MPI_NO_OP: then the origin sends no data. In Open MPI, the handle of MPI_NO_OP is the
+ * address of an object. */
 static bool is_no_op(ibp_handle operation)
 {
     static ibp_handle no_op;

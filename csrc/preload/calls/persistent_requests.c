@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 
-/* Enter MPI_Start of a persistent collective on `communicator`, or of another request; then `communicator` is 0. */
+/* Enter MPI_Start. `communicator`: the communicator of a persistent collective; 0 for another request. */
 static void enter_start(struct ibp_call *call, ibp_handle communicator)
 {
     const bool takes_tag = communicator && ibp_source->starts_take_tags && ibp_source->starts_take_tags();
@@ -33,8 +33,8 @@ static void enter_start(struct ibp_call *call, ibp_handle communicator)
     if (takes_tag) ibp_source->before_tag();
 }
 
-/* While wrappers of sends must set the current call: start the first requests of an array that are unknown. Return
- * their number. */
+/* While wrappers of sends must set the current call: start the requests at the beginning of an array that ibprof does
+ * not know. Return the number of started requests. */
 static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
 {
     struct ibp_request known;
@@ -48,8 +48,8 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
     return unknown;
 }
 
-/* Start a partitioned request, or a request whose messages do not show their operation. Meanwhile, the current call
- * shows it. */
+/* Start a partitioned request, or a request whose messages do not show their operation. During the start, the current
+ * call provides the operation. */
 static int start_alone(ibp_start_function *start_all, void **request)
 {
     void *before = ibp_mpi_request(request, 0);
@@ -82,8 +82,8 @@ static int start_each(ibp_start_function *start_all, size_t count, void **reques
     }
 }
 
-/* Return whether this thread is inside MPI_Start already. Then the wrapper of another tool calls PMPI_Start, and the
- * request is already counted. */
+/* Return whether this thread is inside MPI_Start already. This happens if another tool's wrapper, which ibprof has
+ * called, calls PMPI_Start. Then ibprof has already counted the request. */
 static inline bool is_within_start(void)
 {
     return ibp_current_call.starts_request && ibp_stack_end < ibp_current_call.frame;
@@ -95,7 +95,7 @@ static inline bool is_to_be_seen(void)
     return IBP_LIKELY(ibp_get_here()->is_outside) || (ibp_is_active() && !ibp_is_within_call());
 }
 
-/* Count a start that needs no other work. Return false for all other starts. */
+/* Count a start that needs no further work. Return false if it needs further work. */
 static inline bool is_short_start(struct ibp_call *call, void **requests, int count)
 {
     if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) || IBP_UNLIKELY(!call->time_at_random) ||

@@ -118,7 +118,8 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
         return;
     }
     known->name = on->name;
-    /* MPI_Comm_create_group is no call of all members, so it does not count on the communicator. */
+    /* Not all members call MPI_Comm_create_group, so it does not count among the collective calls on the
+     * communicator. */
     known->number = called->operation == IBP_OPERATION_Comm_create_group ? on->calls : on->calls++;
     known->size_or_peer = on->size;
     known->member = on->member;
@@ -137,13 +138,15 @@ static bool is_of_neighbours(unsigned operation)
            (operation >= IBP_OPERATION_Neighbor_allgather_init && operation <= IBP_OPERATION_Neighbor_alltoallw_init);
 }
 
-/* Return the name of a persistent collective. Its starts are a separate stream with this name. */
+/* Return a hash that identifies a persistent collective on all members. The starts of the collective are numbered in a
+ * separate stream with this hash. */
 static uint64_t name_of_persistent(const struct ibp_instance_known *known)
 {
     return ibp_sample_hash(known->name, known->number + 1);
 }
 
-/* Record the sources of the neighbourhood collectives with a name, followed by this process. If there are more than
+/* Record the processes that send to this process in neighbourhood collectives; the last recorded source is this
+ * process. `name` identifies the communicator or the persistent collective. If there are more than
  * IBP_GRAPH_SOURCES_MAX sources, count a collective as unsampled. */
 static void note_sources(const struct ibp_called *called, uint64_t name)
 {
@@ -167,7 +170,7 @@ static void note_sources(const struct ibp_called *called, uint64_t name)
     ibp_unlock();
 }
 
-/* Record the sources of a neighbourhood collective, unless they were recorded before. */
+/* Record the processes that send to this process in a neighbourhood collective, unless they are recorded already. */
 static void see_sources(const struct ibp_instance_known *known, const struct ibp_called *called)
 {
     const bool is_persistent = ibp_wrapped_calls[called->operation].kind == IBP_CALL_PERSISTENT;
@@ -232,8 +235,8 @@ static void keep_collective(const struct ibp_instance_known *known, uint32_t end
     fill(sample, known, end_origin, enter_ns, exit_ns);
 }
 
-/* Return the score of a blocking collective: its duration, or the time between the start of the previous collective and
- * its start, whichever is longer. If this time is long, the process may be late for the collective. */
+/* Return the score of a blocking collective: its duration, or the time from the start of the previous collective to its
+ * start, whichever is longer. If the latter time is long, this process may have entered the collective late. */
 static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now_ns)
 {
     static uint64_t last_start_ns;
@@ -261,8 +264,8 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
 
-/* Number a call that only the members of a group make. On all members, its stream is the name of the new
- * communicator. */
+/* Number a call that only the members of a group make. All members use the new communicator's name
+ * (communicator_names.h) as the stream. */
 static void number_group(struct ibp_sampled_collective *sampled, const struct ibp_called *called, ibp_handle made)
 {
     const struct ibp_named_communicator *of;
@@ -281,7 +284,7 @@ static void number_group(struct ibp_sampled_collective *sampled, const struct ib
     ibp_unlock();
 }
 
-/* Name the communicator that a call created. */
+/* Compute the name (communicator_names.h) of the communicator that a call created. */
 static void name_made(struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {
     const int place = place_of_made(called->operation, called->count);
@@ -496,8 +499,8 @@ static void complete(struct ibp_open_request *entry, const struct ibp_completing
         ibp_open_request_remove(entry);
 }
 
-/* Complete a receive of the list of waiting receives, if it was not numbered in the meantime. A cancelled receive
- * received no message. */
+/* Complete a receive of the list of waiting receives (counting/message_order.h), unless it was numbered in the
+ * meantime. A cancelled receive got no message. */
 static void complete_waiting(unsigned order, const void *statuses, int status, const struct ibp_completing *completing)
 {
     int source, tag;
@@ -583,8 +586,8 @@ void ibp_sampled_request_cancelled(uintptr_t request)
 
 /* -- starts -------------------------------------------------------------------------------------------------------- */
 
-/* Number the start of a persistent collective. Its samples keep the origin of the call that made the request, which
- * names the collective. The lock must be held. */
+/* Number the start of a persistent collective. Samples of the start have the origin of the call that created the
+ * request, because that call shows which collective it is. The lock must be held. */
 static void start_collective(struct ibp_open_request *entry)
 {
     ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);

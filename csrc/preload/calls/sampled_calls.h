@@ -47,8 +47,8 @@ bool ibp_is_blocking_collective(unsigned operation);
 void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct ibp_called *called);
 void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp_called *called, int result);
 
-/* Before persistent requests are started: count their messages, if none is sampled and no search is needed. Return
- * false for all other requests. Only for one thread at a time in MPI. */
+/* Before persistent requests are started: count their messages, if none is sampled and no search is needed. Otherwise
+ * return false and count nothing. Only for one thread at a time in MPI. */
 bool ibp_starts_are_unsampled(void *const *requests, int count);
 
 /* Before a call starts persistent requests: number their messages and collectives. */

@@ -30,7 +30,7 @@ static struct window {
 
 static int pool[POOL], pool_used;
 
-/* An epoch did not fit. Therefore the numbers of later epochs are unknown. */
+/* An epoch did not fit into the pool or the table. Therefore the numbers of later epochs are unknown. */
 static bool is_lost;
 
 /* End an epoch, and close the gap of its ranks in the pool. */

@@ -159,7 +159,7 @@ static unsigned size_class(int place_of_count, const long *arguments)
     return 1 + ibp_size_bin(items) / 4;
 }
 
-/* Return the position of the argument with the count of the receive. */
+/* Return the position of the argument that contains the receive count. */
 static int place_of_received(const struct ibp_message_places *places)
 {
     return places == &exchange || places == &start_exchange ? 6 : places->count;
@@ -281,7 +281,7 @@ static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_ro
     struct ibp_open_request *const former = ibp_open_request_find(request);
     struct ibp_open_request *entry;
 
-    if (former && former->order && !former->is_completing) ibp_receives_disorder(0); /* its completion was missed */
+    if (former && former->order && !former->is_completing) ibp_receives_disorder(0); /* ibprof missed its completion */
     entry = ibp_open_request_add(request);
     if (!entry) return NULL;
     entry->role = (uint8_t)role;

@@ -21,7 +21,8 @@ struct ibp_message_places;
 
 /* A call that posts a send, a receive, or both. */
 struct ibp_sampled_message {
-    /* NULL for a call that posts no message, and for a message that is not numbered. */
+    /* Positions of the call's arguments; NULL for a call that posts no message, and for a message that is not
+     * numbered. */
     const struct ibp_message_places *places;
     struct ibp_instance_known sent, received;
     bool is_send_sampled, is_receive_sampled;
@@ -60,8 +61,8 @@ void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag
 /* Return whether the status of an index belongs to a cancelled message. */
 bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
 
-/* Return the handle of a request. Return 0 for MPI_REQUEST_NULL, and for a request that MPICH or Open MPI returns from
- * all calls that complete at once. */
+/* Return the handle of a request. Return 0 for MPI_REQUEST_NULL, and for the shared request that MPICH or Open MPI
+ * returns from every call that completes at once. */
 uintptr_t ibp_own_request(uintptr_t request);
 
 /* Return the index of the record of a call's origin. The lock must be held. */

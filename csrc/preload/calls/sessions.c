@@ -45,22 +45,23 @@ static bool has_several_processes(ibp_handle group)
     return size_of(group, &size) || size > 1;
 }
 
-/* Begin recording at the first communicator. If the program never creates a communicator, recording begins at MPI_Init,
- * if that is called. */
+/* Begin recording when the program creates its first communicator. If the program creates none before MPI_Init,
+ * recording begins at MPI_Init. */
 static void begin_recording(void)
 {
     if (ibp_mpi.session && !ibp_lifecycle_is_started()) ibp_lifecycle_start();
 }
 
 /* With MPICH, begin recording at the first communicator of several processes. MPICH opens the network for this
- * communicator, and a source cannot attach before. */
+ * communicator. Before that, a source cannot attach. */
 static void begin_recording_with(ibp_handle group, bool is_between_groups)
 {
     if (!ibp_mpi.session || ibp_lifecycle_is_started()) return;
     if (ibp_mpi.abi == IBP_ABI_NONE || is_between_groups || has_several_processes(group)) begin_recording();
 }
 
-/* Close a session. Return whether MPI ends. It does not end if the program has also called MPI_Init. */
+/* Close a session. Return whether MPI ends with this session. MPI does not end if the program has also called
+ * MPI_Init. */
 static bool end(void)
 {
     if (__atomic_sub_fetch(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED) || !ibp_mpi.session) return false;
@@ -92,7 +93,7 @@ static bool end(void)
 SESSION_INIT(MPI_Session_init)
 SESSION_INIT(PMPI_Session_init)
 
-/* Name a communicator that was created from a group. */
+/* Compute the name (communicator_names.h) of a communicator that was created from a group. */
 static void name_made(unsigned operation, const char *tag, const void *made)
 {
     const struct ibp_creation making = {.operation = operation, .tag = ibp_text_hash(IBP_HASH_START, tag ? tag : "")};

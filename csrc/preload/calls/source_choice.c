@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* The sources of each MPI, most likely first. Open MPI may use UCX or libfabric too, but below the layer where ibprof
- * sees its messages. */
+/* The sources of each MPI, most likely first. Open MPI may use UCX or libfabric too, but these are below the layer
+ * where ibprof sees Open MPI's messages. */
 static const struct ibp_source_operations *const sources_of_openmpi[] = {&ibp_source_openmpi, NULL};
 static const struct ibp_source_operations *const sources_behind_layer[] = {&ibp_source_openmpi_behind_layer, NULL};
 static const struct ibp_source_operations *const sources_of_mpich[] = {&ibp_source_ucx, &ibp_source_libfabric, NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The choice of a source for this MPI, which IBPROF_SOURCE may name. A source is the layer where ibprof sees the bytes
- * of messages.
+ * The choice of a source for this MPI. IBPROF_SOURCE may name the source. A source is the layer where ibprof sees the
+ * bytes of messages.
  */
 #ifndef IBPROF_CALLS_SOURCE_CHOICE_H
 #define IBPROF_CALLS_SOURCE_CHOICE_H

@@ -102,7 +102,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 
 /* -- calls that have choices --------------------------------------------------------------------------------------- */
 
-/* Return whether a call needs no work for samples, except that its message is counted in `envelope`. */
+/* Return whether the only work for samples is to count the message of the call in `envelope`. */
 static inline __attribute__((always_inline)) bool is_unsampled(unsigned operation, long peer, long tag,
                                                                long communicator, struct ibp_envelope **envelope)
 {
@@ -139,8 +139,8 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
-/* Grant repetitions of a call (counting/repeats.h), if it posts no message or has the same envelope as the previous
- * call. */
+/* Grant repetitions of a call (counting/repeats.h), if it posts no message, or if its message has the same envelope as
+ * the message of the previous call. */
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
                                              long peer, long tag, long communicator, struct ibp_envelope *envelope)
 {
@@ -358,7 +358,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     MEDIUM(function, name, count)                                                                                      \
     CHOSEN(define, function, count)
 
-/* For a call that sends nothing and may wait. */
+/* Define the wrapper of a call that sends nothing and may wait. */
 #define TIMED_WRAPPER(define, function, form, name, count, duration)                                                   \
     LONG_PATH(function, name, form, count, HAS_CHOICES)                                                                \
     TIMED_##duration(function, name, count) CHOSEN(define, function, count)

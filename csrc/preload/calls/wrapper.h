@@ -13,8 +13,8 @@
 
 #include <string.h>
 
-/* The result of a function that ibprof defines and the MPI library lacks. No MPI has this error code, so programs treat
- * it as a failure. mpi4py returns it from its stubs for missing functions. */
+/* The error code that ibprof's wrapper returns if the MPI library lacks the function. No MPI has this error code, so
+ * programs treat it as a failure. mpi4py returns it from its stubs for missing functions. */
 #define IBP_MISSING_CALL (-1431655766)
 
 /* Find the next function at the first call and store it in `next`. If there is none, return IBP_MISSING_CALL from the

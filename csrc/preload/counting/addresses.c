@@ -88,7 +88,7 @@ static uint64_t hash_bytes(const unsigned char *bytes, size_t count)
     return hash ? hash : 1;
 }
 
-/* Fill a record. The record of a longer address ends in a hash of the whole address. */
+/* Fill a record. If the address is too long for the record, the record ends in a hash of the whole address. */
 static void fill(struct ibp_address *record, const void *address, size_t bytes, uint64_t hash, bool own)
 {
     memset(record, 0, sizeof *record);

@@ -14,8 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Enter an address of this process, or a peer's address at the first message to the peer. Return the peer's number in
- * counters; IBP_PEER_UNKNOWN if memory is exhausted. */
+/* ibp_address_of_own: enter an address of this process. ibp_address_of_peer: enter the address of a peer, unless it is
+ * entered already. Both return the number that counters use for the address, or IBP_PEER_UNKNOWN if memory is
+ * exhausted. */
 uint32_t ibp_address_of_own(const void *address, size_t bytes);
 uint32_t ibp_address_of_peer(const void *address, size_t bytes);
 

@@ -18,8 +18,8 @@
 #define PLACES_FIRST 256
 #define PLACES (4 * IBP_SITES_MAX)
 #define TABLES_MAX 8
-/* Maximum number of used entries. The last entries are reserved for new lines, because a program may compile the same
- * lines again and again. */
+/* Maximum number of used entries. Beyond INSTRUCTIONS_MAX entries, new instructions of a known site get no entry,
+ * because a program may compile the same lines again and again. */
 #define TAKEN_MAX (PLACES / 2)
 #define INSTRUCTIONS_MAX (TAKEN_MAX - IBP_SITES_MAX / 2)
 /* Maximum number of sites for chains of callers. The remaining sites are reserved for the innermost lines of chains
@@ -149,7 +149,7 @@ static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */
 
-/* Set when an object was unloaded. Its addresses may now belong to other sites, and if the object is loaded again, its
+/* An object was unloaded. The addresses of its code may now belong to other sites. If the object is loaded again, its
  * sites may have other addresses. */
 static bool is_any_unloaded;
 
@@ -275,8 +275,8 @@ static struct ibp_call_point *place_of_part(const struct ibp_caller_chain *chain
     return is_known ? place_of_site(&site, most) : NULL;
 }
 
-/* Each site names the site of its caller, so callers are recorded first. If a chain does not fit, only its innermost
- * line is recorded. */
+/* The record of a site contains the number of its caller's site, so callers are recorded first. If a chain does not
+ * fit, only its innermost line is recorded. */
 static struct ibp_call_point *learn_chain(const struct ibp_caller_chain *chain)
 {
     struct ibp_call_point *place = place_at(chain->key);

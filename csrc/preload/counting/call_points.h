@@ -4,7 +4,7 @@
  * Call points: a table that maps the key of an MPI call's origin to the number of the recorded call site. The key is
  * the return address of the call, or in a Python program the current instruction of the frame. Several call points may
  * have the same site, because each compilation of a Python program produces new instructions for the same lines. With
- * IBPROF_CALLERS, the key stands for a whole chain of callers.
+ * IBPROF_CALLERS, the key identifies a whole chain of callers.
  */
 #ifndef IBPROF_COUNTING_CALL_POINTS_H
 #define IBPROF_COUNTING_CALL_POINTS_H
@@ -47,13 +47,14 @@ const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_fr
 /* Return the call point of a chain of callers, created if needed; NULL if the table is full. */
 const struct ibp_call_point *ibp_call_point_of_chain(const struct ibp_caller_chain *chain);
 
-/* Return whether a key is a return address. Other keys stand for Python frames or chains of callers. */
+/* Return whether a key is a return address. Other keys identify Python frames or chains of callers. */
 static inline bool ibp_call_point_key_is_address(const void *key)
 {
     return key && (uintptr_t)key >> 62 == 0;
 }
 
-/* After objects were unloaded: forget the addresses in them, and all chains of callers. The lock must be held. */
+/* After objects were unloaded: forget the return addresses in these objects, and all chains of callers. The lock must
+ * be held. */
 void ibp_call_points_forget_unloaded(void);
 
 /* Return the key of a Python frame. It differs from all return addresses. */

@@ -25,19 +25,19 @@
 /* Number of entries of the first hash table, which fills one page. */
 #define PLACES_FIRST 2048
 #define PLACES_MAX (4 * IBP_SITES_MAX)
-/* Maximum number of calls with a site. Most sites have calls of only one operation. */
+/* Maximum number of elements for (site, operation). Most sites have calls of only one operation. */
 #define CALLS_MAX (IBP_SITES_MAX + 4 * IBP_OPERATIONS_MAX)
-/* Calls are allocated in parts. Few programs need more than one part. */
+/* Elements are allocated in parts. Few programs need more than one part. */
 #define CALLS_OF_PART 64
 
 struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
 struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
 bool ibp_sites_recorded, ibp_labels_sends;
 
-/* Calls with a site. They are never moved or removed. */
+/* One `ibp_call` for each site and operation. They are never moved or removed. */
 static struct {
     struct ibp_call *parts[CALLS_MAX / CALLS_OF_PART];
-    /* Hash table, by site and operation, of the numbers of calls from 1; 0 if an entry is free. */
+    /* Hash table by site and operation. An entry is the index in `parts` plus 1; 0 if it is free. */
     uint16_t *places;
     uint32_t count, capacity;
 } calls;
@@ -45,7 +45,7 @@ static struct {
 _Static_assert((sizeof(struct ibp_cached_call) & (sizeof(struct ibp_cached_call) - 1)) == 0, "offsets are masked");
 _Static_assert(CALLS_MAX + IBP_OPERATIONS < UINT16_MAX && 2 * CALLS_MAX < PLACES_MAX, "numbers of calls fit");
 
-/* Return the call with a site that has a number, from 0. */
+/* Return the `ibp_call` at an index, from 0, in calls.parts. Entries of calls.places are this index plus 1. */
 static struct ibp_call *made(uint32_t number)
 {
     return &calls.parts[number / CALLS_OF_PART][number % CALLS_OF_PART];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls. An `ibp_call` stands for all calls of one MPI operation at one call site of the program. It refers to the
+ * Calls. An `ibp_call` represents all calls of one MPI operation at one call site of the program. It refers to the
  * counters of its last messages and to its last entry in the ledger, so the next call finds them without a search.
  *
  * A wrapper finds its `ibp_call` by its return address. If sites are not recorded, each operation has only one
  * `ibp_call`.
  *
- * A call through a language binding returns to the same address of the binding for all lines of the program. Such a
- * call is found by the caller of the binding (counting/call_points.h).
+ * A call through a language binding returns to the same address of the binding for all lines of the program. ibprof
+ * finds the `ibp_call` of such a call from the caller of the binding (counting/call_points.h).
  */
 #ifndef IBPROF_COUNTING_CALLS_H
 #define IBPROF_COUNTING_CALLS_H
@@ -31,8 +31,7 @@ struct ibp_ledger_recent {
     bool is_root;
     /* The counter of the entry: bytes and calls. */
     uint64_t *amount;
-    /* The argument and the size of a predefined datatype, in an MPI whose handles do not contain the size; otherwise
-     * 0. */
+    /* A predefined datatype and its size, if the handles of this MPI library do not contain the size; otherwise 0. */
     long type;
     uint64_t type_size;
     /* The next element in the list of all elements whose communicator is set. */
@@ -103,9 +102,9 @@ static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(un
     struct ibp_call *call;
 
     if (IBP_UNLIKELY(ibp_cached_call_at(operation, offset)->address != address)) return NULL;
-    __asm__("" : "+r"(offset)); /* do not compute the sum: both loads can add */
+    __asm__("" : "+r"(offset)); /* keep the sum out of a register: both loads can add the offset */
     call = ibp_cached_call_at(operation, offset)->call;
-    if (!call) __builtin_unreachable(); /* callers need no second test */
+    if (!call) __builtin_unreachable(); /* so that callers do not test for NULL again */
     return call;
 }
 
@@ -121,8 +120,8 @@ static inline struct ibp_call *ibp_call_cached_among_threads(unsigned operation,
  * operation's call without a site. */
 struct ibp_call *ibp_call_find(unsigned operation, const void *address);
 
-/* Forget calls from unloaded objects, because other objects may have their addresses. Called before an object is
- * loaded. Return whether any call was forgotten. */
+/* Forget the return addresses in unloaded objects, because another object may be loaded at the same addresses. Called
+ * before an object is loaded. Return whether any call was forgotten. */
 bool ibp_calls_forget_unloaded(void);
 
 /* Expand to the call of the function that contains this macro. */
@@ -147,7 +146,8 @@ void ibp_call_begin(struct ibp_call *call);
 /* Return a call by its number. */
 struct ibp_call *ibp_call_by_number(unsigned number);
 
-/* Return the call with a site that follows `call`: the first call if `call` is NULL, and NULL after the last call. */
+/* Iterate over the calls that have a site: return the call after `call`. Return the first call if `call` is NULL, and
+ * NULL after the last call. */
 struct ibp_call *ibp_call_next(const struct ibp_call *call);
 
 #endif

@@ -148,8 +148,8 @@ static bool describe_groups(ibp_handle communicator, bool of_all, struct members
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
 
-/* Return whether an operation creates communicators from a group. Their name is a hash of all members; other names are
- * a hash of the number of the call on the parent. */
+/* Return whether an operation creates communicators from a group. Only the names of these communicators are hashes of
+ * all members. */
 static bool is_of_group(unsigned operation)
 {
     return operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Comm_create_from_group ||

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Names of communicators and windows. All members compute the same name without a message. It is a hash of the parent's
- * name, the number of the creating call among the collective calls on the parent, and the first member's world rank.
- * MPI_Comm_create_group and the like are not collective on the parent: their communicator's name is a hash of the
- * members, the tag, and the number of earlier communicators with the same members and tag.
+ * Names of communicators and windows. A name is a 64-bit hash that identifies the communicator, not the text of
+ * MPI_Comm_set_name. All members compute the same name, without a message. They hash the parent's name, the number of
+ * the creating call among the collective calls on the parent, and the first member's world rank. MPI_Comm_create_group
+ * and similar calls are not collective on the parent. The name of their communicator is a hash of the members, the tag,
+ * and the number of earlier communicators with the same members and tag.
  *
  * The table has a fixed size. When the table is full, new communicators have no name. Communicators with spawned or
  * connected processes have no name either.
@@ -22,7 +23,7 @@
 struct ibp_named_communicator {
     /* 0 if the entry is free. */
     ibp_handle handle;
-    /* 0 if the name is unknown. */
+    /* The hash; 0 if it is unknown. */
     uint64_t name;
     /* Number of collective calls on the communicator so far. */
     uint64_t calls;
@@ -45,7 +46,7 @@ void ibp_names_begin(void);
 /* Return the entry of a communicator; NULL if it has no name. The lock must be held. */
 struct ibp_named_communicator *ibp_name_find(ibp_handle communicator);
 
-/* Return whether a communicator did not fit into the table. */
+/* Return whether any communicator did not fit into the table. */
 bool ibp_names_are_full(void);
 
 /* The creation of a communicator. */
@@ -60,11 +61,12 @@ struct ibp_creation {
     uint64_t tag;
 };
 
-/* Name a new communicator, which may be MPI_COMM_NULL. The lock must be free, because the function calls MPI. */
+/* Compute and store the name of a new communicator, which may be MPI_COMM_NULL. The lock must be free, because the
+ * function calls MPI. */
 void ibp_name_made(ibp_handle made, const struct ibp_creation *making);
 
-/* Name a window of a communicator. The window may be MPI_WIN_NULL. The lock must be free. Calls on the window are
- * numbered separately from calls on the communicator. */
+/* Compute and store the name of a window of a communicator. The window may be MPI_WIN_NULL. The lock must be free.
+ * Calls on the window are numbered separately from calls on the communicator. */
 void ibp_name_window(ibp_handle window, ibp_handle communicator, uint64_t number);
 
 /* Forget a communicator that is freed. The lock must be held. */

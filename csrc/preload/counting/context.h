@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The counter used last for one purpose. Most messages go to the same peer as the previous message. */
+/* The counter of the last message of one operation. Most messages go to the same peer as the previous message. */
 struct ibp_recent {
-    /* Members of the slot. */
+    /* Copied from the counter's slot. */
     uint64_t *amount, *bins;
     /* Rank in the communicator; IBP_NO_PEER if no counter was used. */
     int peer;

@@ -115,8 +115,8 @@ static void grow(void)
     ibp_counters.mask = mask_of(2 * slots);
 }
 
-/* Return the bins of sizes of an origin, which all peers share. The key of bins has a direction that counters do not
- * have, and the direction of the messages in the field of the peer. */
+/* Return the size bins of an origin. All peers share them. In a key of bins, the field of the direction has a value
+ * that counters do not use, and the field of the peer contains the direction of the messages. */
 static uint64_t *find_bins(uint64_t key)
 {
     enum { BINS_DIRECTION = -1 };

@@ -81,17 +81,17 @@ static void take_out(uint32_t gap)
     ibp_envelopes[gap] = (struct ibp_envelope){0};
 }
 
-static bool is_kept(const struct ibp_envelope *envelope, unsigned level, ibp_handle but)
+static bool is_kept(const struct ibp_envelope *envelope, unsigned level, ibp_handle dropped)
 {
     if (!envelope->key) return true;
-    return envelope->communicator != but && envelope->stream_keeps >= level;
+    return envelope->communicator != dropped && envelope->stream_keeps >= level;
 }
 
-/* Drop the envelopes below a level of streams, and all envelopes of communicator `but`. */
-static void keep(unsigned level, ibp_handle but)
+/* Drop the envelopes of streams that a level does not keep, and all envelopes of communicator `dropped`. */
+static void keep(unsigned level, ibp_handle dropped)
 {
     for (uint32_t i = 0; i < PLACES; i++)
-        while (!is_kept(&ibp_envelopes[i], level, but)) {
+        while (!is_kept(&ibp_envelopes[i], level, dropped)) {
             count(&ibp_envelopes[i]);
             take_out(i);
         }
@@ -142,8 +142,8 @@ static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uin
     return ibp_sample_next(choice_of(named, tag, 1), number ? number : 1, level);
 }
 
-/* Time for which each message may be timed: TIMED_NS for a message. Time that passes adds to it, up to SAVED_NS. The
- * hash chooses the first messages anyway. */
+/* A budget limits how many messages are timed in addition to the sampled messages. Each timed message costs TIMED_NS.
+ * The budget grows with the time that passes, up to SAVED_NS. */
 enum { TIMED_NS = 5000, SAVED_NS = 20000000 };
 static int64_t saved_ns = (int64_t)IBP_SAMPLES_MAX * TIMED_NS;
 
@@ -161,7 +161,7 @@ static bool times_next(void)
     return true;
 }
 
-/* Let messages pass without timing them. They show how frequent messages are. */
+/* Charge the budget for messages that are not timed: if messages are frequent, none is timed in addition. */
 static void pass(uint64_t messages)
 {
     saved_ns -= (int64_t)(messages < SAVED_NS / TIMED_NS ? messages : SAVED_NS / TIMED_NS) * TIMED_NS;

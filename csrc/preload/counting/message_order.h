@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Receives that cannot be numbered yet. The envelope of a receive with wildcards is unknown until the receive
- * completes. It matches before all later receives that could match the same message, so these cannot be numbered either
- * until it completes. All these receives wait in a list, in the order in which they were posted. The list has a fixed
- * size. All functions require the lock.
+ * completes. If a later receive could match the same message, MPI matches the earlier receive first. So the later
+ * receive cannot be numbered either until the earlier receive completes. All these receives wait in a list, in the
+ * order in which they were posted. The list has a fixed size. All functions require the lock.
  */
 #ifndef IBPROF_COUNTING_MESSAGE_ORDER_H
 #define IBPROF_COUNTING_MESSAGE_ORDER_H
@@ -53,15 +53,16 @@ struct ibp_completing {
 void ibp_receive_complete(unsigned number, int source, int tag, const struct ibp_completing *completing);
 void ibp_receive_cancel(unsigned number);
 
-/* The program cancels a receive. Whether it received a message is known only when it completes. */
+/* Note that the program cancels a receive. Only the completion shows whether the receive got a message before. */
 void ibp_receive_try_cancel(unsigned number);
 bool ibp_receive_is_cancelling(unsigned number);
 
-/* Drop the receives on a communicator, and never number its receives again. 0: of all communicators. */
+/* Drop the waiting receives on a communicator, and never number receives on this communicator again. `communicator` 0:
+ * on all communicators. */
 void ibp_receives_disorder(ibp_handle communicator);
 
-/* Note that a message is posted now. It is late by the time since the message before it. Messages of one round are late
- * together: a round ends where the key of its first message returns. */
+/* Note that a message is posted now, and set how late it is: the longest time between two successive posts, up to this
+ * post, in the present round. A round ends when the key of its first message occurs again. */
 void ibp_message_post(struct ibp_instance_known *known, uint64_t key, uint64_t now_ns);
 
 /* Keep the sample of a message, if the hash chooses it or it is one of the longest. */

@@ -18,12 +18,12 @@ enum ibp_open_role { IBP_OPEN_COLLECTIVE = 1, IBP_OPEN_SEND, IBP_OPEN_RECEIVE };
 
 /* The data of a sampled collective or message that are known before it completes. */
 struct ibp_instance_known {
-    /* `name`: name of the communicator, or of the request of a persistent collective; 0 if there is no sample.
-     * `number`: number of the collective or message. */
+    /* `name`: hash that identifies the communicator on all members (communicator_names.h), or the persistent
+     * collective; 0 if the call is not sampled. `number`: number of the collective or message. */
     uint64_t name, number;
     uint64_t bytes;
     uint64_t start_ns;
-    /* For a message: the time since the call before it, if that is known (ibp_message_post). */
+    /* For a message: how late it was posted (ibp_message_post); 0 if unknown. */
     uint64_t late_ns;
     uint32_t origin;
     /* For a collective: the number of processes. For a message: the world rank of the other process. */

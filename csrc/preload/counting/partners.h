@@ -20,8 +20,8 @@ uint64_t ibp_partner_of(uint32_t number);
 /* Return the number of ranks in a partner that is a group. */
 int ibp_partner_size(uint32_t number);
 
-/* Return the partner that stands for a communicator's group. It is unknown for intercommunicators, and if a member
- * belongs to another job. */
+/* Return the number of the partner for a communicator's group; IBP_PARTNER_NUMBER_UNKNOWN for intercommunicators, and
+ * if a member belongs to another job. */
 uint32_t ibp_partner_group(struct ibp_communicator *communicator);
 
 #endif

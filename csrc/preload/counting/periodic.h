@@ -34,9 +34,9 @@ void ibp_periodic_end(void);
 /* Run the tasks that are due. */
 void ibp_periodic_run(void);
 
-/* To read the clock less often: at most once in `step` cycles of the processor's counter, which is less than a
- * millisecond on any processor. Without a counter, the step is 0, and the clock is read each time. `looked`: the cycles
- * at the last reading. */
+/* State that limits readings of the clock to one in `step` cycles of the processor's counter. `step` is less than a
+ * millisecond on any processor; 0 if there is no counter: then the clock is read each time. `looked`: the cycles at the
+ * last reading. */
 struct ibp_periodic_cycles {
     uint64_t step, looked;
 };

@@ -31,7 +31,7 @@
 
 static struct ibp_process *process;
 static char why_not_recorded[1024];
-/* MPI reports the rank of this process, and its end: the process has called MPI_Init. */
+/* The process has called MPI_Init. MPI reports its rank, and MPI_Finalize ends the recording. */
 static bool is_of_mpi;
 static uint64_t cpu_at_start_ns, no_core_at_start_ns;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The recording of this process, from its creation to its final path.
+ * The recording of this process: ibprof creates it, fills it, and at the end moves it to its destination.
  */
 #ifndef IBPROF_COUNTING_PROCESS_H
 #define IBPROF_COUNTING_PROCESS_H
@@ -34,7 +34,8 @@ void ibp_process_note_missing(const char *note);
 /* Mark the counters as complete. */
 void ibp_process_finish(void);
 
-/* Move the recording to its destination, after MPI_Finalize, whose work requests still count. */
+/* Move the recording to its destination. Called after MPI_Finalize, because work requests of MPI_Finalize still
+ * count. */
 void ibp_process_hand_over(void);
 
 #endif

@@ -25,8 +25,8 @@
 #define IBP_REPEATS 512
 #define IBP_REPEATS_MOST 256
 
-/* `left`: number of messages of an envelope before the next sampled message, without granted messages. `granted`: list
- * of the entries to which some of these messages were granted. */
+/* `left`: number of messages of an envelope before the next sampled message, not counting granted messages. `granted`:
+ * list of the entries to which some of these messages were granted. */
 struct ibp_messages_left {
     int64_t left;
     struct ibp_repeat *granted;
@@ -55,8 +55,8 @@ struct ibp_repeat {
     /* The next element in the list of entries that are or were in use. */
     struct ibp_repeat *next_listed;
     bool is_listed;
-    /* With several threads: the address, and the `messages` of the envelope, of the last call that was not granted in
-     * advance. */
+    /* With several threads: the return address of the last call that was not granted in advance, and the `messages` of
+     * its envelope. */
     const void *last_address;
     const struct ibp_messages_left *last_messages;
 } __attribute__((aligned(64)));
@@ -106,7 +106,7 @@ void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
 void ibp_repeat_grant_among_threads(const void *address, const struct ibp_repeat *repeat, uint64_t generation);
 
 /* Stop using the table until the next grant, which first takes back all granted calls. Needed after objects were
- * unloaded, because other objects may get their addresses. Any thread may call this function. */
+ * unloaded, because other objects may be loaded at the same addresses. Any thread may call this function. */
 void ibp_repeats_forget_later(void);
 
 /* Take back all granted calls, or the granted messages of an envelope. Other threads take back their granted calls

@@ -108,9 +108,8 @@ void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uin
 /* Count a partitioned send that is about to be started. */
 void ibp_request_count_parts(void *address);
 
-/* Remember which call created a request, so that messages of MPI_Start count for this call. The request is a persistent
- * collective on `communicator`. With communicator 0, it is a persistent send, and the source cannot distinguish
- * sends. */
+/* Remember which call created a request, so that messages of MPI_Start count for this call. `communicator`: the
+ * communicator of a persistent collective; 0 for a persistent send, if the source cannot distinguish sends. */
 void ibp_request_keep_call(void *address, const struct ibp_call *call, ibp_handle communicator,
                            struct ibp_demanded demanded, bool is_demand);
 

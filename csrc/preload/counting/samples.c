@@ -37,8 +37,8 @@ static struct {
 /* Number of message samples that ibp_samples_add_sources has used. */
 static uint32_t sources_held;
 
-/* The instances with the largest scores that the hash does not choose. `lowest`: index of the instance with the lowest
- * score. */
+/* The collectives and messages with the largest scores among those that the hash does not choose. `lowest`: index of
+ * the record with the lowest score. */
 static struct {
     struct ibp_sample *records[IBP_LONGEST_MAX];
     uint32_t used, lowest;
@@ -91,7 +91,7 @@ static unsigned level_of(enum ibp_instance instance, const struct slot *slot)
 
 static const enum ibp_segment_kind kinds[] = {IBP_SEGMENT_COLLECTIVE_SAMPLES, IBP_SEGMENT_MESSAGE_SAMPLES};
 
-/* Once the space for the longest instances is full: find the instance with the lowest score. */
+/* Once the space for records with the largest scores is full: find the record with the lowest score. */
 static void set_lowest(enum ibp_instance instance)
 {
     struct ibp_sample *const *const records = longest[instance].records;

@@ -28,7 +28,7 @@
 #define IBP_SAMPLE_STRATA 64
 #define IBP_SAMPLE_LEVELS 48
 
-/* Samples are taken: times are recorded. */
+/* Samples are taken now. */
 extern IBP_INTERNAL bool ibp_sampling;
 
 /* The common fields of all records of samples. */
@@ -66,14 +66,16 @@ unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum);
 
 /* Return a record for a collective or message; NULL if the present levels do not keep it. `keeps`: the highest level
  * that keeps its number. `stream_keeps`: the highest level of streams that keeps its stream. The caller fills the
- * record, and stores the name of the communicator last. */
+ * record, and stores the hash that identifies the communicator last. */
 void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps);
 
-/* Instances with a larger score (`score_ns` of their records) are kept, even if the hash does not choose them. */
+/* Collectives and messages with a larger score (`score_ns` of their records) are kept, even if the hash does not choose
+ * them. */
 extern IBP_INTERNAL uint64_t ibp_long_ns[IBP_INSTANCES];
 
-/* Return a record for an instance with a score above ibp_long_ns; NULL if the recording is full. The record with the
- * lowest score may be reused for it. The caller fills the record, and stores the name of the communicator last. */
+/* Return a record for a collective or message with a score above ibp_long_ns; NULL if the recording is full. This may
+ * be the record that had the lowest score. The caller fills the record, and stores the hash that identifies the
+ * communicator last. */
 void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns);
 
 /* Record from which processes this process receives in neighbourhood collectives; the last source is this process. The

@@ -278,7 +278,8 @@ struct ibp_times_sum ibp_times_so_far(void)
     struct ibp_times_sum sum = ibp_times_sum;
     uint64_t now, waited;
 
-    /* A randomly chosen call is left out: its time is an estimate for other calls too, and it is seldom long. */
+    /* A randomly chosen call is left out, because its time is an estimate for other calls too. Such a call is seldom
+     * long. */
     if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
     now = ibp_clock_cycles();
     waited = waited_since(timed_call.time, timed_call.before);

@@ -14,7 +14,7 @@
  *   - Calls that poll, such as MPI_Test, are timed as a whole: they pass the progress loop each time, where the clock
  *     is read anyway.
  *   - Collectives are timed as a whole. So are all calls if the progress loop is not hooked.
- *   - Where several threads may be in MPI, they wait in a separate function, which is hooked instead of the loop.
+ *   - Where several threads may be in MPI, threads wait in a separate function, which is hooked instead of the loop.
  *
  * Ticks are counts of the processor's cycle counter. They are compared only within a process.
  */
@@ -44,7 +44,7 @@ extern IBP_INTERNAL bool ibp_times_recorded;
 /* The progress loop is hooked. The source sets this before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_progress;
 
-/* Calls that send, and wait for this, pass the progress loop too. */
+/* Sends that must wait, wait in the hooked progress loop. */
 extern IBP_INTERNAL bool ibp_times_see_sends;
 
 /* The function in which threads wait is hooked. The source sets this before ibp_times_begin. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Callers of MPI's Fortran bindings. A binding calls the C function from the same address for all lines of the program.
- * To find the line, ibprof redirects the program's calls of bindings to stubs. A stub stores its return address and
- * jumps to the binding.
+ * Callers of MPI's Fortran bindings. A binding calls the C function from the same address, whichever line of the
+ * program called the binding. To find the line, ibprof redirects the program's calls of bindings to stubs. A stub
+ * stores its return address, and jumps to the binding.
  */
 #ifndef IBPROF_LIBMPI_CALLERS_H
 #define IBPROF_LIBMPI_CALLERS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Communicators and windows: the world ranks of their members, and which calls use their internal tags.
+ * Communicators and windows: the world ranks of the members, and the calls that use internal tags of a communicator.
  */
 #ifndef IBPROF_LIBMPI_COMMUNICATORS_H
 #define IBPROF_LIBMPI_COMMUNICATORS_H
@@ -45,7 +45,7 @@ struct ibp_communicator {
     bool is_examined;
     /* MPI_Comm_idup was called on the communicator. Its messages use further tags, which MPI chooses after the call. */
     bool is_duplicated;
-    /* Number of tags that nonblocking calls used, for MPI libraries that do not show this number. */
+    /* Number of tags that nonblocking calls used. Counted by ibprof if the MPI library does not show this number. */
     uint32_t tags_taken;
     /* ibprof assumed for some calls that MPI used no tag. */
     bool has_spared_tags;

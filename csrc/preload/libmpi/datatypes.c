@@ -13,7 +13,8 @@ size_t ibp_datatype_size_offset;
 #define SEARCHED_BYTES 128
 
 /* Return the only offset at which several predefined datatypes contain their size; 0 if there is none or more than one.
- * Some of them are pairs of a value and an index: these have gaps, so their extent differs from their size. */
+ * Some of these datatypes are pairs of a value and an index. Pairs have gaps, so their extent differs from their size,
+ * and the search cannot confuse both. */
 static size_t find_size_offset(void)
 {
     static const char *const names[] = {"ompi_mpi_byte",     "ompi_mpi_short",     "ompi_mpi_int",
@@ -56,7 +57,7 @@ static struct {
     int64_t size;
 } predefined[PLACES];
 
-/* ABIs other than Open MPI's reserve certain numbers for handles of predefined datatypes. */
+/* In ABIs other than Open MPI's, handles of predefined datatypes are reserved numbers. */
 bool ibp_datatype_is_predefined(ibp_handle datatype)
 {
     switch (ibp_mpi.abi) {

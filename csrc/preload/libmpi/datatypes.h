@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Sizes of datatypes. In Open MPI, a handle is the address of an object that contains the size. ibprof finds the offset
- * of the size by a comparison of predefined datatypes. In other MPIs, ibprof asks MPI, and caches the sizes of
- * predefined datatypes. Sizes of derived datatypes are not cached, because MPI may reuse their handles.
+ * of the size by comparing predefined datatypes. In other MPIs, ibprof asks MPI, and caches the sizes of predefined
+ * datatypes. Sizes of derived datatypes are not cached, because MPI may reuse their handles.
  */
 #ifndef IBPROF_LIBMPI_DATATYPES_H
 #define IBPROF_LIBMPI_DATATYPES_H
@@ -46,8 +46,8 @@ static inline bool ibp_datatype_is_elementary(ibp_handle argument)
     return ibp_datatype_is_predefined(IBP_HANDLE(argument));
 }
 
-/* Return the bytes of `count` items of a datatype; 0 for a null handle. The handle must be valid. A handle that MPI
- * ignores may be invalid, such as the datatype of a buffer MPI_IN_PLACE. */
+/* Return the bytes of `count` items of a datatype; 0 for a null handle. The handle must be valid. If MPI ignores a
+ * datatype argument, such as the datatype of a buffer MPI_IN_PLACE, its handle may be invalid. */
 uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype);
 
 static inline uint64_t ibp_mpi_bytes(uint64_t count, ibp_handle datatype)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Redirection of calls in global offset tables (GOT). In contrast to LD_PRELOAD, it can affect only some callers, also
- * affects libraries opened with RTLD_LOCAL, and can be undone.
+ * Redirection of calls in global offset tables (GOT). In contrast to LD_PRELOAD, the redirection can be limited to some
+ * callers, also affects libraries opened with RTLD_LOCAL, and can be undone.
  */
 #ifndef IBPROF_LIBMPI_GOT_H
 #define IBPROF_LIBMPI_GOT_H
@@ -15,7 +15,7 @@
  * changed slots. If no MPI library calls the function, return 0 and leave `original` unchanged. */
 int ibp_got_redirect(const char *name, void *replacement, void *original);
 
-/* As ibp_got_redirect, but also for the calls of the other libraries of Open MPI and of its components. */
+/* As ibp_got_redirect, but also redirect calls from Open MPI's other libraries and its components. */
 int ibp_got_redirect_in_parts(const char *name, void *replacement, void *original);
 
 /* Redirect calls of MPI functions that the dynamic linker has bound to the MPI library, in the program and all
@@ -31,10 +31,10 @@ struct ibp_replacements {
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
 /* In libraries that were opened with RTLD_DEEPBIND: redirect calls of MPI functions permanently, bound or not. `choose`
- * returns the function to be called in place of `found`: `found` or a replacement. */
+ * returns the function that shall be called: `found` itself, or a replacement. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
-/* The same for calls of MPI's Fortran bindings, in all libraries and the program. */
+/* As ibp_got_redirect_deep, for calls of MPI's Fortran bindings in the program and all libraries. */
 void ibp_got_redirect_bindings(void *(*choose)(const char *name, void *found));
 
 /* Undo ibp_got_redirect, ibp_got_redirect_in_parts and ibp_got_redirect_users. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Cartesian grids of ranks, with the coordinates of this process; neighbours of this process in grids and graphs.
+ * Cartesian grids of ranks and the coordinates of this process in them. Neighbours of this process in grids and graphs.
  */
 #ifndef IBPROF_LIBMPI_GRIDS_H
 #define IBPROF_LIBMPI_GRIDS_H

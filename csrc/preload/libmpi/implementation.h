@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Loaded libraries that define MPI, and which MPI they are. Until that is known, ibprof passes no handle to a library,
- * because a handle of another MPI may crash it.
+ * Find the loaded libraries that define MPI, and which MPI each of them is. Until that is known, ibprof passes no
+ * handle to a library, because a handle of another MPI may crash the library.
  */
 #ifndef IBPROF_LIBMPI_IMPLEMENTATION_H
 #define IBPROF_LIBMPI_IMPLEMENTATION_H
@@ -42,12 +42,12 @@ struct ibp_implementation {
  * false if there is none. */
 bool ibp_implementation_find(struct ibp_implementation *found);
 
-/* Find another MPI library that is known and initialised, for which `front` translates handles. Return false if there
- * is none. */
+/* Find the MPI library for which the library `front` translates handles. It must have a known ABI and be initialised.
+ * Return false if there is none. */
 bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
 
-/* Return the ABI of a library; IBP_ABI_NONE if unknown. It follows from symbols that only an implementation of MPI
- * defines, and from results of functions without handles as arguments. */
+/* Return the ABI of a library; IBP_ABI_NONE if unknown. ibprof infers the ABI from symbols that only an implementation
+ * of MPI defines, and from results of functions that take no handles. */
 enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library);
 
 /* Write the first line of the text of MPI_Get_library_version; an empty text if the library lacks that function. */

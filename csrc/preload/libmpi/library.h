@@ -24,7 +24,7 @@ struct ibp_mpi {
     bool is_behind_layer;
     ibp_handle world;
     ibp_handle self;
-    /* In Open MPI: MPI_REQUEST_NULL, and the request that every call returns which completes at once. */
+    /* In Open MPI: MPI_REQUEST_NULL, and the shared request that every call returns if it completes at once. */
     void *null_request, *empty_request;
     /* Rank and size in MPI_COMM_WORLD, or else in the process set mpi://WORLD. */
     int rank, size;
@@ -36,7 +36,7 @@ struct ibp_mpi {
     bool has_own_self;
     int thread_level;
     char version[256];
-    /* Writable data of the program. By copy relocations, they may contain the predefined datatypes. */
+    /* Writable data of the program. Copy relocations may have placed the predefined datatypes there. */
     struct ibp_span program_data;
 
     int (*comm_rank)(ibp_handle, int *);
@@ -73,14 +73,15 @@ int ibp_mpi_open(char *why, size_t why_bytes);
 /* Free the objects that ibp_mpi_open created, before the last session ends. */
 void ibp_mpi_close(void);
 
-/* Return the MPI function that the program would call without ibprof: another tool's or the library's. NULL if there is
- * none. */
+/* Return the MPI function that the program would call without ibprof: a function of another tool or of the MPI library.
+ * NULL if there is none. */
 void *ibp_mpi_next(const char *name);
 
 /* Return whether another tool wraps an MPI function. Then ibp_mpi_next returns the tool's function. */
 bool ibp_mpi_is_wrapped(const char *name);
 
-/* Return a symbol of the MPI library, or the program's copy of it if the program calls this library. */
+/* Return a symbol of the MPI library. If the program calls this library directly, return the program's copy of the
+ * symbol, if there is one. */
 void *ibp_mpi_symbol(const char *name);
 
 /* Return a PMPI function of the library, not ibprof's wrapper with this name; NULL if the library lacks it. */
@@ -89,7 +90,7 @@ void *ibp_mpi_own_function(const char *name);
 /* Return the value of MPI_TAG_UB, in the ABIs of MPICH and the standard; 0 if unknown. */
 unsigned ibp_mpi_largest_tag(void);
 
-/* Return a function of a library that the MPI library is linked to. */
+/* Return a function by its name, from the libraries to which the MPI library is linked. */
 void *ibp_mpi_dependency(const char *name);
 
 #endif

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Cancellation of threads. pthread_cancel ends a thread at its next cancellation point: a call of the C library that
- * may wait, such as open or read. MPI calls need not be cancellation points. ibprof's work inside them must be none
- * either: a thread that ends there would never release its locks.
+ * may wait, such as open or read. MPI calls need not be cancellation points. Therefore ibprof's work inside MPI calls
+ * must not be a cancellation point either: a thread that ended there would never release its locks.
  */
 #ifndef IBPROF_PLATFORM_CANCELLATION_H
 #define IBPROF_PLATFORM_CANCELLATION_H

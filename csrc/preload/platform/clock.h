@@ -33,7 +33,7 @@ static inline uint64_t ibp_clock_cycles(void)
 #endif
 }
 
-/* Return by how much the cycle counter increases in roughly 0.1 ms; 0 if it must not be read. */
+/* Return by how much the cycle counter increases in roughly 0.1 ms; 0 if the counter must not be read. */
 uint64_t ibp_clock_cycles_step(void);
 
 #endif

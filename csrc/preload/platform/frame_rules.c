@@ -115,7 +115,8 @@ static int64_t take_signed(struct bytes *bytes)
     return (int64_t)take_leb(bytes, true);
 }
 
-/* Read the number of a register. Return the number of an unused register if ibprof does not have this register. */
+/* Read the number of a register. If ibprof does not track this register, return the number of the element for untracked
+ * registers. */
 static unsigned take_register(struct bytes *bytes)
 {
     const uint64_t number = take_number(bytes);
@@ -173,7 +174,7 @@ struct common {
     bool has_lengths, is_of_signal;
 };
 
-/* Return the contents of an entry after its length; bad if there is no entry. */
+/* Return the contents of an entry after its length. If there is no entry, `is_bad` is set. */
 static struct bytes open_entry(const struct ibp_frame_tables *tables, uintptr_t entry)
 {
     struct bytes bytes = {entry, tables->end, entry < tables->begin || entry >= tables->end};
@@ -224,7 +225,7 @@ static bool read_common(const struct ibp_frame_tables *tables, uintptr_t entry, 
     uint8_t version;
 
     *common = (struct common){.code_factor = 1};
-    if (take_uint32_t(&bytes)) return false; /* not the number 0 of a CIE */
+    if (take_uint32_t(&bytes)) return false; /* a CIE has the number 0 here */
     version = take_uint8_t(&bytes);
     if (version != 1 && version != 3) return false;
     for (unsigned i = 0; i < sizeof letters; i++) {
@@ -269,7 +270,7 @@ static uintptr_t search(const struct ibp_frame_tables *tables, uintptr_t instruc
 
 /* -- instructions -------------------------------------------------------------------------------------------------- */
 
-/* The rules of the registers. The last element is for registers that ibprof does not have. */
+/* The rules of the registers. The last element is for registers that ibprof does not track. */
 struct state {
     struct ibp_value_place frame, registers[IBP_REGISTERS + 1];
 };
@@ -293,8 +294,8 @@ static int64_t factored(const struct machine *machine, int64_t number)
     return (int64_t)((uint64_t)number * (uint64_t)machine->common->data_factor);
 }
 
-/* Read a DWARF expression in the form that compilers write: a register plus an offset, or the memory at this address.
- * Return IBP_VALUE_NONE for other expressions. */
+/* Read a DWARF expression of a form that compilers write. Its value is a register plus an offset, or the memory at this
+ * address. Return IBP_VALUE_NONE for other expressions. */
 static struct ibp_value_place take_expression(struct machine *machine, enum ibp_value_form itself,
                                               enum ibp_value_form in_memory)
 {
@@ -416,7 +417,7 @@ static void run_one(struct machine *machine, uint8_t operation)
     }
 }
 
-/* Execute instructions, up to the first that applies to code after `until`. */
+/* Execute instructions until the first instruction that applies to code after `until`. */
 static void run(struct machine *machine, uintptr_t until)
 {
     while (!machine->bytes.is_bad && machine->bytes.at < machine->bytes.end) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rules by which the registers of a function's caller are computed from the registers of the function. Compilers write
- * them to the section .eh_frame as call frame information of DWARF. On x86-64, ibprof understands the instructions that
+ * Rules to compute the registers of a function's caller from the registers of the function. Compilers write these rules
+ * to the section .eh_frame, as call frame information of DWARF. On x86-64, ibprof understands the instructions that
  * compilers use at calls. Tables may be damaged, so ibprof reads nothing outside of the segment that contains them.
  */
 #ifndef IBPROF_PLATFORM_FRAME_RULES_H
@@ -17,7 +17,7 @@
 #define IBP_REGISTER_STACK 7
 #define IBP_REGISTER_RETURN 16
 
-/* Where the value of a register of the caller is. */
+/* Where to find the value of a register of the caller. */
 enum ibp_value_form {
     /* In the same register. */
     IBP_VALUE_SAME,
@@ -27,7 +27,7 @@ enum ibp_value_form {
     /* The value is the frame's address, or a register's value, plus an offset. */
     IBP_VALUE_OF_FRAME,
     IBP_VALUE_OF_REGISTER,
-    /* Nowhere. If the return address has no value, the function has no caller. */
+    /* The value is lost. If the return address is lost, the function has no caller. */
     IBP_VALUE_NONE
 };
 

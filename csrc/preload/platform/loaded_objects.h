@@ -14,10 +14,12 @@
 bool ibp_can_visit_objects(void);
 
 /* Call `visit` for each object until it returns a value other than 0. Return that value, otherwise 0. Signals are
- * blocked meanwhile: if a handler left by longjmp, the dynamic linker's lock would never be released. */
+ * blocked meanwhile: if a signal handler left this function by longjmp, the dynamic linker's lock would never be
+ * released. */
 int ibp_visit_objects(int (*visit)(struct dl_phdr_info *info, size_t bytes, void *into), void *into);
 
-/* Return how many objects were unloaded so far. New objects may get their addresses. */
+/* Return how many objects were unloaded so far. If the number has grown, other objects may have been loaded at
+ * addresses that ibprof remembers. */
 unsigned long long ibp_objects_unloaded(void);
 
 #endif

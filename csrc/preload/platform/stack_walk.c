@@ -28,11 +28,11 @@ enum step {
 
 /* -- this thread's stack ------------------------------------------------------------------------------------------- */
 
-/* The memory of the stack that this thread used last. */
+/* The memory range of the stack on which this thread last walked. */
 static IBP_THREAD_LOCAL struct ibp_mapped_range stack;
 
-/* Return whether `least` is in a stack. If it is outside of the known stack, search for its memory: this may be the
- * thread's first walk, the stack of a signal handler, or a stack that has grown. */
+/* Return whether the address `least` is in a stack. If it is outside of the known stack, search the mapped memory: this
+ * may be the thread's first walk, the stack of a signal handler, or a stack that has grown. */
 static bool enter_stack(uintptr_t least)
 {
     return least - stack.begin < stack.end - stack.begin || ibp_mapped_range_find(least, &stack);
@@ -93,13 +93,13 @@ struct known_step {
     uintptr_t instruction;
     enum { BY_RULE, BY_FRAME_POINTER, TO_NOBODY } how;
     struct ibp_value_place frame;
-    /* Those of the caller's registers that differ from the function's; in most functions only a few. Unless it is one
-     * of these, the stack pointer is the frame's address. */
+    /* The registers whose values differ between the function and its caller; in most functions only a few. If the stack
+     * pointer is not among them, the caller's stack pointer is the frame's address. */
     unsigned count;
     uint8_t numbers[IBP_REGISTERS];
     struct ibp_value_place places[IBP_REGISTERS];
     bool is_of_signal;
-    /* If all these values are in memory below the frame's address, the lowest of their offsets; otherwise 0. */
+    /* The lowest offset of these values, if all of them are in memory below the frame's address; otherwise 0. */
     int32_t lowest;
 };
 
@@ -181,8 +181,8 @@ static bool find_step(uintptr_t instruction, struct known_step *found)
     return search.is_found;
 }
 
-/* Return the cache entry of an instruction. If the instruction is not cached, return the entry that its step should
- * use. */
+/* Return the cache entry of an instruction. If the instruction is not cached, return the entry in which its step shall
+ * be stored. */
 static struct known_step *known_place(uintptr_t instruction)
 {
     const uint64_t hash = instruction * UINT64_C(0x9e3779b97f4a7c15) >> 32;

@@ -46,8 +46,8 @@ static const struct {
 
 /* -- from 3.13 on: from the interpreter's own table ---------------------------------------------------------------- */
 
-/* Where each group of the table begins, in words of 64 bits. The order of members in a group is the same in all
- * versions. */
+/* Where each group of members begins in the table, in words of 64 bits. The order of members within a group is the same
+ * in all versions. */
 static const struct groups {
     unsigned long minor;
     uint16_t thread_frame, frame, code, object_type, type_name, bytes, string;

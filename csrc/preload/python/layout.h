@@ -31,7 +31,7 @@ struct ibp_python_layout {
      * object */
     uint16_t frame_code, frame_previous, frame_instruction, frame_owner, frame_tlbc;
     /* code object. `code_basic_size` is used to verify the layout. `code_version` is the offset of a number that is
-     * unique for each code object, or 0 */
+     * unique for each code object; 0 if code objects have no such number */
     uint16_t code_basic_size, code_file, code_name, code_qualified_name, code_lines, code_first_line;
     uint16_t code_bytecode, code_tlbc, code_version;
     /* string. `string_ascii`, `string_other`: characters of ASCII strings and of other strings. `string_width_bit`: the

@@ -33,9 +33,9 @@ static uint64_t hash_table(const char *table, int64_t bytes)
     return hash;
 }
 
-/* Return a number that differs between a code object and an earlier code object in the same memory. Since 3.12, code
- * objects contain such a number. Before 3.12, it is computed from the addresses of texts, and from length, end and hash
- * of the line table. */
+/* Return a number that distinguishes a code object from an earlier code object in the same memory. Since 3.12, code
+ * objects contain such a number. Before 3.12, ibprof computes the number from the addresses of texts, and from the
+ * length, the end and a hash of the line table. */
 static inline uint64_t generation(const struct ibp_python_layout *layout, const char *code)
 {
     const char *table;
@@ -96,7 +96,7 @@ static bool is_of_mpi4py(const char *file)
     const char *rest = NULL;
 
     for (const char *found = file; (found = strstr(found, package)); found++) rest = found + strlen(package);
-    /* Only files of the package, not programs in its source tree. */
+    /* Only files of the package mpi4py itself, not programs such as demos in its source tree. */
     return rest && (!strchr(rest, '/') || !strncmp(rest, "futures/", 8) || !strncmp(rest, "util/", 5));
 }
 

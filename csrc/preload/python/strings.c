@@ -39,8 +39,8 @@ static uint32_t character_at(const struct characters *from, size_t i)
                               : *(const uint32_t *)(const void *)at;
 }
 
-/* Encode a character in UTF-8 and return the number of bytes. Python represents bytes of a path that are no valid UTF-8
- * by low surrogates. */
+/* Encode a character in UTF-8 and return the number of bytes. If bytes of a path are no valid UTF-8, Python represents
+ * them by low surrogates. */
 static size_t encode(uint32_t character, char *into)
 {
     static const uint8_t heads[] = {0, 0, 0xc0, 0xe0, 0xf0};

@@ -29,8 +29,8 @@ static void *hidden_library(void)
     return path ? ibp_loaded_library(path) : NULL;
 }
 
-/* Open the interpreter's library once more, so that it stays loaded if the program closes it: ibprof calls a function
- * of it. */
+/* Open the interpreter's library once more, so that the library stays loaded if the program closes it: ibprof calls a
+ * function of the library. */
 static void keep_loaded(const void *symbol)
 {
     ibp_open_function *open = ibp_loader_open();

@@ -68,7 +68,7 @@ static bool is_code_sound(symbols_t *symbols, layout_t *layout, const char *code
            read_member(code, layout->code_first_line, &first_line, sizeof first_line) && first_line >= 0;
 }
 
-/* Find where the bytecode begins that a frame executes. */
+/* Find the beginning of the bytecode that a frame executes. */
 static bool find_bytecode(layout_t *layout, const char *frame, const char *code, const char **into)
 {
     const char *copies;
@@ -110,9 +110,9 @@ static bool is_frame_sound(symbols_t *symbols, layout_t *layout, const char *fra
     return !*has_code || (is_code_sound(symbols, layout, code) && is_instruction_sound(layout, frame, code));
 }
 
-/* Find a thread's innermost frame; NULL if the thread executes no Python code. Then the link to the frame is inside the
- * thread state, which is always readable. So no guarded read, a system call, is needed while a program calls MPI before
- * it executes Python code. */
+/* Find a thread's innermost frame; NULL if the thread executes no Python code. In the latter case, the link to the
+ * frame is inside the thread state, which is always readable. So while a program calls MPI before it executes Python
+ * code, no guarded read is needed, which would be a system call. */
 static bool find_innermost(layout_t *layout, const char *thread, const char **frame)
 {
     *frame = ibp_load_pointer(thread, layout->thread_frame);
