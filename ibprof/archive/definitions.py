@@ -34,7 +34,7 @@ class Written(Protocol):
 
 
 class Definitions:
-    """Number the things that events refer to, and write their definitions when all are known."""
+    """Number the texts, parameters, metrics and call paths of events, and write their definitions at the end."""
 
     def __init__(self, run: Profile) -> None:
         self._otf2 = load_otf2().lib

@@ -39,8 +39,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof calls",
         "Print the number of MPI calls, the seconds inside them, and the bytes and messages that they "
-        "sent, for each call site: file.c:LINE. Efficiencies of the run and an estimate of waiting follow. Short "
-        "calls are timed at random.",
+        "sent, for each call site: file.c:LINE. Efficiencies of the run and an estimate of waiting follow. Of short "
+        "calls, a random sample is timed.",
         EXAMPLES,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         "--by",
         default="operation,site",
         metavar="KEYS",
-        help="some of rank, host, region, operation and site, separated by commas (default: %(default)s)",
+        help="keys of the rows: rank, host, region, operation, site, separated by commas (default: %(default)s)",
     )
     add_row_arguments(parser)
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write all rows to FILE as CSV; - is stdout")
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         "--folded-by",
         choices=("time", "bytes"),
         default="time",
-        help="the weight of a stack: microseconds inside calls, over all ranks, or bytes sent (default: time)",
+        help="weight of a stack. time: microseconds inside calls, over all ranks; bytes: bytes sent (default: time)",
     )
     parser.add_argument(
         "--speedscope", metavar="FILE", type=Path, help="write a speedscope file: by time, and by bytes sent"

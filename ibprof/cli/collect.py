@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="REC",
         type=Path,
         nargs="+",
-        help="the folder that a run left, a file of it, or a folder with recordings anywhere below it",
+        help="a recording's folder, one of its files, or a folder with recordings anywhere below it",
     )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the archive (default: REC with .otf2)")
     chosen = parser.add_mutually_exclusive_group()
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     chosen.add_argument(
         "--job", metavar="JOB", help="all runs of a batch job, such as 6, or 6_3 for task 3 of an array"
     )
-    chosen.add_argument("--all", action="store_true", help="all runs, a profile each")
+    chosen.add_argument("--all", action="store_true", help="all runs, one profile for each")
     chosen.add_argument("--list", action="store_true", help="make no archive, but list all runs")
     parser.add_argument("--json", action="store_true", help="print the list, or the written archives, as JSON")
     parser.add_argument(

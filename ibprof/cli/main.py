@@ -36,7 +36,7 @@ _GROUPS = {
     "predictions": ("sim", "scaling"),
     "setting up": ("demo", "env", "lib", "completion"),
 }
-"""Commands of the help, by what they are for."""
+"""Commands of the help, by purpose."""
 
 _ALSO_CALLED = {"compare": "diff", "record": "run", "profile": "run", "map": "layout", "summary": "info"}
 """Other names of commands that users try."""
@@ -69,14 +69,14 @@ def _front(argv: Sequence[str] | None) -> int:
 
 
 def list_groups(commands: Collection[str]) -> dict[str, list[str]]:
-    """Return the commands by the groups of the help, in its order; those that other packages add come last."""
+    """Return the commands by group, in the order of the help. Commands of other packages come last."""
     others = [name for name in commands if not any(name in names for names in _GROUPS.values())]
     groups = {title: [name for name in names if name in commands] for title, names in _GROUPS.items()}
     return {title: names for title, names in {**groups, "others": others}.items() if names}
 
 
 def _list_commands() -> str:
-    """Return the commands with what each does, by groups."""
+    """Return the list of commands in the help: groups, and a summary of each command."""
     commands = find_commands()
     width = max(map(len, commands))
     text = ""

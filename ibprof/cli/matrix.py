@@ -85,13 +85,13 @@ def _parser() -> argparse.ArgumentParser:
         "--kind",
         choices=("user", "control"),
         default="user",
-        help="the program's bytes, or those that MPI sends to manage transfers (default: %(default)s)",
+        help="user: the program's bytes; control: bytes of MPI's own messages (default: %(default)s)",
     )
     parser.add_argument(
         "--direction",
         choices=("sent", "received"),
         default="sent",
-        help="bytes as senders counted them, or as receivers did, for a check (default: %(default)s)",
+        help="sent: bytes counted by senders; received: by receivers, for a check (default: %(default)s)",
     )
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE instead of stdout")

@@ -335,7 +335,7 @@ def run_in_foreground(launch: Launch) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LoadWatch:
-    """A watch of a file, from the time of its creation.
+    """Watch whether processes open a file after this object was made.
 
     Attributes:
         events: descriptor of the kernel's events; None if the kernel refused it.

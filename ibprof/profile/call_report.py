@@ -61,12 +61,12 @@ class TimeInMpi:
 
     @property
     def busy_s(self) -> float:
-        """Mean time of ranks with at least one thread inside calls, in seconds."""
+        """Mean time in which a rank has at least one thread inside calls, in seconds."""
         return self.mean_s - self.overlap_s
 
     @property
     def share(self) -> float | None:
-        """Share of the run with a thread inside calls, 0 to 1; None if the run's time is unknown."""
+        """Share of the run in which a rank has a thread inside calls, 0 to 1; None if the run's time is unknown."""
         return self.busy_s / self.run_s if self.run_s else None
 
 

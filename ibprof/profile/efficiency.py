@@ -100,7 +100,7 @@ def find_efficiencies(run: Profile) -> Efficiencies:
 
 
 def elapsed_s(rank: Rank) -> float:
-    """Return the run time of a rank with recording on, in seconds; 0 for a killed rank."""
+    """Return a rank's run time, without the time when recording was off, in seconds; 0 for a killed rank."""
     return max((rank.stop_ns or 0) - rank.start_ns - rank.off_ns, 0) * 1e-9
 
 
@@ -231,7 +231,7 @@ ASSUMPTION = (
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Time inside one operation at one site and in one region, split by the quickest rank.
+    """Time inside one operation at one site and in one region, split by the time of the quickest rank.
 
     Attributes:
         calls: number of calls of each rank.

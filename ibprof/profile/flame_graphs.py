@@ -75,7 +75,7 @@ def _sample(
 
 
 def write_folded(rows: Iterable[CallSum], by: str) -> str:
-    """Return a line for each row with a weight.
+    """Return a line for each row whose weight is not 0.
 
     Args:
         rows: sums with the keys `STACK`.
@@ -92,7 +92,7 @@ def write_folded(rows: Iterable[CallSum], by: str) -> str:
 
 
 def fold_stacks(stacks: Iterable[tuple[Iterable[str], int]]) -> str:
-    """Return a line for each stack with a weight; names are outermost first."""
+    """Return a line for each stack whose weight is not 0. The outermost name comes first."""
     lines = []
     for names, weight in stacks:
         if weight:

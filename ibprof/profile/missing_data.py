@@ -48,7 +48,7 @@ class StageAccount:
         noun: the counted unit, such as `ranks`, `bytes`, `hosts` or `links`.
         total: number received.
         kept: number handed on.
-        left_out: reason -> number; `total` is the sum of `kept` and these.
+        left_out: reason -> number; `kept` and these numbers sum to `total`.
 
     Raises:
         ArithmeticError: the numbers do not add up.
@@ -104,7 +104,7 @@ def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
     chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     of_nccl = counters.source == Source.NCCL
     sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0) & ~of_nccl]))
-    # Two sources can see the same bytes at two depths; the source next to the MPI calls knows the operations. NCCL's
+    # Two sources can see the same bytes at two layers; the source next to the MPI calls knows the operations. NCCL's
     # bytes do not pass through MPI, so both sources count.
     return chosen & ((counters.source == sources[0]) | of_nccl) if len(sources) else chosen
 
@@ -149,7 +149,7 @@ _BY_ARGUMENTS = ("PSEND_INIT", "PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FE
 """Operations whose bytes come from the arguments of calls; the forms with a request (RPUT) too."""
 
 _REPEATED_CALLS = 256
-"""Number of a line's calls that may wait to be counted, with one thread in MPI and recorded times."""
+"""Largest number of a line's calls that are not yet counted, with one thread in MPI and recorded times."""
 
 _THREAD_MULTIPLE = 3
 """Thread level with several threads in MPI. Each thread counts its own repeated calls."""
@@ -261,7 +261,7 @@ def _describe_received(run: Profile) -> Iterator[str]:
 
 
 def _describe_ports(run: Profile) -> Iterator[str]:
-    """Yield sentences on port traffic that may not be the run's, and on the run's traffic that ports lack."""
+    """Yield sentences on port traffic that may not be the run's, and on the run's bytes that no port counted."""
     if unseen := [rank.rank for rank in run.ranks if rank.queue_pairs_unseen]:
         count = sum(rank.queue_pairs_unseen for rank in run.ranks)
         yield (
@@ -301,13 +301,13 @@ def _locate_missing(run: Profile) -> str:
 
 
 def format_names(names: Sequence[str], limit: int = 16) -> str:
-    """Return a list of names, with a count after `limit` names."""
+    """Return the first `limit` names, separated by commas, and the number of the others."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
 
 
 def format_ranks(ranks: Sequence[int], limit: int = 8) -> str:
-    """Return ascending numbers as ranges: `0-3, 7`; with a count after `limit` ranges."""
+    """Return ascending numbers as ranges, `0-3, 7`: the first `limit` ranges, and the number of the others."""
     ranges: list[list[int]] = []
     for rank in ranks:
         if ranges and rank == ranges[-1][1] + 1:

@@ -39,13 +39,13 @@ _HostPort = tuple[int, Port]
 """A host's number, and one of its ports."""
 
 _PACKETS_A_MESSAGE = 4
-"""Packets of a message without data: request to send, request to receive, end of transfer."""
+"""Upper bound of a message's packets that carry no data: request to send, request to receive, end of transfer."""
 
 _PACKETS_A_PEER = 32
 """Upper bound of the packets that open a connection to a peer."""
 
 _WORTH_SAYING = 1 << 20
-"""Minimum of unexplained bytes: subnet managers and other daemons use each port a little."""
+"""Minimum of unexplained bytes that is reported: subnet managers and other daemons use each port a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +344,7 @@ def describe_hosts(run: Profile) -> Iterator[str]:
 
 
 def _sum_hardware(run: Profile) -> list[int | None]:
-    """Return the count of each host's active ports; None without ports, or if a port has no counter."""
+    """Return the bytes that each host's active ports counted; None without ports, or if a port has no counter."""
     grown: dict[str, list[int | None]] = {host.name: [] for host in run.hosts}
     active = {(host.name, port.device, port.port) for host in run.hosts for port in host.ports if port.is_active}
     for port in sum_ports(run):

@@ -302,7 +302,7 @@ class AdapterChoice:
     """A setting that influences a process's choice of adapters.
 
     Attributes:
-        name: an environment variable; `cores`, the allowed cores; or `online`, all cores, if not all are allowed.
+        name: an environment variable; `cores` for the allowed cores; `online` for all cores, if not all are allowed.
         text: the setting's value; cores are written as `0-15,64-79`.
     """
 
@@ -470,7 +470,7 @@ class CallTimes(RowArrays):
         region, operation: int32, indices into the Profile's names.
         calls: uint64, number of calls, with calls that had not returned at the end of the run.
         time_ns: uint64, time inside the calls, over all threads.
-        error_ns: uint64, standard error of `time_ns`: short calls are timed at random.
+        error_ns: uint64, standard error of `time_ns`: of short calls, only a random sample is timed.
         site: int32, as in `Counters`.
     """
 
@@ -492,7 +492,7 @@ class CallSamples(RowArrays):
     Attributes:
         rank: int32, rank in MPI_COMM_WORLD.
         communicator: uint64, the communicator's name, equal on all members.
-        number: uint64, sequence number of the collective or message; the subclass names the counted set.
+        number: uint64, sequence number of the collective or message, counted as the subclass describes.
         operation, site: int32, as in `Counters`, of the call that started the collective or message, or that made the
             request of a persistent collective.
         region, end_operation, end_site: int32, of the call that completed it.

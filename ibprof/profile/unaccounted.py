@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations with less recorded traffic than their calls asked for: the ledger compared with the counters.
+"""Operations with fewer recorded bytes than their calls asked for: comparison of `Demands` with `Counters`.
 
 The comparison uses the least traffic that any algorithm needs. A collective may send more, so only bytes below the
 least are unaccounted for. The source sees bytes between units. A unit is a rank, or a host if ranks of one host
@@ -55,7 +55,7 @@ class Unaccounted:
         calls: number of calls of all ranks.
         least_bytes: bytes that any algorithm must send between ranks, or between hosts if the source sees no more.
         seen_bytes: bytes that the source saw.
-        on_host: true if the missing bytes stayed on hosts: the source saw the least bytes between hosts.
+        on_host: true if the missing bytes stayed on hosts: the source saw all necessary bytes between hosts.
     """
 
     operation: str
@@ -169,7 +169,7 @@ def _size(group: int) -> int:
 
 
 def _seen(run: Profile, operations: list[bool], units: Units, region: int | None = None) -> int:
-    """Return the recorded bytes between units; bytes to peers without a rank all count."""
+    """Return the recorded bytes between units, including all bytes to peers without a rank."""
     counters = run.counters
     chosen = np.array(operations, bool)[counters.operation] & (counters.kind == Kind.USER)
     chosen &= counters.direction != Direction.RECEIVED
@@ -308,7 +308,7 @@ _OF_GROUP: dict[str, Callable[[Indices, Bytes, Indices], int]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """An operation over all its regions."""
+    """Sum of an operation over all its regions."""
 
     operation: str
     regions: tuple[str, ...]

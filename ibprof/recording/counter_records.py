@@ -2,7 +2,7 @@
 """Records by origin (region, operation and site): counters, demands, sizes and times.
 
 A peer known by network address becomes the rank with this address. Times are ticks of each process's clock; some
-calls are timed at random.
+calls are not timed, but estimated from a random sample.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def _located(record: np.dtype[np.void], origin: np.dtype[np.void]) -> np.dtype[n
 def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
     """Estimate the time inside the calls of each record, as csrc/preload/counting/times.h describes.
 
-    One call in W is timed at random, so each timed call stands for W (the estimator of Horvitz and Thompson, Journal of
-    the American Statistical Association 47, 1952).
+    One call in W is timed, chosen at random, so each timed call represents W (the estimator of Horvitz and Thompson,
+    Journal of the American Statistical Association 47, 1952).
 
     Args:
         times: `ibp_time`.
@@ -145,7 +145,7 @@ def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
 def find_overlaps(file: RecordingFile, times: Records, owner: Owners) -> list[int]:
     """Return the excess of each process's summed times over the time with any thread inside a call, in ns.
 
-    The excess is a lower limit: calls timed at random do not count, nor calls that a killed process did not record.
+    The excess is a lower limit: it lacks calls of which a sample is timed, and calls that a killed process lost.
 
     Args:
         times: `ibp_time`.

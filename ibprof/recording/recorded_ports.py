@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports in a recording, with counters and work requests; grids and copies of its processes."""
+"""Ports in a recording, with counters and work requests; grids of processes, and the age of copied counters."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def read_transfers(
 def _assign_to_regions(
     file: RecordingFile, records: Records, owner: Indices, pair: Indices
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Assign the traffic outside all regions' records to the open region.
+    """Assign the traffic that is in no region's record to the open region.
 
     Returns:
         Rows of process, region, opcode and pair, with bytes and messages; rows with equal keys are to be summed.

@@ -191,7 +191,7 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
 
 
 def _describe_grouping(run: RecordedRun) -> Iterator[str]:
-    """Yield uncertain facts about the files of a run."""
+    """Yield sentences on files whose run is uncertain."""
     if run.is_unnamed:
         yield UNNAMED.format(len(run.files))
     if run.complements:

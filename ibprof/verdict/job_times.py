@@ -107,7 +107,7 @@ class JobTimes:
             network, other ranks wait at least as long.
         latest: rank with most time outside MPI; None if unknown.
         latest_at: operation, site and region with most of the waiting for `latest`; None if there is none.
-        collectives: waiting by site, most first.
+        collectives: waiting by site, sorted by waiting, descending.
         collective_wait_s: waiting in `collectives`, mean over ranks, in seconds.
         end_s: waiting in MPI_Finalize, in seconds: the excess of the last rank's run time over the mean of ranks.
         unexplained_s: time in calls beyond the time of the job's bytes and its messages' latency, mean over ranks, in
@@ -342,7 +342,7 @@ class AskedWithinHosts:
 
 
 def sum_asked_within_hosts(run: Profile) -> AskedWithinHosts | None:
-    """Return the asked data between ranks of one host; None if the ledger lacks calls."""
+    """Return the data that calls ask to move between ranks of one host; None if the ledger lacks calls."""
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     if not ranks or not all(rank.has_demands for rank in ranks):
         return None
@@ -402,7 +402,7 @@ def _barriers(run: Profile, host_of: np.ndarray) -> int:
 
 
 def _rounds(ranks: int) -> int:
-    """Return the number of rounds of messages that some ranks need to reach each other."""
+    """Return the number of rounds of messages in which each of `ranks` ranks can reach all others."""
     return math.ceil(math.log2(ranks)) if ranks > 1 else 0
 
 

@@ -53,7 +53,7 @@ _MANY_SEGMENTS = 100
 """Minimum number of retransmitted segments for a significant share."""
 
 _MUCH_OTHER = 0.5
-"""Share of the job's own bytes above which a port carries other traffic."""
+"""Ratio of other bytes to the job's own bytes above which a port's other traffic is a cause."""
 
 _WORTH_SAYING = 1 << 20
 """Minimum of other traffic in bytes: daemons use each interface a little."""
@@ -68,7 +68,7 @@ _MUCH_TRANSFER = 0.5
 """Share of the time in MPI above which transfer decides."""
 
 _COPIED = 0.9
-"""Share of bytes within hosts above which copies are the transfer."""
+"""Share of bytes within hosts above which copies decide the time of transfer."""
 
 _LARGE_BYTES = 16 << 10
 """Mean size of messages above which their bytes take longer than their latency."""

@@ -38,7 +38,7 @@ class HostPair:
         rate_gbps: median rate of the receiving calls, from the time when both ends have started until the call returns;
             None without large messages. Other messages at the same time share the network.
         small_messages: number of sampled messages of at most `SMALL_BYTES` that the receiver waited for.
-        latency_s: median latency of these, from the start of the send, in seconds; None without small messages.
+        latency_s: median latency of `small_messages`, from the start of the send, in seconds; None without any.
     """
 
     source: str

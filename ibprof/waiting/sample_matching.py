@@ -71,12 +71,12 @@ class MatchedSamples:
 
     Attributes:
         collectives: rows of collectives with all members' records, one after the other, in the order of members.
-        instance: int64, instance number of each row in `collectives`.
+        instance: int64, number of the collective that each row of `collectives` belongs to.
         messages: rows of both ends of each message, the sender's first.
         notices: pairs of rows: that of a sender or notifier, then that of the call that waits for it.
         sources: rows of a rank and one of its sources in the graph of a communicator; complete for each rank.
         lonely_collectives, lonely_messages: rows without the records of other members or of the other end.
-        contradictory: number of instances and messages with contradicting records.
+        contradictory: number of collectives and messages with contradicting records.
     """
 
     collectives: CollectiveSamples
@@ -90,7 +90,7 @@ class MatchedSamples:
 
 
 def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> MatchedSamples:
-    """Return the instances and messages with complete and consistent records."""
+    """Return the collectives and messages with complete and consistent records."""
     ended = take_rows(collectives, collectives.exit_ns > 0)
     order = np.lexsort((ended.member, ended.number, ended.communicator))
     rows = take_rows(ended, order)

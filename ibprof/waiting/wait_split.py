@@ -50,7 +50,7 @@ SPREADS = 3
 """Largest difference, in standard errors, between a row's time and its samples; beyond it, the rest is unsplit."""
 
 MOST_OF_A_ROW = 0.25
-"""Largest share of a row's time that one sampled call may represent, without its own time."""
+"""Largest share of a row's time that one sampled call may represent, in addition to its own time."""
 
 LONG_OF_A_ROW = 8
 """Number of mean calls above which a sampled call is a rare long one."""
@@ -307,13 +307,13 @@ _MOST_ROWS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class LateRank:
-    """A rank that other ranks wait for in one place.
+    """A rank that other ranks wait for in one operation, at one site and in one region.
 
     Attributes:
         rank: the late rank.
         host: host name of the late rank.
-        operation, site, region: place where other ranks wait.
-        share: share of the waiting ranks' calls in this place that end with the late rank, 0 to 1.
+        operation, site, region: where other ranks wait.
+        share: share of the waiting ranks' calls there in which the late rank caused most waiting, 0 to 1.
         late_s: mean waiting for the late rank in these calls, in seconds.
         wait_s: total waiting for the late rank, over all ranks, in seconds.
         passed_on_s: part of `wait_s` that reached ranks through other waiting ranks, in seconds.
@@ -335,7 +335,7 @@ class LateRank:
 
 
 def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.float64]) -> tuple[LateRank, ...]:
-    """Return the late ranks of each place, those with most waiting first.
+    """Return the late ranks of each operation, site and region, sorted by waiting, descending.
 
     Args:
         calls: the profile's sampled calls, with their waiting.

@@ -42,8 +42,8 @@ class RunChange:
     Attributes:
         kind: the difference that changed the loads; `SEVERAL` if several differences cannot be separated.
         text: the sentence on the change.
-        ratio: B over A for the time of the most loaded link at line rate, or for its bytes if a speed is unknown. None
-            if a run loads no link.
+        ratio: time of B's most loaded link at line rate / time of A's; or the ratio of bytes if a speed is unknown.
+            None if a run loads no link.
         link: the most loaded link direction of the slower run; None if links are unknown.
         most_loaded: the most loaded link directions of A and B.
     """

@@ -59,7 +59,7 @@ class ComparedRun:
         name: the name that the user typed.
         ranks: number of the job's ranks; None if unknown.
         totals: values by the metric names of conditions.
-        parts: bytes by dimension and name; for sizes, messages.
+        parts: bytes by dimension and name; for message sizes, numbers of messages.
         messages: number of messages by dimension and name; no entry if unknown.
         notes: sentences on gaps and modelled data.
         lost: sentences on large losses of ranks and recorded bytes.

@@ -179,7 +179,7 @@ def read_and_report(
         traffic: the traffic to read; without a fabric, only the first is read.
         command: the command that makes the report, as typed.
         files: files that are read for the report.
-        top: number of hot link directions to list.
+        top: number of most loaded link directions to list.
         progress: function that receives each stage.
         rank_by: one of `RANKINGS`.
 
@@ -243,7 +243,7 @@ def report_on_loads(
     Args:
         loads: loads of the links.
         provenance: data that reproduce the report.
-        top: number of hot link directions to list.
+        top: number of most loaded link directions to list.
         progress: function that receives each stage of the diagnosis.
         rank_by: one of `RANKINGS`.
     """
