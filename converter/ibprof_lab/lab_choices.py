@@ -29,10 +29,10 @@ STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean", "
 """Statistics of the samples of a pair and length; each is a field of `Delays`, seconds."""
 
 BY = ("delays", "correlations")
-"""Similarity of a cluster's pairs: by level and shape; or, as in the paper, only by peaks and steps."""
+"""The pairs of a cluster have similar delays; or, as in the paper, only similar peaks and steps."""
 
 LEAST_CHANGE = 0.1
-"""Smallest relative difference of an outlier, even if the scatter is smaller."""
+"""A smaller relative difference is no outlier, even if it exceeds the scatter."""
 
 HOSTS, RANKS = "host", "rank"
 """Endpoints for counting exchanged bytes."""
@@ -99,7 +99,7 @@ further keys of a job:
   hosts: [n1, "n[3-9]"]  in place of share; for a profile as many as its run had, in the order of their first ranks.
                          Without hosts, a profile stays on its recorded hosts if the fabric has them; "drawn" samples.
   interval: 500 us       from a message's arrival, or a collective's end, to the next start (default: none)
-  window: 2 ms           of io and pairs: shortest time from start to start, a throttle
+  window: 2 ms           of io and pairs: at least this long from start to start, a throttle
   jitter: 0.05           interval and window vary by up to this part (default: 0.05)
   limit: 1000            number of messages of each client, which then ends
   reads: 256 B           of io, pairs and profile: the other host gets a request of this size, and answers with bytes
@@ -149,7 +149,7 @@ UNIQUE, SHORTEST = "unique", "shortest"
 """Treatment of pairs with several shortest paths: leave them out, or take one of the paths."""
 
 LEAST_DELAY = 0.1
-"""Smallest relative excess of a delay that marks a link as slow."""
+"""A link is slow if its delay exceeds the expected delay by more than this share."""
 
 LEAST_SPEED = 0.5
-"""Share of its speed that a link should reach."""
+"""A link is slow below this share of its speed."""

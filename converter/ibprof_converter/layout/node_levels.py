@@ -328,7 +328,7 @@ def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[Few
 
 
 def find_usual_count(counts: npt.NDArray[np.int64]) -> int:
-    """Return the largest number that a quarter of the values have (at least two); else the commonest number."""
+    """Return the largest number that at least two values and a quarter of all values have; else the commonest one."""
     number, having = np.unique(counts, return_counts=True)
     shared = number[having >= max(2, len(counts) / 4)]
     return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])

@@ -25,7 +25,7 @@ Points = npt.NDArray[np.float64]
 """float64 [switch, 2]: across and up, neighbours about 1 apart."""
 
 _FLAT_SHARE = 0.3
-"""Share of links between switches that are within a level, above which levels carry no information."""
+"""If more than this share of the links between switches is within levels, levels carry no information."""
 
 _FEWEST = 4
 """Least number of switches that form a shape."""
@@ -47,13 +47,13 @@ _GROUP_GAP = 1.5
 """Space between the groups on a circle."""
 
 _SQUARES_LIMIT = 1 << 22
-"""Largest number of pairs of neighbours that are searched for squares; a torus of 10,000 switches has 15 per switch."""
+"""At most this many pairs of neighbours are searched for squares; a torus of 10,000 switches has 15 per switch."""
 
 _BULGES = tuple(np.arange(4, 19) / 20)
 """Candidate heights of a group's arc, relative to half of its width."""
 
 _MEASURED = 1500
-"""Number of links whose distances from switches are measured."""
+"""With more links, only the links of one group are checked for their distance from switches."""
 
 _PIVOTS = 64
 _STRESS_LIMIT = 600
@@ -75,7 +75,7 @@ def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
 
 
 def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points, float]:
-    """Return the switches of a fabric (nodes), their positions, and the space below them for hosts."""
+    """Return the switches of a fabric (nodes), their positions, and the height for hosts below each switch."""
     switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     pairs = np.searchsorted(switch, _pair_switches(fabric))
     graph: list[set[int]] = [set() for _ in switch]
@@ -241,7 +241,6 @@ def position_in_groups(graph: list[set[int]]) -> Points | None:
     outward = np.stack([np.sin(turn), np.cos(turn)], axis=1)
     sideways = np.stack([np.cos(turn), -np.sin(turn)], axis=1) * (half * np.cos(along))[:, None]
     tried = [outward * (radius + part * half * np.sin(along))[:, None] + sideways for part in _BULGES]
-    # If there are many links, the links of one group represent all groups.
     pairs = np.array([(a, b) for a, b in shared if len(shared) <= _MEASURED or 0 in (index[a], index[b])])
     return np.asarray(max(tried, key=lambda points: _find_closest(points, pairs)))
 

@@ -77,21 +77,21 @@ def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = Non
 
 
 class _HostColumns:
-    """Columns of the hosts of two rails: taken from the first rail, used for the second."""
+    """X of the hosts in the first rail, which the second rail uses too."""
 
     def __init__(self) -> None:
         self._of_host: dict[str, list[float]] = defaultdict(list)
 
     def store(self, fabric: Fabric, layout: FabricLayout, rank: npt.NDArray[np.int64]) -> None:
-        """Store the columns of a rail's hosts."""
+        """Store the x of a rail's hosts."""
         bottom = np.flatnonzero(layout.level == 0)
         for node in bottom[np.argsort(rank[bottom])].tolist():
             self._of_host[host_name(fabric.node_name[node])].append(float(layout.x[node]))
 
     def columns_of(self, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Positions | None:
-        """Return x of the nodes of level 0; None if no rail is stored.
+        """Return the first rail's x of each node of level 0; None if this is the first rail.
 
-        Hosts without a stored column are to the right.
+        Hosts that the first rail lacks are to the right.
         """
         if not self._of_host:
             return None
@@ -207,7 +207,7 @@ class LevelTree:
         fabric: the nodes and links.
         level: int32 [node], levels of the nodes.
         rank: int64 [node], order by name: the initial order, and the tie-break.
-        part: int64 [level, node], block of each node among the nodes connected up to that level.
+        part: int64 [level, node], block of each node: the nodes connected to it at or below that level.
         chassis: int64 [node], chassis of each node; -1 without a chassis.
     """
 

@@ -33,13 +33,13 @@ _FEWEST = 3
 """Least number of similarly cabled switches that define the usual cabling."""
 
 _MOST_ODD = 12
-"""Largest number of switches with unusual cabling among which swapped cables are searched."""
+"""If more switches have unusual cabling, swapped cables are not searched."""
 
 _MOST_GROUPS = 200
 """A fabric with more groups of similar switches is irregular."""
 
 _LARGEST = 4000
-"""Largest number of switches, of a level or of a flat fabric, that are fitted."""
+"""A fabric with more switches is not fitted."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -53,7 +53,7 @@ Misfits = tuple[str, npt.NDArray[np.int64], Pairs]
 """Name of the regular graph, extra edges (int64 [edge]), and pairs with a missing edge (int64 [pair, 2])."""
 
 _MOST_MISSING = 12
-"""Largest number of missing cable ends on switches of a torus."""
+"""If more cable ends are missing, the fabric is no torus."""
 
 _BRANCHES = 3
 """Number of partners that are tried for a switch with a missing cable."""
@@ -279,7 +279,10 @@ def _choose_odd(
     to: int,
     number: int,
 ) -> list[int]:
-    """Return the cables of two switches whose port leads elsewhere on most other switches; of equal cables the last."""
+    """Return `number` cables from `at` to `to`: those whose port leads to `to` on the fewest other switches.
+
+    Among equal cables, the one with the highest port comes first.
+    """
     here = np.flatnonzero((row == at) & (column == to))
     usual = [int(((port == port[index]) & (column == to) & (row != at)).sum()) for index in here.tolist()]
     order = sorted(range(len(here)), key=lambda each: (usual[each], -int(port[here[each]])))
@@ -289,7 +292,7 @@ def _choose_odd(
 def _number_switches(
     fabric: Fabric, between: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
-    """Return the switches with links to others, and these links between the switches' numbers: int [link, 2]."""
+    """Return the linked switches (nodes, ascending), and each link as two indices of these: int [link, 2]."""
     nodes, index = np.unique(fabric.link_node[between], return_inverse=True)
     return nodes, index.reshape(-1, 2)
 
@@ -373,7 +376,7 @@ def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> t
     """Add edges between nodes that lack edges, until the graph is a torus; edges that close most squares come first.
 
     Returns:
-        The sides of the torus, and the added edges; None without a result.
+        The sides of the torus, and the added edges; None if no torus results.
     """
     if lacking is None:
         return None
@@ -412,7 +415,7 @@ def _name_torus(count: npt.NDArray[np.int64]) -> str | None:
 
 
 def _factorise(nodes: int, degree: int) -> list[tuple[int, ...]]:
-    """Return the sides of tori with a given number of nodes, and of neighbours per node."""
+    """Return the sides of each torus with a given number of nodes and a given number of neighbours per node."""
     divisors = [each for each in range(2, nodes + 1) if nodes % each == 0]
     return [
         sides

@@ -41,8 +41,8 @@ LIMITS = (
 )
 
 ADAPTIVE_LIMITS = (
-    "switches route adaptively, and times are of estimated loads. The search uses static routes. The result is the "
-    "best by the estimate of all placements found, starting placements and random placements. No lower bound is known"
+    "switches route adaptively, and times are of estimated loads. The search uses static routes. The result has the "
+    "best estimate among the placements found, the starting placements and random placements. No lower bound is known"
 )
 
 _ROW_NAMES = {

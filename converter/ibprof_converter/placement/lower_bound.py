@@ -29,9 +29,9 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
 def bound_kept_together(problem: PlacementProblem, known: float) -> float:
     """Return a lower bound on the largest time of a link direction of a host, over all placements.
 
-    Only placements with a smaller time than the known one matter. In these, two ranks whose bytes alone take the known
-    time share a host, and so do all ranks that such pairs connect. At best, the further slots of a host hold the
-    neighbours with the most bytes. All other bytes pass the links of the ranks' ports.
+    Only placements with a smaller time than the known one matter. In these, two ranks share a host if their bytes alone
+    would take the known time on a link; and so do all ranks that such pairs connect. At best, the further slots of a
+    host hold the neighbours with the most bytes. All other bytes pass the links of the ranks' ports.
 
     Args:
         problem: the ranks to place.

@@ -17,7 +17,7 @@ from ibprof_converter.traffic.adapter_policies import share_out
 from ibprof_converter.traffic.traffic_data import RankTraffic
 
 _PATHS_LIMIT = 1 << 22
-"""Largest number of paths that are kept. The paths of 4,096 hosts on 256 leaf switches take some 30 MB."""
+"""At most this many paths are kept in memory. The paths of 4,096 hosts on 256 leaf switches take some 30 MB."""
 
 SlotOfRank = npt.NDArray[np.uint32]
 """The slot of each rank: uint32 [rank], all different."""
@@ -140,7 +140,7 @@ class PlacementProblem:
     """Ranks to place, with the bytes that they load on link directions."""
 
     hosts_are_alike: bool
-    """True where no placement changes the largest time of a link of a host."""
+    """True if no placement changes the largest time of a host's link."""
 
     def __init__(self, neighbours: Neighbours, slots: RankSlots, paths: SwitchPaths) -> None:
         self.neighbours = neighbours

@@ -46,8 +46,8 @@ class RankSlots:
         lid: int32 [port, rail], LIDs of these adapters.
         nic: source of the choice among a host's adapters; None if no host has several on one rail.
         is_whole: true if ranks fill whole hosts, as jobs on GPUs do: as few hosts as possible.
-        together: number of successive ranks that stay on successive slots of one host, as a group; 1 for none. It
-            divides the number of slots of each host.
+        together: number of successive ranks that stay on successive slots of one host, as a group; 1 for none. The
+            number of slots of each host is a multiple of it.
     """
 
     name: tuple[str, ...]

@@ -23,15 +23,14 @@ from ibprof_converter.routing.subnet_routes import check_status, count_threads
 from ibprof_converter.traffic.patterns import shuffle
 
 ENTRIES_LIMIT = 1 << 22
-"""Entries of `Neighbours` beyond which traffic is not divided: all-to-all has no good division."""
+"""Traffic with more entries of `Neighbours` is not divided: all-to-all has no good division."""
 
 
 Divide = Callable[[npt.NDArray[np.int64], int, int], npt.NDArray[np.bool_]]
 """Takes ranks, the size of the first part, and the depth; returns which ranks are in the first part."""
 
 BISECTIONS = 16
-"""Number of divisions by traffic with different seeds, whose times differ by a quarter; fewer if there is much
-traffic."""
+"""Number of divisions by traffic, each with another seed: their times differ by a quarter. Much traffic gets fewer."""
 
 _ENTRIES = 1 << 20
 """Number of entries of `Neighbours` that all divisions together may process."""
@@ -200,7 +199,7 @@ def starting_placements(
 
 
 def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, npt.NDArray[np.uint32]]:
-    """Return as many slots as ranks: on the fewest hosts, and evenly over all hosts; near slots are adjacent."""
+    """Return two choices of one slot per rank: on `few hosts`, and evenly on `all hosts`; near slots are adjacent."""
     in_order = slots_of_groups(slots, groups)
     chosen = {"few hosts": in_order[:ranks]}
     if slots.count > ranks and not slots.is_whole:
@@ -214,7 +213,7 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
     """Return a placement that divides the ranks in two repeatedly, at the largest distance between adjacent slots.
 
     Args:
-        slots: uint32 [rank], slots in an order with near slots together.
+        slots: uint32 [rank], sorted so that near slots are adjacent.
         strength: float64 [rank - 1], distance between each slot and the next; 0 on one host.
         divide: function that divides ranks.
 
@@ -240,7 +239,7 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
 def divide_by_traffic(
     neighbours: Neighbours, slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64], seed: int
 ) -> SlotOfRank:
-    """Return a placement as `divide_along`, with parts between which little traffic passes."""
+    """Return a placement like `divide_along`, with little traffic between the parts."""
     volume = neighbours.volume().astype(np.float64)
     arrays: tuple[npt.NDArray[Any], ...] = (neighbours.first, neighbours.rank, volume)
     kernels, place = load_kernels(), np.zeros(len(slots), np.uint32)

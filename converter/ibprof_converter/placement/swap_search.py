@@ -25,8 +25,8 @@ _ROUNDING = 1 + 1e-12
 _WORK_PER_SECOND = 30_000_000
 """Link directions visited per second of --time.
 
-A core of 2020 visits several times as many. So the amount of work ends a search, also on a busy machine: the same seed
-and time give the same placement. The clock stops a search only if the machine is even slower.
+A core of 2020 visits several times as many. So the amount of work ends a search even on a busy machine, and the same
+seed and time give the same placement. The clock stops a search only on a machine that is slower than this.
 """
 
 _CHUNK = 2_000_000
@@ -37,7 +37,8 @@ _TRIAL = 0.02
 
 _FEW_RANKS = 24
 _FEW_STARTS = 12
-"""Small problems have deep valleys: steps differ by powers of ten. They are searched from random starts too."""
+"""A search for at most this number of ranks also begins from this number of random placements: small problems have deep
+valleys, since steps differ by powers of ten."""
 
 
 class Goal(Enum):

@@ -118,9 +118,10 @@ def _add_measure(commands: Subcommands) -> None:
     add("--mode", choices=MODES, default=MODES[0], help="messages of a pair, named as in network_tests2 (default: "
         "one_to_one)")  # fmt: skip
     add("--schedule", choices=SCHEDULES, default="rounds", help="rounds: disjoint pairs at the same time; sequential: "
-        "one pair at a time; halving: Bufe's halves; shift: all processes (default: rounds)")  # fmt: skip
+        "one pair at a time; halving: as Bufe, between two halves of the processes; shift: all processes send at the "
+        "same time (default: rounds)")  # fmt: skip
     add("--repetitions", metavar="N", type=_count, default=11, help="batches of a pair and length (default: 11)")
-    add("--batch-time", metavar="T", type=_duration, default=1e-3, help="shortest time of a batch (default: 1ms)")
+    add("--batch-time", metavar="T", type=_duration, default=1e-3, help="minimum time of a batch (default: 1ms)")
     add("--one-way", action="store_true", help="answer with empty messages, so that a pair's directions can differ")
     add("--window", metavar="N", type=_count, default=64, help="messages in flight in --mode bandwidth (default: 64)")
     add("--noise-processes", metavar="N", type=_number, default=0, help="even number of other processes that exchange "
@@ -200,10 +201,10 @@ def _add_features(commands: Subcommands) -> None:
     add, threshold = parser.add_argument, number_in(0, 1)
     add("-o", "--output", metavar="DIR", type=Path, help="folder for pictures, steps.html, clusters.npz (compressed "
         "delays) and features.json")  # fmt: skip
-    add("--threshold", metavar="X", type=threshold, help="smallest correlation of peaks and steps, such as 0.25 "
+    add("--threshold", metavar="X", type=threshold, help="a peak or step correlates by more than this, such as 0.25 "
         "(default: from the data)")  # fmt: skip
-    add("--peak-threshold", metavar="X", type=threshold, help="smallest correlation of peaks")
-    add("--step-threshold", metavar="X", type=threshold, help="smallest correlation of steps")
+    add("--peak-threshold", metavar="X", type=threshold, help="the same for peaks only")
+    add("--step-threshold", metavar="X", type=threshold, help="the same for steps only")
     add("--clusters", metavar="K", type=count_in(1, NO_CLUSTER), help="number of clusters (default: elbow of the SSE)")
     add("--by", choices=BY, default=BY[0], help="quantity that the pairs of a cluster share (default: delays)")
     add("--seed", metavar="N", type=int, default=0, help="seed of the clusters' first centres (default: 0)")
@@ -222,8 +223,8 @@ def _add_diff(commands: Subcommands) -> None:
     add = parser.add_argument
     add("before", metavar="BEFORE", type=Path, help="delays, in any format")
     add("after", metavar="AFTER", type=Path, help="later delays of the same cluster")
-    add("--least", metavar="SHARE", type=parse_share, default=LEAST_CHANGE, help="smallest relative change of a pair "
-        "(default: 10%%)")  # fmt: skip
+    add("--least", metavar="SHARE", type=parse_share, default=LEAST_CHANGE, help="a changed pair differs by more than "
+        "this (default: 10%%)")  # fmt: skip
     add("--fail", action="store_true", help="exit with status 1 when a pair changed, vanished or appeared")
     add("-o", "--output", metavar="FILE", type=Path, help="file of the changed pairs as CSV, for `measure --pairs`")
     add_unit(parser)

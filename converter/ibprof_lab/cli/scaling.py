@@ -165,8 +165,8 @@ def _add_hpl(commands: Subcommands) -> None:
     add("--grid", metavar="PxQ", type=_parse_grid, required=True, help="rows and columns of processes")
     add("--rate", metavar="FLOPS[:FLOPS]", type=_parse_range, required=True, help="rate of a process in matrix "
         "products in Flop/s, as measured; or the smallest and the largest rate")  # fmt: skip
-    add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth of a process, or of a node with --slots, in "
-        "bytes/s")  # fmt: skip
+    add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth in bytes/s: of a process; with --slots, of a "
+        "node")  # fmt: skip
     add("--slots", metavar="N", type=count_in(1), help="processes on a node, which share its adapter and memory")
     rename_option(parser, "--share", "--slots")
     add("--memory", metavar="B", type=_parse_number, help="rate of a node's memory in bytes/s, as STREAM measures it "
@@ -205,9 +205,9 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--l-peak", metavar="FLOPS", type=_parse_number, required=True, help="peak of a process, in Flop/s")
     add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth of the network, in bytes/s")
-    add("--fabric", metavar="LST", type=Path, help="in place of --bandwidth: fabric whose slowest host link gives it")
-    add("--delays", metavar="FILE", type=Path, help="in place of --bandwidth: delays whose slowest process gives it, "
-        "measured by ibprof-latency with --lengths 0,1M")  # fmt: skip
+    add("--fabric", metavar="LST", type=Path, help="in place of --bandwidth: rate of this fabric's slowest host link")
+    add("--delays", metavar="FILE", type=Path, help="in place of --bandwidth: rate of the slowest process in these "
+        "delays, measured by ibprof-latency with --lengths 0,1M")  # fmt: skip
     add_unit(parser)
 
 

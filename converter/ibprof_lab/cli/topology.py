@@ -218,12 +218,10 @@ def _add_remeasure(commands: Subcommands) -> None:
     add, count, budget = parser.add_argument, count_in(1, 9_999), type_of(parse_budget)
     add("topology", metavar="TOPOLOGY", type=Path, help="topology as JSON, written by `ibprof-topology infer`")
     add("delays", metavar="DELAYS", type=Path, help="delays of ibprof-latency (.nc); new values are written into them")
-    add(
-        "--each", metavar="N", type=count, default=1, help="sets of pairs that represent a link, of different hosts (1)"
-    )
+    add("--each", metavar="N", type=count, default=1, help="pairs per link, of different hosts if possible (1)")
     add("--budget", metavar="BUDGET", type=budget, default=(1.0, None), help="limit: a share of all pairs such as "
         "20%%, or a time such as 30s (default: no limit)")  # fmt: skip
-    add("--repetitions", metavar="N", type=count, default=11, help="a third of the batches of a pair (11)")
+    add("--repetitions", metavar="N", type=count, default=11, help="a pair is measured in 3 N batches (11)")
     add("--schedule", choices=("rounds", "sequential"), default="rounds", help="rounds: disjoint paths at the same "
         "time; sequential: one pair at a time (default: rounds)")  # fmt: skip
     rename_option(parser, "--sequential", "--schedule=sequential")
@@ -237,8 +235,8 @@ def _add_throughput(commands: Subcommands) -> None:
     summary = "throughput of each link, on all processes of an MPI job"
     parser = add_subcommand(commands, "throughput", summary, _THROUGHPUT_EXAMPLES, description, build=_build)
     _add_stream_arguments(parser)
-    parser.add_argument("--pairs-per-link", metavar="N", type=count_in(1, 999_999), help="largest number of pairs that "
-                        "send over a link at the same time (default: all)")  # fmt: skip
+    parser.add_argument("--pairs-per-link", metavar="N", type=count_in(1, 999_999), help="at most this many pairs send "
+                        "over a link at the same time (default: all)")  # fmt: skip
     rename_option(parser, "--pairs", "--pairs-per-link")
     _add_outputs(parser)
 
@@ -281,10 +279,10 @@ def _add_compare(commands: Subcommands) -> None:
     add("inferred", metavar="INFERRED", help="a topology of `infer` (.json, .dot, .tgf, .lst), or delays")
     add("reference", metavar="REFERENCE", help="a plan (.dot), a fabric as for ibprof-layout, or a topology of `infer`")
     add("--rail", metavar="N", type=int, default=0, help="number of the rail, if REFERENCE has several rails (0)")
-    add("--least", metavar="SHARE", type=parse_share, default=LEAST_DELAY, help="smallest relative excess of a delay "
-        "that marks a link as slow (10%%)")  # fmt: skip
-    add("--least-speed", metavar="SHARE", type=parse_share, default=LEAST_SPEED, help="share of its speed that a link "
-        "must reach, if delays of long messages show the throughput (50%%)")  # fmt: skip
+    add("--least", metavar="SHARE", type=parse_share, default=LEAST_DELAY, help="a link is slow if its delay exceeds "
+        "the expected delay by more than this (10%%)")  # fmt: skip
+    add("--least-speed", metavar="SHARE", type=parse_share, default=LEAST_SPEED, help="a link is slow below this share "
+        "of its speed, if delays of long messages show the throughput (50%%)")  # fmt: skip
     add("--fail", action="store_true", help="exit with status 1 when there is a difference")
     add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="file of the reference with its "
         "differences in colour (.dot, .svg), or of the results (.json)")  # fmt: skip
@@ -337,8 +335,8 @@ def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
     add_unit(parser)
     add("--epsilon-s", metavar="E", type=_parse_tolerance, default=0.1, help="bannikov-salnikov: tolerance of formula "
         "1 (0.1)")  # fmt: skip
-    add("--epsilon-d", metavar="E", type=_parse_tolerance, default=0.5, help="bannikov-salnikov: largest difference of "
-        "the directions of a duplex channel (0.5)")  # fmt: skip
+    add("--epsilon-d", metavar="E", type=_parse_tolerance, default=0.5, help="bannikov-salnikov: the two directions of "
+        "a duplex channel differ by at most this share (0.5)")  # fmt: skip
     add("--clique-seconds", metavar="S", type=parse_positive, default=30.0, help="bufe: limit of CPU seconds (30)")
     add("--length", metavar="BYTES", type=type_of(parse_length), help="bytes of the messages (default: the shortest)")
     add(

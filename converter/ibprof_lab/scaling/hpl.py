@@ -96,8 +96,8 @@ def time_hpl(
         run: size and grid.
         rate: 1 / gamma, rate of a process in matrix products, in Flop/s.
         latency: alpha, in seconds.
-        bandwidth: bandwidth of a process, in Byte/s; that of a node with `sharing`.
-        sharing: processes that share a node; None for the model of HPL's page, with a node for each process.
+        bandwidth: of a process, in Byte/s; if `sharing` is given, of a node.
+        sharing: processes that share a node; None if each process has its own node, as in HPL's own model.
 
     Raises:
         ValueError: there are fewer blocks than rows or columns, so that the load is not even.

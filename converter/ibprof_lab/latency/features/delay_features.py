@@ -23,7 +23,7 @@ PAPERS_THRESHOLD = 0.25
 """Threshold of the paper, read from a picture of K-60's delays."""
 
 FEWEST_LENGTHS = 4
-"""Smallest number of lengths of a profile, since a peak needs other values for comparison."""
+"""A profile has at least this many lengths, since a peak needs other values for comparison."""
 
 _LEAST = 0.1
 """A smaller correlation explains less than a hundredth of the variance: no feature, even with little noise."""
@@ -54,7 +54,7 @@ class DelayFeatures:
         profiles: delays of the pairs, seconds, float32 [P, L].
         peak_correlations: coefficients of peaks, float32 [P, L].
         step_correlations: coefficients of steps, float32 [P, L - 1]; entry k is between the lengths k and k + 1.
-        peak_threshold, step_threshold: smallest absolute correlation of a feature.
+        peak_threshold, step_threshold: the absolute correlation of a feature is larger.
         scattered: bool [P, L], True if samples scatter too widely for a peak; None if samples are unknown.
     """
 

@@ -25,11 +25,10 @@ Matrix = npt.NDArray[np.float64]
 _NEIGHBOURS = 5
 _PIVOTS = 64
 _LARGEST = 2048
-"""Largest number of processes whose delays are predicted from similar processes: above it, n^2 medians of ten values
-take minutes."""
+"""With more processes, no delay is predicted from similar processes: n^2 medians of ten values would take minutes."""
 
 _FLOOR = 0.01
-"""Smallest relative difference of an outlying pair."""
+"""A pair with a smaller relative difference is no outlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +213,12 @@ class DelayChange:
 def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -> DelayChange:
     """Find the pairs that changed between two measurements of one cluster.
 
-    The ratio of a changed pair differs from the overall ratio by more than `least`, by more than `THRESHOLD` robust
-    standard deviations of all ratios, and by more than the scatter of the samples. The last condition holds if the
-    quartiles of both measurements do not overlap, where both have quartiles.
+    The ratio of a changed pair differs from the overall ratio by more than `least`, and by more than `THRESHOLD` robust
+    standard deviations of all ratios. Where both measurements have quartiles, these do not overlap.
 
     Args:
         before, after: measurements; processes are matched by label, lengths by bytes.
-        least: smallest relative difference of a changed pair.
+        least: a changed pair differs by more than this share.
 
     Raises:
         InconsistentError: the measurements have no process, or no length, in common.

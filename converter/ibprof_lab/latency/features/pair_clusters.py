@@ -17,10 +17,10 @@ from ibprof_lab.latency.features.delay_features import DelayFeatures
 from ibprof_lab.latency.model.delays import Delays
 
 MOST = 12
-"""Largest number of clusters in the search for the elbow."""
+"""The search for the elbow tries at most this many clusters."""
 
 _SAMPLE = 50_000
-"""Number of profiles for fitting the centres; further profiles are only assigned."""
+"""The centres are fitted to at most this many profiles; further profiles are only assigned."""
 
 _BLOCK = 1 << 18
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delays printed by other programs: OSU's tests, nccl-tests, captioned tables, NUMA distances, core-to-core-latency.
 
-OSU's tests and nccl-tests have a run per pair. Firmware's distances have no unit: 10 is local memory. Here 1 counts as
-1 ns.
+OSU's tests and nccl-tests have a run per pair. The firmware's NUMA distances have no unit: 10 is local memory. Here 1
+counts as 1 ns.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def _read_rows(
 
 
 def _find_size(header: list[str], body: list[list[str]]) -> int:
-    """Return the largest number of hosts with as many rows, each with a label and the delays."""
+    """Return the largest n for which the first n rows have a label and n delays each."""
     for size in range(min(len(header), len(body)), 0, -1):
         if all(len(fields) > size for fields in body[:size]):
             return size
@@ -285,7 +285,7 @@ class MachineTable:
     Attributes:
         names: names of nodes or cores.
         seconds: float64 [n, n], nan where not measured.
-        is_firmware: True for distances stated by firmware.
+        is_firmware: True for NUMA distances of the firmware (ACPI's SLIT), which have no unit: 10 is stored as 10e-9.
     """
 
     names: tuple[str, ...]
@@ -311,7 +311,7 @@ def read_machine_table(path: Path, lines: Lines) -> MachineTable | None:
 
 
 def is_slit(rows: Sequence[Sequence[str]]) -> bool:
-    """Return True if a square of fields has firmware's distances, as in `/sys/devices/system/node/node*/distance`."""
+    """Return True if a square of fields has NUMA distances, as in `/sys/devices/system/node/node*/distance`."""
     if len(rows) < 2 or not all(len(row) == len(rows) and all(map(str.isdecimal, row)) for row in rows):
         return False
     values = np.array(rows, np.int64)

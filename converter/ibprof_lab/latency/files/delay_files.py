@@ -189,7 +189,7 @@ def read_text_matrix(path: Path, unit: float | None) -> Delays:
     numbers may have decimal commas. An empty field, `-` or `nan` means "not measured". One triangle of a matrix is
     enough, with or without its diagonal. A line of a pair file (`a,b,latency`, header in any language) has two names
     and a delay. The first lines identify the output of OSU's benchmarks, of nccl-tests, tables with a unit in their
-    caption, and firmware's distances of NUMA nodes.
+    caption, and NUMA distances of the firmware.
 
     Args:
         unit: seconds per unit if the file states no unit. None means microseconds; in files of
@@ -358,7 +358,7 @@ def make_median_delays(
         hosts: one name per process.
         seconds: [L, n, n].
         lengths: int64 [L], bytes; None for a single unknown length, stored as 0.
-        is_firmware: True for distances stated by firmware, without errors; recorded as attribute `FIRMWARE`.
+        is_firmware: True for NUMA distances of the firmware, which have no errors; `attributes["source"]` says so.
     """
     with np.errstate(over="ignore"):
         median = np.ascontiguousarray(seconds, np.float32)

@@ -36,7 +36,7 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""Smallest number of batches in a measurement, since the end of the last batch causes an error."""
+"""A measurement has at least this many batches, since the end of the last batch causes an error."""
 
 
 class ConcurrentEchoes:

@@ -23,7 +23,7 @@ from ibprof_lab.latency.model.delays import Attribute, Delays, empty_delays
 _log = logging.getLogger(__name__)
 
 _SAVING_SHARE = 0.05
-"""Largest share of time for saving: 10,000 processes have gigabytes of results."""
+"""Saving takes at most this share of the time: 10,000 processes have gigabytes of results."""
 
 _SAME = ("mode", "schedule", "one_way", "window", "noise_mes_length", "num_noise_mes", "num_noise_proc")
 """Attributes that must be equal to continue a measurement."""

@@ -181,9 +181,9 @@ def follow_batches(kernel: TimedLoop) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Number of batches per pair and length, and the shortest time of a batch, seconds.
+    """Number of batches per pair and length, and the seconds that a batch must last at least.
 
-    A batch is long compared with a clock's resolution and the overhead of a batch.
+    A batch is long compared with the clock's resolution and the overhead of a batch.
     """
 
     repetitions: int = 11

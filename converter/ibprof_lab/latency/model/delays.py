@@ -17,7 +17,7 @@ Cube: TypeAlias = npt.NDArray[np.float32]
 Attribute: TypeAlias = str | int | float
 
 FIRMWARE = "firmware"
-"""`attributes["source"]` of NUMA distances stated by firmware, which have no errors and no unit."""
+"""`attributes["source"]` of NUMA distances of the firmware, which have no errors and no unit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

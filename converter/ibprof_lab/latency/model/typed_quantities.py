@@ -18,7 +18,7 @@ LONGEST = (1 << 31) - 1
 """Largest message in bytes that every MPI library supports, since its count is an int."""
 
 MOST = 100_000
-"""Largest number of lengths in a cube; clustbench's runs have some hundreds."""
+"""A list has at most this many lengths; clustbench's runs have some hundreds."""
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -80,7 +80,7 @@ def _parse_range(part: str) -> range | list[int]:
 
 
 def parse_length(text: str) -> int:
-    """Return the bytes of one length, such as 64, 4K or 1M.
+    """Parse one length, such as 64, 4K or 1M, into bytes.
 
     Raises:
         UsageError: the text has another form, or the length is beyond `LONGEST`.
@@ -101,7 +101,7 @@ def format_length(length: int) -> str:
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of a time such as 500us, 1ms, 30s, 10m or 2h; a number without a unit is in seconds.
+    """Parse a time such as 500us, 1ms, 30s, 10m or 2h into seconds; a number without a unit is in seconds.
 
     Raises:
         UsageError: the text is not a time above 0.
@@ -115,7 +115,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_budget(text: str) -> tuple[float, float | None]:
-    """Return a share of the pairs (5% or 0.05) and None, or 0 and the seconds of a time (30s).
+    """Parse a budget: a share of the pairs (5% or 0.05) gives (share, None), a time (30s) gives (0, seconds).
 
     Raises:
         UsageError: the text is neither a share nor a time.

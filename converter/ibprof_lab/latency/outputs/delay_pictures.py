@@ -25,7 +25,7 @@ _MICRO = 1e6
 _CURVES, _CURVES_OF_CLUSTER, _DOTS = 6, 150, 40_000
 _figure = partial(Figure, dpi=130, layout="constrained")
 _NAMED = 40
-"""Largest number of processes whose names fit on a heat map."""
+"""The names of at most this many processes fit on a heat map."""
 
 
 def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:

@@ -26,7 +26,7 @@ from ibprof_lab.latency.outputs.delay_tables import (
 )
 
 _MOST_IN_JSON = 512
-"""Largest number of processes whose matrix is in the JSON document without --length."""
+"""Without --length, the JSON document has the matrix of at most this many processes."""
 
 _QUARTILES = ("lower_quartile", "upper_quartile")
 

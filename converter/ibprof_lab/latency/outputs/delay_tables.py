@@ -21,7 +21,7 @@ from ibprof_lab.latency.model.delays import Delays
 _MOST_ROWS = 20
 
 MOST_SHOWN = 16
-"""Largest number of processes whose matrix is printed."""
+"""The matrix of at most this many processes is printed."""
 
 Document = dict[str, Any]
 

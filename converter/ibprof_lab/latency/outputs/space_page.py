@@ -19,7 +19,7 @@ from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.latency.model.typed_quantities import format_length
 
 _MOST_DOTS = 20_000
-"""Largest number of displayed steps; from more steps every n-th is displayed."""
+"""At most this many steps are displayed: of more, every n-th."""
 
 _TICKS = 4
 

@@ -26,8 +26,10 @@ _CONSTANT, _DIVIDED = (0.0, 0), (-1.0, 0)
 _TERMS: tuple[Term, ...] = (
     _DIVIDED, (-1.5, 0), (-1.0, 1), (-2 / 3, 0), (-0.5, 0), (0.0, 1), (0.5, 0), (1.0, 0), (1.0, 1), (2.0, 0),
 )  # fmt: skip
-"""Exponents a and b: divided work, also with better caches; edges of blocks in 3 and 2 dimensions; trees; messages to
-all processes."""
+"""Exponents a and b of each term.
+
+p^-1 is divided work, and p^-1.5 divided work that also fits caches better. p^(-2/3) and p^(-1/2) are the surfaces of
+blocks in 3 and 2 dimensions. log2(p) is a tree, and p a message to each process."""
 
 FORMS: tuple[tuple[Term, ...], ...] = (
     (_CONSTANT,),

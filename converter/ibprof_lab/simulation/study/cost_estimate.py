@@ -89,7 +89,7 @@ def _find_server_byte_ns(cell: Cell, workload: Workload) -> npt.NDArray[np.float
     setting = cell.setting
     if workload.role is not Role.IO or not setting.servers:
         return None
-    # Without sampling, all seeds give the same servers.
+    # Only random placement depends on the seed. Otherwise, seed 0 stands for all seeds, so that the cache is used.
     seed = cell.seed if setting.server_placement is ServerPlacement.RANDOM else 0
     taken = tuple(host for each in cell.workloads for host in each.hosts)
     return _list_server_byte_ns(setting.network, setting.hardware, setting.servers, setting.server_placement, seed,

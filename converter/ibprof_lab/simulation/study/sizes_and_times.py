@@ -25,7 +25,7 @@ def parse_quantity(text: str, units: Mapping[str, float]) -> float | None:
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a size such as `4 MiB`.
+    """Parse a size such as `4 MiB` into bytes.
 
     Raises:
         UsageError: the text is not a size in whole bytes.

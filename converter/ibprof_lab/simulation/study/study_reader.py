@@ -3,7 +3,7 @@
 
 Variations are expanded as YAML values. `vary` is a list of axes, each one change or a list of changes; `cases` is a
 list of changes. A study describes each combination of one change per axis with each case. In a change, a list in place
-of a value means its values in turn.
+of a value stands for several changes, one per value; several lists stand for one change per combination of values.
 """
 
 from __future__ import annotations

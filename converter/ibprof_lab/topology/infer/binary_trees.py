@@ -35,8 +35,8 @@ class BinaryTree:
 
     Attributes:
         child: int32 [leaves - 1, 2], the two nodes that each inner node joins.
-        weight: float64 [leaves - 1], inverse variance of the mean over the pairs of leaves that meet in each node.
-        height: float64 [leaves - 1], weighted mean over the pairs of leaves that meet in each node.
+        weight: float64 [leaves - 1], inverse variance of `height`.
+        height: float64 [leaves - 1], weighted mean distance of the pairs of leaves that meet in each node.
     """
 
     leaves: int

@@ -33,9 +33,9 @@ LEAST_STEP = 0.02
 differences."""
 
 _STEP_WITH_PATTERN = 5.0
-"""If the residuals have a pattern (docs/inference.md), a link must increase the logarithm of a delay by this number of
-their standard deviations. With 4, one of 60 synthetic processors whose errors depend on the position gets a switch too
-many. With 8, links of a cluster behind queues are not found."""
+"""If the residuals have a pattern (docs/inference.md), a link must increase the logarithm of a delay by at least this
+number of standard deviations of the residuals. With 4, one of 60 synthetic processors whose errors depend on the
+position gets a switch too many. With 8, links of a cluster behind queues are not found."""
 
 _PATTERN = 2.8
 """Above this strength, the residuals certainly have a pattern. Independent errors have a strength of about 2, and with
@@ -47,7 +47,7 @@ since much larger links are kept anyway. One of a hundred matrices of 6 to 192 h
 it."""
 
 _LOOKED_AT = 192
-"""Number of hosts whose residuals are tested for a pattern."""
+"""The residuals of at most this many hosts are tested for a pattern."""
 
 _ITERATIONS = 40
 

@@ -33,7 +33,8 @@ _LINKED_BELOW = 0.75
 overhead."""
 
 _SLOW, _FEW_SLOW = 1.2, 0.05
-"""A host is slow if its delays exceed the usual ones by this factor, and if at most this share of the hosts is slow."""
+"""A host is slow if its delays exceed the usual delays by this factor. If more than this share of the hosts, and more
+than one, would be slow, none is."""
 
 _TRIED = 24
 """Number of link counts that a round tries: first over the whole range, then around the best one."""
@@ -41,7 +42,7 @@ _TRIED = 24
 _REFINED = 3
 
 _MOST_NEIGHBOURS = 14
-"""Largest number of neighbours of a host in a regular network: a torus of seven dimensions has 14."""
+"""A host of a regular network has at most this many neighbours: a torus of seven dimensions has 14."""
 
 _FITTED = 192
 _BLOCK = 512
@@ -451,7 +452,7 @@ def _are_neighbours(
 
     found = np.zeros(len(pairs), bool)
     for rows in _blocks(len(pairs), _BLOCK * 8):
-        # Most pairs differ for more of a few hosts than the other hosts can offset.
+        # Every eighth host of the sample suffices to exclude most pairs.
         maybe = np.flatnonzero(count_far(pairs[rows], 8)[0] <= _DIFFERING * among.shape[1])
         far, compared = count_far(pairs[rows][maybe], 1)
         found[rows.start + maybe] = far < _DIFFERING * compared

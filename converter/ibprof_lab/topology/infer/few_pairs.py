@@ -29,8 +29,7 @@ Pair = tuple[int, int]
 
 _FIRST = 40
 _FEWEST_FIRST = 16
-"""Largest and smallest number of first core hosts; within these limits, half of all hosts. All pairs of core hosts are
-measured."""
+"""Half of all hosts, but at most 40 and at least 16, are the first core hosts. All pairs of core hosts are measured."""
 
 _OF_A_SWITCH = 3
 """Number of core hosts of each switch at the end. Their three delays prove the switch; one delay does not."""
@@ -45,10 +44,10 @@ _ANOTHER_LEVEL = 0.22
 """A switch is on a higher level if its height exceeds the usual height by more than this: a factor of 1.25."""
 
 _FEWEST = 16
-"""Smallest number of hosts with all pairs measured."""
+"""A smaller set of hosts with all pairs measured is not used."""
 
 _MOST_MEASURED = 0.5
-"""Share of measured pairs above which all hosts are inferred at once."""
+"""If more than this share of the pairs is measured, all hosts are inferred at once."""
 
 _CAUTION = 5.0
 """Required advantage in log-likelihood of a host's best switch over the next one: a factor of 150."""
@@ -269,7 +268,7 @@ class PairSearch:
         return _Evidence(near.astype(int), (measured - near).astype(int), measured == is_of.sum(axis=0))
 
     def _ask(self, node: _Subtree, hosts: list[int], free: set[int]) -> list[Pair]:
-        """Pair each host with a free host of the nearest-seeming child; of equal children, large ones are likelier."""
+        """Pair each host with a free host of the child that seems nearest; large children come first among equals."""
         evidence = self._weigh(node, hosts)
         peers = [[host for host in child.hosts if host in free] for child in node.children]
         for each in peers:

@@ -113,7 +113,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         notes.append(
             f"support comes from {answer.drawn} resampled matrices: more would have taken over {effort.seconds:g} s"
         )
-    # Delays stated by firmware cannot be measured again.
+    # NUMA distances of the firmware cannot be measured again.
     again = (
         np.zeros_like(choice.measured)
         if values.is_stated

@@ -40,7 +40,7 @@ _OTHER_STEPS = 0.1
 errors."""
 
 _ON_STEPS = 0.97
-"""Delays are multiples of a step if the mean resultant length of their phases exceeds this value; exact ones give 1."""
+"""Delays are multiples of a step if the mean resultant length of their phases exceeds this; exact multiples give 1."""
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
@@ -57,13 +57,13 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""A pair of hosts is false if its hosts differ by more than this multiple of the difference to the third most similar
-host."""
+"""A pair is false if its two hosts' delays to other hosts differ by more than this multiple of the difference between
+one of the two and its third most similar host."""
 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02
 _MANY_HOSTS = 2048
-"""Number of hosts above which only one round is done."""
+"""With more hosts, only one round is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +306,10 @@ def _find_gaps(
 
 
 def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], node: int) -> bool:
-    """Return True if the parent has only one host more than a node, and this host is also farther from all other hosts.
+    """Return True if a node's parent adds a single host that is slow: then the two nodes are one level.
 
-    A slow link adds the same time to all delays of its host; a slow core adds more to longer delays.
+    A slow host has longer delays than the node's hosts not only to these, but also to the hosts outside the parent. A
+    slow link adds the same time to all delays of its host; a slow core adds more to longer delays.
     """
     near, both = linked.hosts_below(node), linked.hosts_below(linked.parent[node])
     if len(both) != len(near) + 1 or len(near) < 3 or len(both) == linked.leaves:

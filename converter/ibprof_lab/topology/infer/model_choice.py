@@ -36,10 +36,10 @@ CLOSE = 10.0
 """Models whose scores differ by less explain delays about equally well: a factor of 150 in likelihood."""
 
 LARGEST = {"additive": 1024, "direct": 16384}
-"""Largest number of hosts for each model."""
+"""A model is tried for at most this many hosts."""
 
 FEWER_HOSTS = 256
-"""Largest number of hosts for links of any length; beyond it, only equal links are searched."""
+"""With more hosts, only networks of equal links are searched; else, links may have any length."""
 
 _FEW_HOSTS = 16
 """Up to this number of hosts, a pattern may be invisible in the residuals, and other models are always tried."""
@@ -234,7 +234,7 @@ def find_outliers(
 
 
 def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:
-    """Return pairs whose delay alone supports a switch, bool [n, n]: of 2 or 3 hosts, with no switch below."""
+    """Return pairs whose delay alone supports a switch of 2 or 3 hosts without switches below, bool [n, n]."""
     end = np.sort(candidate.edge, axis=1)
     degree = np.bincount(candidate.edge.ravel(), minlength=hosts + candidate.switches)
     on_switch = end[(end[:, 0] < hosts) & (end[:, 1] >= hosts)]

@@ -14,8 +14,8 @@ from ibprof_lab.topology.infer.candidate import Floats
 
 _STATISTICS = ("median", "lower_quartile", "minimum")
 _ONE_WAY = 1.5
-"""The two directions of a pair differ too much if their ratio exceeds this, and its logarithm exceeds ten times the
-median. The shorter delay is then used."""
+"""The two directions of a pair differ too much if their ratio exceeds this, and the ratio's logarithm exceeds ten times
+its median over pairs. The shorter delay is then used."""
 
 _SAMPLED_ROWS = 256
 _BLOCK = 512
@@ -31,7 +31,7 @@ class PairDelays:
         statistic: name of the statistic over the samples.
         length: message length, bytes.
         notes: joined and omitted data, a sentence each.
-        is_stated: True if firmware states the delays and no delay was measured.
+        is_stated: True for NUMA distances of the firmware, which are not measured.
     """
 
     hosts: tuple[str, ...]

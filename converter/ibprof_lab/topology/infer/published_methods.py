@@ -54,9 +54,10 @@ def are_equal(a: float, b: float, epsilon: float) -> bool:
 
 
 def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: float = np.inf) -> nx.Graph:
-    """Link hosts, nearest first, if no path over existing links is as short.
+    """Link each pair of hosts, shortest delay first, unless a path over existing links is as short.
 
-    The shortest path to b is a path to a neighbour of b, whose length was measured, plus one link.
+    The shortest path from a to b is the smallest sum of the measured delay from a to a neighbour of b and the latency
+    of the link from this neighbour to b.
 
     Args:
         delays: [n, n], symmetric; nan excludes a pair.
@@ -252,10 +253,10 @@ def infer_bannikov_salnikov(
     Args:
         delays: [L, n, n], seconds, nan where not measured; each of the L message lengths has a local topology.
         hosts: one name per process.
-        epsilon_s: largest relative excess of a shared-memory group's arcs over the group's first arc; 0 to 0.5.
-        epsilon_d: largest relative difference between the two directions of a duplex channel, 0 to 1. If the difference
-            is
-            larger, only the shorter direction is an arc.
+        epsilon_s: each arc of a shared-memory group is longer than the group's first arc by at most this share, 0 to
+            0.5.
+        epsilon_d: relative difference, 0 to 1. If the two directions of a channel differ by more, only the shorter
+            direction is an arc.
 
     Raises:
         UsageError: there are more than `LARGEST` processes; the time grows with the cube of their number.

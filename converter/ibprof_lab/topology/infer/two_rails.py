@@ -21,7 +21,7 @@ from ibprof_lab.topology.infer.levels import Levels, find_levels
 
 _FEWEST_FOR_RAILS = 8
 LARGEST_RAILS = 1024
-"""Largest number of hosts, since the comparison of all rows takes n^3 steps."""
+"""Rails are searched for at most this many hosts, since the comparison of all rows takes n^3 steps."""
 
 _TRIPLES = 200_000
 _BINS = 200
@@ -41,11 +41,11 @@ _ALIKE = 0.25
 """The latency of a link is equal to the rails' difference if it deviates by less than this share."""
 
 _OF_A_ROUTE = 0.9
-"""If two switches use one rail for more than this share of their pairs, on average, the rail is a route between
-them."""
+"""If at least this share of the host pairs of two switches uses the same rail, on average, the rail is a route between
+the switches."""
 
 _SEVERAL = 4
-"""Smallest number of pairs between two switches that shows a common rail."""
+"""Two switches with fewer host pairs between them do not show whether these use the same rail."""
 
 _RAIL_ROUNDS = 8
 _RAILS_SETTLED = 1e-4
@@ -73,7 +73,10 @@ class TwoRails:
         return np.count_nonzero(np.triu(known, 1)) * 2 * log(2)
 
     def follow_switches(self, candidate: Candidate, known: npt.NDArray[np.bool_]) -> bool:
-        """Return True if all pairs between two switches use one rail: a route between switches, as in a ring."""
+        """Return True if nearly all host pairs of the same two switches have the same of the two delays.
+
+        Then these are two kinds of routes between switches, such as the two directions round a ring, and no rails.
+        """
         hosts = len(known)
         switch = find_switches(candidate.edge, hosts)
         route = np.minimum.outer(switch, switch) * hosts + np.maximum.outer(switch, switch)

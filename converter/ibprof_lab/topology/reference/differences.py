@@ -29,7 +29,8 @@ class MisplacedHost:
 
     Attributes:
         switch, peers: the host's switch in the reference, and the other hosts there.
-        found_switch, found_peers: the switch of the hosts measured next to this host, and these hosts.
+        found_switch: name, in the reference, of the switch of `found_peers`.
+        found_peers: hosts that are clearly nearer to this host than `peers`, by the delays.
     """
 
     host: str

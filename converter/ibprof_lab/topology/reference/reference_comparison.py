@@ -90,8 +90,8 @@ def compare_with_reference(
         found: inferred topology.
         delays: measured delays; None for the delays that the topology explains.
         length: length of the timed messages, bytes.
-        least_delay: smallest relative excess of a delay that marks a link as slow.
-        least_speed: share of its speed that a link should reach.
+        least_delay: a link is slow if its delay exceeds the expected delay by more than this share.
+        least_speed: a link is slow below this share of its speed.
         timed: True if the topology's latencies were measured; else only cabling is compared.
         statistic: name of the statistic of the delays.
 

@@ -35,7 +35,7 @@ _FAR_SLOWER = 2.5
 of 2, the plan may only lack a switch with two links."""
 
 LARGEST = 1024
-"""Largest number of links for the fit; with more links there are enough paths for medians."""
+"""At most this many links are fitted; with more links there are enough paths for medians."""
 
 _ROUNDS = 5
 _NOTHING = 1e-6
@@ -78,7 +78,7 @@ def find_slow_links(
 
     Args:
         delays: float64 [pair], seconds; nan to exclude a pair.
-        least: smallest excess that counts, as a share of the delay.
+        least: only a larger excess counts, as a share of the delay.
     """
     there = np.isfinite(delays) & (delays > 0) & (paths.hops > 0)
     has_latencies = bool(np.isfinite(reference.latency_seconds).all())
@@ -208,7 +208,7 @@ def find_slow_by_speed(
     Args:
         reference: links with speeds.
         bytes_per_second: float64 [pair], throughput.
-        least: share of its speed that a link should reach.
+        least: a link is slow below this share of its speed.
     """
     best = np.zeros(len(reference.link))
     reached = np.where(np.isfinite(bytes_per_second), bytes_per_second, 0.0)
@@ -240,7 +240,7 @@ def find_slow_by_fit(
     Args:
         delays: float64 [pair], seconds.
         there: bool [pair], delays that count.
-        least: smallest excess that counts, as a share of the shortest delay over the link.
+        least: only a larger excess counts, as a share of the shortest delay over the link.
 
     Returns:
         link -> excess over other links of the same kind, seconds; and the factor by which this excess lengthens the

@@ -110,9 +110,9 @@ def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ..
 def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Links, Links] | None:
     """Compare the links between switches that delays show with the reference's links.
 
-    Linked switches are one link apart, all others at least two. After subtraction of the hosts' links, the delays of
-    these two groups have a gap. A link of the reference is missing if the delay between its switches equals the delay
-    of the shortest detour. The link is slow if the delay is longer than over one link and shorter than over the detour.
+    Linked switches are one link apart, all others at least two. After subtraction of the hosts' links, there is a gap
+    between the delays of the two groups. A link of the reference is missing if the delay between its switches equals
+    the delay of the shortest detour. The link is slow if the delay is between those over one link and over the detour.
 
     Args:
         between: all switches of the reference, except switches with misplaced hosts.
@@ -188,9 +188,8 @@ def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
 def find_nearer(was: Integers, delays: Floats) -> Integers:
     """Return each host's switch number: the expected switch, or the switch of hosts that are clearly nearer.
 
-    The host must be nearer to those hosts than to its expected group, and as near as they are to each other. `was` has
-    the
-    expected numbers, int64 [host]; `delays` are float64 [host, host], seconds.
+    The host must be nearer to those hosts than to its expected group, and about as near as they are to each other.
+    `was` has the expected numbers, int64 [host]; `delays` are float64 [host, host], seconds.
     """
     every_host = np.arange(len(was))
     member = np.eye(was.max() + 1)[was]

@@ -40,7 +40,7 @@ _TRIED = 32
 
 
 def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobResult) -> bool:
-    """Return True if all pairs of a switch together reach the sum of the rates that they reach in turn (2.3.2)."""
+    """Return True if the third job, with the pairs of the first two, reaches the sum of the rates of these (2.3.2)."""
     return third.total >= SAME * (first.total + second.total)
 
 
@@ -249,7 +249,7 @@ def pair_across_link(
 
     Args:
         one, other: the two switches; each pair's first host is on the side of `one`.
-        most: largest number of pairs; None for all.
+        most: return at most this many pairs; None for no limit.
         avoid: excluded hosts; no pair's path includes the switches of both.
 
     Returns:

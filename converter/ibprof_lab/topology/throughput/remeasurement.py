@@ -110,7 +110,7 @@ def _count_pairs(budget: tuple[float, float | None], hosts: int, plan: Measureme
 
 
 _FLOOR = 0.02
-"""Smallest relative deviation of an outlying pair."""
+"""A pair with a smaller relative deviation is no outlier."""
 
 
 def choose_representatives(routes: InferredRoutes, each: int = 1) -> list[Pair]:
