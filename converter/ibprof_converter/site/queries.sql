@@ -69,9 +69,11 @@ FROM chosen WHERE place <= $top ORDER BY place, bytes_per_s DESC, key
 
 -- shared_with
 WITH mine AS (SELECT * FROM running WHERE began >= $first AND began <= $last AND list_contains($keys, key)),
-others AS (SELECT * FROM running
-    WHERE began < $until AND ended > $first AND NOT list_contains($keys, key)),
-my_links AS ({links of mine}), their_links AS ({links of others}),
+others AS (SELECT * FROM running r
+    WHERE began < $until AND ended > $first AND NOT list_contains($keys, key)
+        AND EXISTS (SELECT 1 FROM mine m WHERE r.began < m.ended AND r.ended > m.began)),
+-- (materialised, or DuckDB joins the links of all jobs at the same time before it compares their ports)
+my_links AS MATERIALIZED ({links of mine}), their_links AS MATERIALIZED ({links of others}),
 shared AS (
     SELECT m.key AS of, t.key, t.job, t.user, greatest(m.began, t.began) AS since,
         least(m.ended, t.ended) AS until, m.sender, m.receiver, m.bytes AS own, t.bytes
@@ -87,7 +89,9 @@ SELECT list(key) AS keys, min(began) AS first, max(began) AS last, max(ended) AS
 FROM (SELECT key, began, ended FROM jobs WHERE key = $job
       UNION ALL
       SELECT key, began, ended FROM jobs WHERE job IN ($job, $of_task, $of_step)
-          AND (job = $job OR job || '_' || task = $job OR job || '.' || step = $job))
+          AND (job = $job OR job || '_' || task = $job OR job || '.' || step = $job)
+      UNION ALL  -- all tasks of an array
+      SELECT key, began, ended FROM jobs WHERE job > $job || '_' AND job < $job || '_:')
 
 -- find_bins
 SELECT key, began, bin_s, bin_bytes, bin_mpi_s FROM jobs

@@ -376,4 +376,4 @@ def _bound_share(found: int, of: int) -> tuple[float, float]:
     share, square = found / of, _Z**2 / of
     middle = (share + square / 2) / (1 + square)
     half = _Z / (1 + square) * sqrt(share * (1 - share) / of + square / 4 / of)
-    return middle - half, middle + half
+    return max(middle - half, 0.0), min(middle + half, 1.0)  # rounding

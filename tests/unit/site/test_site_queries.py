@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from shutil import copytree
+from time import process_time
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,7 @@ from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli.site import main
 from ibprof_converter.site.fabric_days import list_fabrics, list_tables
 from ibprof_converter.site.job_store import JobStore
+from ibprof_converter.site.job_summary import parse_lines
 from ibprof_converter.site.site_queries import SiteQueries, correlate
 from ibprof_converter.site.synthetic_jobs import FABRIC, SLOW_HOST, make_day, make_store
 from ibprof_testing.samples.fabrics import FABRICS
@@ -105,6 +107,31 @@ def test_jobs_that_shared_links_are_those_of_polars(site: SiteQueries, frames: t
     assert all(max(row["since"], job["began"]) == row["since"] < row["until"] <= job["ended"] for row in found)
 
 
+def test_jobs_on_all_links_share_them(tmp_path: Path, folder: Path) -> None:
+    """Two tasks of an array, a day apart, and other jobs. Pairs of all links of all jobs would take minutes."""
+    store = JobStore(Path(copytree(folder, tmp_path / "copy", ignore=lambda *_: {"jobs", "sums"})), make=True)
+    store.path_of(FIRST).parent.mkdir()
+    links = pq.read_table(list_tables(folder)[0])
+    job = {"ranks": 1, "nodes": 1, "bytes": len(links), "fabric": links["fabric"][0].as_py()}
+    job |= {"links": links["link"].to_pylist(), "link_bytes": [1] * len(links)}
+    spans = [("500_1", 1, "11", "13"), ("500_2", 3, "11", "13"), ("50", 1, "11", "13"), ("5000_1", 2, "11", "13")]
+    spans += [(f"w{number}", day, "12", "14") for number in range(15) for day in (1, 2, 3)]
+    lines = [
+        job
+        | {"key": f"{number:016x}", "job": name}
+        | {"began": f"2026-03-0{day}T{begin}:00:00", "ended": f"2026-03-0{day}T{end}:00:00"}
+        for number, (name, day, begin, end) in enumerate(spans)
+    ]
+    for table in parse_lines(tmp_path, [json.dumps(line).encode() + b"\n" for line in lines], 1):
+        store.add(table)
+    started = process_time()
+    found = SiteQueries(store).shared_with("500", 1000)
+    assert process_time() - started < 10
+    names = [row["job"] for row in found]
+    assert sorted(names) == sorted(["50", *(f"w{number}" for number in range(15) for _ in (1, 3))])
+    assert {(row["links"], row["bytes"], row["own_bytes"]) for row in found} == {(len(links),) * 3}
+
+
 def test_the_planted_victim_waits_while_the_planted_aggressor_sends(site: SiteQueries) -> None:
     victim = str((FIRST + timedelta(days=1)).toordinal() * 10**5)
     first, *others = site.compare_waiting(victim, 5)
@@ -117,6 +144,7 @@ def test_the_planted_slow_host_is_late_most_often(site: SiteQueries, frames: tup
     first, second = site.find_slow_hosts(top=2)
     assert first["host"] == f"host{SLOW_HOST + 1:03d}"
     assert first["low"] > second["high"]
+    assert all(0 <= row["low"] < row["high"] <= 1 for row in site.find_slow_hosts(top=1000))
     rows = frames[0].filter(pl.col("hosts").list.contains(first["host"]))
     assert first["jobs"] == len(rows)
     late = [row["late"] for row in rows.to_dicts()]
