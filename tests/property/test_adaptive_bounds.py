@@ -133,7 +133,7 @@ def test_bounds_stand_next_to_the_loads(tmp_path: Path, capsys: pytest.CaptureFi
     lst = str(find_sample("testbed44", IBDIAGNET))
     assert layout.main([lst, "pattern:shift:1:900", "--adaptive", "--used"]) == 0
     printed = capsys.readouterr()
-    assert "loads are not one value" in printed.err
+    assert "a link has no single load" in printed.err
     rows = list(csv.DictReader(io.StringIO(printed.out)))
     assert all(int(row["a_bytes"]) <= int(row["a_most"]) for row in rows)
     far = tmp_path / "x.far"

@@ -106,7 +106,6 @@ def check_fabric_files(
     """Read rails and check them.
 
     Args:
-        rails: the files of each rail.
         progress: function that is called with the name of each stage.
         interfaces: the choice of adapters, as in `choose_interfaces`.
         host_names: pattern for hosts' names, as in `find_hosts`.

@@ -44,7 +44,7 @@ class InterfaceChoice:
     """The choice of adapters on hosts with several networks.
 
     Attributes:
-        choice: `compute`, `storage`, or the names as typed.
+        choice: `compute`, `storage`, or names that the user typed.
         is_default: true if the user did not choose.
         by: the evidence: `name`, `partition`, `speed`, `wiring`, or several of these joined by `and`.
         adapters, left_out: number of chosen adapters, and of left-out adapters.

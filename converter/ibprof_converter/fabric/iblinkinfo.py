@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse the output of `iblinkinfo -l`: one line for each port, so each link twice. GUIDs are hexadecimal numbers.
+r"""Parse the output of `iblinkinfo -l`: one line for each port, so two for each link. GUIDs are hexadecimal numbers.
 
     0x0002c90200404ad8 "leaf 1"  4  3[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==>  0x0002c903000e0b72 15 1[ ] "h" ( )
 

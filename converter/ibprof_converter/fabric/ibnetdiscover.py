@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse the output of `ibnetdiscover`: a stanza for each node, so each link twice. GUIDs are hexadecimal numbers.
+r"""Parse the output of `ibnetdiscover`: a stanza for each node, so each link is in two. GUIDs are hexadecimal numbers.
 
     sysimgguid=0x2c90200f00010
     switchguid=0x2c90200f00010(2c90200f00010)
@@ -144,7 +144,6 @@ class _Reader:
     """Read stanzas line by line.
 
     Attributes:
-        log: the log of unused lines.
         nodes: NODE GUID -> stanza.
         node: the current stanza; None before the line that begins with Switch, Ca or Rt.
         system_guid, guid, port_guid, slot: values from the lines before that line.

@@ -83,7 +83,8 @@ def _join_pieces(has: list[set[int]], whole: list[int]) -> npt.NDArray[np.int64]
         whole: the parts that are planes.
 
     Returns:
-        int64 [part], index into `whole`; None if for some piece not exactly one plane lacks its adapters.
+        int64 [part], index into `whole`. A piece belongs to the only plane that has none of its adapters; None if no
+        plane or several planes have none of them.
     """
     of_part = np.full(len(has), -1, np.int64)
     of_part[whole] = np.arange(len(whole))

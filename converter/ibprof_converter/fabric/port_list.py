@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse the output of `ibnetdiscover -p`: a line for each port, so each link twice. GUIDs are hexadecimal numbers.
+r"""Parse the output of `ibnetdiscover -p`: a line for each port, so two for each link. GUIDs are hexadecimal numbers.
 
     CA    32  1 0x0002c90300fa00b1 4x QDR - SW    14  3 0x0002c90200f00028 ( 'q12 HCA-1' - 'leaf 4' )
     SW    14  8 0x0002c90200f00028 4x SDR                                    'leaf 4'

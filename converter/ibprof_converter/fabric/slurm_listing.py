@@ -23,8 +23,8 @@ Any user of a cluster can read these files. They name switches and hosts only. A
 from `scontrol`; its Nodes are the hosts of all switches below. A block counts as a switch; an assumed switch joins all
 blocks.
 
-Hosts' links are assumed to have `HOST_GBPS`. The uplinks of a switch are assumed to be as fast together as the links of
-all hosts below it, and equally fast. So no link is oversubscribed.
+Hosts' links are assumed to have `HOST_GBPS`. The uplinks of a switch are assumed to have equal speeds, and together the
+speed of all hosts' links below the switch. So no link is oversubscribed.
 """
 
 from __future__ import annotations
@@ -192,7 +192,6 @@ def list_assumed(
     Args:
         switches: names of all switches; all other names are hosts.
         links: the links; a link between two switches may be listed from both ends.
-        log: the log of unused lines.
         remark: a sentence about the data that the format lacks.
 
     Raises:

@@ -113,7 +113,6 @@ def describe_coverage(
     Args:
         demand: the traffic between ranks; None if the traffic has no ranks.
         placed: the traffic on the fabric; None without a fabric.
-        subnets: the rails.
         hosts: the rails' hosts; None without a fabric.
         loads: the rails' link loads; None without a fabric.
     """

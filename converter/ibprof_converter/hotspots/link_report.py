@@ -72,7 +72,6 @@ def report_on_links(
     """Report on the link loads of a traffic on a fabric.
 
     Args:
-        placed: the traffic on the fabric.
         subnets, layouts: subnet and layout of each rail.
         loads: the link loads caused by `placed`.
         top: number of link directions to list.
@@ -113,8 +112,6 @@ def diagnose_traffic(
     """Return the causes of the most loaded link's time; None without flows or with more than `DIAGNOSED_FLOWS`.
 
     Args:
-        placed: the flows.
-        subnets: the rails.
         is_adaptive: true if switches route adaptively.
         demand, progress, hosts: as in `report_on_links`.
     """

@@ -78,8 +78,6 @@ def measure_throughput(
     """Measure all patterns over the adapters of all hosts of a rail.
 
     Args:
-        subnet: the rail.
-        rail: the rail's number.
         samples: number of samples of each pattern with a seed or a distance; seeds are 0, 1, 2, ...
         progress: function that is called with the name of each pattern before it is measured.
 

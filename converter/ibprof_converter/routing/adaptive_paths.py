@@ -92,7 +92,6 @@ class AdaptivePaths:
     """Choices of the switches of one subnet.
 
     Args:
-        network: the subnet's network.
         adaptive: groups of ports; None: all switches choose among their minimal egress ports.
 
     Attributes:

@@ -264,7 +264,6 @@ def find_far(lst_path: Path, candidates: Sequence[Path]) -> Path | None:
     """Return the `.far` of a list of links: the file with the list's name without suffix, else one with its switches.
 
     Args:
-        lst_path: the list of links.
         candidates: other `.far` files, which may contain the list's switches.
     """
     stem = strip_compression(lst_path).rpartition(".")[0] or strip_compression(lst_path)

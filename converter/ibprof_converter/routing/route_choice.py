@@ -43,7 +43,6 @@ def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = Non
     """Read the files of one rail, or generate a synthetic rail, with routes from any source.
 
     Args:
-        files: the rail's files.
         number: the rail's number; synthetic rails differ in it.
         routes: source of the routes, as `parse_routes` returns it; None: the rail's tables, or a model without tables.
 
@@ -127,7 +126,6 @@ class RoutedByOpenSM:
     """A rail with the tables of one routing engine.
 
     Attributes:
-        subnet: the rail.
         engine: the engine that made the tables. OpenSM uses another engine if the wanted engine rejects the fabric.
         lanes: number of virtual lanes needed to avoid deadlocks, from OpenSM's log; None if the log does not state it.
     """

@@ -61,11 +61,9 @@ def spread(
     """Add each flow's bytes to every link direction on its path.
 
     Args:
-        routes: the subnet's routes.
         source_lid, destination_lid: int [flow].
         bytes: uint64 [flow].
         group: int [flow], from 0 to groups - 1; loads are summed separately for each group.
-        groups: number of groups.
         threads: largest number of threads; None: the number of processors.
 
     Raises:
@@ -102,11 +100,10 @@ def spread_matrix(
     """Add the bytes of each pair of a matrix to every link direction on the pair's path.
 
     Args:
-        routes: the subnet's routes.
         source_lid: int [source].
         destination_lid: int [destination].
-        bytes: uint64 [source, destination]. The matrix is not copied, and a matrix broadcast from one value needs
-            almost no memory.
+        bytes: uint64 [source, destination]. It is not copied if the values of a row are adjacent in memory, or
+            broadcast from one value.
         threads: largest number of threads; None: the number of processors.
 
     Raises:

@@ -85,7 +85,6 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
     """Return the ports that the ranks of a placement use.
 
     Args:
-        placement: the ranks' placement.
         nic: one of `NIC_POLICIES`; None: the recorded choice, else `NEAR` if the recording shows near adapters, else
             `RANK`.
 

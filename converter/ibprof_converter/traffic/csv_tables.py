@@ -40,7 +40,7 @@ def read_traffic_table(path: Path, rails: int) -> Traffic | PortCounters | RankT
     """Read a CSV file of traffic.
 
     Args:
-        rails: number of fabrics; a column `rail` has numbers below it.
+        rails: number of fabrics; numbers in a column `rail` must be smaller.
 
     Raises:
         InputError: the header is unknown, or a row does not match it.

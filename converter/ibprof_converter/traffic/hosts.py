@@ -165,7 +165,6 @@ class HostIndex:
     `host1`, and `host17.a.example` never matches `host17.b.example`.
 
     Args:
-        names: the hosts' names.
         shared: names that identify no single host.
     """
 
@@ -218,7 +217,6 @@ def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -
     adapter is left out.
 
     Args:
-        fabrics: the rails.
         rule: pattern that finds the host's name in a node description: its first group, or the whole match. Without a
             rule or a match, the name is the description's first word without an adapter suffix.
     """
@@ -352,7 +350,6 @@ def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDAr
 
     Args:
         lids: for each machine and rail, the LIDs.
-        rails: number of rails.
     """
     most = max((len(some) for by_rail in lids for some in by_rail), default=0)
     ports = np.full((len(lids), rails, max(most, 1)), NO_LID, np.int32)

@@ -108,7 +108,6 @@ def choose_interfaces(
     """Mark the adapters that jobs do not use, so that `find_hosts` leaves their ports out.
 
     Args:
-        fabrics: the rails.
         choice: `COMPUTE`, `STORAGE`, `ALL_INTERFACES`, `pkey:` with a P_Key or the name of a partition, or names of
             adapters separated by commas, also with the prefixes of NCCL_IB_HCA. None means `COMPUTE` if the fabrics
             have storage adapters, else `ALL_INTERFACES`.
@@ -271,13 +270,7 @@ def _expand_names(text: str) -> frozenset[str]:
 def _find_roles(
     fabrics: Sequence[Fabric], adapters: Sequence[_Adapter], names: Sequence[str]
 ) -> tuple[dict[tuple[int, int], str], str]:
-    """Return (rail, node) -> `COMPUTE` or `STORAGE`, and the evidence in words. Both are empty without evidence.
-
-    Args:
-        fabrics: the rails.
-        adapters: the adapters of all hosts.
-        names: name of each host.
-    """
+    """Return (rail, node) -> `COMPUTE` or `STORAGE`, and the evidence in words. Both are empty without evidence."""
     of_host: dict[int, list[_Adapter]] = defaultdict(list)
     for each in adapters:
         of_host[each.host].append(each)
@@ -344,7 +337,7 @@ def _divide_by_name(machines: _Machines) -> set[Slot]:
 
 
 def _divide_by_words(machines: _Machines, describe: Callable[[_Adapter], str]) -> set[Slot]:
-    # Adapters of many hosts have few different texts.
+    # Many adapters have the same text, so each different text is searched only once.
     texts = {slot: Counter(map(describe, members)) for slot, members in machines.slots.items()}
     storage, compute = (
         {
@@ -416,7 +409,7 @@ def _usual(members: Sequence[_Adapter]) -> list[float]:
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
     """Return the slots that are cabled to networks or leaf switches of storage servers.
 
-    Without such slots, return the slots of one host that share a leaf switch, if they are a minority. Only machines
+    If there are none, return the slots that share a leaf switch on most hosts, if they are a minority. Only machines
     with a storage server's name count as storage servers: a host of the subnet manager may be at a leaf switch of
     compute adapters. Most machines must have the same wiring, since single cables may be swapped.
     """

@@ -63,9 +63,6 @@ def map_to_lids(
     """Return the traffic from LID to LID: for each rank pair, the ports at which its bytes leave and enter the hosts.
 
     Args:
-        demand: bytes between ranks.
-        hosts: the fabrics' hosts.
-        fabrics: the rails.
         rule: `--placement`; None: the recorded placement.
         policy: `--rails`; None: measured rails if work requests were recorded and ranks keep their recorded hosts, else
             `split`.
@@ -271,8 +268,6 @@ def load_all_to_all(
     Args:
         text: the pattern as given by the user.
         size: bytes per pair.
-        hosts: the fabrics' hosts.
-        subnets: the rails.
         policy: `--rails`; None: `split`.
         nic: `--nic`, except `spread`; if given, only the first adapter of each host sends and receives.
 

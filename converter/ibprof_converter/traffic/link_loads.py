@@ -35,14 +35,14 @@ STATIC, ESTIMATE = "static", "estimate"
 """Loads by which links are sorted and causes judged: by the forwarding tables, or the estimate for adaptive routing."""
 
 LABEL = (
-    "with adaptive routing loads are not one value: `shared` if every switch spreads evenly over the ports it may "
-    "choose, `most` if a link carries all flows that can use it. The `estimate`, for packets that avoid the fuller "
-    "ports, ranks links and judges causes. Static loads follow the forwarding tables"
+    "with adaptive routing a link has no single load: `shared` is the load if every switch spreads evenly over the "
+    "ports it may choose, `most` if the link carries all flows that can use it. `estimate`, for packets that avoid "
+    "fuller ports, sorts links and judges causes. Static loads follow the forwarding tables"
 )
 
 MODEL_LABEL = (
-    "routes are not known: `shared` if all shortest paths are used evenly, `most` if a link carries all flows that can "
-    "use it, whatever shortest routes the subnet has. The other loads are those of the modelled routes"
+    "routes are not known: `shared` is the load if all shortest paths are used evenly, `most` if a link carries all "
+    "flows that can use it on a shortest path. Other loads follow the modelled routes"
 )
 
 _TOP = 10
@@ -90,8 +90,6 @@ def load_links(
     """Send each flow along the forwarding tables of its rail. Loads of several jobs are always separate.
 
     Args:
-        traffic: the traffic to route.
-        subnets: the rails.
         by_region, by_operation, by_site: true to split loads by region, operation or call site.
     """
     grouping = _group(traffic, by_region, by_operation, by_site)
@@ -255,8 +253,6 @@ def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bou
     """Return bounds on the loads.
 
     Args:
-        traffic: the traffic to route.
-        subnets: the rails.
         asked: true if the user asks for bounds.
 
     Returns:

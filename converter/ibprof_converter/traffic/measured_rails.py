@@ -70,8 +70,6 @@ def map_measured_to_lids(
     Args:
         demand: bytes between the ranks of the run.
         run: a run for which `why_not_measured` returns None.
-        placement: the placement of the run's ranks.
-        fabrics: the rails.
     """
     transfers = run.transfers
     ends = _find_ends(run, fabrics)

@@ -199,7 +199,7 @@ def read_nccl_graphs(path: Path) -> tuple[NcclGraph, ...]:
     """Read the channels that NCCL chose for a host (NCCL_GRAPH_DUMP_FILE).
 
     Raises:
-        InputError: the file is no such XML, or has no graph.
+        InputError: the file is not XML of this form, or has no graph.
     """
     graphs: list[tuple[int, int, int, list[tuple[list[int], list[int]]]]] = []
 
@@ -238,7 +238,7 @@ def read_nccl_topology(path: Path) -> NcclTopology:
     """Read the topology of a host (NCCL_TOPO_DUMP_FILE, or the file for NCCL_TOPO_FILE).
 
     Raises:
-        InputError: the file is no such XML, or has no network device.
+        InputError: the file is not XML of this form, or has no network device.
     """
     gpus: list[NcclDevice] = []
     nets: list[NcclDevice] = []

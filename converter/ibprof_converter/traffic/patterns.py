@@ -33,7 +33,6 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
 
     Args:
         text: `pattern:...` as given by the user.
-        hosts: number of hosts.
 
     Raises:
         UsageError: the pattern is unknown, or its number is missing.
@@ -76,10 +75,8 @@ def as_rank_traffic(
     """Return pairs of hosts as traffic between ranks, with one rank on each host.
 
     Args:
-        text: the pattern's text.
         source, destination: int [pair], host numbers.
         size: bytes per pair.
-        hosts: number of hosts.
     """
     amount = np.broadcast_to(np.uint64(size), len(source))
     return RankTraffic.without_regions(source.astype(np.int32), destination.astype(np.int32), amount, hosts, text)

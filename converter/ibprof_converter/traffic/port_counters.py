@@ -257,9 +257,7 @@ def compare_counters(loads: Loads, counters: PortCounters, fabrics: Sequence[Fab
     """Compare counters with the loads that routes predict.
 
     Args:
-        loads: the predicted loads.
         counters: the counters; counters of ports without a link are left out.
-        fabrics: the rails.
         top: number of link directions to list, for surplus and for deficit.
     """
     counted, known, _ = match_counters(counters, fabrics)

@@ -80,9 +80,6 @@ def place_ranks_by_rule(
         rule: `packed` fills one leaf switch after the other, `spread` takes a host of each leaf switch in turn,
             `random:SEED` takes random hosts. `slurm:` with a host list assigns ranks in blocks. Any other text is the
             path of a file.
-        hosts: the fabrics' hosts.
-        fabrics: the rails.
-        ranks: number of ranks.
         slots: consecutive ranks per host, for `packed`, `spread` and `random`.
 
     Raises:
@@ -190,7 +187,6 @@ def _place_ranks_on(
 
     Args:
         named: the host of each rank.
-        hosts: the fabrics' hosts.
         source: the rule or file, for the notes.
         refuse: makes the error for an unknown name and a reason.
     """

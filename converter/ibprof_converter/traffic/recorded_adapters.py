@@ -57,11 +57,8 @@ def find_rank_adapters(
     """Return the adapters that the ranks of a run chose, and the adapters near the ranks.
 
     Args:
-        run: the recorded run.
         ports_of_host: ports of each host of the run, in the natural order of their names.
         chosen_of_host: the same without adapters that are left out; ranks that choose no adapter use these ports.
-        ranks: number of ranks.
-        rails: number of rails.
     """
     rows: list[list[list[list[int]]]] = [[[[] for _ in range(rails)] for _ in range(ranks)] for _ in range(2)]
     known = [False, False]

@@ -85,7 +85,7 @@ class RankTraffic(NotebookView):
         origin: str,
         messages: npt.NDArray[np.uint64] | None = None,
     ) -> RankTraffic:
-        """Return a traffic without regions and operations.
+        """Return traffic without regions and operations.
 
         Args:
             source, destination, amount: [flow]; `amount` is in bytes.
@@ -188,7 +188,7 @@ class Traffic(LidFlows, NotebookView):
         unmapped: dict[str, int] | None = None,
         **others: Any,
     ) -> Traffic:
-        """Return a traffic without ranks, regions and operations.
+        """Return traffic without ranks, regions and operations.
 
         Args:
             source, destination, amount: [flow], LIDs and bytes.

@@ -67,7 +67,6 @@ def read_traffic(
     Args:
         text: a path, or `pattern:...`.
         hosts: the fabrics' hosts; None without a fabric.
-        fabrics: the rails.
         over_hosts: true if the ends of a pattern are hosts; else they are the adapters of all hosts.
 
     Raises:
@@ -121,7 +120,6 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
     """Return the rank matrix of a run, from the counters that `choose_sent` chooses.
 
     Args:
-        run: the recorded run.
         name: the run's name in messages; None for `run.name`.
 
     Raises:
@@ -172,7 +170,6 @@ def choose_demand(
     """Return the traffic sent by the chosen calls.
 
     Args:
-        demand: any traffic.
         choice: the chosen calls; a choice of all calls changes nothing.
         name: the traffic's name in messages.
 

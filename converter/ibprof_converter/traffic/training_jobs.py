@@ -328,7 +328,6 @@ def ring_bytes(function: str, amount: int, ranks: int) -> int:
     Args:
         function: NCCL's name of the collective, without `nccl`.
         amount: bytes of the message, as in NCCL's call: for AllGather and ReduceScatter, one rank's part.
-        ranks: number of ranks.
     """
     if function == "AllReduce":
         return 2 * amount * (ranks - 1) // ranks

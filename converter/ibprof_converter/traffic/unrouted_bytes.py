@@ -76,8 +76,6 @@ def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loa
     """Return the bytes without a route; None if all bytes have a route.
 
     Args:
-        placed: the traffic on the fabric.
-        subnets: the rails.
         loads: link loads caused by `placed`.
     """
     lost = {reason: amount for reason, amount in loads.bytes_unrouted.items() if amount}
@@ -135,8 +133,6 @@ def _find_pairs(
     """Return the pairs of leaf switches between which flows do not arrive.
 
     Args:
-        traffic: the flows.
-        subnets: the rails.
         reasons: `Loads.reasons`; if empty, this function follows each flow.
     """
     found: dict[tuple[int, int, int, int], int] = {}
