@@ -137,7 +137,10 @@ def check_waiting(mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, tmp_path: 
     of_row = np.array(load_profile(tmp_path / "recording").operations)[measured.shares.operation]
     whole = sum(time for time, _ in truth.values())
     for operation, (_, wait) in truth.items():
-        assert measured.total(of_row == operation.upper()).wait_s == pytest.approx(wait, abs=0.05 * whole), operation
+        found = measured.total(of_row == operation.upper())
+        # Few samples stand for many requests of one call, so the stated error of such a call exceeds 5 points.
+        assert found.error_s < 0.2 * whole
+        assert found.wait_s == pytest.approx(wait, abs=max(0.05 * whole, found.error_s)), operation
     # Windows are made and freed, which no sample shows.
     assert measured.total().unsplit_s < 0.1 * whole
 
