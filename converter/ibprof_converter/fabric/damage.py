@@ -122,7 +122,7 @@ class DamageLog:
 
     @property
     def first_error(self) -> InputError | None:
-        """Error of the first unused line; a file without any valid line is refused with it."""
+        """Error of the first unused line. Parsers raise it for a file without any valid line."""
         return self._first
 
     def report(self) -> tuple[Damage, ...]:

@@ -322,7 +322,7 @@ class LinkDirections:
         )
 
     def most_loaded(self, count: int, by: str = BY_TIME, groups: int = GROUPS) -> BusyLinks:
-        """Return the most loaded of all link directions and of those between switches, and groups of equal load.
+        """Return the most loaded link directions, the most loaded between switches, and groups of about equal load.
 
         Args:
             count: number of link directions in each list.

@@ -199,7 +199,7 @@ class _Batches:
         return amount.ravel()
 
     def _reached(self, choices: Choices) -> Choices:
-        """Return the choices without those that no flow reaches."""
+        """Return the choices that at least one flow reaches."""
         reached = self._inflow(choices) > 0
         kept = np.zeros(len(choices.edge), np.bool_)
         for begin, end in zip(choices.steps, choices.steps[1:], strict=False):

@@ -331,7 +331,7 @@ def _number_equal(names: tuple[str, ...]) -> list[tuple[str, int]]:
 
 
 def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return notes on used hosts that lack known adapters, and doubts on used hosts that lack unknown ones.
+    """Return a note on used hosts whose missing adapters are known, and a sentence on those where they are unknown.
 
     Both are for ranks that take the adapters of a host in turn. Both may be empty.
     """

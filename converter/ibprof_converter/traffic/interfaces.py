@@ -176,7 +176,7 @@ def choose_interfaces(
 
 
 def describe_interfaces(fabrics: Sequence[Fabric]) -> Iterator[str]:
-    """Yield a note with the number of adapters that are left out; nothing if no adapter is."""
+    """Yield a note with the number of adapters that are left out; nothing if all adapters are used."""
     made = next((fabric.interfaces for fabric in fabrics), None)
     if made is not None:
         yield f"interfaces: {made.text} (--interfaces {ALL_INTERFACES} uses all)"

@@ -240,7 +240,7 @@ def _check(text: str, job: TrainingJob) -> None:
     pairs = job.ranks * (min(job.gpus, job.ranks) + (job.ep if "moe-alltoall" in text.lower() else 0))
     if pairs > _MOST_PAIRS:
         raise UsageError(
-            f"{text}: expected ranks * (gpus + ep), ep for moe-alltoall, of at most {_MOST_PAIRS}, found {pairs}"
+            f"{text}: expected ranks * (gpus + ep) of at most {_MOST_PAIRS}, found {pairs} (ep only for moe-alltoall)"
         )
     if job.tp * job.dp % (job.expert_tp * job.ep):
         raise UsageError(
