@@ -128,8 +128,8 @@ def test_rare_late_messages_are_split(system_mpi: mpis.Mpi, build: mpis.Build, t
     total, waited = measured.total(), sum(wait for _, wait in truth.values())
     # All six delays are among the samples. The machine's other work may delay messages more often than they hold.
     assert total.wait_s > 0.9 * 6 * 0.04
-    assert total.wait_s < waited + 3 * total.error_s + 0.05 * total.time_s
-    assert waited < total.wait_s + total.unsplit_s + 3 * total.error_s
+    allowed = 3 * total.error_s + 0.05 * total.time_s
+    assert total.wait_s - allowed < waited < total.wait_s + total.unsplit_s + allowed
 
 
 def check_waiting(mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, tmp_path: Path) -> None:
