@@ -178,7 +178,7 @@ def _add_advise(commands: Subcommands) -> None:
         "SIZE[@INTERVAL] (no interval: a checkpoint), a log of Darshan (*.darshan), or the profile of a second job "
         "")  # fmt: skip
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="share of the compute hosts for MPI; the rest "
-        "is for I/O. At most the hosts that are not named (default: 0.5)")  # fmt: skip
+        "is for I/O. Less if named hosts leave less (default: 0.5)")  # fmt: skip
     parser.add_argument(
         "--mpi-hosts", metavar="HOSTS", type=type_of(read_hosts),
         help="hosts of the MPI job in place of a share: node[01-04,7],login1 or a file of such lines. For a profile: "

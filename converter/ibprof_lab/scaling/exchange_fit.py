@@ -42,7 +42,7 @@ _AS_GOOD = 2.0
 """A form is reported as an alternative if its scatter is at most this multiple of the best form's scatter."""
 
 _ROUNDING = 1e-6
-"""Relative deviation below which a form counts as exact."""
+"""A form with a smaller relative deviation counts as exact."""
 
 WHOLE = "*"
 """Name of all regions together."""
@@ -252,7 +252,7 @@ def sum_exchange(profile: Profile, size: float, between: str) -> RecordedExchang
 
     Args:
         size: problem size n.
-        between: `HOSTS` excludes bytes within a host, `RANKS` only bytes from a rank to itself.
+        between: `HOSTS` counts bytes between hosts, `RANKS` bytes between ranks.
     """
     counters = profile.counters
     place = np.full(profile.world_size + 1, -1, np.int64)

@@ -9,10 +9,10 @@ Linpack benchmark", netlib.org/benchmark/hpl, page "scalability":
 gamma: s/Flop of a process in matrix products; alpha: s and beta: s/word of a message; NB: block size. Each process
 moves its own share of the bytes, while slide 19 moves all bytes over one bandwidth.
 
-k processes of a node that share its adapter and memory have three more terms, by counting bytes. An adapter gives each
-of them 1/k of its rate, and each word is copied out of and into memory, which is read and written: beta / k' becomes
-w k (1 / b + 4 / m). An update of rank NB reads and writes the matrix: 8 k / (NB m) s/Flop. Each of N pivots exchanges
-two rows of the panel in log2(P) rounds: 2 N (NB + 2) log2(P) words (HPL_pdmxswp).
+If k processes of a node share its adapter and memory, three terms change, by counting bytes. The adapter gives each
+process 1/k of its rate b. Each word of a message is copied out of and into the memory, which is read and written each
+time: beta becomes w k (1 / b + 4 / m). An update of rank NB reads and writes the matrix: 8 k / (NB m) s/Flop. Each of N
+pivots exchanges two rows of the panel in log2(P) rounds: 2 N (NB + 2) log2(P) words (HPL_pdmxswp).
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def predict_hpl(
     bandwidth: ConfidenceInterval,
     sharing: NodeSharing | None = None,
 ) -> ConfidenceInterval:
-    """Return the performance in Flop/s with an interval: all parameters at their middle, worst and best values."""
+    """Return the performance in Flop/s for the middle, the worst and the best values of all parameters."""
     ends = (
         (rate.value, latency.value, bandwidth.value),
         (rate.low, latency.high, bandwidth.low),
@@ -175,7 +175,7 @@ def query_hpl(
         n, nb: order of the matrix, and block size.
         grid: P and Q.
         rate: smallest and largest rate of a process in matrix products, in Flop/s.
-        bandwidth: bandwidth of a process, in Byte/s; None with `delays`.
+        bandwidth: in Byte/s, of a process, or of a node if `slots` is given; None with `delays`.
         latency: latency, in seconds.
         slots: number of processes on a node; None for a node for each process.
         memory: rate of a node's memory, in Byte/s; None if it is no limit.

@@ -36,7 +36,7 @@ NOT_MEANT = (
     "b_eff is not the bandwidth of a link, of a host, nor of a bisection: it is the one bandwidth that would explain "
     "R_max if all bytes of a system passed through it. It grows with the number of processes",
     "R_max per core is not a peak: it contains the time of communicating",
-    "a rank correlation is not a cause: R_max, which decides the rank, is a factor of both quantities",
+    "a rank correlation is not a cause: R_max, which decides the list's rank, is a factor of both quantities",
 )
 """Misreadings of a list's numbers."""
 

@@ -33,8 +33,8 @@ def find_cluster(
     Args:
         l_peak: peak of a process, in Flop/s.
         bandwidth: bandwidth of the network, in Byte/s.
-        fabric: fabric whose slowest host link gives the bandwidth.
-        delays: file of delays whose slowest process gives the bandwidth.
+        fabric: fabric; the bandwidth is the rate of its slowest host link.
+        delays: file of delays; the bandwidth is the rate of the slowest process.
         unit: unit of the delays if the file does not state it, from `UNITS`.
 
     Raises:
@@ -159,7 +159,7 @@ def slowest_host_link(listing: Path) -> float:
 
 
 SHORTEST_BULK = 1 << 16
-"""Smallest message that shows a bandwidth, bytes; in smaller messages the latency dominates."""
+"""A message of at least this many bytes shows a bandwidth; in smaller messages the latency dominates."""
 
 
 def slowest_process(path: Path, unit: float | None = None) -> float:

@@ -56,7 +56,7 @@ _UNIT = 1 << 20
 """Bytes of each message; only ratios count."""
 
 _MOST_PAIRS = 1 << 22
-"""Largest number of pairs; with more ranks, shifts sample the pairs."""
+"""At most this many pairs are listed; with more ranks, shifts sample the pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +324,7 @@ def _list_groups(run: Profile, rank: int) -> dict[str, CallGroup]:
 
 
 def _size_of(run: Profile, operation: int, name: str) -> float:
-    """Return the bytes of a call from its arguments: the maximum over ranks, since roots may count none."""
+    """Return the bytes that a call's arguments ask for: the largest of a rank; for `_VECTORS` the mean over ranks."""
     demands = run.demands
     rows = demands.operation == operation
     if not rows.any():

@@ -25,7 +25,7 @@ _RESAMPLES = 200
 _TAILS = (2.5, 97.5)
 _LEAST_LENGTHS = 2
 _LEAST_RANGE = 16
-"""Smallest ratio of the longest to the shortest length, so that the slope exceeds the noise."""
+"""The longest length is at least this many times the shortest, so that the slope exceeds the noise."""
 
 _SPLIT_GAIN = 2.0
 """Two lines must fit better by this factor to prove a change of protocol."""

@@ -28,8 +28,8 @@ _TERMS: tuple[Term, ...] = (
 )  # fmt: skip
 """Exponents a and b of each term.
 
-p^-1 is divided work, and p^-1.5 divided work that also fits caches better. p^(-2/3) and p^(-1/2) are the surfaces of
-blocks in 3 and 2 dimensions. log2(p) is a tree, and p a message to each process."""
+Divided work takes p^-1, or p^-1.5 if it also fits caches better. Surfaces of blocks take p^(-2/3) in 3 dimensions, and
+p^(-1/2) in 2. Trees take log2(p), and a message to each process takes p."""
 
 FORMS: tuple[tuple[Term, ...], ...] = (
     (_CONSTANT,),
@@ -39,7 +39,7 @@ FORMS: tuple[tuple[Term, ...], ...] = (
 )
 
 _LEAST_NOISE = 0.03
-"""Smallest scatter between equal runs, relative."""
+"""Equal runs are assumed to scatter by at least this share."""
 
 _NOISE_RUNS = 2
 """The assumed scatter counts as much as this number of runs."""

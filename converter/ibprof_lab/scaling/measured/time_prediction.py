@@ -33,13 +33,13 @@ from ibprof_lab.scaling.measured.call_costs import (
 OfSize = Callable[[float], float]
 
 LEAST_RUNS = 3
-"""Smallest number of runs; two runs show no error."""
+"""At least this many runs are needed; two runs show no error."""
 
 FARTHEST = 4.0
-"""Largest ratio of predicted to recorded number of processes, and of problem sizes."""
+"""Predictions hold up to this many times the largest recorded p and n, and the longest measured message."""
 
 WIDEST = 2.0
-"""Largest relative width of an interval: from half to twice the prediction."""
+"""An interval reaches at most from half to twice the prediction."""
 
 
 class OutOfRangeError(ValueError):
@@ -131,7 +131,7 @@ class TimeModel:
         operations: #op as a function of n.
         network: times of a message.
         share: slow-down of messages by link sharing.
-        most_processes: largest number of processes on the fabric; None for any number.
+        most_processes: the fabric has slots for at most this many processes; None for any number.
         longest: longest measured message, bytes.
         checks: each run predicted from the others.
 
@@ -299,7 +299,7 @@ class TimeModel:
         return constant + each * self.operations(size) / processes, groups
 
     def _doubt_of_forms(self, size: float, processes: int) -> tuple[float, float]:
-        """Return the reduction and the increase of the run time by other forms of calls and bytes, in seconds."""
+        """Return by how many seconds other forms of calls and bytes reduce and increase the run time."""
         less = more = 0.0
         for name, factor in self._fit.factors.items():
             calls, length = self._calls[name], self._sizes[name]
@@ -320,7 +320,7 @@ class TimeModel:
 
 
 _SCALES: dict[str, OfSize] = {"ALLTOALL": lambda processes: processes * processes}
-"""The blocks of an all-to-all get smaller with p^2 if a problem is divided; other sizes at most with p."""
+"""If a problem is divided among p processes, all-to-all's blocks shrink with p^2, and other sizes at most with p."""
 
 
 def _group(run: TimedRun, name: str) -> CallGroup:

@@ -56,8 +56,8 @@ class Job:
 
     Attributes:
         interval: time from the completion of a step to the next start; default of `Step.pause`.
-        window: shortest time from one start to the next, default of `Step.window`; 0 for none.
-        jitter: largest relative random change of interval and window, uniformly distributed.
+        window: minimum time from one start to the next, default of `Step.window`; 0 for none.
+        jitter: interval and window change randomly by up to this share, uniformly distributed.
         collective: True if the clients' rounds are joint operations: all clients of a round have the same jitter.
         limit: total number of steps of a client; 0 for no end.
         round: period of rounds on a time line, in which late steps catch up; 0 for other jobs.
@@ -85,10 +85,10 @@ class Step:
         bytes: message size.
         client: receiving client; `NOBODY` for none.
         slot: number of the message among those to this client in a round, from 0.
-        awaits: number of slots, from 0 on, whose messages must have arrived at the sender in this round.
+        awaits: the messages of all slots below this number must have arrived at the sender in this round.
         pause: ticks from the completion of the previous step; None for the job's interval.
-        window: shortest time from the start of the previous step, ticks; with rounds from the start of the round. None
-            for the job's window.
+        window: minimum time since the start of the previous step, ticks; with rounds, since the start of the round.
+            None for the job's window.
     """
 
     host: int

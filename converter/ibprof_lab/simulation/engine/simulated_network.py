@@ -127,7 +127,7 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     ends = 2 * fabric.links
     switch = network.switch_of[network.next_node[:ends]].astype(np.int64)
     host = host_of[network.arrives_at[:ends]]
-    # A link direction to neither (a port without a LID) is never used; any node will do.
+    # A link direction to a port without a LID is never used: any destination will do.
     end_to = np.where(switch != NONE, hosts + switch, np.maximum(host, 0))
     tick_ns = hardware.tick_ns or _BITS_A_TICK / float(gbps.max())
     # Round down: a packet's ticks are rounded up, and whole ticks must not become one more.

@@ -39,7 +39,7 @@ from ibprof_lab.simulation.measure.message_latency import (
 from ibprof_lab.simulation.measure.run_observer import Watch, count_turns
 
 _ROUNDS = 10
-"""Largest number of measured rounds of a recorded run, even if the rounds differ much."""
+"""At most this many rounds of a recorded run are measured, even if they differ much."""
 
 
 def measure(
@@ -56,7 +56,7 @@ def measure(
         clients: bool [client], clients of the measured job; its steps are sampled.
         effort: required precision and limits.
         watch: observer of the simulation that records all jobs; None for no observer.
-        whole: True to measure all messages of each client, even if the mean looks settled earlier: for slow changes.
+        whole: True to measure all messages of each client, even if the mean looks settled earlier.
     """
     round_ticks = max(job.round for job in simulation.jobs)
     if round_ticks:

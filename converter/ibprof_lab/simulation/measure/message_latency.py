@@ -29,7 +29,7 @@ NO_END = 1 << 62
 _FIRST_CHUNK_NS = 50e3
 
 _LEAST = 10
-"""Smallest number of measured operations of a collective, since one operation may take tens of messages."""
+"""At least this many operations of a collective are measured, since one operation may take tens of messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +38,16 @@ class Effort:
 
     Attributes:
         precision: half of the 95% confidence interval relative to the mean; 0 to use `warm_up` and `messages` directly.
-        warm_up: largest number of messages per client that are left out; fewer if the mean is stationary earlier.
+        warm_up: at most this many messages per client are left out; fewer if the mean is stationary earlier.
         least_warm_up: average number of messages per client that are always left out, up to `warm_up`. Clients that go
             from server to server arrange themselves over tens of messages, too slowly for a test on a few messages.
             Jobs that end leave out only messages before a stationary mean, and messages before the background's
             requests have passed.
         messages: number of messages per client; the measurement then ends.
         background: number of requests per client of other jobs before the measurement starts.
-        hops: largest number of packet hops before giving up.
-        steady: half of a 95% interval relative to the mean; 0 for never. The interval is for the difference between the
-            mean of the measured messages and the mean of all `messages`. At this half, the mean is in a steady state
-            and the remaining messages are skipped.
+        hops: the measurement gives up after this many packet hops.
+        steady: relative half of a 95% interval; 0 for never. If the mean of the measured messages is known to be this
+            near to the mean of all `messages`, it is in a steady state: the remaining messages are skipped.
     """
 
     precision: float = 0.05
@@ -244,7 +243,7 @@ _TREND_PARTS = 10
 """Parts of the measured time for fitting a line; long compared with a message, so that means are nearly independent."""
 
 LEAST = 25
-"""Smallest average number of measured messages per client."""
+"""On average, at least this many messages of each client are measured."""
 
 _GROWTH = 1.2
 _MOST_CORRELATED = 0.9

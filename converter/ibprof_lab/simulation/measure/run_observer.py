@@ -21,7 +21,7 @@ BINS_AN_OCTAVE = 64
 
 _OCTAVES = 80
 _MOMENTS = 256
-"""Largest number of time slices and of queue observations; when it is reached, each two neighbours become one."""
+"""At this number of time slices, or of queue observations, each two neighbours are joined."""
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

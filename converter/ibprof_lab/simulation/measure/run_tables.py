@@ -30,7 +30,7 @@ _FULLEST = 32
 
 
 def load_ends(simulation: Simulation) -> Loads:
-    """Return the bytes of each job on the links, in the form of a traffic's loads."""
+    """Return the bytes that each job put on each link direction."""
     carried = simulation.look_at_ends().bytes
     jobs = tuple(job.name for job in simulation.jobs)
     state = simulation.state
@@ -46,7 +46,7 @@ def load_ends(simulation: Simulation) -> Loads:
 
 
 def list_flows(watch: Watch) -> Traffic:
-    """Return the bytes of complete messages from LID to LID by job; other bytes are unmapped."""
+    """Return the traffic of complete messages from LID to LID, by job; bytes of other messages are unmapped."""
     simulation, flows = watch.simulation, watch.flows()
     network, state = simulation.network, simulation.state
     job = simulation.job_of_client[flows.client]

@@ -47,7 +47,7 @@ SERVERS = "servers"
 """Name of the I/O servers among jobs."""
 
 _HOPS = 3e7
-"""Packet hops before the loads of links are observed in any case."""
+"""The loads of links are observed after this many packet hops at the latest."""
 
 _MESSAGES = 20
 """Messages per client, or of a round of a recorded run, before loads are observed."""
@@ -244,7 +244,7 @@ def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]
 
     Args:
         cell: cell in which all jobs run.
-        most: largest number of link directions to return.
+        most: return at most this many link directions.
     """
     prepared = set_up(cell)
     simulation = prepared.simulation

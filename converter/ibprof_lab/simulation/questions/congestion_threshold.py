@@ -36,8 +36,8 @@ NEAR = 0.9
 """A job counts as congested above this share of its throughput at interval 0."""
 
 _LONG = 100
-"""Interval between uncontended requests, in bottleneck or transfer times: the servers' links are then at most 1%
-busy."""
+"""Requests do not delay each other if they are this many bottleneck or transfer times apart: the servers' links are
+then at most 1% busy."""
 
 _POINTS = 4
 """Number of intervals per step of the search."""

@@ -24,13 +24,13 @@ _PARTS = 20
 """Number of equal parts of a window's jitter, over which a mean is taken."""
 
 COSTS_LITTLE = 0.95
-"""Smallest share of its rate that the I/O job keeps under a recommended change."""
+"""A recommended change leaves the I/O job at least this share of its rate."""
 
 MOST_SEEDS_ASKED = 100
-"""Largest proposed number of seeds."""
+"""At most this many seeds are proposed."""
 
 WORTH = 0.95
-"""Largest share of the present MPI message time under a recommended change."""
+"""With a recommended change, MPI messages take less than this share of their present time."""
 
 
 @dataclass(frozen=True, slots=True)

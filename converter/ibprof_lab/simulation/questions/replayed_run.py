@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predicted time of a recorded run elsewhere: on other hosts, with other forwarding tables, next to another job.
 
-The run is replayed as a program whose ranks wait as early, and as late, as the recording allows. The first replay is on
-the recorded network. Its difference from the measured time is the calibration. The second replay is on the other
-network.
+The recording does not show for which message a rank waits. Each replay is therefore two simulations: ranks wait as
+early, and as late, as the recording allows. The first replay is on the recorded network. Its difference from the
+measured time is the calibration. The second replay is on the other network.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ JOB, OTHER = "job", "other"
 """Names of the recorded job and of the neighbouring job."""
 
 FARTHEST = 0.25
-"""Largest relative deviation of the replay on the recorded network from the measured time; beyond it, there is no
-prediction."""
+"""There is no prediction if the replay on the recorded network deviates from the measured time by more than this."""
 
 LEAST_ERROR = 0.05
-"""Smallest relative half width of a prediction's interval."""
+"""Half the width of a prediction's interval is at least this share."""
 
 _EFFORT = Effort(messages=1, background=1, warm_up=0, least_warm_up=0)
-"""Effort that ends with the smallest number of operations of `MeanOperation`: ten runs of the program."""
+"""Effort that measures the fewest operations that `MeanOperation` accepts: ten runs of the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,9 @@ class ReplayQuestion:
 
     Attributes:
         run: recorded run.
-        recorded: the run on the recorded network, with ranks that wait early, and late; empty for a run on one host.
-        wanted: for each seed, the run on the network of the prediction, with ranks that wait early, and late.
+        recorded: two cells on the recorded network: ranks wait as early, and as late, as the recording allows. Empty
+            for a run on one host.
+        wanted: for each seed, the same two cells on the network of the prediction.
         notes: notes for the user.
     """
 
@@ -66,9 +66,9 @@ class ReplayedTime:
     Attributes:
         measured: time of the recorded run, seconds.
         computing: time outside MPI, seconds.
-        replayed: time on the recorded network, by ranks that wait early, and late; None for a run on one host.
+        replayed: times on the recorded network if ranks wait early, and late; None for a run on one host.
         seconds, low, high: predicted time and its interval.
-        predicted: prediction by ranks that wait early, and late, without calibration.
+        predicted: times on the other network if ranks wait early, and late, without calibration.
     """
 
     measured: float

@@ -61,7 +61,7 @@ _PARTS = 40
 """Each step of a run extends the simulated time by 1/40."""
 
 _HOPS_MOST = 5e7
-"""Largest number of packet hops of a run that is only displayed."""
+"""A run that is only displayed takes at most this many packet hops."""
 
 _DOTS_PER_INCH = 120
 
@@ -279,11 +279,11 @@ def _label(name: str) -> str:
 
 
 _LEAST_PEERS = 4
-"""Smallest number of clients of a job with slow senders; the median of fewer clients means little."""
+"""Only a job of at least this many clients has slow senders; the median of fewer clients means little."""
 
 _LEAST_STEPS = 4
 _FACTOR = 1.5
-"""Smallest ratio of a slow value to the median."""
+"""A slow value differs from the median by at least this factor."""
 
 _SPREAD = 3.0
 """Slow values are also beyond this number of interquartile ranges from the quartile (Tukey's far outliers)."""

@@ -33,7 +33,7 @@ RESULT_SCHEMA = 4
 """Version of keys and results: raised when a description changes, or when the same cell gets other values."""
 
 _MOST_TICKS = float(1 << 53)
-"""Largest time of a message and its pause in ticks; 64-bit counters hold 2,000 times as many."""
+"""A message and its pause take at most this many ticks; 64-bit counters hold 2,000 times as many."""
 
 _CHUNK_NS = 5e6
 
@@ -270,7 +270,7 @@ def run_to_limits(simulation: Simulation, hops: float, go_on: Callable[[int], ob
     """Continue until the clients with a limit have ended, or up to a number of packet hops.
 
     Args:
-        hops: largest number of packet hops.
+        hops: the simulation gives up after this many packet hops.
         go_on: function that continues the simulation from a tick for a while.
     """
     limit = _limit_clients(simulation)

@@ -23,7 +23,7 @@ from ibprof_lab.simulation.workload.host_assignment import choose_servers
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 _MESSAGES = 8
-"""Messages per client that settle most means, if the precision ends a simulation."""
+"""Most means settle after this many messages per client, if the precision ends a simulation."""
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
 """Messages per client from the warm-up to a steady state; the second value of each pair is for full servers."""
@@ -63,7 +63,7 @@ def find_transfer_ns(cell: Cell, workload: Workload) -> float:
 
 
 def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
-    """Return the shortest time in which the servers' links carry a message of every client; 0 for other jobs.
+    """Return the time that the servers' links need for a message of every client; 0 for other jobs.
 
     Clients send to all servers in turn, so that the slowest server's link limits the rate.
     """
@@ -113,7 +113,7 @@ def _list_server_byte_ns(
 
 
 def find_cycle_ns(cell: Cell, workload: Workload) -> float:
-    """Return the shortest time between successive messages of a client."""
+    """Return a lower bound on the time between successive messages of a client."""
     own = max(workload.interval_ns + find_transfer_ns(cell, workload), workload.window_ns)
     return max(own, find_bottleneck_ns(cell, workload))
 

@@ -15,7 +15,7 @@ UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
                   "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
 
 LARGEST = 1 << 50
-"""Largest number of bytes or nanoseconds, since they are parsed as floats."""
+"""A size or time is at most this many bytes or nanoseconds, since it is parsed as a float."""
 
 
 def parse_quantity(text: str, units: Mapping[str, float]) -> float | None:
@@ -37,7 +37,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_interval(text: str) -> float:
-    """Return the nanoseconds of a time such as `500us`; 0 for `0` and `checkpoint`.
+    """Parse a time such as `500us` into nanoseconds; `0` and `checkpoint` give 0.
 
     Raises:
         UsageError: the text is not a time.

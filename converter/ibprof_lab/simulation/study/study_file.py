@@ -41,7 +41,7 @@ KEYS = ("summary", "fabric", "routes", "routing", "servers", "server_placement",
         "seeds", "measured", "jobs", "by", "vary", "cases", "quick")  # fmt: skip
 
 _MOST_READS = (1 << 32) - 1
-"""Largest request in bytes, since the engine counts in 32 bits."""
+"""A request has at most this many bytes, since the engine counts in 32 bits."""
 
 JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile",
              "goal", "hosts")  # fmt: skip

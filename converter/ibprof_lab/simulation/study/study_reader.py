@@ -173,7 +173,7 @@ class StudyReader:
         if value == 0 and least == 0:
             return 0.0
         if units is UNITS_OF_SIZE and isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
-            return float(value)  # the key names the unit: bytes
+            return float(value)  # without a unit: bytes
         unit = next(iter(units))
         at_most = "" if most == LARGEST else f", {most} {unit} at most"
         raise self.fail(where, f"a quantity such as 4 {unit} ({', '.join(units)}){at_most}", value)

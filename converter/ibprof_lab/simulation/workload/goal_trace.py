@@ -23,10 +23,10 @@ from ibprof.errors import InputError, quote_found
 from ibprof_lab.simulation.workload.program_steps import LEAST_RENDEZVOUS, Operation, RankProgram, lay_out_program
 
 OPERATIONS_MOST = 1 << 22
-"""Largest number of operations in a file, over all ranks."""
+"""A file has at most this many operations, over all ranks."""
 
 _LARGEST = 1 << 50
-"""Largest message in bytes, and longest computation in ns, within the range of the engine's clock."""
+"""A message has at most this many bytes, and a rank computes for at most this many ns: the range of the clock."""
 
 _RANKS = re.compile(r"num_ranks (\d{1,7})")
 _RANK = re.compile(r"rank (\d{1,7}) ?\{")

@@ -63,7 +63,7 @@ def order_leaves(network: SimulatedNetwork) -> list[Ints]:
 
 
 _NEEDED = dict.fromkeys((Role.PAIRS, *SCHEDULES), 2)
-"""Smallest number of hosts of a role, if it is not one."""
+"""A job with one of these roles needs at least this many hosts; other jobs need one."""
 
 
 def assign_hosts(

@@ -16,7 +16,7 @@ _Row = tuple[int, int, int, int, int, int]
 _COLUMNS = ("host", "client", "slot", "awaits", "bytes", "pause")
 
 LEAST_RENDEZVOUS = 1 << 16
-"""Smallest message in bytes that waits for a ready receiver in MPI libraries; also LogGOPSim's default."""
+"""In MPI libraries, a message of at least this many bytes waits for a ready receiver; also LogGOPSim's default."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,8 @@ class Operation:
         peer, tag: other rank and tag of a message.
         missing: number of unfinished operations that this operation waits for.
         after: operations that wait for this one, each with True if this one's beginning is enough.
-        needs: sends and receives that this operation waits for, as in `after`; None once it is in the rank's order.
+        needs: sends and receives that this operation waits for, as in `after`; None once this operation is in the
+            rank's order.
         slot: number of a `recv` among those of its rank.
         is_ordered: True for a `recv` in the rank's order.
         receive: counterpart `recv` of a send.

@@ -47,14 +47,14 @@ _SIZES_AN_OCTAVE = 4
 """Sizes per octave: messages of similar size are placed in time together."""
 
 _ROUNDS = 60
-"""Largest number of rounds of the fit."""
+"""The fit ends after this many rounds at the latest."""
 
 _CLOSE = 1e-3
 """Allowed relative error of the number of messages per size, and of the mean size per interval."""
 
 _STEP, _STEEPEST = 2.0, 60.0
-"""Largest change of a slope per round, and largest slope. The slope of an interval is a power: it weights each size by
-size ** slope."""
+"""A slope changes by at most `_STEP` per round, and is at most `_STEEPEST`. The slope of an interval weights each size
+by size ** slope."""
 
 
 @dataclass(frozen=True, slots=True)

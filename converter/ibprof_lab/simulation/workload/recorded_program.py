@@ -25,7 +25,7 @@ from ibprof_lab.simulation.workload.program_steps import LEAST_RENDEZVOUS, Opera
 from ibprof_lab.simulation.workload.recorded_messages import lay_out_messages
 
 _NEAR = 2
-"""Largest difference between two ranks' times, in intervals, from clocks and from unknown starts in an interval."""
+"""Two ranks' times differ by at most this many intervals, because of clocks and of unknown starts in an interval."""
 
 Floats = npt.NDArray[np.float64]
 

@@ -146,8 +146,8 @@ class Workload:
         bytes: size of a message or request; unused for a profile, which has sizes.
         interval_ns: time from completion to the next start; for a collective from its end to the next begin. A profile
             without an interval follows its time line.
-        window_ns: shortest time from start to start (a throttle); 0 for none.
-        jitter: largest relative change of interval and window, uniformly distributed; times of a time line do not vary.
+        window_ns: minimum time from start to start (a throttle); 0 for none.
+        jitter: interval and window change by up to this share, uniformly distributed; times of a time line do not.
         share: share of the compute hosts.
         limit: number of messages of a client; 0 for no end.
         reads: bytes of a request that is answered with `bytes`; 0 for writes.
