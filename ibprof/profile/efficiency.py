@@ -59,7 +59,7 @@ class Efficiencies:
 
     Attributes:
         run: efficiencies of the whole run; None if unknown.
-        regions: efficiencies of regions, those with most elapsed time first; empty if unknown, or with only one region.
+        regions: efficiencies of regions, sorted by elapsed time, descending; empty if unknown, or with only one region.
         notes: reasons for unknown or limited efficiencies, a sentence each.
     """
 

@@ -297,7 +297,7 @@ def _locate_missing(run: Profile) -> str:
         return f"of the job's hosts, {format_names(absent)} left no recording; {recorded} did"
     if run.job_hosts:
         return f"all known hosts of the job left a recording ({recorded}): these ranks ran without the library"
-    return f"their hosts are unknown: others than {recorded}, or these without the library"
+    return f"their hosts are unknown: other hosts than {recorded}, or these hosts without the library"
 
 
 def format_names(names: Sequence[str], limit: int = 16) -> str:

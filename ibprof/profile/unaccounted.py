@@ -67,7 +67,7 @@ class Unaccounted:
 
 
 def find_unaccounted(run: Profile) -> list[Unaccounted]:
-    """Return the unaccounted operations, those with most missing bytes first.
+    """Return the unaccounted operations, sorted by missing bytes, descending.
 
     The result is empty for incomplete counters: `describe_uncompared` returns the reason.
     """

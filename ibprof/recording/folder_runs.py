@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runs in the folder of a recording, each with a file per host.
 
-Killed processes leave files on their nodes' own storage; `copy_from_node` copies them back.
+Killed processes leave files on their nodes' own storage; `copy_from_node` copies them into the recording.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def read_ring_samples(
 
     Args:
         rings: result of `find_rings`.
-        thinning: of the samples, one in 2^thinning is read.
+        thinning: 1 of 2^thinning samples is read.
         rank, region, operation: as in `sum_flows`.
         unknown: number of `UNKNOWN_OPERATION` in the profile.
     """

@@ -109,7 +109,7 @@ class BusiestLink:
         on_host_share: share of all bytes that stay within hosts in this placement, 0 to 1.
         moved: true if ranks are placed on other hosts than in the run, so that the run's time does not fit these links.
         unrouted: sentences on bytes without a route and on hosts left out; empty without losses.
-        unrouted_share: share of all bytes that have no route, 0 to 1.
+        unrouted_share: share of all bytes that have no route, from 0 to 1.
     """
 
     busiest: str
@@ -146,15 +146,15 @@ class Verdict(NotebookView):
         gain_s: seconds that the best tested remedy saves on the most loaded link direction; None if unknown.
         evidence: where the time is lost, sorted by time, descending.
         missing: data that would make the verdict surer.
-        regions: shares of regions, those with most time in MPI first; empty if times were not recorded.
+        regions: shares of regions, sorted by time in MPI, descending; empty if times were not recorded.
         is_worth_it: true if the remedy saves at least `WORTH_HAVING` of the run; None if no run shows this.
         unrouted_share: share of all bytes without a route on the fabric, 0 to 1; None without a fabric.
         transfer_s, unsplit_s: transfer and unsplit parts of `mpi_s`, in seconds; None without sampled calls.
         split_error_s: standard error of `wait_s` and `transfer_s`, in seconds; None without sampled calls.
-        late: ranks that other ranks waited for, those with most waiting first.
+        late: ranks that other ranks waited for, sorted by waiting, descending.
         transfer_causes: causes of slow transfer, the surest first.
         host_pairs: measured rate of large messages and latency of small messages, by pair of hosts.
-        transfer_sites: transfer by call site, the longest first; empty without sampled calls.
+        transfer_sites: transfer by call site, sorted by time, descending; empty without sampled calls.
     """
 
     kind: VerdictKind
@@ -234,7 +234,7 @@ def share_by_region(
     line_rates: Mapping[str, float] | None = None,
     measured: MeasuredWaiting | None = None,
 ) -> tuple[RegionShare, ...]:
-    """Return the regions with time in MPI, those with most first; empty if no rank was timed.
+    """Return the regions with time in MPI, sorted by this time, descending; empty if no rank was timed.
 
     The estimated waiting in a region is the larger of two figures, as for the run: the slowest rank's excess of time
     outside MPI over the mean, and the waiting in the region's collectives.

@@ -493,7 +493,7 @@ class _Judge:
         if self._times is None or not self._mpi_s or self._times.files_s < LITTLE_MPI * self._mpi_s:
             return ""
         share = self._times.files_s / self._mpi_s
-        return f"Calls of MPI-IO are {share:.0%} of MPI time: storage takes it, whose traffic is not seen."
+        return f"Calls of MPI-IO are {share:.0%} of MPI time: storage takes this time; its traffic is not seen."
 
     def _say_links(self) -> str:
         links = self._links
@@ -530,7 +530,7 @@ class _Judge:
             return f", most of it{self._say_place(most)}, for rank {most.quickest}"
         if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
             place = f"{self._say_place(times.latest_at)}," if times.latest_at else ""
-            return f", most of it{place} for rank {times.latest}, which is outside of MPI longest"
+            return f", most of it{place} for rank {times.latest}, which spends most time outside of MPI"
         explained = format_seconds(max((self._mpi_s or 0.0) - times.files_s - times.wait_s, 0.0))
         return f": bytes and the latency of messages explain {explained}"
 

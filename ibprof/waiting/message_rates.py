@@ -53,7 +53,7 @@ class HostPair:
 def measure_pairs(
     run: Profile, matched: MatchedSamples, clocks: HostClocks, clock_of: Integers
 ) -> tuple[HostPair, ...]:
-    """Return the pairs of hosts with a rate or a latency, those with most messages first; without `via`.
+    """Return the pairs of hosts with a rate or a latency, sorted by number of messages, descending; without `via`.
 
     Args:
         matched: the profile's samples.

@@ -82,7 +82,7 @@ class MeasuredWaiting:
 
     Attributes:
         shares: parts of the time by rank, region, operation, site.
-        late: ranks that other ranks waited for, those with most waiting first.
+        late: ranks that other ranks waited for, sorted by waiting, descending.
         clocks: number of compared clocks; 1 if all ranks read one clock.
         clock_error_s: largest known error of a clock, in seconds.
         instances, messages: numbers of sampled collectives and messages with all records.
@@ -339,7 +339,7 @@ def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.floa
 
     Args:
         calls: the profile's sampled calls, with their waiting.
-        wait_s: waiting of each row of the profile's times; the samples of a place are scaled to it.
+        wait_s: waiting of each row of the profile's times; the samples are scaled to it.
     """
     chosen = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0) & (calls.most_ns - calls.least_ns <= calls.wait_ns))
     if not len(chosen):

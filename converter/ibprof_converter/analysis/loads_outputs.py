@@ -182,7 +182,7 @@ def _write_trace(loads: FabricLoads, path: Path) -> None:
     waiting = measure_waiting(run) if run else None
     if run is None or not (len(run.intervals.rank) or waiting):
         raise UsageError(
-            f"--trace: {loads.title}: no time line of one run; record with IBPROF_INTERVAL=100 (milliseconds)"
+            f"--trace: {loads.title}: needs one run, recorded with IBPROF_INTERVAL=100 (milliseconds)"
         )
     links = follow_links(loads, run.intervals) if len(run.intervals.rank) else ()
     with open_output(path) as file:

@@ -45,7 +45,7 @@ class NamedLoads:
         loads: loads of the links.
         traffics, placements: names as typed, one per job.
         judged: the verdict on the run; None: the page shows no verdict.
-        times: activity over time; None: that of the recorded runs.
+        times: activity over time; None: the activity of the recorded runs.
     """
 
     loads: FabricLoads

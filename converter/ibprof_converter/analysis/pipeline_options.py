@@ -175,8 +175,7 @@ def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
     ends_with_fabric = first > 0 and (is_synthetic(last) or (not is_traffic(last) and has_links(Path(last))))
     if ends_with_fabric and is_traffic(names[0]):
         raise UsageError(
-            f"fabrics come before what is sent over them: expected ... {names[-1]} {names[0]}, "
-            f"found ... {names[0]} {names[-1]}"
+            f"fabrics come before traffic: expected ... {names[-1]} {names[0]}, found ... {names[0]} {names[-1]}"
         )
     while first > 0 and is_traffic(names[first - 1]) and not has_links(Path(names[first - 1])):
         first -= 1

@@ -79,9 +79,9 @@ class PlaceOptions:
         nic: policy for a host's adapter in one subnet; None: the default policy for ranks on other hosts.
         adaptive: true to judge by the loads of adaptive routing even if no dump mentions it.
         hosts: file with hosts to choose from, or `OWN` for the ranks' present hosts; None: all.
-        slots: ranks per host; None: the host's present number with `OWN`, else that of a training pattern, else 1.
+        slots: ranks per host; None: with `OWN` the present number, else the number of a training pattern, else 1.
         seed: seed of the random choices.
-        seconds: time in seconds that sets how much is searched; None: chosen by the number of ranks.
+        seconds: time in seconds that determines the amount of search; None: a time for the number of ranks.
         divide_groups: true if tensor groups of a training job may be on several hosts.
     """
 
@@ -347,7 +347,7 @@ def _list_gaps(
 def _judge_elsewhere(
     subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, given: npt.NDArray[np.int32], options: PlaceOptions
 ) -> CandidateRow:
-    """Judge the present placement if it uses other hosts than those to choose from."""
+    """Judge the present placement if some of its hosts are not among the hosts to choose from."""
     slots = assign_slots(hosts, own_hosts(given, None), len(given), options.nic)
     slot_of_rank = slots_on_hosts(slots, given)
     assert slot_of_rank is not None

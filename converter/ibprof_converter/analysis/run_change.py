@@ -17,7 +17,7 @@ _AS_LONG = 0.005
 """Relative difference of two times that counts as no change."""
 
 _CABLING = 0.1
-"""Relative difference in links above which two fabrics differ; below it, cables were added or are down."""
+"""Relative difference in links above which two fabrics are different; otherwise some cables were added or are down."""
 
 _LISTED = 5
 
@@ -130,7 +130,7 @@ def _describe_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
 def _describe_loads(
     a: RunFacts, b: RunFacts, slower: LoadedDirection | None, ratio: float | None, names: tuple[str, str]
 ) -> str:
-    """Compare the times on the most loaded links, and this link's bytes in both runs."""
+    """Compare the times on the most loaded links, and the bytes of the slower run's link in both runs."""
     if slower is None:
         return _describe_bytes(a, b, names)
     first, second = a.busiest, b.busiest

@@ -120,7 +120,7 @@ class RunFacts:
         operations: bytes by operation; empty if unknown.
         pairs: bytes by pair of ranks; None if unknown.
         rank_host: the name of each rank's host; None if unknown.
-        most_loaded: the most loaded link directions, the longest time at line rate first; None without a fabric.
+        most_loaded: the most loaded link directions, sorted by time at line rate; None without a fabric.
         carried: known bytes by link direction (`LoadedDirection.key`).
         knows_all_links: true if link directions missing in `carried` carry no bytes.
         ranks_at: number of ranks at a node, or below a leaf switch, by the node's name.

@@ -150,7 +150,7 @@ def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
         "--provenance",
         choices=(NAMES, FULL),
         default=NAMES,
-        help="paths in the page: names of files without their folders, for pages that others get, or in full "
+        help="paths in the page. names: file names without folders, for pages that other people get; full: whole paths "
         f"(default: {NAMES})",
     )
 

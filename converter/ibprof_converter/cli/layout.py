@@ -214,6 +214,6 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="region,operation,site",
         type=type_of(parse_columns),
         default=(),
-        help="a row for each region, operation, call site (file.c:LINE) or mix of them that has bytes on a link",
+        help="one row for each link and region, operation or call site (file.c:LINE), or combination of these",
     )
     outputs.add_argument("--used", action="store_true", help="leave out links without traffic")

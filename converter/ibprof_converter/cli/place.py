@@ -297,8 +297,8 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument(
         "--hosts",
         metavar="FILE",
-        help="hosts to choose from: one a line, with slots=N or :N, a PBS node file or a Slurm list as node[01-16]; "
-        "`own`: those that the ranks are on (default: all)",
+        help="hosts to choose from: a file with a host on each line, with slots=N or :N, a PBS node file, or a Slurm "
+        "list such as node[01-16]; `own`: the ranks' present hosts (default: all)",
     )
     what.add_argument(
         "--slots", metavar="N", type=int, help="ranks that a host takes (default: 1; for a training job its gpus)"

@@ -152,6 +152,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rank-by",
         choices=RANKINGS,
-        help=f"name the links with the longest time at line rate, or with most bytes (default: {RANKINGS[0]})",
+        help=f"sort key of the links. time: time at line rate; bytes: sent bytes (default: {RANKINGS[0]})",
     )
     return parser

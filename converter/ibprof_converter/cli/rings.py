@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         action="append",
         default=[],
-        help="instead of a graph: output of a job with NCCL_DEBUG=INFO; several, for example one for each host",
+        help="instead of a graph: output of a job with NCCL_DEBUG=INFO; may be repeated, for example for each host",
     )
     parser.add_argument(
         "--topology",
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         type=Path,
         help="hosts in the order of ranks: a hostfile, a rank file, a Slurm list, or a script of --torchrun "
-        "(default: those of the logs, else all)",
+        "(default: the hosts of the logs, else all)",
     )
     add_interfaces_argument(parser)
     parser.add_argument(

@@ -80,7 +80,7 @@ def _add_ingest(commands: Subcommands) -> None:
         metavar="PROFILE",
         nargs="+",
         type=Path,
-        help="a profile, a recording, a file of summaries (.jsonl), or a folder of these, also below it",
+        help="a profile, a recording, a file of summaries (.jsonl), or a folder with such files at any depth",
     )
     for whose, column in (("users", "user"), ("jobs", "name")):
         help_ = f"keep hashes in place of names of {whose}"

@@ -92,8 +92,8 @@ def write_picture(
         title, subtitle: plain text of the heading.
         fabrics, layouts: the rails.
         loads: loads of the rails' links.
-        panels: `region`, `operation`, `site` or `job`: one picture for each, with a common scale; None: one of their
-            sum.
+        panels: `region`, `operation`, `site` or `job`: one picture for each, with a common scale; None: one
+            picture of the sum.
         only_used: true to leave out links without traffic.
         full_scale: bytes of the darkest colour, for comparable pictures; None: bytes of the most loaded direction.
     """

@@ -81,7 +81,7 @@ class JobReport(NotebookView):
         provenance: data that reproduce the report.
         links: loads of links, senders and causes; None without a fabric.
         run: sums by operation, region and host; None if the traffic has no ranks.
-        requests: commands to request from an administrator; empty with a fabric.
+        requests: commands whose output an administrator can provide; empty with a fabric.
         loads: loads of the links; None without a fabric.
         job: the recorded job; None if no run was recorded.
         rails, levels: loads of rails and levels; empty without a fabric.

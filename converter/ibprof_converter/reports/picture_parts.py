@@ -52,7 +52,7 @@ class ThickLink:
     Attributes:
         number: the direction's number in the list, from 1.
         curve: curve from the sender to the receiver.
-        part: the direction's time over the first one's time, 0 to 1.
+        part: the direction's time / the time of the list's first direction, 0 to 1.
     """
 
     number: int

@@ -112,7 +112,7 @@ class DiffOptions:
 
     Attributes:
         a, b: names of the runs.
-        fabric: fabric for both runs; None: none.
+        fabric: fabric for both runs; None without a fabric.
         conditions: thresholds to check.
     """
 

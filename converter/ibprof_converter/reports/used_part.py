@@ -30,7 +30,7 @@ class MarkedLink:
 
     Attributes:
         sender, receiver: numbers of the units.
-        part: the group's time over the busiest group's time, 0 to 1.
+        part: the group's time / the busiest group's time, 0 to 1.
     """
 
     sender: int

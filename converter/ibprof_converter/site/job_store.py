@@ -71,7 +71,8 @@ class JobStore:
 
         Args:
             make: true to make a missing store.
-            hashed: columns, `user` or `name`, whose names a new store replaces by hashes; an older store must do so.
+            hashed: columns, `user` or `name`, whose names a new store replaces by hashes. An existing store must
+                hash the same columns.
 
         Raises:
             InputError: there is no store, or it has another format.

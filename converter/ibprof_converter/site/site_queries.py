@@ -152,13 +152,13 @@ class SiteQueries:
 
         Args:
             moment: the time, UTC.
-            link: part of a node's name, to select link directions; None: all.
+            link: part of a node's name: only its link directions; None: all.
             top: number of link directions, the most loaded first.
         """
         return self._ask(_SQL["load_at"], {"at": moment, "link": link, "top": top})
 
     def shared_with(self, job: str, top: int = TOP) -> Rows:
-        """Return the jobs that shared link directions with a job at the same time, those with most bytes first.
+        """Return the jobs that shared link directions with a job at the same time, sorted by bytes, descending.
 
         Args:
             job: job number in the scheduler, which can stand for several runs, or the store's key of a job.

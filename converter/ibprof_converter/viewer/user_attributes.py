@@ -54,7 +54,7 @@ class RankGrid:
 
 
 def read_rank_data(path: Path, ranks: int) -> tuple[list[UserAttribute], RankGrid | None]:
-    """Read a CSV file with the column `rank`, then any others; x, y and z are coordinates.
+    """Read a CSV file with the column `rank` and further columns; x, y and z are coordinates.
 
     Args:
         ranks: the number of ranks.
@@ -74,7 +74,7 @@ def read_rank_data(path: Path, ranks: int) -> tuple[list[UserAttribute], RankGri
 
 
 def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[UserAttribute]:
-    """Read a CSV file with the column `host`, `node` (a description) or `guid`, then any others.
+    """Read a CSV file with the column `host`, `node` (a description) or `guid`, and further columns.
 
     Nodes are numbered over all fabrics. A value of a host applies to its adapters on all rails.
 
