@@ -81,7 +81,7 @@ class PlaceOptions:
         hosts: file with hosts to choose from, or `OWN` for the ranks' present hosts; None: all.
         slots: ranks per host; None: with `OWN` the present number, else the number of a training pattern, else 1.
         seed: seed of the random choices.
-        seconds: time in seconds that determines the amount of search; None: a time for the number of ranks.
+        seconds: time in seconds that determines the amount of search; None: the default for the number of ranks.
         divide_groups: true if tensor groups of a training job may be on several hosts.
     """
 

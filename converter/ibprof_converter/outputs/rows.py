@@ -66,7 +66,7 @@ def link_table(
     agreement: Agreement | None = None,
     bounds: Bounds | None = None,
 ) -> Table:
-    """Return one row per link; with regions, operations or sites, one row per link and each with bytes on it.
+    """Return one row per link; if loads have regions, operations or sites, one row for each of these with bytes.
 
     A link without traffic has one row, with 0 bytes and `ALL` in these columns, unless `only_used` is set.
 
