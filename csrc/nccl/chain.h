@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The next profiler plug-in. NCCL loads only one plug-in, so ibprof loads the next one, which IBPROF_NCCL_NEXT names in
- * the format of NCCL_PROFILER_PLUGIN. ibprof passes on the events that the next plug-in requests, with the handles that
- * the next plug-in returned.
+ * The next profiler plug-in. NCCL loads only one plug-in. Therefore ibprof loads the next plug-in, which
+ * IBPROF_NCCL_NEXT names in the format of NCCL_PROFILER_PLUGIN. ibprof passes on the events that the next plug-in
+ * requests, with the handles that the next plug-in returned.
  */
 #ifndef IBPROF_NCCL_CHAIN_H
 #define IBPROF_NCCL_CHAIN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A source: a layer of an MPI library, or below it, where ibprof sees the bytes of messages to a peer.
+ * A source: a layer in an MPI library or below it, where ibprof sees the messages to each peer and their bytes.
  *
  * A source attaches after MPI is initialised. To verify itself, it sends a message to this process. If the source does
  * not see exactly this message, it detaches. So a wrong assumption about a library may prevent the recording, but never
@@ -56,9 +56,10 @@ struct ibp_source_operations {
      * created. NULL: once. */
     bool (*starts_take_tags)(void);
 
-    /* Start persistent requests of the application by one call of `start`: the first request and those that follow, as
-     * long as they send or receive a message. Set `result` and return their number. It is 0 if the first request is
-     * partitioned or a collective. The pointer is NULL if `labels_sends` is set. */
+    /* Start persistent requests of the application by one call of `start`: the first request and the requests after it,
+     * up to the first request that does not send or receive a message. Set `result`, and return the number of started
+     * requests. It is 0 if the first request is a partitioned message or a collective. The pointer is NULL if
+     * `labels_sends` is set. */
     size_t (*start)(ibp_start_function *start, size_t count, void **requests, int *result);
 
     /* Called after a call has created a communicator, window or file from a communicator; may be NULL. */

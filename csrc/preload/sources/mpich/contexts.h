@@ -26,8 +26,8 @@ bool ibp_mpich_is_local(uint32_t context);
 /* Return whether a context of a communicator is known. `is_local`: the context within the local group. */
 bool ibp_mpich_has_context(ibp_handle communicator, bool is_local);
 
-/* Return the call to which a tag belongs, if the communicator of the context was freed after the call; otherwise
- * IBP_OPERATION_NONE. */
+/* Return the call to which a tag belongs, if the program freed the communicator of the context after the call;
+ * otherwise IBP_OPERATION_NONE. */
 unsigned ibp_mpich_call_of_freed(uint32_t context, uint32_t tag);
 
 /* Guess the call to which a tag belongs, among calls on freed communicators whose context is unknown. Return

@@ -18,11 +18,11 @@ static uint32_t first_counted_tag = 287;
 
 #define FEW 16 /* maximum number of tags for one call */
 
-/* For calls that create communicators, MPICH computes tags from the arguments. They are above this value. */
+/* For calls that create communicators, MPICH computes tags from the arguments. These tags are above this value. */
 #define LOWEST_MARKED_TAG 0x80000
 
 static bool numbers_were_wrong;
-/* A message showed that calls that create communicators have counted tags. */
+/* A message has shown that MPICH allocates counted tags for calls that create communicators. */
 static bool makers_take_tags;
 
 static bool has_taken_tags;
@@ -65,8 +65,8 @@ static bool is_version(const char *number)
 }
 
 /* Return whether MPICH allocates a tag for the current call. MPICH 3 allocates one for every call. MPICH 4 and 5 and
- * Intel MPI allocate none for calls with a count of 0, as their next tags show. Later versions may differ; then
- * messages will show it. */
+ * Intel MPI allocate none for calls with a count of 0, as the tags of later calls showed. Later versions of MPICH may
+ * differ; then ibprof learns it from messages. */
 static bool is_given_tag(const struct ibp_communicator *communicator)
 {
     if (!ibp_current_call.moves_nothing || is_version("3.")) return true;
@@ -156,8 +156,8 @@ void ibp_mpich_after_tag(int error)
     ibp_unlock();
 }
 
-/* In Intel MPI 2021, a call that creates an object from an intracommunicator allocates one of its tags, but sends no
- * message with it. The exception, MPI_Comm_create_group, does not reach this function. */
+/* In Intel MPI 2021, a call that creates an object from an intracommunicator allocates one tag of the communicator, but
+ * sends no message with this tag. The exception, MPI_Comm_create_group, does not reach this function. */
 void ibp_mpich_made_object(ibp_handle parent)
 {
     struct ibp_communicator *communicator;
@@ -196,8 +196,8 @@ static unsigned operation_of(unsigned call)
     return ibp_call_by_number(call)->operation;
 }
 
-/* Return whether a context may belong to a communicator whose context is unknown. On a communicator of one rank, no
- * messages are sent. */
+/* Return whether a context may belong to this communicator, if the communicator's context is unknown. A communicator of
+ * one rank sends no messages. */
 static bool may_have(const struct ibp_communicator *communicator, uint32_t context)
 {
     const bool is_local = ibp_mpich_is_local(context);
@@ -252,8 +252,8 @@ static bool makes_communicator(void)
            ibp_current_call.operation <= IBP_OPERATION_Dist_graph_create_adjacent;
 }
 
-/* Return whether the current call is a blocking collective, including neighbourhood collectives. In some of them, MPICH
- * calls the nonblocking collective and waits. */
+/* Return whether the current call is a blocking collective, including neighbourhood collectives. In some blocking
+ * collectives, MPICH calls the nonblocking collective and waits. */
 static bool is_blocking_collective(void)
 {
     return ibp_current_call.operation && ibp_current_call.kind == IBP_CALL_COLLECTIVE;
@@ -266,8 +266,8 @@ static bool is_between_groups(void)
     return communicator && communicator->is_between;
 }
 
-/* Return whether MPICH is known to call the nonblocking collective in the current blocking one. It always does so for
- * neighbourhood collectives, and for other collectives if an environment variable requests it. */
+/* Return whether MPICH is known to call the nonblocking collective in the current blocking collective. It always does
+ * so for neighbourhood collectives, and for other collectives if an environment variable requests it. */
 static bool is_made_of_nonblocking(void)
 {
     const unsigned operation = ibp_current_call.operation;
@@ -308,16 +308,16 @@ static bool is_of_current_blocking(uint32_t tag)
     return communicator && is_next_tag(communicator, tag) && !(makes_communicator() && communicator->is_between);
 }
 
-/* Return whether a counted tag belongs to the current blocking collective. It does if MPICH is known to call the
- * nonblocking collective. Otherwise it does only if no other nonblocking call was made on the communicator. */
+/* Return whether a counted tag belongs to the current blocking collective. Return true if MPICH is known to call the
+ * nonblocking collective, or if the program made no nonblocking call on the communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
     return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&
            (is_made_of_nonblocking() || !communicator->only_started);
 }
 
-/* A message has shown that MPICH allocated tags for the current call, which ibprof did not expect: a blocking
- * collective, or a call that creates a communicator. Correct the number of allocated tags, and return the number of the
+/* A message has shown that MPICH allocated tags for the current call, although ibprof expected none: the call is a
+ * blocking collective, or creates a communicator. Correct the number of allocated tags, and return the number of the
  * call. */
 static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t tag)
 {

@@ -24,7 +24,7 @@ static inline unsigned ibp_mpich_starting(unsigned operation)
 unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag);
 
 /* Return the number of the call to which a collective's message without a counted tag belongs; IBP_OPERATION_NONE: the
- * present call. MPI_Comm_idup ends with blocking collectives, which MPICH may execute in any later call. The lock must
+ * present call. MPI_Comm_idup ends with blocking collectives. MPICH may execute these in any later call. The lock must
  * be held. */
 unsigned ibp_mpich_committing_call(uint32_t context);
 

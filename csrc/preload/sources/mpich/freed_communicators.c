@@ -33,8 +33,8 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
     next = (next + 1) % KEPT;
 }
 
-/* Return the call to which a tag on a communicator with this key belongs. Set `number` to the number of such
- * communicators with such a tag, and `place` to the index of the last. */
+/* Search the communicators with this key for a tag. Return the call to which the tag belongs. Set `number` to the
+ * number of communicators that have the tag, and `place` to the index of the last of them. */
 static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
 {
     unsigned call = IBP_OPERATION_NONE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Most functions of libfabric are called through tables of functions in objects. The function that opens a fabric is
- * redirected. Then ibprof replaces the tables of the fabric, and of the domains and endpoints opened from it. A peer is
- * an index into an address vector, which contains the peer's address.
+ * Most functions of libfabric are called through tables of functions in objects. ibprof redirects the function that
+ * opens a fabric. Then it replaces the tables of the fabric, and of the domains and endpoints that MPI opens from this
+ * fabric. A peer is an index into an address vector, which contains the peer's address.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric.h"

@@ -12,7 +12,7 @@
 
 /* The largest tag (MPI_TAG_UB) shows which layout MPI uses. */
 static const struct {
-    unsigned tag_bits, rank_bits, context_bits, purpose_shift;
+    unsigned tag_bits, rank_bits, context_bits, protocol_shift;
     bool of_intel;
 } widths[] = {
     {31, 0, 20, 51, false}, /* nearly all providers */
@@ -21,17 +21,17 @@ static const struct {
     {20, 0, 20, 60, true},  /* Intel MPI 2021.18: no data with a message; the rank is above the context */
 };
 
-/* Bits of a message's purpose, without the shift by `purpose_shift`. */
-static const struct ibp_fi_purposes of_mpich_5 = {
+/* The protocol bits of each MPI, without the shift by `protocol_shift`. */
+static const struct ibp_fi_protocol_bits of_mpich_5 = {
     .mask = 24, .synchronous = 8, .announced = 16, .announced_packed = 24, .reply = 1, .part = 4};
-static const struct ibp_fi_purposes of_mpich_4_3 = {
+static const struct ibp_fi_protocol_bits of_mpich_4_3 = {
     .mask = 24, .synchronous = 8, .announced = 24, .announced_packed = 24, .huge = 16, .reply = 1, .part = 32};
-static const struct ibp_fi_purposes of_mpich_4 = {.mask = 8, .synchronous = 8};
-static const struct ibp_fi_purposes of_intel_mpi = {.mask = 2, .synchronous = 2};
+static const struct ibp_fi_protocol_bits of_mpich_4 = {.mask = 8, .synchronous = 8};
+static const struct ibp_fi_protocol_bits of_intel_mpi = {.mask = 2, .synchronous = 2};
 
-struct ibp_fi_layout ibp_fi_layout = {.tag_bits = 31, .context_shift = 31, .context_bits = 20, .purpose_shift = 51};
+struct ibp_fi_layout ibp_fi_layout = {.tag_bits = 31, .context_shift = 31, .context_bits = 20, .protocol_shift = 51};
 
-static const struct ibp_fi_purposes *find_purposes(bool of_intel)
+static const struct ibp_fi_protocol_bits *find_protocol_bits(bool of_intel)
 {
     unsigned major, minor;
 
@@ -52,7 +52,7 @@ static void find_widths(bool of_intel)
         ibp_fi_layout.tag_bits = widths[i].tag_bits;
         ibp_fi_layout.context_shift = widths[i].tag_bits + widths[i].rank_bits;
         ibp_fi_layout.context_bits = widths[i].context_bits;
-        ibp_fi_layout.purpose_shift = widths[i].purpose_shift;
+        ibp_fi_layout.protocol_shift = widths[i].protocol_shift;
     }
     ibp_log(3, "the largest tag is %u: %u bits of match bits", largest_tag, ibp_fi_layout.tag_bits);
 }
@@ -60,15 +60,15 @@ static void find_widths(bool of_intel)
 void ibp_fi_find_layout(void)
 {
     const bool of_intel = strstr(ibp_mpi.version, "Intel");
-    struct ibp_fi_purposes *purposes = &ibp_fi_layout.purposes;
+    struct ibp_fi_protocol_bits *protocol = &ibp_fi_layout.protocol;
 
     find_widths(of_intel);
-    *purposes = *find_purposes(of_intel);
-    purposes->mask <<= ibp_fi_layout.purpose_shift;
-    purposes->synchronous <<= ibp_fi_layout.purpose_shift;
-    purposes->announced <<= ibp_fi_layout.purpose_shift;
-    purposes->announced_packed <<= ibp_fi_layout.purpose_shift;
-    purposes->huge <<= ibp_fi_layout.purpose_shift;
-    purposes->reply <<= ibp_fi_layout.purpose_shift;
-    purposes->part <<= ibp_fi_layout.purpose_shift;
+    *protocol = *find_protocol_bits(of_intel);
+    protocol->mask <<= ibp_fi_layout.protocol_shift;
+    protocol->synchronous <<= ibp_fi_layout.protocol_shift;
+    protocol->announced <<= ibp_fi_layout.protocol_shift;
+    protocol->announced_packed <<= ibp_fi_layout.protocol_shift;
+    protocol->huge <<= ibp_fi_layout.protocol_shift;
+    protocol->reply <<= ibp_fi_layout.protocol_shift;
+    protocol->part <<= ibp_fi_layout.protocol_shift;
 }

@@ -2,8 +2,9 @@
  * Copyright The ibprof developers
  *
  * Match bits of a tagged message: the tag, the context, the sender's rank if the provider cannot send data with a
- * message, and the purpose of the message in the highest bits. Source: ofi_types.h of MPICH 4.3 and 5.0. The layout of
- * Intel MPI was found by observing the messages that it sends.
+ * message, and in the highest bits the protocol bits. The protocol bits show the role of the message in a protocol,
+ * such as an announcement, a reply or data. Source: ofi_types.h of MPICH 4.3 and 5.0. The layout of Intel MPI was found
+ * by observing the messages that it sends.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_LAYOUT_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_LAYOUT_H
@@ -14,16 +15,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bits of the purpose, and their meanings. */
-struct ibp_fi_purposes {
+/* The protocol bits of a message for each role. */
+struct ibp_fi_protocol_bits {
     /* All bits below, except `reply` and `part`. */
     uint64_t mask;
     /* Data of MPI_Ssend. */
     uint64_t synchronous;
-    /* `announced`: an announcement of data that a rendezvous moves later. `announced_packed`: the same, if the sender
-     * must pack the data. Both are 0 in an MPI whose rendezvous is unknown. */
+    /* `announced`: an announcement of data that a rendezvous moves later. `announced_packed`: such an announcement, if
+     * the sender must pack the data. Both are 0 if ibprof does not know the rendezvous of this MPI. */
     uint64_t announced, announced_packed;
-    /* The first part of a message whose rest the receiver reads. 0 in an MPI without such messages. */
+    /* The first part of a message; the receiver reads the rest from the sender's memory. 0 in an MPI without such
+     * messages. */
     uint64_t huge;
     /* A reply of the receiver. */
     uint64_t reply;
@@ -32,8 +34,8 @@ struct ibp_fi_purposes {
 };
 
 struct ibp_fi_layout {
-    unsigned tag_bits, context_shift, context_bits, purpose_shift;
-    struct ibp_fi_purposes purposes;
+    unsigned tag_bits, context_shift, context_bits, protocol_shift;
+    struct ibp_fi_protocol_bits protocol;
 };
 
 extern IBP_INTERNAL struct ibp_fi_layout ibp_fi_layout;
@@ -41,10 +43,11 @@ extern IBP_INTERNAL struct ibp_fi_layout ibp_fi_layout;
 /* Find the layout of this MPI; MPI must be initialised. */
 void ibp_fi_find_layout(void);
 
-/* Return whether senders announce the data of a rendezvous. Then the movement of the data is not counted again. */
+/* Return whether senders announce the data of a rendezvous. Then ibprof counts the announcement, and not the movement
+ * of the data. */
 static inline bool ibp_fi_announces(void)
 {
-    return ibp_fi_layout.purposes.announced;
+    return ibp_fi_layout.protocol.announced;
 }
 
 static inline struct ibp_mpich_envelope ibp_fi_envelope(uint64_t bits)

@@ -34,7 +34,7 @@ unsigned ibp_fi_enter_own_names(void);
 /* Return whether there were more endpoints than entries. */
 bool ibp_fi_is_beyond_limit(void);
 
-/* Return the number, in counters, of the peer with an index of an endpoint. */
+/* Return the number that counters use for a peer. `index`: the peer's index in the address vector of the endpoint. */
 uint32_t ibp_fi_peer_of(struct ibp_fi_known_endpoint *endpoint, uint64_t index);
 
 #endif

@@ -24,8 +24,8 @@ void ibp_fi_pend(struct ibp_fi_announcement announcement)
         unplaced_count++;
 }
 
-/* Return the index of the first announcement to a peer with a context, from index `from` on; pending_count if there is
- * none. */
+/* Return the index of the first announcement to a peer with this context, from index `from` on; pending_count if there
+ * is none. */
 static unsigned find(uint32_t peer, uint32_t context, unsigned from)
 {
     while (from < pending_count && (pending[from].peer != peer || pending[from].context != context)) from++;
@@ -37,7 +37,8 @@ bool ibp_fi_is_pending(uint32_t peer, uint32_t context)
     return unplaced_count || find(peer, context, 0) < pending_count;
 }
 
-/* Return what two calls have in common: the call, only the operation, or nothing (IBP_OPERATION_UNATTRIBUTED). */
+/* Return the call if both calls are equal, the operation if only the operations are equal, and otherwise
+ * IBP_OPERATION_UNATTRIBUTED. */
 static unsigned join(unsigned call, unsigned other)
 {
     const unsigned operation = ibp_call_by_number(call)->operation;

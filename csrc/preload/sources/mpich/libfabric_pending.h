@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Announcements of unknown size. They are remembered until the data show the size. The lock must be held.
+ * Announcements of a rendezvous that do not state how many bytes will follow. ibprof remembers them until messages with
+ * the data show the number. The lock must be held.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_PENDING_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_PENDING_H
@@ -20,12 +21,12 @@ struct ibp_fi_announcement {
 /* Remember an announcement. If there is no space, only count it. */
 void ibp_fi_pend(struct ibp_fi_announcement announcement);
 
-/* Return whether there may be an announcement to a peer with a context. */
+/* Return whether an announcement to a peer, with this context, may be pending. */
 bool ibp_fi_is_pending(uint32_t peer, uint32_t context);
 
-/* Remove the oldest announcement to a peer with a context. Return the number of its call. If the pending announcements
- * have different sites, return only their operation. If they have different operations, or there is none, return
- * IBP_OPERATION_UNATTRIBUTED. */
+/* Remove the oldest announcement to a peer with this context. Return the number of the call that sent it. If the
+ * announcements to the peer with this context are from several call sites, return only their operation. If they have
+ * several operations, or if there is no announcement, return IBP_OPERATION_UNATTRIBUTED. */
 unsigned ibp_fi_settle(uint32_t peer, uint32_t context);
 
 #endif

@@ -7,8 +7,8 @@
  *     8 bytes: the size; sent before the data in several messages, or after the data were written
  *     more:    the size, and keys of the memory from which the receiver shall read
  *
- * A receiver also sends a header of the second form, for memory that the sender shall write. To distinguish both,
- * ibprof checks for which access the memory was registered.
+ * A receiver also sends a header of the second form, for memory that the sender shall write. To distinguish the headers
+ * of senders and receivers, ibprof checks for which access the memory was registered.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"
@@ -29,10 +29,11 @@
 /* A bit of the context that announcements have and messages with the data lack. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
-static bool was_split; /* a message was sent whose rest the receiver reads, and whose size is unknown */
+static bool was_split; /* the receiver reads the rest of a message, and the size of the rest is unknown */
 
-/* Messages whose size is already counted and whose parts follow. The newest is at (count - 1) % STREAMS. If the data
- * are written by RDMA, no parts follow, and the entry stays until it is replaced. */
+/* Announced messages that a header has counted already; their data may follow in several messages. The newest entry is
+ * at (stream_count - 1) % STREAMS. If the sender writes the data by RDMA, no messages follow, and the entry stays until
+ * a newer entry replaces it. */
 #define STREAMS 256
 static struct {
     uint64_t bits;
@@ -71,7 +72,7 @@ static void count_announcement(struct ibp_mpich_envelope envelope, struct ibp_fi
     }
 }
 
-/* Return whether a message is a sender's header with the size of a message. */
+/* Return whether a message is a header by which the sender states the size of the announced data. */
 static bool has_size(struct ibp_fi_tagged message)
 {
     const size_t size = sizeof(uint64_t);
@@ -129,23 +130,23 @@ static void complete_huge(struct ibp_fi_tagged *message)
         was_split |= ibp_is_active();
 }
 
-void ibp_fi_count_purposeful(struct ibp_fi_tagged message, uint32_t peer)
+void ibp_fi_count_protocol_message(struct ibp_fi_tagged message, uint32_t peer)
 {
-    const struct ibp_fi_purposes *purposes = &ibp_fi_layout.purposes;
-    const uint64_t meaning = message.bits & purposes->mask;
+    const struct ibp_fi_protocol_bits *protocol = &ibp_fi_layout.protocol;
+    const uint64_t meaning = message.bits & protocol->mask;
     struct ibp_mpich_envelope envelope = ibp_fi_envelope(message.bits);
 
-    if (purposes->huge && meaning == purposes->huge) complete_huge(&message);
-    if (purposes->part & message.bits) {
+    if (protocol->huge && meaning == protocol->huge) complete_huge(&message);
+    if (protocol->part & message.bits) {
         if (message.injected)
             count_header(message, peer);
         else
             count_data(message, peer);
-    } else if (!(purposes->reply & message.bits) && ibp_fi_announces() &&
-               (meaning == purposes->announced || meaning == purposes->announced_packed)) {
+    } else if (!(protocol->reply & message.bits) && ibp_fi_announces() &&
+               (meaning == protocol->announced || meaning == protocol->announced_packed)) {
         count_announcement(envelope, message, peer);
     } else {
-        envelope.is_control = purposes->reply & message.bits || (!message.bytes && meaning != purposes->synchronous);
+        envelope.is_control = protocol->reply & message.bits || (!message.bytes && meaning != protocol->synchronous);
         ibp_mpich_count(envelope, peer, message.bytes);
     }
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Tagged messages of a rendezvous, whose match bits contain a purpose. In MPICH 4.3 and later, a rendezvous begins with
- * an announcement: an empty message with the program's tag, sent in the call that sends. After the receiver's reply,
- * the data follow in any later call: in tagged messages, by writes of the sender, or by reads of the receiver. Bytes
- * are counted when they are announced (docs/decisions/0024-announced-messages.md).
+ * Tagged messages with protocol bits (libfabric_layout.h), which mark them as part of a rendezvous: announcement, reply
+ * or data. In MPICH 4.3 and later, a rendezvous begins with an announcement: an empty message with the program's tag,
+ * sent in the call that sends. After the receiver's reply, the data follow in any later call: in tagged messages, by
+ * writes of the sender, or by reads of the receiver. Bytes are counted when they are announced
+ * (docs/decisions/0024-announced-messages.md).
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_RENDEZVOUS_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_RENDEZVOUS_H
@@ -22,8 +23,8 @@ struct ibp_fi_tagged {
     uint64_t extra;
 };
 
-/* Count a message whose match bits contain a purpose. */
-void ibp_fi_count_purposeful(struct ibp_fi_tagged message, uint32_t peer);
+/* Count a message that has protocol bits. */
+void ibp_fi_count_protocol_message(struct ibp_fi_tagged message, uint32_t peer);
 
 /* Append a note on data of a rendezvous that ibprof did not see. */
 void ibp_fi_describe_rendezvous(char *notes, size_t bytes);

@@ -20,10 +20,10 @@ static inline ssize_t saw_tagged(ssize_t result, struct ibp_fi_endpoint *object,
 
     if (result) return result;
     number = ibp_fi_peer_of(OWNED(object->tagged)->owner, peer);
-    if (IBP_LIKELY(!(message.bits >> ibp_fi_layout.purpose_shift)))
+    if (IBP_LIKELY(!(message.bits >> ibp_fi_layout.protocol_shift)))
         ibp_mpich_count(ibp_fi_envelope(message.bits), number, message.bytes);
     else
-        ibp_fi_count_purposeful(message, number);
+        ibp_fi_count_protocol_message(message, number);
     return 0;
 }
 

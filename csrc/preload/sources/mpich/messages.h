@@ -34,15 +34,15 @@ void ibp_mpich_count(struct ibp_mpich_envelope envelope, uint32_t peer, uint64_t
 unsigned ibp_mpich_call_of(struct ibp_mpich_envelope envelope);
 void ibp_mpich_count_for(unsigned call, uint32_t peer, uint64_t bytes);
 
-/* Count an active message of MPICH, which is used for operations that the network does not support.
+/* Count an active message. MPICH uses active messages for operations that the network does not support.
  * ibp_mpich_count_active_message: data of the application count for the present call. ibp_mpich_count_own: the message
  * has no data of the application. */
 void ibp_mpich_count_active_message(uint32_t peer, uint64_t bytes);
 void ibp_mpich_count_own(uint32_t peer, uint64_t bytes);
 
-/* Count bytes that this process writes to the memory of a peer or reads from it. If the program makes one-sided or
- * partitioned calls, which ibprof counts from their arguments, the bytes may belong to these calls. Then they count as
- * control messages. */
+/* Count bytes that this process writes to the memory of a peer or reads from it. The bytes may belong to one-sided or
+ * partitioned calls, which ibprof counts from their arguments. Therefore the bytes count as control messages if the
+ * program makes such calls. */
 void ibp_mpich_count_moved(enum ibp_direction direction, uint32_t peer, uint64_t bytes);
 
 /* Members shared by both sources; see sources/source.h. */

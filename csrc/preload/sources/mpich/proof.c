@@ -39,7 +39,8 @@ void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 uint32_t ibp_mpich_passes;
 
 /* Find out whether calls that wait pass the hooked progress loop: MPI_Test of an incomplete request should make one
- * pass. After the last pass, MPI may still work on the call. */
+ * pass. If they do, the clock is also read at the end of calls, because MPI may still work on a call after its last
+ * pass. */
 static void prove_progress(void **request)
 {
     int (*const test)(void **, int *, void *) = (int (*)(void **, int *, void *))ibp_mpi_symbol("PMPI_Test");
@@ -68,7 +69,7 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
     }
     probe.expected = false;
     ibp_log(2, "a message to itself was seen %u times", probe.messages);
-    /* Not in a job of one rank: it has no other rank to send to, and would check each message to itself. */
+    /* In a job of one rank, there are no messages to other ranks by which to verify the source. */
     ibp_source_unproved = !probe.messages && ibp_mpi.size > 1;
     is_lone = !probe.messages && ibp_mpi.size == 1;
     if (!probe.messages || (probe.messages == 1 && probe.bytes == PROBE_BYTES && !probe.to_other)) return 0;
@@ -96,7 +97,7 @@ static IBP_THREAD_LOCAL struct {
     uint64_t bytes;
 } expected;
 static unsigned failures;
-/* Number of matches required for tag 0, because a wrong source would also often read 0. */
+/* Number of matches required for messages with tag 0, because a wrong layout would also often show the tag 0. */
 #define MATCHES_OF_NOTHING 4
 static unsigned matches;
 

@@ -14,15 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Send a message to this process. Return 0. If the source saw a different message, write the reason to `why` and return
- * -1. */
+/* Send a message to this process. Return 0 if the source saw this message or no message. If it saw anything else, write
+ * the reason to `why` and return -1. */
 int ibp_mpich_probe(char *why, size_t why_bytes);
 
 /* Check a message that the source sees before recording begins: it may be the probe. */
 void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes);
 
-/* While ibp_source_unproved: remember the message that a call is about to send, and compare it with the message that
- * the source sees. */
+/* While ibp_source_unproved is set: remember the message that a call is about to send, and compare this message with
+ * the message that the source sees. */
 #define IBP_NO_TAG UINT32_MAX
 void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag);
 void ibp_mpich_compare(uint32_t tag, uint64_t bytes);

@@ -26,10 +26,10 @@ struct ibp_ucx_last_peer {
 };
 extern IBP_INTERNAL struct ibp_ucx_last_peer ibp_ucx_last_peer;
 
-/* Return the number, in counters, of the peer of an endpoint that is not cached. */
+/* Return the number that counters use for the peer of an endpoint that is not cached. */
 uint32_t ibp_ucx_find_peer(const void *endpoint);
 
-/* Return the number, in counters, of the peer of an endpoint. */
+/* Return the number that counters use for the peer of an endpoint. */
 static inline uint32_t ibp_ucx_peer_of(const void *endpoint)
 {
     if (!ibp_threads_multiple && endpoint == ibp_ucx_last_peer.endpoint) return ibp_ucx_last_peer.number;

@@ -9,7 +9,7 @@
 #include "libmpi/lock.h"
 #include "sources/openmpi/tags.h"
 
-/* Return the operation of a message whose tag is not counted (tags.h). Outside of wrapped calls, it is `otherwise`. */
+/* Return the operation of a message without a counted tag (tags.h). Outside of wrapped calls, return `otherwise`. */
 static unsigned untagged_operation(int tag, unsigned otherwise)
 {
     const bool by_user = tag >= -1; /* MPI_ANY_TAG is -1 */
@@ -31,8 +31,8 @@ static bool is_of_partitions(ibp_handle communicator)
     return false;
 }
 
-/* Return whether the current call creates a partitioned request. Then both processes exchange the number and the
- * positions of the partitions. */
+/* Return whether the current call creates a partitioned request. During such a call, both processes exchange the number
+ * and the positions of the partitions. */
 static bool sets_partitions_up(void)
 {
     return (ibp_current_call.operation == IBP_OPERATION_Psend_init ||

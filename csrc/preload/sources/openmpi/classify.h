@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Classification of messages in Open MPI's table: the operation and the peer of each.
+ * Classification of messages: find the operation and the peer of a message that passes Open MPI's table.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_CLASSIFY_H
 #define IBPROF_SOURCES_OPENMPI_CLASSIFY_H

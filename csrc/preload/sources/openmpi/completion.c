@@ -13,8 +13,8 @@ ibp_openmpi_release_function *ibp_openmpi_release;
 
 uint64_t ibp_openmpi_pending;
 
-/* With several threads in MPI, for requests that no context counts as pending: number of watched requests, and number
- * of those whose completion ibprof saw. */
+/* With several threads in MPI, for requests that no context counts as pending: `watched`: number of watched requests.
+ * `ended`: number of watched requests whose completion ibprof saw. */
 static uint64_t watched, ended;
 
 /* With one thread in MPI: number of requests that were freed before they completed. Open MPI calls no callback for
@@ -165,9 +165,9 @@ static bool is_watched(const struct ibp_openmpi_request *part)
 }
 
 /* Count a completed request whose callback was not called. Open MPI reads the callback of a request some time before it
- * marks the request as complete. If ibprof sets the callback in between, it is not called, although the request was
- * still pending. Therefore ibprof also replaces the function that frees the request, which is called after
- * completion. */
+ * marks the request as complete. If ibprof sets the callback in between, Open MPI does not call it, although the
+ * request was still pending. Therefore ibprof also replaces the function that frees the request, because Open MPI calls
+ * that function after completion. */
 static __attribute__((noinline)) void settle(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -199,8 +199,9 @@ static inline bool replace_release(struct ibp_openmpi_request *part)
     return true;
 }
 
-/* Set the callback of a request. If it is not called, the function that frees the request counts the request (see
- * `settle`). If that function is unknown, `settle` is called here, which needs a memory fence. */
+/* Set the callback of a request. If Open MPI does not call it, the hook of the function that frees the request counts
+ * the request (see `settle`). If that function is unknown and cannot be hooked, call `settle` here, which needs a
+ * memory fence. */
 static inline void set_callback(void *request, ibp_openmpi_complete_function *callback)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

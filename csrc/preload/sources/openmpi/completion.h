@@ -57,7 +57,8 @@ typedef int ibp_openmpi_release_function(void **);
 extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 
 /* A watch: the datum of a callback. It contains the operation for which received bytes count, and the communicator,
- * because not every component of Open MPI writes the communicator into the request. Addresses have at most 48 bits. */
+ * because some components of Open MPI do not write the communicator into the request. Addresses have at most 48
+ * bits. */
 #define IBP_WATCH_KEY_BITS 14
 #define IBP_WATCH_OF(communicator, operation, kind)                                                                    \
     ((uint64_t)(communicator) << IBP_WATCH_KEY_BITS | IBP_KEY_OF(operation, kind, IBP_DIRECTION_RECEIVED))
@@ -149,8 +150,8 @@ void ibp_openmpi_end_pending(struct ibp_context *context);
 /* A request is about to be freed. Called only if receives are hooked. */
 void ibp_openmpi_request_freed(void *request);
 
-/* Return the number of receives whose completion ibprof did not see. The program freed them before they completed, or,
- * under MPI_THREAD_MULTIPLE, never waited for them. */
+/* Return the number of receives that ibprof did not see completing. The program freed these requests before they
+ * completed, or, under MPI_THREAD_MULTIPLE, never waited for them. */
 uint64_t ibp_openmpi_requests_missed(void);
 
 #endif

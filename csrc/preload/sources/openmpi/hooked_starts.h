@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks in persistent requests of Open MPI. MPI_Start and MPI_Startall call a start function that each request
- * contains. ibprof replaces it in each request that the application creates. See docs/decisions/0026.
+ * Hooks in persistent requests of Open MPI. Each request contains a start function, which MPI_Start and MPI_Startall
+ * call. ibprof replaces the start function in each request that the application creates. See docs/decisions/0026.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_HOOKED_STARTS_H
 #define IBPROF_SOURCES_OPENMPI_HOOKED_STARTS_H
@@ -16,8 +16,8 @@
  * is known. */
 extern IBP_INTERNAL ibp_openmpi_start_function *ibp_openmpi_own_start;
 
-/* Replace the start function of a request, if it is the function of Open MPI's table. Return whether it is replaced
- * now. */
+/* Replace the start function of a request, if it is the function of Open MPI's table. Return whether the function is
+ * replaced now. */
 bool ibp_openmpi_hook_own_start(void *request);
 
 /* Restore the start function of a request if it was replaced. The request must exist, or be in Open MPI's list of free

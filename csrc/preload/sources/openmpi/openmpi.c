@@ -127,8 +127,8 @@ static int attach(char *why, size_t why_bytes)
                  ibp_openmpi_probes_seen, IBP_PROBE_MESSAGES, ibp_mpi.version);
         return -1;
     }
-    /* If another tool wraps MPI_Start, wrappers must look at requests, to notice that the tool passes on a start that
-     * is already counted. */
+    /* If another tool wraps MPI_Start, a start passes ibprof's wrappers twice: as MPI_Start before the tool, and as
+     * PMPI_Start after the tool. Then these wrappers must look at the requests, to count the start only once. */
     ibp_requests_show_starts = receives_seen && !ibp_mpi_is_wrapped("MPI_Start") && !ibp_mpi_is_wrapped("MPI_Startall");
     ibp_openmpi_own_start = receives_seen ? ibp_openmpi_start_own : NULL;
     if (receives_seen) hook_receives();

@@ -17,8 +17,8 @@
 static const uint16_t persistent_operation[IBP_OPENMPI_MODES] = IBP_OPENMPI_BY_MODE(
     IBP_OPERATION_Send_init, IBP_OPERATION_Ssend_init, IBP_OPERATION_Bsend_init, IBP_OPERATION_Rsend_init);
 
-/* Return whether the application will start a new request by MPI_Start. Open MPI starts the requests of collectives and
- * partitions itself. */
+/* Return whether the application will start a new request by MPI_Start. If a request belongs to a collective or to a
+ * partitioned message, Open MPI starts it. */
 static bool is_started_by_user(const struct ibp_openmpi_message *message)
 {
     return !ibp_current_call.operation && message->kind == IBP_KIND_USER;

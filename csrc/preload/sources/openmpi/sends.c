@@ -41,7 +41,8 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
     return true;
 }
 
-/* Return a member of the communicator's context, if its last message was sent by this call; otherwise NULL. */
+/* Return a member of the communicator's context, if the call of `here` has also sent the member's last message;
+ * otherwise NULL. */
 static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
                                                         ibp_handle communicator)
 {
@@ -53,8 +54,8 @@ static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context
                : NULL;
 }
 
-/* Count a message to another peer or of another call, if it has a counter already, and remember the counter. Otherwise
- * return false. Inside a call, the mode does not matter. */
+/* Count a message to a peer other than the last message's, or of another call, if the message has a counter already.
+ * Remember the counter. Return false if there is no counter. Inside a call, the send mode does not matter. */
 static inline bool see_known(struct ibp_context *here, size_t member, size_t count, ibp_handle datatype, int peer,
                              int tag, int mode, ibp_handle communicator)
 {

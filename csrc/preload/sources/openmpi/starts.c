@@ -99,8 +99,9 @@ static __attribute__((noinline)) void count_any(void *address, unsigned within, 
 
 /* -- starting ------------------------------------------------------------------------------------------------------ */
 
-/* If Open MPI still uses a request, MPI_Start replaces it by a new request. The entry and the hook of the former
- * request remain until its address is reused, because another thread may have it already. */
+/* If Open MPI still uses a request, MPI_Start replaces the request by a new request: enter and hook the new request.
+ * The entry and the hook of the former request are not removed here, because another thread may already have entered a
+ * new request at the same address. */
 static __attribute__((noinline)) void follow(struct ibp_request before, void *request)
 {
     if (!before.role) return;
@@ -187,7 +188,8 @@ int ibp_openmpi_hook_start(size_t count, void **requests)
     return start_each(count, requests, ibp_current_call.operation);
 }
 
-/* Return how many of the first requests have a hooked start function, which counts them. */
+/* Return how many successive requests, from the first on, have a hooked start function. The hook counts these
+ * requests. */
 static size_t count_hooked(size_t count, void **requests)
 {
     const struct ibp_request *request;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Persistent requests of Open MPI: hooks of the functions that create and start them. MPI_Start and MPI_Startall call a
- * start function that the request contains, once for successive requests with the same function. This function is
- * replaced in each request that the application creates, so that wrappers of MPI_Start need not look at requests.
- * Collectives call the start function of Open MPI's table.
+ * Persistent requests of Open MPI: hooks of the functions that create and start them. Each request contains a start
+ * function. MPI_Start and MPI_Startall call it, once for several successive requests if these have the same start
+ * function. In each request that the application creates, ibprof replaces this function. So wrappers of MPI_Start need
+ * not look at requests. Collectives call the start function of Open MPI's table.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_STARTS_H
 #define IBPROF_SOURCES_OPENMPI_STARTS_H

@@ -57,7 +57,8 @@ static int confirm_layout(const char *const *layout)
     return confirmed;
 }
 
-/* Return the layout of the table. If the names of most functions are hidden, it follows from Open MPI's version. */
+/* Return the layout of the table. If the names of most functions are hidden, choose the layout by Open MPI's
+ * version. */
 static const char *const *find_layout(void)
 {
     const int as_4 = confirm_layout(slots_of_4), as_5 = confirm_layout(slots_of_5);

@@ -40,7 +40,7 @@ void ibp_openmpi_before_tag(void)
     ibp_unlock();
 }
 
-/* After the call: forget the tag if Open MPI did not allocate it, and remember further tags that it allocated. */
+/* After the call: forget the tag if Open MPI did not allocate it. Remember further tags that Open MPI allocated. */
 void ibp_openmpi_after_tag(int error)
 {
     struct ibp_communicator *communicator;
@@ -56,9 +56,10 @@ void ibp_openmpi_after_tag(int error)
     ibp_unlock();
 }
 
-/* Return the call for which a tag was allocated on the intercommunicator to which a local communicator belongs.
- * Nonblocking collectives between two groups also send within each group, with tags of the intercommunicator. These
- * messages have a communicator to which only the intercommunicator refers (c_local_comm). */
+/* Nonblocking collectives on an intercommunicator also send messages within each group. These messages use tags of the
+ * intercommunicator, but the local communicator of the group, to which only the intercommunicator refers
+ * (c_local_comm). Find the intercommunicator of a local communicator, and return the call for which a tag was allocated
+ * there. */
 static unsigned call_of_both_groups(ibp_handle local, int tag)
 {
     enum { SEARCHED = 40 }; /* of 44 words in 4.1 and 48 in 5.0; c_local_comm is word 33 or 35 */
@@ -89,9 +90,9 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
 
     if (call == IBP_OPERATION_NONE) call = call_of_both_groups(communicator->handle, tag);
     if (call != IBP_OPERATION_NONE) return call;
-    /* The tag was not allocated for a known call of the application. There are three causes: a persistent collective
-     * that was created long ago is started again; a communicator is duplicated; or Open MPI uses nonblocking
-     * collectives inside a call. These use the communicator of the call (as in coll/adapt) or other communicators. If
+    /* The tag was not allocated for a known call of the application. First possible cause: the program starts a
+     * persistent collective that was created long ago. Second: MPI_Comm_idup duplicates a communicator. Third: Open MPI
+     * uses nonblocking collectives inside a call, on the communicator of the call (as in coll/adapt) or on others. If
      * the program calls MPI through a layer, the call's communicator is unknown. */
     if (ibp_current_call.starts_request && ibp_current_call.operation)
         operation = ibp_current_call.operation;

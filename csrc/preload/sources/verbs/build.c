@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Usually, four calls make a request. The requests of each thread are summed, and are counted when the provider has
- * accepted them. The hooks end with tail calls of the provider's functions.
+ * Usually, a program makes four calls for each request. ibprof sums the requests of each thread, and counts them when
+ * the provider has accepted them. The hooks end with tail calls of the provider's functions.
  */
 #include "platform/system.h"
 #include "sources/verbs/build.h"
@@ -85,8 +85,8 @@ static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build 
     if (from->tally.entries == from->tally.first) to->tally.entries = to->tally.first;
 }
 
-/* Store the requests of this thread with their queue pair, if it still exists. If memory is exhausted, count them as
- * accepted. */
+/* Store the requests of this thread at the route of their queue pair, if the queue pair still exists. If memory is
+ * exhausted, count them as accepted. */
 static void park(void)
 {
     struct ibp_route *route = building.queue_pair;
@@ -111,7 +111,8 @@ static inline void start_build(const struct ibp_verbs_qp_ex *qp, struct ibp_rout
     building.opcode = NOTHING;
 }
 
-/* Start, while earlier requests of this thread were not completed, or belong to another queue pair. */
+/* Start building requests although this thread has not completed earlier requests, on the same or another queue
+ * pair. */
 static __attribute__((noinline)) void start_again(QP, struct ibp_route *route)
 {
     if (building.qp == qp)

@@ -10,7 +10,8 @@
 
 #include <stdint.h>
 
-/* Hook the wr_ functions with which a queue pair was created, and mlx5's further functions. */
+/* Hook the wr_ functions of a queue pair for the operations that the program requested, and mlx5's further
+ * functions. */
 void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations);
 void ibp_mlx5_hook_builders(struct ibp_mlx5_qp_ex *mlx5);
 

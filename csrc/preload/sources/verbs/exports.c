@@ -51,7 +51,7 @@ DEFINE(struct ibp_verbs_qp *, ibv_create_qp, void *domain, void *wanted)
     return qp;
 }
 
-/* Change to the alternate path. The verbs lock must be held. */
+/* Use the alternate path of a queue pair from now on. The verbs lock must be held. */
 static void migrate(struct ibp_route *route)
 {
     if (!route->has_alternate) return;
@@ -75,7 +75,8 @@ static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attribut
         route->alternate = attributes->alternate_path;
         route->has_alternate = true;
     }
-    /* A connection also sets the state "migrated". It changes nothing if there was no path before. */
+    /* A program also sets the state "migrated" when it connects a queue pair. If the queue pair had no path before,
+     * this changes nothing. */
     if (fields & IBP_VERBS_ATTR_MIGRATION && !(fields & IBP_VERBS_ATTR_AV) &&
         attributes->migration == IBP_VERBS_MIGRATED)
         migrate(route);
@@ -99,8 +100,8 @@ DEFINE(int, ibv_modify_qp, struct ibp_verbs_qp *qp, struct ibp_verbs_qp_attribut
     return result;
 }
 
-/* The device may migrate without a call of the program. It then reports an event, which the program reads by this
- * function. */
+/* The device may change to the alternate path without a call of the program. It then reports an event, which the
+ * program reads by this function. */
 DEFINE(int, ibv_get_async_event, struct ibp_verbs_context *context, struct ibp_verbs_event *event)
 {
     static int (*next)(struct ibp_verbs_context *, struct ibp_verbs_event *);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Macros for files that export functions of libibverbs and vendors' libraries. The exported names have no version: so
- * they take effect in all callers, including libraries that are opened later with RTLD_LOCAL.
+ * Macros for files that export functions of libibverbs and vendors' libraries. The exported names have no version. So
+ * they take effect in all callers, including libraries that the program opens later with RTLD_LOCAL.
  */
 #ifndef IBPROF_SOURCES_VERBS_EXPORTS_H
 #define IBPROF_SOURCES_VERBS_EXPORTS_H

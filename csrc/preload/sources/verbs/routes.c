@@ -108,7 +108,7 @@ struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *add
     else
         route = ibp_pool_take(sizeof *route);
     if (!route) return NULL;
-    parked = route->parked; /* kept, to reuse its memory */
+    parked = route->parked; /* keep it, to reuse the memory */
     memset(route, 0, sizeof *route);
     route->parked = parked;
     route->pair = IBP_NO_PAIR;
@@ -144,8 +144,8 @@ void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *pa
 
 /* -- counting for the first time ----------------------------------------------------------------------------------- */
 
-/* Return the number of this thread, from 1; IBP_WRITER_SHARED if there are too many threads. If a thread ends and a
- * later thread has its mark at the same address, the later thread gets the same number. */
+/* Return the number of this thread, from 1; IBP_WRITER_SHARED if there are too many threads. The address of
+ * ibp_thread_mark identifies a thread. A later thread that has the address of an ended thread gets the same number. */
 static uint32_t find_writer(void)
 {
     static const void *marks[WRITERS_MAX];

@@ -35,7 +35,7 @@ struct ibp_route {
     /* The owner's records by opcode; NULL before the first post. */
     uint64_t *own[IBP_OPCODES];
     const struct ibp_verbs_provider *provider;
-    /* Requests of a thread that has started requests on another queue pair meanwhile (build.c). Usually NULL. */
+    /* Incomplete requests of a thread that has started requests on another queue pair (build.c). Usually NULL. */
     struct ibp_verbs_build *parked;
     /* IBP_NO_PAIR before the first post. */
     uint32_t pair;
