@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ibprof run`: run a command and record its MPI traffic; its output and exit status do not change.
 
-The command runs in place of this process, with its input, output and signals. `watch_loads` reports whether a process
-of this host loads a library: the kernel reports each open of its file.
+The command is a child process with the same input and output, and gets this process's signals. `watch_loads` reports
+whether a process of this host loads a library: the kernel reports each open of its file.
 """
 
 from __future__ import annotations

@@ -485,7 +485,7 @@ class CallTimes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class CallSamples(RowArrays):
-    """Begin and end of sampled collectives and messages, which all their ranks sample: docs/formats/recording.md.
+    """Begin and end of sampled collectives and messages, each sampled by all its ranks. See docs/formats/recording.md.
 
     Times are readings of the host's sample clock (`Rank.clock_offset_ns`), which all ranks of a host share.
 

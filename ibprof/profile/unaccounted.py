@@ -132,7 +132,7 @@ def _flag(run: Profile, operations: set[int]) -> list[bool]:
 
 
 def _least(run: Profile, rows: npt.NDArray[np.intp], units: Units) -> int:
-    """Return the least bytes of calls between units."""
+    """Return the minimum of the bytes that calls send between units."""
     operation = run.demands.operation[rows]
     return sum(
         find_least(run.operations[each], run.demands, rows[operation == each], units)
@@ -205,7 +205,7 @@ class _Rows:
 
 
 def find_least(operation: str, demands: Demands, rows: Indices, units: Units) -> int:
-    """Return the least bytes that calls of one operation send between units.
+    """Return the minimum of the bytes that calls of one operation send between units.
 
     Args:
         demands: demands of all operations.
@@ -261,7 +261,7 @@ def _largest(group: Indices, values: Bytes) -> Bytes:
 
 
 def _least_of_allreduce(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the sum of each unit's own contribution: a unit must send it before it can have the result."""
+    """Return the sum of all units' contributions: without each of them, other units cannot compute the result."""
     return sum_exactly(_largest(unit, amount)) if len(np.unique(members)) > 1 else 0
 
 
@@ -272,18 +272,18 @@ def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Count each block once for each unit but one: all others receive it (MPI_Allgather) or contribute to it."""
+    """Return the bytes of all blocks times the number of other units: each receives or, in reductions, adds to them."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 
 def _least_of_alltoall(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Count a block for each member on another unit."""
+    """Return the bytes of the blocks that each rank sends to members on other units."""
     size = np.bincount(members)
     return sum(int(block) * (len(members) - int(size[own])) for own, block in zip(unit.tolist(), amount, strict=True))
 
 
 def _least_of_vectors(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Count all bytes if each member has its own unit; otherwise none, since the bytes' receivers are unknown.
+    """Return all bytes if each member is a unit; otherwise 0, because the units that receive them are unknown.
 
     A single member may send to threads of its process, which are ranks of MPICH's MPIX_Threadcomm.
     """

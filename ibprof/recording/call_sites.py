@@ -150,7 +150,7 @@ def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tupl
 
 
 def _resolve_places(bare: Sequence[Site], began_ns: int | None) -> tuple[dict[Site, _Place], tuple[str, ...]]:
-    """Return the place of each site without callers, and a sentence for each object without lines."""
+    """Return line and name of each site without callers, and a sentence for each object without lines."""
     of_object: dict[tuple[str, str], list[Site]] = {}
     for site in bare:
         if site.address:

@@ -143,7 +143,7 @@ def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
 
 
 def find_overlaps(file: RecordingFile, times: Records, owner: Owners) -> list[int]:
-    """Return the excess of each process's summed times over the time with any thread inside a call, in ns.
+    """Return by how much each process's times sum to more than the time with a thread inside a call, in ns.
 
     The excess is a lower limit: it lacks calls of which a sample is timed, and calls that a killed process lost.
 

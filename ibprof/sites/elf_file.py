@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of an ELF file: its machine and dynamic linker, build ID, symbols, and the place of its debug information."""
+"""Parts of an ELF file: its machine and dynamic linker, build ID, symbols, and the link to its debug information."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class ElfFile:
         return os.fsdecode(name), struct.unpack(f"{self._order}I", content[-4:])[0]
 
     def read(self, section: ElfSection) -> bytes:
-        """Return the content of a section in the file; empty if the section has no content in it."""
+        """Return the content of a section; empty if the file does not contain it."""
         return b"" if section.kind == _NOBITS else self._read(section.offset, section.size)
 
     def find_symbols(self, addresses: Sequence[int]) -> list[Symbol | None]:

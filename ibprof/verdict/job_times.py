@@ -416,7 +416,7 @@ class Place:
 
 
 def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
-    """Return the place with more than `MOST` of the other ranks' waiting for the latest rank; None without one.
+    """Return operation, site and region with more than `MOST` of the waiting for the latest rank; None if none has.
 
     Args:
         latest: number of the rank with most time outside MPI.
@@ -429,7 +429,7 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_
         return None
     places, place_of = np.unique(keys, axis=1, return_inverse=True)
     seconds = times.time_ns[rows].astype(np.float64) * 1e-9
-    # Without being late, the latest rank would spend as much time in each place as the others.
+    # If it were not late, the latest rank would spend as much time in each operation as the others.
     share = np.where(times.rank[rows] == latest, -(len(ranks) - 1), 1)
     longer = np.bincount(place_of.ravel(), weights=seconds * share, minlength=places.shape[1])
     most = int(longer.argmax())

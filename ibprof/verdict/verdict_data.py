@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import LateRank
 
 ADVICE = "What to do:"
-"""Begin of a verdict's advice on waiting, its last sentence."""
+"""First words of the last sentence of a verdict on waiting: the advice."""
 
 WORTH_HAVING = 0.01
 """Minimum share of the run that a worthwhile remedy saves."""

@@ -570,7 +570,7 @@ class _Judge:
         return found
 
     def _advise_balance(self, evidence: Sequence[Evidence], cause: str | None) -> str:
-        """Return advice that names the rank or host that others wait for, and the place; empty for other causes."""
+        """Return advice that names the late rank or host, and where others wait for it; empty for other causes."""
         if not evidence or evidence[0].rank is None or cause not in ("late-rank", "slow-host", None):
             return ""
         late = evidence[0]
@@ -584,7 +584,7 @@ class _Judge:
         return f"{ADVICE} give rank {late.rank} less to do {place}, or the other ranks more."
 
     def _list_late(self, times: JobTimes, parts: TransferTimes) -> list[Evidence]:
-        """Return the ranks that other ranks wait for, with the places of waiting."""
+        """Return the ranks that other ranks wait for, with operation, site and region of the waiting."""
         if self._waits_at_end(times):
             return [Evidence(times.latest, "MPI_Finalize")]
         return [
@@ -593,7 +593,7 @@ class _Judge:
         ]
 
     def _find_transfer(self, measured: MeasuredWaiting) -> list[tuple[float, Evidence]]:
-        """Return the places with most transfer, with seconds of transfer, sums over ranks."""
+        """Return operations, sites and regions with most transfer, and its seconds, summed over ranks."""
         shares, names = measured.shares, self._names
         places = np.stack((shares.region, shares.operation, shares.site))
         found, place = np.unique(places, axis=1, return_inverse=True)

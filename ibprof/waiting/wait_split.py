@@ -53,7 +53,7 @@ MOST_OF_A_ROW = 0.25
 """Largest share of a row's time that one sampled call may represent, in addition to its own time."""
 
 LONG_OF_A_ROW = 8
-"""Number of mean calls above which a sampled call is a rare long one."""
+"""Multiple of the mean call's time above which a sampled call is a rare long one."""
 
 LITTLE_OF_A_CALL = 0.1
 """Largest uncertain share of a call's time that counts as an error of waiting, not as unsplit time."""
@@ -85,7 +85,7 @@ class MeasuredWaiting:
         late: ranks that other ranks waited for, sorted by waiting, descending.
         clocks: number of compared clocks; 1 if all ranks read one clock.
         clock_error_s: largest known error of a clock, in seconds.
-        instances, messages: numbers of sampled collectives and messages with all records.
+        instances, messages: numbers of sampled collectives and messages that have the records of all their ranks.
         contradictory: number of samples with contradicting records, which are left out.
         unix_offset_ns: Unix time minus the common clock of `calls`, by the median of the ranks' Unix clocks.
         pairs: rate of large messages and latency of small messages, by pair of hosts.

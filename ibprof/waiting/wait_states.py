@@ -153,7 +153,7 @@ def split_calls(
     order = np.lexsort((enter, rank))
     order = order[~is_useless[order]]
     if not lonely_is_missing and len(order):
-        # Another member dropped these instances: calls without any record left are no sample.
+        # Another member dropped these collectives: calls without any record left are no sample.
         begins, counts = find_runs(rank[order], enter[order])
         order = order[~np.repeat(np.logical_and.reduceat(is_lonely[order], begins), counts)]
     begins, counts = find_runs(rank[order], enter[order])
@@ -353,7 +353,7 @@ def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> 
 
 
 def _pair_with_sources(matched: MatchedSamples, chosen: Integers) -> tuple[Integers, Integers]:
-    """Return the chosen rows of collectives, once for each source, and the row of that source in the instance."""
+    """Return the chosen rows of collectives, once for each source, and the row of this source in the collective."""
     rows, sources = matched.collectives, matched.sources
     nothing = np.zeros(0, np.int64)
     if not len(chosen) or not len(sources.rank):
@@ -382,7 +382,7 @@ def _pair_with_sources(matched: MatchedSamples, chosen: Integers) -> tuple[Integ
 def _bound_latest(
     start: Integers, error: Floats, clock: Integers, group: Integers, instance: Integers
 ) -> tuple[Integers, Integers]:
-    """Return bounds of the last start in each row's instance, by the row's own clock: at least and at most."""
+    """Return the earliest and latest possible time of the last start in each row's collective, by the row's clock."""
     order = np.lexsort((clock, instance))
     begins, counts = find_runs(instance[order], clock[order])
     wide = np.minimum(error, UNKNOWN_NS / 4).astype(np.int64)

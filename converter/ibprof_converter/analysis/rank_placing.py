@@ -239,7 +239,7 @@ def place_ranks(
 
 
 def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.NDArray[np.integer]) -> str:
-    """Return a text on chosen hosts that cannot reach each other on any rail, with one host per leaf switch."""
+    """Return a text on chosen hosts that cannot reach each other on any rail. It names one host per leaf switch."""
     used = np.unique(chosen)
     leaf, first, inverse = np.unique(hosts.leaf[used], return_index=True, return_inverse=True)
     one = used[first]

@@ -189,7 +189,7 @@ def _warn_of_missing(coverage: Coverage) -> str:
 
 
 def _advise_balance(verdict: Verdict) -> list[str]:
-    """Return advice on the program, as list items: the ranks that others wait for, and the place."""
+    """Return advice on the program, as list items: ranks that others wait for, and where."""
     late = [each for each in verdict.evidence if each.rank is not None and verdict.kind is VerdictKind.WAITING]
     places = (
         f"{each.operation or 'MPI calls'}{f' at {each.site}' if each.site else ''}"

@@ -118,7 +118,7 @@ def draw_curves(curves: Iterable[Curve], kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """The place of an element: its middle, and half of its width and height."""
+    """Position and size of an element: its middle, and half of its width and height."""
 
     middle: Point
     half: Point
