@@ -19,8 +19,8 @@ struct ibp_nccl_recorder {
     /* Open the recording of this process, and record the version of NCCL. Return whether the process has a
      * recording. */
     bool (*open)(const char *library);
-    /* Set the rank of this process, which is used only if neither MPI nor the launcher gives the rank. 0, 0: undo
-     * this. */
+    /* Set the rank of this process. It is used only if neither MPI nor the launcher gives the rank. With rank and ranks
+     * 0, undo this. */
     void (*set_rank)(uint32_t rank, uint32_t ranks);
     /* Return the next free record of a kind for NCCL, filled with zeros; NULL if the recording is full. `publish` adds
      * the record to the recording and returns its index. Only one thread at a time may call both. */

@@ -110,7 +110,8 @@ enum ibp_instance { IBP_INSTANCE_COLLECTIVE = 0, IBP_INSTANCE_MESSAGE = 1, IBP_I
 
 /* Reasons why collectives or messages could not be sampled. */
 enum ibp_unsampled {
-    /* The communicator has no name: it contains spawned or connected processes, or ibprof did not see its creation. */
+    /* ibprof cannot identify the communicator: it contains spawned or connected processes, or ibprof did not see its
+     * creation. */
     IBP_UNSAMPLED_NO_NAME = 0,
     /* A table of communicators or requests was full. */
     IBP_UNSAMPLED_FULL = 1,
@@ -129,8 +130,9 @@ enum ibp_side {
     IBP_SIDE_WAITER = 2,
     /* A call for which other processes wait: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
-    /* No message: in neighbourhood collectives, this process receives from the peer. The record has no times. Each
-     * process also has such a record with itself as the peer, so that a process without sources has a record too. */
+    /* Not a sample of a message: the record says that this process receives from the peer in neighbourhood collectives.
+     * It has no times. Each process also has such a record with itself as the peer, so that a process without sources
+     * has a record too. */
     IBP_SIDE_SOURCE = 4
 };
 
@@ -145,7 +147,7 @@ enum ibp_source {
     IBP_SOURCE_LIBFABRIC = 3,
     /* Work requests: wire payload including all headers above InfiniBand's, by port. */
     IBP_SOURCE_VERBS = 4,
-    /* NCCL or RCCL: bytes that proxies pass to the network, by rank of a communicator. They are not sent through
+    /* NCCL or RCCL: bytes that proxies pass to the network, by rank of a communicator. These bytes are not sent through
      * MPI. */
     IBP_SOURCE_NCCL = 5
 };
@@ -153,7 +155,7 @@ enum ibp_source {
 enum ibp_kind {
     /* Bytes that the application passes to MPI, or that a collective sends for the application. */
     IBP_KIND_USER = 0,
-    /* Bytes of MPI's protocol for a transfer whose data are counted separately. */
+    /* Bytes of MPI's protocol for a transfer. The data of the transfer are counted separately. */
     IBP_KIND_CONTROL = 1,
     /* Bytes of work requests: user data and headers together. */
     IBP_KIND_WIRE = 2
@@ -288,7 +290,7 @@ struct ibp_process {
     /* Sent user bytes that no counter of a peer contains, because the recording was full. */
     uint64_t lost_bytes;
     uint64_t lost_messages;
-    /* Number of marks. IBP_SEGMENT_MARKS contains only the first of them. */
+    /* Number of marks. IBP_SEGMENT_MARKS contains only the first marks. */
     uint64_t marks_seen;
     /* Number of regions beyond the limit of names or of depth. Their traffic counts for the enclosing region. */
     uint64_t regions_refused;
@@ -299,7 +301,8 @@ struct ibp_process {
     uint64_t transfers_lost_messages;
     /* Index of the open region. Bytes of work requests that no record assigns to a region belong to this region. */
     uint32_t transfers_region;
-    /* Number of queue pairs to which the program may post without verbs, and has not posted through verbs. */
+    /* Number of queue pairs to which the program may post without verbs, and to which it has not posted through
+     * verbs. */
     uint32_t queue_pairs_unseen;
     /* When the process began to copy its segments to `output` the last time; 0 if it maps the recording itself. */
     uint64_t copy_begun_ns;
@@ -323,7 +326,8 @@ struct ibp_process {
     char notes[1024];
     /* Since version 2. Kind of the records to which the redo log applies; 0 for counters. */
     uint32_t redo_kind; /* enum ibp_segment_kind */
-    /* Since version 3. One of this number of calls is timed at random (ibp_time); 0 if times are not recorded. */
+    /* Since version 3. One in `times_weight` calls, chosen at random, is timed (ibp_time); 0 if times are not
+     * recorded. */
     uint32_t times_weight;
     /* The clock of ticks and the Unix clock, read at the same time: at the start of the recording, and as late as
      * possible. */
@@ -376,8 +380,8 @@ struct ibp_port {
     char near_cores[256];
     /* Since version 3. Number of lanes of the link, such as 4 for "100 Gb/sec (4X EDR)"; 0 if unknown. */
     uint32_t width;
-    /* Number of lanes of the PCI link, and the largest number that the device supports; rates of both in GT/s. 0 if
-     * unknown. */
+    /* The PCI link: `pci_width` is its number of lanes, and `pci_gts` its rate in GT/s. `pci_width_max`, `pci_gts_max`:
+     * the largest values that the device supports. 0 if unknown. */
     uint32_t pci_width;
     uint32_t pci_width_max;
     uint32_t reserved_3;
@@ -521,8 +525,8 @@ struct ibp_time {
     uint64_t timed;
     /* Ticks of timed calls, and of all waits inside other calls. */
     uint64_t ticks;
-    /* Number of randomly chosen calls; their ticks, without waits, which are in `ticks`; the sum of the squares of
-     * these ticks. */
+    /* `sampled`: number of randomly chosen calls. `sampled_ticks`: ticks of these calls, without their waits, which
+     * `ticks` contains. `sampled_squares`: sum of the squares of these ticks. */
     uint64_t sampled;
     uint64_t sampled_ticks;
     double sampled_squares;
@@ -573,8 +577,8 @@ struct ibp_mark {
     uint64_t time_ns;
     uint32_t kind; /* enum ibp_mark_kind */
     uint32_t region;
-    /* Totals of user data since the start. 0 in marks of IBP_MARK_BEGIN and IBP_MARK_END, because the totals take
-     * time. */
+    /* Totals of user data since the start. 0 in marks of IBP_MARK_BEGIN and IBP_MARK_END, because it would take long to
+     * compute the totals. */
     uint64_t sent_bytes;
     uint64_t sent_messages;
     uint64_t received_bytes;
@@ -641,8 +645,8 @@ struct ibp_snapshot {
     uint32_t reserved;
     uint64_t bytes[IBP_SNAPSHOT_GROUPS];
     uint64_t messages[IBP_SNAPSHOT_GROUPS];
-    /* Since version 2. Sums over all ibp_time of the process, including the time so far of a present call that is timed
-     * as a whole. 0 if times are not recorded. */
+    /* Since version 2. Sums over all ibp_time of the process, including the time so far of a call in progress that is
+     * timed as a whole. 0 if times are not recorded. */
     uint64_t ticks;
     uint64_t sampled_ticks;
 };
@@ -668,7 +672,7 @@ struct ibp_launch {
 /* A sample of a collective call of this process. All members of a communicator sample the same calls, chosen by a hash
  * of (communicator, number); see docs/formats/recording.md. Times are nanoseconds of the process's clock of samples. */
 struct ibp_collective_sample {
-    /* The name of the communicator, equal on all members; 0 if the record is free. */
+    /* A hash that identifies the communicator, equal on all members; 0 if the record is free. */
     uint64_t communicator;
     /* Number of the call among the calls on this communicator. */
     uint64_t number;
@@ -702,7 +706,7 @@ struct ibp_collective_sample {
  * with tag t is recorded with tag -2 - t. For epochs of a window, the notification by MPI_Win_post has tag 0, and the
  * notification by MPI_Win_complete has tag 1. */
 struct ibp_message_sample {
-    /* Name of the communicator; 0 if the record is free. */
+    /* A hash that identifies the communicator, equal on all members; 0 if the record is free. */
     uint64_t communicator;
     /* Number of the message among the messages with this sender, receiver, communicator and tag. For IBP_SIDE_SOURCE:
      * the number of records of the graph in this process; 0 in recordings before 0.2.0. */
@@ -725,8 +729,8 @@ struct ibp_message_sample {
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
-    /* Since version 2. For a message of a site that times each one: the duration of the completing call, or the time by
-     * which the message was posted late, whichever is longer. 0 for other messages. */
+    /* Since version 2. The duration of the completing call, or how late the message was posted, whichever is longer. 0
+     * if the messages of the envelope (sender, receiver, communicator, tag) were not all timed. */
     uint64_t score_ns;
 };
 
@@ -749,7 +753,7 @@ struct ibp_nccl_communicator {
     /* Number of proxy operations for which no space was left. Their steps are in no flow. */
     uint64_t operations_lost;
     /* Ticks during which at least one proxy operation of the process was in progress. Only in the first record of a
-     * process, which stands for operations of unknown communicators. */
+     * process, which is also the record for operations of unknown communicators. */
     uint64_t busy_ticks;
 };
 

@@ -37,25 +37,25 @@ struct ibp_placement_score {
  * `received`. */
 struct ibp_placement_problem {
     uint32_t ranks;
-    /* Number of slots, at least the number of ranks. The slots of a host have successive numbers. So have the slots of
-     * a group of hosts. */
+    /* Number of slots, at least the number of ranks. The slots of a host have successive numbers. The slots of a group
+     * of hosts also have successive numbers. */
     uint32_t slots;
     uint32_t ports;
-    /* At most 8. */
+    /* Number of rails, up to 8. */
     uint32_t rails;
     uint32_t rows;
     /* Number of leaf switches on the rail that has most of them. */
     uint32_t leaves;
-    /* Number of counted link directions: those between switches, those to and from hosts, and one that stands for all
-     * paths that do not arrive. */
+    /* Number of counted link directions: those between switches, those to and from hosts, and an additional one, on
+     * which all paths that do not arrive are counted. */
     uint32_t ends;
     /* Number of counted link directions between switches. They have the first numbers. */
     uint32_t between;
-    /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but only all ranks of a host together may
-     * move to free slots. */
+    /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but ranks move to free slots only together
+     * with all other ranks of their host. */
     uint32_t has_several;
     /* Size of a group: this number of successive ranks remain on successive slots of one host; 1 if ranks move alone.
-     * The number of ranks, and the number of slots of each host, are multiples of it. */
+     * The number of ranks, and the number of slots of each host, are multiples of this size. */
     uint32_t together;
     /* [ranks + 1], index of each rank's first neighbour */
     const uint64_t *first;
@@ -78,7 +78,7 @@ struct ibp_placement_problem {
     const uint8_t *rails_of_port;
     /* [256], the row of each set of rails */
     const int32_t *row_of_rails;
-    /* [hosts], a group consists of hosts that are close to each other */
+    /* [hosts], the group of each host. The hosts of a group are close to each other */
     const uint32_t *group_of_host;
     /* [groups + 1], the first slot of each group */
     const uint32_t *group_first;

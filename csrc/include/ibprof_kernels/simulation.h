@@ -51,8 +51,8 @@ struct ibp_sim_network {
 /* No client. */
 #define IBP_SIM_NOBODY 0xffffffff
 
-/* A step of a client: a message to a host. It starts when the sender has received the messages of its first `awaits`
- * slots. */
+/* A step of a client: a message to a host. The step starts when the client has received the messages of the first
+ * `awaits` of its slots. */
 struct ibp_sim_step {
     uint32_t host;
     /* `client`: the receiving client, or IBP_SIM_NOBODY. `slot`: the slot of the message in a round of that client. */
@@ -70,7 +70,7 @@ struct ibp_sim_step {
 struct ibp_sim_job {
     /* Pauses and windows vary at random, uniformly, by up to jitter / 65536 of their mean. */
     uint32_t jitter;
-    /* 1: in each round, all clients vary by the same random part. */
+    /* 1: in each round, all clients use the same random variation. */
     uint32_t alike;
     /* Number of steps of each client; 0: unlimited. */
     uint64_t limit;
@@ -101,7 +101,8 @@ struct ibp_sim_client {
 };
 
 struct ibp_sim_sample {
-    /* `client`: the client that waited. `host`: the other host. */
+    /* A completed step. `client`: the client of the step. `host`: the host to which the client sent, or from which it
+     * read. */
     uint32_t client, host;
     uint64_t start, ticks;
     uint64_t bytes;

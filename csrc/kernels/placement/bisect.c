@@ -22,7 +22,7 @@ typedef struct level {
     const uint64_t *first;
     const uint32_t *other;
     const double *weight;
-    /* [vertices], number of vertices of the whole graph that each vertex stands for */
+    /* [vertices], number of vertices of the whole graph that each vertex contains */
     uint32_t *size;
     /* [vertices], the vertex of the next coarser level that contains each vertex */
     uint32_t *coarse;
@@ -56,8 +56,8 @@ static void shuffle(uint64_t *state, uint32_t *order, uint32_t count)
     }
 }
 
-/* Match each vertex with an unmatched neighbour: the neighbour with the heaviest edge in relation to both sizes. Return
- * the number of coarse vertices. */
+/* Match each vertex with an unmatched neighbour: the neighbour with the largest weight of the edge, divided by the
+ * sizes of both vertices. Return the number of coarse vertices. */
 static uint32_t match(level_t *level, const uint32_t *order, uint32_t largest)
 {
     uint32_t count = 0;

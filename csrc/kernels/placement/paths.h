@@ -9,8 +9,8 @@
 #include "ibprof_kernels/placement.h"
 
 /* Write the path from a leaf to a port to `path`, which has space for the longest path. Return its length. The last
- * link direction leads to the port. For a path that does not arrive, `path` contains only the link direction that
- * stands for such paths: the last of `ends`. */
+ * link direction leads to the port. For a path that does not arrive, `path` contains only the last of the `ends` link
+ * directions, on which all such paths are counted. */
 uint32_t ibp_placement_follow(const struct ibp_placement_problem *problem, uint32_t rail, uint32_t leaf, uint32_t to,
                               uint32_t *path);
 

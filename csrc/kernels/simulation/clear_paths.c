@@ -70,7 +70,8 @@ static uint64_t count_arrived_packets(const struct ibp_sim *sim, const struct ib
     return gone < packets ? gone : packets;
 }
 
-/* Give a message that is sent as a whole separate packets again, and put them into the queue of its host. */
+/* Split a message that is sent as a whole into packets again, and put these packets into the queue of the sending
+ * host. */
 static void split_message(struct ibp_sim *sim, uint32_t number)
 {
     struct ibp_sim_path *path = &sim->path[number];

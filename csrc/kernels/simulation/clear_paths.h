@@ -12,8 +12,8 @@
  * So each message has the same start and latency as in a simulation of every hop. Loads of links are not counted.
  *
  * If the whole path is clear, a message has only one event, at its completion: it is sent as a whole. If a message of
- * another process then uses one of its queues, its packets get events again. The state of the packets that have not
- * reached the first switch is set to the state in a simulation of every hop.
+ * another process then uses one of these queues, the packets of the whole message get events again. Packets that have
+ * not reached the first switch get the state that they would have in a simulation of every hop.
  */
 #ifndef IBP_SIMULATION_CLEAR_PATHS_H
 #define IBP_SIMULATION_CLEAR_PATHS_H

@@ -69,8 +69,8 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
     inject(sim, host);
 }
 
-/* Schedule the arrival of a packet that was marked as waiting before its arrival: meanwhile, the next queue has
- * buffer. */
+/* Schedule the arrival of a packet that was put into the waiting packets of the next queue before its arrival.
+ * Meanwhile, the next queue has free buffer, so the packet need not wait. */
 static void schedule_after_all(struct ibp_sim *sim, uint32_t number, struct ibp_sim_waiter waiter, uint64_t arrival)
 {
     const struct ibp_sim_packet packet = {
@@ -90,7 +90,8 @@ void ibp_sim_admit_waiting(struct ibp_sim *sim)
             const uint64_t arrival = sim->arrival ? *ibp_sim_arrival_of(sim, queue, 0) : 0;
             const struct ibp_sim_waiter first = ibp_sim_pop_waiter(sim, queue);
 
-            if (arrival > sim->state.now) { /* packets after it are not earlier; its arrival serves the queue */
+            /* The packet is not here yet. Its arrival serves the queue, before or with all later packets. */
+            if (arrival > sim->state.now) {
                 queue->queued -= ibp_sim_bytes_of(first.size);
                 schedule_after_all(sim, number, first, arrival);
                 break;
@@ -147,7 +148,7 @@ static bool has_what_it_awaits(const struct ibp_sim *sim, const struct ibp_sim_p
     return process->arrived >= round_of(process) * process->client.arrivals + this_round;
 }
 
-/* Return the earliest tick at which a process may start its next step, apart from messages that it awaits. */
+/* Return the earliest tick at which a process may start its next step, if it need not wait for messages. */
 static uint64_t next_start(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);

@@ -3,7 +3,7 @@
  */
 #include "simulation/clients.h"
 
-/* Number of prefetch steps for each event. Successive steps are some packets apart. */
+/* Number of prefetch steps for each event. Between two steps for an event, some other packets are processed. */
 enum { STEPS = 2 };
 
 /* -- arrival ---------------------------------------------------------------------------------------------------------- */
@@ -163,8 +163,8 @@ static void prefetch_step(const struct ibp_sim *sim, struct ibp_sim_packet *pack
 }
 
 /* Prefetch memory some packets ahead, because most of the time of a hop is spent waiting for memory. If a packet is
- * scheduled before the prefetcher's position, it is missed, which costs only time. Not inline, because small fabrics do
- * not use it. */
+ * scheduled before the prefetcher's position, the prefetcher misses the packet, which costs only time. Not inline,
+ * because small fabrics do not use it. */
 static __attribute__((noinline)) void look_ahead(struct ibp_sim *sim, uint32_t slot, uint32_t end)
 {
     struct ibp_sim_prefetcher *ahead = &sim->prefetcher;

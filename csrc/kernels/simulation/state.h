@@ -188,15 +188,16 @@ struct ibp_sim_use {
     /* `messages`: number of active messages whose path contains the queue. `processes`: sum of the numbers of their
      * processes. */
     uint32_t messages, processes;
-    /* If there is only one: the client that ever uses the queue, the previous queue of all packets, and the size of all
-     * packets. */
+    /* `client`: the only client that ever uses the queue. `before`: the previous queue of all packets. `packet`: the
+     * size of all packets. If there are several, the value is MANY (clear_paths.c). */
     uint32_t client, before, packet;
     /* Minimum ticks from the start of a message to the arrival of its first packet; UINT64_MAX if only one client uses
      * the queue. */
     uint64_t earliest;
 };
 
-/* Messages that a host has to send: a ring of processes. Each sends one packet in its turn. */
+/* Messages that a host has to send: a ring of processes. The processes take turns; in its turn, a process sends one
+ * packet. */
 struct ibp_sim_outbox {
     /* The last process of the ring, which links to the first; IBP_SIM_NOTHING if the ring is empty. */
     uint32_t last;

@@ -24,8 +24,8 @@ struct growing {
     atomic_ullong bytes;
 };
 
-/* Keep the in-tree of a destination, if packets from all leaves arrive. Other trees are not used: their flows are
- * followed separately. */
+/* Keep the in-tree of a destination, if packets from all leaves arrive. Other trees are not used: flows to these
+ * destinations are followed separately. */
 static void keep(struct growing *growing, struct ibp_tree *tree)
 {
     const struct ibp_routes *routes = growing->routes;

@@ -12,8 +12,8 @@
 
 enum { HUGE_PAGE = 1 << 21 };
 
-/* Sort rows by the leaf of their source. Rows of other sources, of which there are few or none, are last: switches,
- * ports without a link, and CAs that are connected to each other. */
+/* Sort rows by the leaf of their source. Rows of sources without a leaf are last: switches, ports without a link, and
+ * CAs that are connected to each other. There are few of these or none. */
 static void sort_rows(struct ibp_matrix_spread *all)
 {
     const struct ibp_routes *routes = all->routes;

@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* The state of a call of ibp_spread_matrix, which its threads share. */
+/* The state of a call of ibp_spread_matrix. The threads of the call share it. */
 struct ibp_matrix_spread {
     const struct ibp_routes *routes;
     const struct ibp_trees *trees;

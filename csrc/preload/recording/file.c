@@ -4,7 +4,7 @@
  * Nothing here may harm the program. Space on the file system is allocated before it is mapped, because a write to a
  * hole of a file causes SIGBUS if the file system is full. The file never grows beyond the limit of file sizes, which
  * would cause SIGXFSZ. The file is opened again each time it grows, because the program may close all descriptors, and
- * then reuse the number of ibprof's.
+ * may then reuse the number of ibprof's descriptor.
  */
 #include "platform/system.h"
 #include "recording/file.h"
@@ -222,7 +222,7 @@ static int open_on_node(struct ibp_recording_file *recording, const struct ibp_f
     return error;
 }
 
-/* Return whether an error means that the file system cannot map files, or not for this user. */
+/* Return whether an error means that files of this file system cannot be mapped, or cannot be mapped by this user. */
 static bool is_unfit(int error)
 {
     return error == EINVAL || error == ENODEV || error == ENOSYS || error == EOPNOTSUPP || error == EPERM;

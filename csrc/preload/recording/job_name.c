@@ -21,7 +21,7 @@ struct name {
     size_t bytes;
 };
 
-/* If the first variable is set, append the values of the variables, separated by a sign. */
+/* If the variable `first` is set, append the values of both variables, separated by `sign`. */
 static bool join(struct name job, const char *first, char sign, const char *second)
 {
     const char between[] = {sign, '\0'};
@@ -36,7 +36,7 @@ static bool join(struct name job, const char *first, char sign, const char *seco
 /* -- variables that each launcher sets ----------------------------------------------------------------------------- */
 
 /* Open MPI, PRRTE, and other launchers with PMIx. The name of Open MPI 4 contains a PID, which may be reused. Therefore
- * its second variable, a random number, is added. */
+ * the value of a second variable of Open MPI, a random number, is added. */
 static bool name_by_pmix(struct name job)
 {
     return join(job, "PMIX_NAMESPACE", '/', "OMPI_MCA_orte_precondition_transports");
@@ -69,7 +69,7 @@ static bool name_by_mpirun_rsh(struct name job)
     return join(job, "MPDMAN_KVS_TEMPLATE", '\0', "");
 }
 
-/* A job step of Slurm: each srun is a step; the script of a batch job is none. Source: srun(1). */
+/* A job step of Slurm: each srun is a step; the script of a batch job is not a step. Source: srun(1). */
 static bool name_by_slurm(struct name job)
 {
     return *ibp_environment("SLURM_STEP_ID") && join(job, "SLURM_JOB_ID", '.', "SLURM_STEP_ID");

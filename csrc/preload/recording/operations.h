@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 enum ibp_operation {
-    /* Sent outside of wrapped calls. */
+    /* Not an operation: messages that MPI sends outside of wrapped calls. */
     IBP_OPERATION_NONE,
-    /* Sent by MPI for an unknown call. */
+    /* Not an operation: messages that MPI sends for an unknown call. */
     IBP_OPERATION_UNATTRIBUTED,
 #define IBP_CALL(name, arguments, kind, communicator) IBP_OPERATION_##name,
 #define IBP_POINT_TO_POINT(name) IBP_OPERATION_##name,
@@ -23,7 +23,8 @@ enum ibp_operation {
 #undef IBP_CALL
 #undef IBP_POINT_TO_POINT
     IBP_OPERATIONS,
-    /* Started while counting was off. Its messages are never counted, whichever call sends them. */
+    /* Not an operation: a call that the program started while counting was off. Messages of this call are never
+     * counted, whichever later call sends them. */
     IBP_OPERATION_UNWANTED = IBP_OPERATIONS
 };
 

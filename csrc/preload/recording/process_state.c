@@ -14,8 +14,8 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* glibc implements pthread_atfork by this function. Weak, because other C libraries lack it; systems with these have
- * newer kernels, which do not need a fork handler. */
+/* glibc implements pthread_atfork by this function. Weak, because other C libraries lack it. Systems with other C
+ * libraries have newer kernels, which do not need a fork handler. */
 int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
 #pragma weak __register_atfork
 

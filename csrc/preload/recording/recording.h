@@ -19,8 +19,8 @@ struct ibp_process *ibp_recording_open(const char *output, char *why, size_t why
 void *ibp_recording_reserve(enum ibp_segment_kind kind);
 void ibp_recording_publish(enum ibp_segment_kind kind);
 
-/* Return why the recording of this host is full: the reason of the first process for which it was full. IBP_NOT_FULL if
- * it is not full. */
+/* Return why the recording of this host is full, or IBP_NOT_FULL. The reason is from the first process that could not
+ * add a segment. */
 enum ibp_full ibp_recording_why_full(void);
 
 /* Return the path at which the recording was created. */
