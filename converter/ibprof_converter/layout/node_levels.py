@@ -150,7 +150,9 @@ def _are_alike(
     known: npt.NDArray[np.intp],
     above: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
-    """Return True for each far switch that shares most upper neighbours with a known switch, and has no more links up.
+    """Return True for each `far` switch that is cabled like a `known` switch.
+
+    The two have most of their neighbours `above` in common, and some known switch has at least as many links up.
 
     Args:
         pairs: int [edge, 2], switches of each link, in both orders.
@@ -304,7 +306,7 @@ class FewLinks:
 
 
 def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[FewLinks]:
-    """Yield switches of the top level with fewer links down than most of their peers; none without a level above 1.
+    """Yield switches of the top level with fewer links down than most comparable switches; none if it is level 1.
 
     Switches are compared within one part of the fabric, and with equal numbers of ports: a smaller switch has fewer
     links by design. Links between switches of the level, as between groups of a Dragonfly+, do not count.

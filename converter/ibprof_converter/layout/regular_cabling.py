@@ -183,7 +183,7 @@ def _fit_level(
 
 
 def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | None:
-    """Return the number of cables of most switches with the same cabling; int64 [lower, upper].
+    """Return the number of cables that most similarly cabled switches have; int64 [lower, upper].
 
     Args:
         count: int64 [lower, upper], cables between switches of two levels.
@@ -196,7 +196,7 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
     has = (count > 0).astype(np.float64)
     shared = has @ has.T
     either = has.sum(axis=1)[:, np.newaxis] + has.sum(axis=1) - shared
-    # Switches with two uplinks, of which one is lost, are still similarly cabled.
+    # A switch that has lost one of two uplinks is still similarly cabled.
     alike = (shared > _ALIKE * either) | ((shared == 1) & (either == 2))
     groups, group = np.unique(alike, axis=0, return_inverse=True)
     if len(groups) > _MOST_GROUPS:
@@ -230,7 +230,7 @@ class _Cables:
     port: npt.NDArray[np.int32]
 
     def count_ports(self, lower: int, upper: int, meant: int) -> int:
-        """Return the number of other switches that have a cable to `meant` at the port of a cable to `upper`."""
+        """Return how many other switches have a cable to `meant` at the port where `lower` has its cable to `upper`."""
         ports = self.port[(self.row == lower) & (self.column == upper)]
         return max(int(((self.port == each) & (self.column == meant) & (self.row != lower)).sum()) for each in ports)
 
@@ -428,8 +428,8 @@ def _factorise(nodes: int, degree: int) -> list[tuple[int, ...]]:
 def find_groups(nodes: int, edges: npt.NDArray[np.integer]) -> npt.NDArray[np.intp] | None:
     """Return the group of each node of a dragonfly, numbered from 0 in the order of the nodes.
 
-    The result is None without groups. Neighbours in a group have most neighbours in common. Groups are of equal size,
-    with at least three nodes.
+    The result is None if there are no groups. Neighbours in a group have most neighbours in common. Groups are of equal
+    size, with at least three nodes.
     """
     near = np.minimum(_adjacency(nodes, edges), 1)
     common = near @ near

@@ -30,8 +30,8 @@ class Neighbours:
     Attributes:
         first: uint64 [rank + 1], index of each rank's first neighbour.
         rank: uint32 [neighbour], rank number of the neighbour.
-        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. The rails depend on the rails
-            that both hosts have. Each set of common rails has a row.
+        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. Bytes use the rails that both
+            hosts have; each set of common rails has a row.
         row_of_rails: int32 [256], row of each set of rails (a bit mask).
     """
 

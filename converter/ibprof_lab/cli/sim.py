@@ -81,7 +81,7 @@ examples:
 """
 
 _SHOWN = ("--quick", "--seeds", "--fabric", "--servers", "--adaptive", "--output", "--workers")
-"""Options of all questions that the short help shows; below, those of one question."""
+"""The short help shows these options of all questions; below, the options of one question."""
 
 _THRESHOLD_SHOWN = ("--size", "--share", *_SHOWN, "--json")
 _ADVISE_SHOWN = ("--mpi", "--io", "--share", "--mpi-hosts", "--io-hosts", *_SHOWN, "--json")
@@ -152,8 +152,8 @@ def _add_run(commands: Subcommands) -> None:
 def _add_threshold(commands: Subcommands) -> None:
     summary = "the interval below which I/O requests delay each other"
     description = (
-        "Find the I/O-congestion threshold: the interval from a request's end to the next one's start below which the\n"
-        "requests of the job's own clients delay each other."
+        "Find the I/O-congestion threshold. If the time from a request's end to the next request's start is shorter,\n"
+        "the requests of the job's own clients delay each other."
     )
     parser = add_subcommand(commands, "threshold", summary, _THRESHOLD_EXAMPLES, description, shown=_THRESHOLD_SHOWN)
     add = parser.add_argument

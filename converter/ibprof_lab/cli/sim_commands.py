@@ -142,7 +142,7 @@ def _draw(results: Sequence[Path], output: Path, form: str) -> None:
 def _answering(
     folder: Path | None, pool: Executor, simulated: dict[Cell, Outcome], notes: Sequence[str]
 ) -> Iterator[Simulate]:
-    """Print the notes on a question, and store its simulations until it is answered; add them to `simulated`."""
+    """Print a question's notes, store its simulations until the question is answered, and add these to `simulated`."""
     need_lab("scipy")
     print_warnings(_NAME, notes)
     with keep_results(folder) as kept, show_progress("simulating") as tell:

@@ -132,8 +132,8 @@ examples:
   mpirun ibprof-topology remeasure topology.json delays.nc --budget 20%
   ibprof-topology infer delays.nc -o better.json
 
-Pairs that the topology does not explain come first, then a few that represent every link. Pairs of one round share no
-switch. The lower value of a pair is kept.
+Pairs that the topology does not explain come first, then a few pairs that represent every link. Pairs of one round
+share no switch. The lower value of a pair is kept.
 """
 
 _ALIASES = {"bannikov": "bannikov-salnikov"}

@@ -124,7 +124,7 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
         sizes, processes, exchanged: n, p and bytes of each run.
 
     Returns:
-        The fit; None without any exchange.
+        The fit; None if no run exchanged bytes.
 
     Raises:
         ValueError: fewer than two numbers of processes have an exchange, so that no form can be fitted.

@@ -85,7 +85,7 @@ def find_features(
 
     The straight line of delay over length is subtracted first, so that the transfer time is no feature. A median filter
     of width 3 removes peaks before the search for steps. Where quartiles are known, a peak's quartiles must not overlap
-    those of the next lengths, since errors with long tails cause outlying values too.
+    the quartiles of the next shorter and longer length, since errors with long tails cause outlying values too.
 
     Args:
         delays: delays of at least `FEWEST_LENGTHS` lengths.
@@ -130,7 +130,7 @@ def find_features(
 def _find_scattered(
     profiles: npt.NDArray[np.float64], lower: Profiles, upper: Profiles, lengths: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Return True for values whose quartiles overlap a next length's, relative to the line of delay over length."""
+    """Return True for values whose quartiles, divided by the line of delay over length, overlap a next length's."""
     level = detrend(profiles, lengths)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = ((1 + level) * each / profiles - 1 for each in (lower, upper))

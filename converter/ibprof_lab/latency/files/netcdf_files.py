@@ -319,7 +319,7 @@ _OBJECT_HEAD = struct.Struct("<HHxxxxQ")
 
 
 _FREE = 0
-"""Object number of free space, whose size includes its head."""
+"""Object number of free space. The size of free space includes the head."""
 
 
 def check_heaps(path: Path) -> None:

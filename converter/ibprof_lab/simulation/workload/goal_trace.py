@@ -181,9 +181,9 @@ def _count_messages(path: Path, ranks: Sequence[Sequence[Operation]]) -> None:
 def order_operations(ranks: Sequence[Sequence[Operation]]) -> tuple[list[list[Operation]], Operation | None]:
     """Return each rank's operations in order, and an operation that waits forever; None without such an operation.
 
-    Afterwards sends have their `receive`, and large sends with waiting operations have their `sent`. A receive precedes
-    the first operation that requires its message: a rank waits only for messages that it needs. This order cannot
-    deadlock two ranks.
+    The function sets `receive` of each send, and `sent` of each large send that operations wait for. A receive comes
+    just before the first operation that requires its message: a rank waits only for messages that it needs. This order
+    cannot deadlock two ranks.
     """
     run = _Run(len(ranks))
     for operations in ranks:

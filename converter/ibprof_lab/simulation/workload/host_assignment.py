@@ -199,10 +199,10 @@ def make_clients(
     sampled: Sequence[str],
     seed: int,
 ) -> tuple[list[Job], list[Client]]:
-    """Return the engine's jobs and clients of workloads; starts are sampled within one interval and one message's time.
+    """Return the engine's jobs and clients of workloads.
 
-    Ranks of a collective start together. If a rank only receives from earlier ranks, a lag at the start would remain.
-
+    Each client starts at a random time within one interval and one message's time. Ranks of a collective start
+    together: if a rank only receives from earlier ranks, its lag at the start would remain.
     Random values of a job depend only on the seed and the job's name, so that other jobs do not change them.
 
     Raises:

@@ -29,7 +29,7 @@ class Operation:
         amount: ns for `calc`, bytes for the others.
         peer, tag: other rank and tag of a message.
         missing: number of unfinished operations that this operation waits for.
-        after: operations that wait for this one, each with True if this one's beginning is enough.
+        after: operations that wait for this operation, each with True if they wait only for its beginning.
         needs: sends and receives that this operation waits for, as in `after`; None once this operation is in the
             rank's order.
         slot: number of a `recv` among those of its rank.
@@ -83,8 +83,8 @@ class RankProgram:
 def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
     """Return the steps of ranks that do one operation at a time, in the given order.
 
-    Sends do not block a rank. Its messages to one other rank are sent in sequence, each after the arrival of the
-    previous one. Its messages to several ranks share its link. All ranks end together.
+    Sends do not block a rank. A rank's messages to one other rank are sent in sequence, each after the arrival of the
+    previous message. A rank's messages to several ranks share its link. All ranks end together.
     """
     arrivals = []
     for operations in ordered:

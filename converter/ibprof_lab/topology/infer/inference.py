@@ -134,7 +134,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A model, its topology with support from a number of samples, and the reason if it is unreliable."""
+    """A model, its topology with support from a number of samples, and the reason if the topology is unreliable."""
 
     choice: ModelChoice
     topology: InferredTopology
@@ -149,7 +149,7 @@ def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffo
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
-    """Infer the topology of the hosts with all pairs measured, and attach the others; None if it is no tree."""
+    """Infer the topology of the hosts with all pairs measured, and attach the others; None if the first is no tree."""
     chosen, said = _leave_out(values.seconds)
     if not np.isin(core, chosen).all():
         return None

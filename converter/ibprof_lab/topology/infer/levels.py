@@ -102,7 +102,7 @@ class Levels:
         return replace(self, tree=tree, height=height, node=kept)
 
     def as_candidate(self) -> Candidate:
-        """Return the graph, and the delays it explains without host factors."""
+        """Return the graph and the delays that the graph explains, without the factors of hosts."""
         tree, delay = self.tree, np.exp(self.height)
         own = delay[tree.node_of_leaf]
         # The link of a host with a factor is longer by the time that the factor adds to a delay within its switch.

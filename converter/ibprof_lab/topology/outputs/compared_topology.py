@@ -104,7 +104,7 @@ def describe_comparison(comparison: ReferenceComparison) -> dict[str, Any]:
 
 
 def _describe_fields(found: Any, **keys: str) -> dict[str, Any]:
-    """Return the fields of a difference; `keys` has the JSON key of each field whose key is not its name."""
+    """Return the fields of a difference; `keys` has the JSON keys that differ from the field's name."""
     values = {name: list(each) if isinstance(each, tuple) else each for name, each in asdict(found).items()}
     return {keys.get(name, name): each for name, each in values.items()}
 

@@ -90,7 +90,7 @@ def measure_switch_distances(
 
 
 def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ...]:
-    """Return the switches whose measured nearest switches differ from the expected ones."""
+    """Return the switches whose nearest switches by the delays are not their nearest switches in the reference."""
     if len(between.names) < 3:
         return ()
     hops, delay, names = between.hops, between.delay, np.array(between.names)
@@ -112,7 +112,7 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
 
     Linked switches are one link apart, all others at least two. After subtraction of the hosts' links, there is a gap
     between the delays of the two groups. A link of the reference is missing if the delay between its switches equals
-    the delay of the shortest detour. The link is slow if the delay is between those over one link and over the detour.
+    the delay of the shortest detour. The link is slow if the delay is between one link's and the detour's.
 
     Args:
         between: all switches of the reference, except switches with misplaced hosts.
@@ -160,7 +160,7 @@ def _count_around(graph: nx.Graph, one: int, other: int) -> int:
 
 
 def group_by_switch(topology: InferredTopology, hosts: Sequence[int]) -> Integers:
-    """Return the number of each host's switch, int64 [host]; the host's number if it has no switch or several."""
+    """Return the number of each host's switch, int64 [host]; the host's number if the host has no switch or several."""
     degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
     place = np.arange(topology.vertices)
     for a, b in topology.edge.tolist():
@@ -213,7 +213,7 @@ def _median(values: Floats) -> float:
 
 
 def find_leaves(reference: Reference, hosts: Integers) -> Integers:
-    """Return the vertex of each host's switch in the reference, int64 [host]; the host if it has several links."""
+    """Return the vertex of each host's switch in the reference, int64 [host]; a host with several links is its own."""
     graph = reference.adjacency()
     leaf = hosts.copy()
     for place, vertex in enumerate(hosts.tolist()):

@@ -36,7 +36,7 @@ _ALL_PAIRS = 8
 
 _FEWEST_TO_SHARE = 4
 _TRIED = 32
-"""Number of hosts near a link that are tried for pairs that certainly use it."""
+"""At most this many partners are tried for each host of a link's pairs."""
 
 
 def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobResult) -> bool:
@@ -197,7 +197,7 @@ def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
 
 
 def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
-    """Return three jobs for each switch with four hosts or more, which test if it carries all pairs at the same time.
+    """Return three jobs for each switch with four hosts or more, to test if the switch carries all pairs together.
 
     The jobs are all pairs but one, the remaining pair, and all pairs. A wide switch carries as much in the third job as
     in the first two together (2.3.2).
