@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from ibprof.load import load_profile
+from ibprof.profile.communication_matrix import build_matrix
+from ibprof_testing import processes
 from ibprof_testing.machine import find_program
+from ibprof_testing.mpi.mpis import MPICH, THROUGH_NETWORK, find_mpich_like
 from ibprof_testing.paths import ROOT
 
 pytestmark = pytest.mark.full
@@ -37,6 +41,23 @@ int main(int count, char **names)
 }
 """
 
+# Each rank sends seven messages to the next one.
+RING = """
+#include <mpi.h>
+int main(int count, char **names)
+{
+    static char out[1000], in[1000];
+    int rank, size;
+    MPI_Init(&count, &names);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int k = 0; k < 7; k++)
+        MPI_Sendrecv(out, 1000, MPI_BYTE, (rank + 1) % size, 0, in, 1000, MPI_BYTE, (rank + size - 1) % size, 0,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return MPI_Finalize();
+}
+"""
+
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -57,19 +78,56 @@ def test_the_tag_is_that_of_any_linux_since_2012(machine: str, wheels: Path) -> 
     assert f'"manylinux_2_17_{machine}"' in shown.stdout
 
 
-def test_libraries_for_aarch64_run_in_an_emulator(wheels: Path, tmp_path: Path) -> None:
-    emulator = find_program("qemu-aarch64", package="qemu-user")
+@pytest.fixture
+def library(wheels: Path, tmp_path: Path) -> Path:
+    """Return the unpacked folder of the libraries for AArch64."""
     (wheel,) = wheels.glob("ibprof-*_aarch64.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
-    (tmp_path / "call.c").write_text(PROGRAM)
-    target = ["-m", "ziglang", "cc", "-target", "aarch64-linux-gnu.2.17"]
-    subprocess.run(
-        [ROOT / ".venv-wheels/bin/python", *target, "-o", "call", "call.c", "-ldl"], cwd=tmp_path, check=True
-    )
-    library = tmp_path / "ibprof" / "lib"
+    return tmp_path / "ibprof" / "lib"
+
+
+def build_for_aarch64(program: Path, text: str, *options: str | Path) -> None:
+    source = program.with_suffix(".c")
+    source.write_text(text)
+    compiler = [str(ROOT / ".venv-wheels/bin/python"), "-m", "ziglang", "cc", "-target", "aarch64-linux-gnu.2.28"]
+    subprocess.run([*compiler, "-g", "-o", program, source, *options], check=True)
+
+
+def emulate(**variables: str | Path) -> list[str]:
+    """Return the beginning of a command that runs a program for AArch64 with these variables."""
+    given = [word for name, value in variables.items() for word in ("-E", f"{name}={value}")]
+    return [str(find_program("qemu-aarch64", package="qemu-user")), "-L", "/usr/aarch64-linux-gnu", *given]
+
+
+def test_libraries_for_aarch64_run_in_an_emulator(library: Path, tmp_path: Path) -> None:
+    build_for_aarch64(tmp_path / "call", PROGRAM, "-ldl")
     names = [library / name for name in ("libibprof_kernels.so", "libibprof_otf2.so", "libibprof_lines.so")]
     # Preloaded as in a job: the program must run as it does without.
-    command = [emulator, "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_PRELOAD={library}/libibprof.so"]
-    shown = subprocess.run([*command, tmp_path / "call", *names], capture_output=True, text=True, check=True)
+    command: list[str | Path] = [*emulate(LD_PRELOAD=library / "libibprof.so"), tmp_path / "call", *names]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (shown.stdout, shown.stderr) == ("1 41 Success\n", "")
+
+
+def test_ranks_for_aarch64_are_recorded_in_an_emulator(library: Path, tmp_path: Path) -> None:
+    """Start emulated ranks by this machine's launcher: Hydra and a rank exchange lines of text."""
+    pip = [str(ROOT / ".venv-wheels/bin/pip"), "download", "--quiet", "--only-binary", ":all:", "--no-deps"]
+    chosen = ["--platform", "manylinux_2_28_aarch64", f"mpich=={MPICH}"]
+    subprocess.run([*pip, *chosen], cwd=tmp_path, check=True)
+    (wheel,) = tmp_path.glob("mpich-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "mpich")
+    (installed,) = (tmp_path / "mpich").glob("*.data/data")
+    include, libraries = f"-I{installed / 'include'}", installed / "lib"
+    # Libraries below MPICH are in a folder of the wheel that only its own library finds.
+    build_for_aarch64(tmp_path / "ring", RING, include, f"-L{libraries}", "-lmpi", "-Wl,--allow-shlib-undefined")
+    output = tmp_path / "ring.ibprof"
+    variables = THROUGH_NETWORK | {"LD_LIBRARY_PATH": libraries, "LD_PRELOAD": library / "libibprof.so"}
+    launcher = find_mpich_like(f"mpich-{MPICH}").program("mpiexec")
+    command = [str(launcher), "-n", "3", *emulate(**variables, IBPROF_OUTPUT=output), "./ring"]
+    processes.run(command, cwd=tmp_path, check=True)
+    assert list(build_matrix(load_profile(output)).rows()) == [
+        ("0", "1", 7000, 7),
+        ("1", "2", 7000, 7),
+        ("2", "0", 7000, 7),
+    ]
