@@ -42,7 +42,7 @@ for suite; do
             cd /root
             python3 -m venv env
             PATH=/root/env/bin:\$PATH
-            pip install --quiet --only-binary :all: --find-links /wheels \"ibprof[mpi]\"
+            pip install --quiet --only-binary :all: \"\$(echo /wheels/ibprof-*.whl)[mpi]\"
             pip list --format freeze
             python3 --version
             ibprof doctor
