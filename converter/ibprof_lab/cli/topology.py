@@ -52,7 +52,7 @@ examples:
   ibprof-topology infer delays.nc --html view.html
   ibprof-topology infer matrix.csv --method bufe --epsilon 0.1 --json
   ibprof-topology infer core-to-core.csv --unit ns
-  ibprof-topology infer delays.nc --again pairs.csv
+  ibprof-topology infer delays.nc --outliers pairs.csv
   mpirun ibprof-latency measure --pairs pairs.csv --resume -o delays.nc
 
 The end of a name after -o selects the format: .tgf, .dot, .json. A .lst is a fabric for ibprof-layout and other

@@ -47,6 +47,7 @@ def test_a_former_spelling_leads_to_an_option() -> None:
     assert len(renamed) > 5
     for parser, former, name in renamed:
         assert former not in parser._option_string_actions
+        assert f" {former} " not in str(parser.epilog)
         option, _, value = name.partition("=")
         assert not value or value in (parser._option_string_actions[option].choices or ())
         assert option in parser._option_string_actions
