@@ -461,7 +461,7 @@ enum ibp_object_kind {
     IBP_OBJECT_SCRIPT = 1
 };
 
-/* A file from which a process called MPI. */
+/* A program, library or script from which a process called MPI. */
 struct ibp_object {
     uint32_t kind; /* enum ibp_object_kind */
     uint32_t build_id_bytes;
@@ -664,7 +664,7 @@ struct ibp_grid {
 /* A text about the start of the job that names its hosts. Only the first process of a host records them. If a text is
  * too long for a record, it continues in the next record with the same name. The last record of a text is not full. */
 struct ibp_launch {
-    /* An environment variable, or "command line" for the launcher's arguments; each of these ends with 0x1f. */
+    /* An environment variable, or "command line" for the launcher's arguments; each argument ends with 0x1f. */
     char name[64];
     uint8_t text[448];
 };

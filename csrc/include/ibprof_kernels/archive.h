@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Write and read many events of an OTF2 archive with one call.
+ * Write or read many events of an OTF2 archive with one call.
  */
 #ifndef IBPROF_KERNELS_ARCHIVE_H
 #define IBPROF_KERNELS_ARCHIVE_H

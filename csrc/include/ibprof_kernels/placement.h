@@ -44,7 +44,7 @@ struct ibp_placement_problem {
     /* Number of rails, up to 8. */
     uint32_t rails;
     uint32_t rows;
-    /* Number of leaf switches on the rail that has most of them. */
+    /* Largest number of leaf switches on one rail. */
     uint32_t leaves;
     /* Number of counted link directions: those between switches, those to and from hosts, and an additional one, on
      * which all paths that do not arrive are counted. */

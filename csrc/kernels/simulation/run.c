@@ -295,7 +295,7 @@ static bool advance(struct ibp_sim *sim, uint64_t until, uint64_t last_hop)
         return false;
     }
     if (next > until) {
-        /* Events in the wheel keep their buckets, so time must not advance beyond the next of them. */
+        /* Events in the wheel keep their buckets, so time must not advance beyond the next event. */
         state->now = until > state->now ? until : state->now;
         return false;
     }

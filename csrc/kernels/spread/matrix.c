@@ -39,7 +39,7 @@ static void sort_rows(struct ibp_matrix_spread *all)
     }
 }
 
-/* Add the bytes of each row that arrive to its first link, and count them as arrived. */
+/* Add the bytes of each row that arrive to the load of the row's first link, and count these bytes as arrived. */
 static void load_first_links(struct ibp_matrix_spread *all)
 {
     for (uint64_t i = 0; i < all->begin[all->routes->leaves]; i++) {

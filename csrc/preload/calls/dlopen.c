@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Some programs open an MPI library or libibverbs with dlopen and find its functions with dlsym: ctypes and Julia do so
- * for MPI, and NCCL for verbs. If dlsym finds the function that ibprof's function of the same name would call, the
- * program gets ibprof's function.
+ * for MPI, and NCCL for verbs. ibprof hooks dlsym. If dlsym finds the function that ibprof's wrapper of this name
+ * calls, the hook returns the wrapper.
  *
  * The dynamic linker may map a new library at the addresses of a closed library. Therefore ibprof forgets the call
  * sites of closed libraries.

@@ -330,7 +330,7 @@ static void let_repeat(const struct call_in_progress *making, struct ibp_call *c
                                    generation);
 }
 
-/* If a call makes partitions ready, report this to the samples. */
+/* If a call marks partitions of a send as ready (MPI_Pready), note this for the sample of the send. */
 static void note_ready(const struct call_in_progress *making)
 {
     const unsigned operation = making->operation;

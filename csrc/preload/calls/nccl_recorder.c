@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI calls may be recorded at the same time. No lock
- * is needed between both, because records of NCCL have their own kinds.
+ * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI calls may be recorded at the same time. The
+ * recording of NCCL and of MPI need no common lock, because records of NCCL have separate kinds.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"

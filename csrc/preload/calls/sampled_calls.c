@@ -236,7 +236,8 @@ static void keep_collective(const struct ibp_instance_known *known, uint32_t end
 }
 
 /* Return the score of a blocking collective: its duration, or the time from the start of the previous collective to its
- * start, whichever is longer. If the latter time is long, this process may have entered the collective late. */
+ * start, whichever is longer. A long time between both starts shows that this process may have entered the collective
+ * late. */
 static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now_ns)
 {
     static uint64_t last_start_ns;

@@ -228,7 +228,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* As TIMED, for an MPI that works on after the last pass of its progress loop (ibp_times_see_exits). */
+/* As TIMED, for an MPI that continues to work on a call after the last pass of the progress loop
+ * (ibp_times_see_exits). */
 #define TIMED_TO_EXIT(function, name, count)                                                                           \
     static int to_exit_##function(PARAMETERS_##count)                                                                  \
     {                                                                                                                  \
@@ -317,7 +318,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* Used while no times are recorded, for a send whose mode the source cannot see. As WRAPPER. */
+/* Used while no times are recorded, for a send whose mode the source cannot see: the call is entered, as by WRAPPER. */
 #define LABEL(function, form, name, count, position)                                                                   \
     static int label_##function(PARAMETERS_##count)                                                                    \
     {                                                                                                                  \

@@ -132,7 +132,7 @@ bool ibp_calls_forget_unloaded(void);
 #define IBP_CALL_HERE_CACHED(operation)                                                                                \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_cached(operation, __builtin_return_address(0)))
 
-/* Return whether the user wants sites: IBPROF_SITES. */
+/* Return whether IBPROF_SITES asks for call sites. */
 bool ibp_sites_are_wanted(void);
 
 /* Begin and end recording sites, if they are wanted. */

@@ -107,7 +107,7 @@ extern IBP_INTERNAL ibp_handle ibp_contexts_world;
 /* Set which messages need no classification in a context, according to the operations of its members. */
 void ibp_context_set_open(struct ibp_context *context, int lowest_tag);
 
-/* Set the operation; no counter is known yet. */
+/* Set the operation of an element that has no counter yet. */
 void ibp_recent_begin(struct ibp_recent *recent, unsigned operation);
 
 /* Forget all remembered counters and origins, because each region has separate ones. */

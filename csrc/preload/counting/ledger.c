@@ -128,8 +128,8 @@ static void remember(const struct ibp_demanding *call, uint32_t partner, uint64_
     recent->amount = amount;
 }
 
-/* Return whether the size of the datatype may be cached. It may not if MPI can reuse the handle for another
- * datatype. */
+/* Return whether the size of the datatype may be cached. The size must not be cached if MPI can reuse the handle for
+ * another datatype. */
 static bool is_type_kept(const struct ibp_demanding *call)
 {
     return !has_counts(call) && !ibp_datatype_size_offset && ibp_datatype_is_predefined(IBP_HANDLE(call->type));

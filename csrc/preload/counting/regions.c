@@ -103,8 +103,8 @@ static uint32_t current_region(void)
     return depth ? regions->entered[depth - 1].region : 0;
 }
 
-/* When the region changes, assign all posted work requests to the former region. Threads that post them do not know
- * regions. */
+/* When the region changes, assign all posted work requests to the former region. A thread that posts a work request
+ * does not know the region. */
 static void note_transfers(void)
 {
     ibp_transfers_enter(regions->off_since_ns ? IBP_REGION_OFF : current_region());

@@ -14,7 +14,7 @@
 /* Record region 0. Return 0 or a negative errno. */
 int ibp_regions_open(void);
 
-/* Close, begin and end a region: the functions of ibprof.h. The process must have a recording. */
+/* Do the work of the functions of ibprof.h: close, begin and end a region. The process must have a recording. */
 void ibp_region_close(const char *name);
 void ibp_region_begin(const char *name);
 void ibp_region_end(void);

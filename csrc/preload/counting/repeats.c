@@ -23,7 +23,7 @@ struct table {
 static bool is_recording, is_stale;
 static uint32_t watched[IBP_WATCHED];
 
-/* One table, or with several threads one for each thread. Tables of ended threads are not freed. */
+/* There is one table; with several threads, one for each thread. Tables of ended threads are not freed. */
 #define TABLES_MAX 256
 static struct table *tables[TABLES_MAX];
 static uint32_t tables_count;

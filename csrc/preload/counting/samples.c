@@ -52,7 +52,8 @@ uint64_t ibp_long_ns[IBP_INSTANCES];
 
 /* -- which numbers are kept ---------------------------------------------------------------------------------------- */
 
-/* Return whether the kept number of a block of 2^level numbers is in its first half (0) or its second half (1). */
+/* At a level, one number in a block of 2^level numbers is kept. Return the half of the block that contains this number:
+ * 0 for the first half, 1 for the second half. */
 static unsigned kept_half(uint64_t stream, uint64_t block, unsigned level)
 {
     return (unsigned)(ibp_sample_hash(stream + level, block) >> 63);

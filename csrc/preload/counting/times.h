@@ -62,8 +62,8 @@ extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
 uint64_t ibp_times_thread_wait_begin(void);
 void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
 
-/* MPI works on after the last pass of the progress loop. Therefore the clock is also read when a call that waited
- * returns. */
+/* MPI continues to work on a call after the last pass of the progress loop. Therefore the clock is also read when a
+ * call that waited returns. */
 extern IBP_INTERNAL bool ibp_times_see_exits;
 
 /* Persistent requests of large messages exist. Calls that start them are timed as a whole. */
@@ -82,7 +82,7 @@ extern IBP_INTERNAL struct ibp_times_sum ibp_times_sum;
  * whole. */
 struct ibp_times_sum ibp_times_so_far(void);
 
-/* Return whether the user wants times: IBPROF_TIME. */
+/* Return whether IBPROF_TIME asks for times of MPI calls. */
 bool ibp_times_are_wanted(void);
 
 /* Read the cycle counter and the time when MPI begins, to measure the rate of the counter. */

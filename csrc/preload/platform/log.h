@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Messages on stderr. IBPROF_VERBOSE sets how many of them are printed.
+ * Messages on stderr. IBPROF_VERBOSE sets which messages are printed.
  */
 #ifndef IBPROF_PLATFORM_LOG_H
 #define IBPROF_PLATFORM_LOG_H

@@ -76,7 +76,8 @@ static int64_t find_in_locations(struct cursor table, int64_t line, int64_t posi
             line += code - 10;
         end += ((head & 7) + 1) * UNIT_BYTES;
         if (end > position) return code == 15 ? NO_LINE : line;
-        while (table.at < table.end && !(*table.at & 128)) table.at++; /* columns; the next entry has the highest bit */
+        /* Skip the columns. The first byte of the next entry has the highest bit set. */
+        while (table.at < table.end && !(*table.at & 128)) table.at++;
     }
     return NO_LINE;
 }

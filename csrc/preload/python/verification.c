@@ -110,9 +110,9 @@ static bool is_frame_sound(symbols_t *symbols, layout_t *layout, const char *fra
     return !*has_code || (is_code_sound(symbols, layout, code) && is_instruction_sound(layout, frame, code));
 }
 
-/* Find a thread's innermost frame; NULL if the thread executes no Python code. In the latter case, the link to the
- * frame is inside the thread state, which is always readable. So while a program calls MPI before it executes Python
- * code, no guarded read is needed, which would be a system call. */
+/* Find a thread's innermost frame; NULL if there is none. If the thread executes no Python code, the link to the frame
+ * is inside the thread state, which is always readable. So while a program calls MPI before it executes Python code, no
+ * guarded read is needed, which would be a system call. */
 static bool find_innermost(layout_t *layout, const char *thread, const char **frame)
 {
     *frame = ibp_load_pointer(thread, layout->thread_frame);

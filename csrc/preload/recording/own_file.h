@@ -12,7 +12,7 @@
 #define IBPROF_RECORDING_OWN_FILE_H
 
 /* Create a file and open it for writing. Return the descriptor, or -1 with errno set; EPERM if the file system makes
- * another user its owner. */
+ * another user the owner of the file. */
 int ibp_own_file_create(const char *path);
 
 /* Open a file for reading. Return the descriptor, or -1 with errno set; EEXIST if the path is no such file. */

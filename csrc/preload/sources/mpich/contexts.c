@@ -9,7 +9,8 @@
 
 /* The lowest bits distinguish parts of one communicator (mpir_contextid.h of 3.4 to 5.0). The next bit marks the
  * context of messages within the local group of an intercommunicator. The other bits of this context may differ from
- * the context of messages between the groups, because the remote group chose the latter context. */
+ * the context of messages between the groups, because the remote group chose the context of messages between the
+ * groups. */
 #define PREFIX_SHIFT 3
 #define LOCAL_CONTEXT 8
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Algorithms of MPICH's collectives that environment variables request.
+ * Find out which algorithms of MPICH's collectives the environment variables request.
  */
 #ifndef IBPROF_SOURCES_MPICH_FORCED_ALGORITHMS_H
 #define IBPROF_SOURCES_MPICH_FORCED_ALGORITHMS_H

@@ -114,7 +114,8 @@ static void take_back(uint32_t tag, uint64_t bytes)
 
 void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
 {
-    /* A call whose message was not seen is no mismatch: the message may have used the shared memory of the host. */
+    /* If the source did not see the message of a call, this is no mismatch: the message may have used the shared memory
+     * of the host. */
     if (expected.wanted && expected.seen && __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED) == FAILURES_MAX) {
         take_back(expected.tag, expected.bytes);
         return;

@@ -18,8 +18,8 @@ int ibp_ucx_hook_peers(void);
 /* Return the number of created workers. */
 unsigned ibp_ucx_workers(void);
 
-/* Cache of the endpoint used last and the number of its peer. Most messages go to the same peer as the previous
- * message. */
+/* Cache of the endpoint of the last message, and the number of the endpoint's peer. Most messages go to the same peer
+ * as the previous message. */
 struct ibp_ucx_last_peer {
     const void *endpoint;
     uint32_t number;

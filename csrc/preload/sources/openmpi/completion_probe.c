@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* The offset of the status is about 60. The search for it ends at this offset. */
+/* The search for the status in a request ends at this offset. The status is at an offset of about 60. */
 #define SEARCHED_BYTES 160
 
 static struct {

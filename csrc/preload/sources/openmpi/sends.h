@@ -29,8 +29,8 @@ ibp_openmpi_isend_function ibp_openmpi_hook_isend_among_threads;
 void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                          unsigned otherwise);
 
-/* Add a message to a counter. The datatype may be read even if the count is 0, because the functions of the table do
- * the same. */
+/* Add a message to a counter. The datatype may be read even if the count is 0, because Open MPI's functions read it
+ * then too. */
 static inline void ibp_openmpi_add_sent(uint64_t *amount, uint64_t *bins, size_t count, ibp_handle datatype)
 {
     const uint64_t bytes = count * ibp_datatype_size_there(datatype);

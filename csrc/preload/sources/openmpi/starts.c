@@ -142,7 +142,7 @@ static __attribute__((noinline)) int start_each(size_t count, void **requests, u
 
 #define AT_ONCE 64
 
-/* Start requests, of which the first `counted` have been counted. */
+/* Start requests. The first `counted` requests are already counted. */
 static __attribute__((noinline)) int start_from(size_t counted, size_t count, void **requests)
 {
     void *before[AT_ONCE];

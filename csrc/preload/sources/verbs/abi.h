@@ -83,8 +83,8 @@ struct ibp_verbs_context {
     void *compatibility;
 };
 
-/* The last fields of struct verbs_context. New fields are added at its beginning. The field before `context` is its
- * size. */
+/* The last fields of struct verbs_context. New fields are added at its beginning. The field before `context` is the
+ * size of the struct. */
 struct ibp_verbs_extended {
     struct ibp_verbs_qp *(*create_qp_ex)(struct ibp_verbs_context *, void *);
     void *fields_before_size[5];
