@@ -230,7 +230,6 @@ def _read_events(
     Only some files are open at once: thousands of ranks would exceed the limit of open files.
 
     Args:
-        path: path of the archive.
         counts: number of events of each location.
         most_values: largest number of values of an event.
 

@@ -39,11 +39,7 @@ _SETTINGS = {
 def try_calls(
     program: Program, command: Sequence[str], library: Path, environment: Mapping[str, str]
 ) -> Iterator[DoctorFinding]:
-    """Record a trial, and yield findings on collectives with missing bytes; only Open MPI's launchers are tried.
-
-    Args:
-        program: the command's program.
-    """
+    """Record a trial, and yield findings on collectives with missing bytes; only Open MPI's launchers are tried."""
     if program.launcher not in (Launcher.OPENMPI_4, Launcher.OPENMPI_5) or program.launcher_path is None:
         return
     if program.mpi is None and program.python is None:

@@ -103,7 +103,6 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
 
     Args:
         by: "rank", "host" or "port".
-        selection: the bytes to count.
 
     Raises:
         UsageError: the operation, region or site is unknown, or ports cannot be identified.
@@ -294,7 +293,6 @@ def format_pairs(
     """Yield rows `source,destination,bytes,messages`, some at a time.
 
     Args:
-        names: names of sources and destinations.
         source, destination, size, messages: [row].
     """
     if not len(source):

@@ -113,7 +113,6 @@ def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> 
     """Yield a sentence for each loss above `MUCH`; without one, a sentence on the largest smaller loss, or on no loss.
 
     Args:
-        accounts: the accounts of all stages.
         complete: false if there are gaps of unknown size: then no sentence states that nothing was lost.
     """
     accounts = [each for each in accounts if each.noun in _IN_TEXT]

@@ -167,11 +167,7 @@ class PortEnd:
 
 
 class PortIndex:
-    """Finds the recorded port of a GID or a LID.
-
-    Args:
-        run: the profile that has the ports.
-    """
+    """Finds the recorded port of a GID or a LID."""
 
     def __init__(self, run: Profile) -> None:
         self._hosts = run.hosts

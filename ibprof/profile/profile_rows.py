@@ -67,7 +67,6 @@ def join_rows(made: type[Rows], parts: Sequence[Columns]) -> Rows:
     The parts are emptied, since millions of rows must not be in memory twice.
 
     Args:
-        made: class of the rows.
         parts: arrays by column name; without `site` where no call site is known.
     """
     names = list(made.column_types())

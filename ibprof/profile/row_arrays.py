@@ -101,7 +101,6 @@ def sum_by_group(group: npt.NDArray[np.integer], groups: int, values: Counts) ->
 
     Args:
         group: number of each row's group, below `groups`.
-        values: value of each row.
     """
     sums = [0] * groups
     for shift in range(0, 64, _PIECE_BITS):
@@ -141,7 +140,6 @@ def add_by_key(key: npt.NDArray[np.integer], amounts: npt.NDArray[np.uint64]) ->
 
     Args:
         key: int [row].
-        amounts: amount of each row.
     """
     keys, number = number_keys(key)
     sums = np.zeros(len(keys), np.uint64)

@@ -129,11 +129,7 @@ def _first(variables: Mapping[str, str], names: str) -> str:
 
 
 def output_values(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the value of each pattern in IBPROF_OUTPUT; outside a batch system, without the job's patterns.
-
-    Args:
-        variables: environment variables.
-    """
+    """Return the value of each pattern in IBPROF_OUTPUT; outside a batch system, without the job's patterns."""
     job = identify_scheduler_job(variables)
     known = {"j": job.job, "A": job.array_job or job.job} if job.system else {}
     rest = {

@@ -205,12 +205,7 @@ class _Rows:
 
 
 def find_least(operation: str, demands: Demands, rows: Indices, units: Units) -> int:
-    """Return the minimum of the bytes that calls of one operation send between units.
-
-    Args:
-        demands: demands of all operations.
-        units: the units that the source distinguishes.
-    """
+    """Return the minimum of the bytes that calls of one operation send between units."""
     name = operation.removesuffix("_INIT")
     of_group = _OF_GROUP.get(name) or _OF_GROUP.get(name.removeprefix("I"))
     rank = demands.rank[rows].astype(np.intp)

@@ -189,7 +189,6 @@ def find_owners(files: Sequence[RecordingFile], ranks: Sequence[npt.NDArray[np.i
     """Return the rank of each address that a process states as its own address.
 
     Args:
-        files: files of one run.
         ranks: ranks of each file's processes, int32 [process].
     """
     owners: dict[bytes, int] = {}
@@ -206,7 +205,6 @@ def resolve_peers(
     """Replace addresses by ranks.
 
     Args:
-        file: file of the counters.
         peers: uint32 [counter], peers as recorded.
         owner: process of each counter, in the order of the file.
         owners: result of `find_owners`.

@@ -113,7 +113,6 @@ def list_runs(*paths: Path, on_damage: Callable[[InputError], None] | None = Non
     """Return the runs of recordings, the oldest first. A run may have files in several recordings.
 
     Args:
-        *paths: paths of the recordings.
         on_damage: receives the error of an invalid file, which is then left out.
 
     Raises:

@@ -122,7 +122,6 @@ def locate_records(
     """Return the indices of records in the whole file, from indices in one process.
 
     Args:
-        file: the file.
         what: the records, for messages.
         index, owner: each record's index in its process, and its process.
         records_owner: process of each record in the file.

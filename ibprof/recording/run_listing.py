@@ -102,7 +102,6 @@ def list_found(recordings: Sequence[Path], warn: Callable[[InputError], None]) -
     """Return the runs of recordings, the oldest first.
 
     Args:
-        recordings: paths of the recordings.
         warn: receives the error of each invalid or damaged file, if there are several recordings.
 
     Raises:

@@ -298,7 +298,6 @@ def compare_clocks(
 
     Args:
         matched: samples with the times to compare.
-        operations: the profile's operation names.
         host_of: int [rank], the host of each rank.
     """
     clock_of = np.unique(host_of, return_inverse=True)[1].astype(np.int64)
@@ -358,7 +357,6 @@ def _order_events(
     """Return the orders of pairs of events in the samples.
 
     Args:
-        matched, operations: the samples.
         clock_of: int64 [rank], clock of each rank.
         deciding: bool [message], true for the message that the receiving call waits for longest.
     """

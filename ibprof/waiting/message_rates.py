@@ -56,7 +56,6 @@ def measure_pairs(
     """Return the pairs of hosts with a rate or a latency, sorted by number of messages, descending; without `via`.
 
     Args:
-        matched: the profile's samples.
         clocks, clock_of: result of `compare_clocks`.
     """
     rows = matched.messages

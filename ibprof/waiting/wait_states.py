@@ -113,8 +113,6 @@ def split_calls(
     """Return the waiting of each sampled call.
 
     Args:
-        matched: the samples.
-        operations: the profile's operation names.
         clocks, clock_of: result of `compare_clocks`.
         lonely_is_missing: true if ranks were not recorded, so that a record without its others is no sign of thinning:
             its call is kept, with unknown waiting.

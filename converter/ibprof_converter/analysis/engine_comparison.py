@@ -148,7 +148,6 @@ def compare_engines(
     Args:
         fabric: the fabrics; their tables, if any, are the first row.
         engines: OpenSM's names of the engines.
-        progress: function that receives each stage.
 
     Raises:
         MissingToolError: OpenSM or ibsim is not installed.

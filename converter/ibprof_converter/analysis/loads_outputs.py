@@ -78,7 +78,6 @@ class LoadsOutputOptions:
 
         Args:
             by: columns that the loads distinguish.
-            jobs: number of jobs.
 
         Raises:
             UsageError: a figure has an unknown suffix, or the loads do not distinguish the panels.
@@ -103,8 +102,6 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
     """Write all files of the options. Modules that are slow to import are imported only if needed.
 
     Args:
-        loads: loads of the links.
-        options: the files to write.
         spell: function applied to the view's texts, for example to shorten paths.
 
     Raises:
@@ -215,7 +212,6 @@ def draw_loads(
 
     Args:
         file: a path, PNG, SVG or PDF by its suffix; or an open file, which becomes a PNG.
-        loads: loads of the links.
         panels, only_used, full_scale: see `LoadsOutputOptions`.
 
     Raises:

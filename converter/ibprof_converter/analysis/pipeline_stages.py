@@ -139,10 +139,7 @@ def load_demands(
     """Return the loads of a fabric's links under traffic that was already read.
 
     Args:
-        fabric: the rails.
-        demands: the traffic of each job.
         options: options whose names belong to `demands`.
-        progress: function that receives each stage.
 
     Raises:
         UsageError, InputError, InconsistentError: as `load_traffic` does.
@@ -259,7 +256,6 @@ def judge_loads(
     """Return the verdict on loads: is the network the reason why their job is slow?
 
     Args:
-        loads: loads of the links.
         progress: function that receives each stage of the diagnosis.
         top: number of link directions to list.
         rank_by: one of `RANKINGS`.

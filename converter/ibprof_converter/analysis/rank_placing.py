@@ -119,9 +119,6 @@ def read_ranks_to_place(
     """Read fabrics and traffic; return the input of `place_ranks`: rails, hosts, and the traffic between ranks.
 
     Args:
-        fabric: the fabrics to read.
-        traffic: the traffic between ranks.
-        progress: function that receives each stage.
         chosen: the calls whose bytes count.
 
     Raises:
@@ -162,10 +159,6 @@ def place_ranks(
     """Search for a placement with the least load on the most loaded link, then on the busiest link between switches.
 
     Args:
-        subnets: the rails.
-        hosts: the rails' hosts.
-        demand: the traffic between ranks.
-        options: options of the search.
         progress: function that receives the progress of the search.
 
     Raises:

@@ -116,7 +116,6 @@ def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> 
     """Return the leaf switches that rings cross.
 
     Args:
-        fabric: the rails.
         nets: the network devices of each ring. Without a name, they are numbered like the ports of a host, by rail and
             name.
         names: hosts in the order of ranks; empty: the hosts of `nets`, else all hosts.

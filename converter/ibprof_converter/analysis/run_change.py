@@ -78,7 +78,6 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
     """Return the change from one run to another, and its reason.
 
     Args:
-        a, b: the runs.
         names: the runs' names in the sentence.
     """
     names = printable(names[0]), printable(names[1])

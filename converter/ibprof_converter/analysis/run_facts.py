@@ -163,7 +163,6 @@ def facts_of_loads(loads: FabricLoads, links: LinkReport) -> RunFacts:
     """Return the facts of a run on a fabric.
 
     Args:
-        loads: loads of the links.
         links: the report on these links.
     """
     demand, traffic = loads.demand, loads.traffic

@@ -140,7 +140,6 @@ def parse_subcommand(parser: argparse.ArgumentParser, argv: Sequence[str] | None
     """Return the subcommand of a command line as a function without arguments that runs it.
 
     Args:
-        parser: parser of a command with subcommands.
         argv: the arguments after the command's name; None for the process's arguments.
 
     Raises:

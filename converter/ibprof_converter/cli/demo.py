@@ -143,7 +143,6 @@ def _describe_cure(folder: Path, shown: str) -> tuple[str, str, str]:
     """Return three sentences on the reports before and after the cure; times are predicted at line rate.
 
     Args:
-        folder: the folder of the demo.
         shown: names of the files that show both.
     """
     (before, fault), (after, rest) = (_find_busiest(folder / name) for name in ("report.json", "cured.json"))

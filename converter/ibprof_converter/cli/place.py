@@ -109,7 +109,6 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str], leaves: int = 0
     """Write the files.
 
     Args:
-        files: the files to write.
         hosts: host of each rank.
         leaves: number of the hosts' leaf switches; 0 if unknown.
 

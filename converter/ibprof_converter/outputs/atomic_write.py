@@ -34,9 +34,6 @@ def write_atomically(path: Path, content: bytes | memoryview) -> None:
 def write_text(path: Path, write: Callable[[TextIO], None]) -> None:
     """Write a text file atomically.
 
-    Args:
-        write: function that writes the content.
-
     Raises:
         OSError: the file cannot be written.
     """

@@ -90,8 +90,6 @@ def write_picture(
     Args:
         file: a path, SVG or PDF by its suffix, else PNG; or an open file, which becomes a PNG.
         title, subtitle: plain text of the heading.
-        fabrics, layouts: the rails.
-        loads: loads of the rails' links.
         panels: `region`, `operation`, `site` or `job`: one picture for each, with a common scale; None: one
             picture of the sum.
         only_used: true to leave out links without traffic.

@@ -71,8 +71,6 @@ def link_table(
     A link without traffic has one row, with 0 bytes and `ALL` in these columns, unless `only_used` is set.
 
     Args:
-        fabrics, layouts: fabric and layout of each rail.
-        loads: loads of the rails' links.
         only_used: true to leave out links without traffic.
         agreement: comparison with port counters.
         bounds: bounds of adaptive routing. Counters and bounds are totals of a link, equal in all rows of the link.
@@ -174,8 +172,6 @@ def node_rows(
     """Yield a row for each node.
 
     Args:
-        fabrics, layouts: fabric and layout of each rail.
-        hosts: hosts of the rails.
         rank_lid: int32 [rank, rail], the port of each rank, if the traffic has ranks.
         names: names of the ranks, if there are several jobs; empty: the ranks' numbers.
 

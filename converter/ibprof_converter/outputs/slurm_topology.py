@@ -32,7 +32,6 @@ def write_topology(
     """Write the tree of the first rail. Invalid host names are left out, since they would end or change a line.
 
     Args:
-        file: the output file.
         links: rows of links.csv.
         host_of: NODE GUID of an adapter on the first rail -> name of its host.
         origin: source of the fabric, for the first line.
@@ -100,7 +99,6 @@ def _write_upper(
     """Write the switches above the leaves, level by level.
 
     Args:
-        file: the output file.
         front: name of a switch -> GUIDs that it represents.
         parents, levels: parents and level of each switch, by GUID.
         taken: names already in use.

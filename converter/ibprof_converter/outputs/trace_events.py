@@ -63,7 +63,6 @@ def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse], waiting: M
     """Write a run as one JSON object.
 
     Args:
-        file: the output file.
         run: a run with recorded intervals, or sampled calls.
         links: use of some link directions; may be empty.
         waiting: the run's sampled calls; None without samples.

@@ -56,7 +56,6 @@ def write_yaml(file: TextIO, about: Mapping[str, object], nodes: Iterable[Row], 
     """Write a mapping of `about`, `nodes` and `links`; rows have the columns of nodes.csv and links.csv.
 
     Args:
-        file: the output file.
         about: facts on the loads: numbers and text.
         nodes, links: rows from `outputs.rows`.
     """
@@ -69,7 +68,6 @@ def write_boxfish(folder: Path, about: Mapping[str, object], nodes: Iterable[Row
 
     Args:
         folder: the output folder, created if missing.
-        about: facts on the loads.
         nodes, links: rows of nodes.csv and links.csv.
     """
     folder.mkdir(parents=True, exist_ok=True)

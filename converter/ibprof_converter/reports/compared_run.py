@@ -130,7 +130,6 @@ def read_side(
     Args:
         traffic: the run, and the options that place it on a fabric.
         fabric: the fabric; None if there is none.
-        progress: function that receives each stage.
         demand: the run's traffic; None: it is read.
 
     Raises:

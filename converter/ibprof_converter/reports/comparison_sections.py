@@ -53,7 +53,6 @@ def describe_comparison(comparison: RunComparison, top: int) -> list[Section]:
     """Return the sections of a comparison.
 
     Args:
-        comparison: the compared runs.
         top: number of changes to list in each dimension.
     """
     sections = [

@@ -74,7 +74,6 @@ def write_job_page(
     """Write a report as a page, with the network view if there is a fabric.
 
     Args:
-        report: the report to show.
         attributes: the user's data on ranks and nodes, for the view.
         paths: redactor of the page's paths; by default, paths stay in full.
 
@@ -93,7 +92,6 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
     """Return a report as a page.
 
     Args:
-        report: the report to show.
         view: the network view as HTML; None without a fabric.
     """
     links, job = report.links, report.job

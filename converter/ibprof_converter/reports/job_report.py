@@ -180,7 +180,6 @@ def read_and_report(
         command: the command that makes the report, as typed.
         files: files that are read for the report.
         top: number of most loaded link directions to list.
-        progress: function that receives each stage.
         rank_by: one of `RANKINGS`.
 
     Raises:
@@ -241,8 +240,6 @@ def report_on_loads(
     """Report on traffic on the links of a fabric.
 
     Args:
-        loads: loads of the links.
-        provenance: data that reproduce the report.
         top: number of most loaded link directions to list.
         progress: function that receives each stage of the diagnosis.
         rank_by: one of `RANKINGS`.

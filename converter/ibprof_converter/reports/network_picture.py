@@ -87,7 +87,6 @@ def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: b
     """Return the picture as HTML in a wide and a narrow form; the style shows one of them. Empty without groups.
 
     Args:
-        loads: loads of the links.
         groups: groups of the most loaded link directions, in the list's order.
         has_fault: true if the first group is red.
         list_height: pixels of the list next to the wide form; the levels are spread over this height.
@@ -124,8 +123,6 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, hei
     """Draw the used part level by level.
 
     Args:
-        part: the used part of the network.
-        form: the form of the picture.
         tones: class of each thick link.
         said: description of the picture, in words.
         height: least height of the picture, in pixels.
@@ -247,7 +244,6 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 
     Args:
         start, end: middles of the boxes.
-        width: width of the boxes.
         left: x of a column. Curves within a column further right are on the left of their boxes, others on the right.
     """
     if start[0] == end[0]:
@@ -267,7 +263,6 @@ def _place_thick(
     """Return the thick links, and the heights of boxes where several of them end.
 
     Args:
-        part: the used part of the network.
         middle_of: float64 [unit, 2], the middle of each unit's box.
         width, left: see `_bend`.
         space_of: largest height of each box, by its middle.

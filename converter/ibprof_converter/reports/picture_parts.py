@@ -72,11 +72,7 @@ def draw_box(
     """Draw a box with a name, shortened to fit; the full name is its title.
 
     Args:
-        middle: middle of the box.
-        width: width of the box.
-        name: the full name.
         kind: CSS class: `named`, `plain`, `folded` or `idle`.
-        height: height of the box.
         shorter: alternatives for a name that does not fit, the longest first.
     """
     x, y = middle

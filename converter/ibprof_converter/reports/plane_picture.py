@@ -66,8 +66,6 @@ def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> s
     """Draw the used switches in a plane, and the hosts at thick links.
 
     Args:
-        part: the used part of the network.
-        form: the form of the picture.
         tones: class of each thick link.
         said: description of the picture, in words.
     """
@@ -274,7 +272,6 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
     """Return positions of the used switches, from top to bottom: float64 [unit, 2].
 
     Args:
-        part: the used part of the network.
         folded: bool [unit], from `find_folded`.
 
     Returns:

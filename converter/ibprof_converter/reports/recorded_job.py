@@ -134,7 +134,6 @@ def measure_regions(run: Profile, shares: Sequence[RegionShare] = ()) -> tuple[R
     """Return visits and time of each visited region, sorted by the longest time of a rank in it, descending.
 
     Args:
-        run: the profile.
         shares: the regions' shares of time in MPI; empty if not recorded.
     """
     share_of = {share.name: share for share in shares}

@@ -52,7 +52,6 @@ def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80
     """Yield the lines of the brief report.
 
     Args:
-        report: the report to show.
         names: names of all sections, in order.
         width: width in columns; sentences are wrapped, link names are shortened.
     """

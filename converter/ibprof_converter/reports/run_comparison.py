@@ -293,9 +293,7 @@ def compare_runs(
     """Read two runs and compare them.
 
     Args:
-        options: runs and thresholds.
         command: the command that makes the comparison, as typed.
-        progress: function that receives each stage.
         fabric: fabric for both runs, instead of the options' fabric.
         demands: the traffic of each run; None if it must be read.
 

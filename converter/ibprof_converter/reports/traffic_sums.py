@@ -295,10 +295,8 @@ def sender_imbalance(
     """Return the balance of ranks, hosts and rails that are known.
 
     Args:
-        demand: the traffic between ranks.
         run: sums of the recorded run.
         rails: sums of rails; empty without a fabric.
-        loads: loads of the fabric's links.
     """
     weighed = []
     for direction in (_SENT, _RECEIVED):

@@ -76,10 +76,7 @@ def find_used_part(
     """Return the used part of the fabrics.
 
     Args:
-        fabrics, layouts: fabric and layout of each rail.
-        hosts: hosts of all rails.
         sent: for each rail uint64 [link, end], sent bytes.
-        groups: groups of the most loaded link directions.
     """
     unit_of, names = _number_units(fabrics, layouts, hosts)
     ends = [unit[fabric.link_node] for fabric, unit in zip(fabrics, unit_of, strict=True)]

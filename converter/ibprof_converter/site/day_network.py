@@ -39,7 +39,6 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
     """Return the view of a day's network with the traffic of the day's jobs.
 
     Args:
-        store: the store of all jobs.
         day: first day of the jobs, UTC.
         jobs: number of jobs, those with most bytes first; each job is a layer.
 

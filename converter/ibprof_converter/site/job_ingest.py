@@ -42,8 +42,6 @@ def ingest_jobs(
     """Add the jobs of profiles, recordings and files of summaries; folders are searched.
 
     Args:
-        store: the store that receives the jobs.
-        paths: paths of the inputs.
         oldest: first day to keep; jobs that began earlier are left out.
         remove: true to delete each file of summaries once all its jobs are stored.
 

@@ -162,7 +162,6 @@ class SiteQueries:
 
         Args:
             job: job number in the scheduler, which can stand for several runs, or the store's key of a job.
-            top: number of rows.
 
         Raises:
             UsageError: there is no such job.

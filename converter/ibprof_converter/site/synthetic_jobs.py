@@ -55,7 +55,6 @@ def make_jobs(
         directions: number of the fabric's link directions.
         hosts: names of the fabric's hosts.
         links: number of link directions that each job uses.
-        seed: seed of the random choices.
     """
     random = np.random.default_rng([seed, day.toordinal()])
     midnight = datetime.combine(day, time())
@@ -192,7 +191,6 @@ def make_store(folder: Path, first: date, days: int, jobs: int, links: int | Non
     """Make a store of synthetic jobs on a synthetic fabric.
 
     Args:
-        first: first day.
         jobs: number of jobs a day.
         links: number of random link directions that each job uses; None: those on the routes between its hosts.
 

@@ -70,9 +70,6 @@ class RunTimes:
 def describe_times(times: RunTimes) -> Arrays:
     """Return arrays of the intervals by rank and group of peers, of time inside MPI calls, and of visits to regions.
 
-    Args:
-        times: activity of a run.
-
     Returns:
         `time_rank`; `time_begin` and `time_end` in seconds since the first; `time_first_peer` and `time_last_peer`, -1
         for peers that are not ranks; `time_bytes`. If times were recorded, `mpi_rank`, `mpi_begin`, `mpi_end` and

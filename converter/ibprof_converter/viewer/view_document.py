@@ -66,14 +66,11 @@ def encode_document(
 
     Args:
         title: the title of the page; plain text.
-        subnets, layouts: subnet and layout of each rail.
-        hosts: the hosts of the fabrics.
         runs: the runs on the fabrics, at least one. The page compares any two, initially the first two.
         attributes: user-supplied attributes of nodes, and of the ranks of the first run.
         grid: the positions of the first run's ranks on the problem's grid.
         link_values: properties of links other than their bytes.
         spell: function applied to texts, for example to shorten paths.
-        changes: changes between runs.
 
     Returns:
         uint32 length of a JSON text, the text, zeros up to a multiple of 8, arrays; little-endian. The text's `arrays`

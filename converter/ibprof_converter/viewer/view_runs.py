@@ -127,8 +127,6 @@ def describe_run(
     """Return the header and the arrays of a run.
 
     Args:
-        names: the names shared by the runs.
-        subnets: the rails.
         order: for each rail, the link directions in the order of the page.
         first_node: the number of each rail's first node on the page.
 
@@ -244,7 +242,6 @@ def describe_verdict(
     """Return the verdict as plain values.
 
     Args:
-        verdict: verdict on the run.
         diagnosis: diagnosis of the run's links; None if not diagnosed.
         order: for each rail, the link directions in the order of the page.
 
@@ -284,8 +281,6 @@ def describe_flows(
     of the destination's `address_end`, or at its switch.
 
     Args:
-        traffic: the flows.
-        subnets: the rails.
         order: for each rail, the link directions in the order of the page.
         first_node: the number of each rail's first node on the page.
     """
