@@ -34,8 +34,7 @@ _ASIDE = 0.25
 """Offset of a folded ring's two sides from its middle, so that lines of neighbouring rings are evenly apart."""
 
 _BELOW_RING = 0.28
-"""Distance of hosts below their switch in a grid: less than twice `_ASIDE`, where the line of the ring's other side
-is."""
+"""Distance of hosts below their switch in a grid. The line of a ring's other side is at twice `_ASIDE`."""
 
 _BELOW = 0.45
 """Distance of hosts below their switch in all other cases."""

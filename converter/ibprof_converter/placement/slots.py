@@ -208,8 +208,8 @@ def _find_ports(
 def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return the adapters of hosts as if each adapter was on a separate rail: int32 [host, adapter].
 
-    Part i of a message leaves by adapter i and enters by adapter i, each modulo the host's number of adapters. Rails
-    behave in this way if all these numbers divide the largest number.
+    Part i of a message leaves by adapter i and enters by adapter i, each modulo the host's number of adapters. That is
+    the same as separate rails if each host's number of adapters divides the largest number of adapters.
 
     Raises:
         UsageError: a number does not divide the largest number, or there are several subnets.

@@ -30,7 +30,7 @@ seed and time give the same placement. The clock stops a search only on a machin
 """
 
 _CHUNK = 2_000_000
-"""Work between two reads of the clock."""
+"""Link directions visited between two reads of the clock."""
 
 _TRIAL = 0.02
 """Share of the work of a round that measures how much steps raise the energy."""

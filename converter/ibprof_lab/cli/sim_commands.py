@@ -47,7 +47,7 @@ Answer = Callable[[Answering], tuple[dict[str, Any], str]]
 
 
 def build_command(arguments: argparse.Namespace) -> Callable[[Executor], None]:
-    """Return the command selected by the arguments; it runs on a pool of simulations.
+    """Return the command selected by the arguments: a function that takes a pool for simulations.
 
     Raises:
         IbprofError: options contradict each other.

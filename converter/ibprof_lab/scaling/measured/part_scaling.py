@@ -2,9 +2,9 @@
 """Seconds as a function of the number of processes p: forms of few terms, and random draws of all forms that fit.
 
 A form is one or two of the terms p^a log2(p)^b, with coefficients of at least 0. Cross-validation gives the weight of a
-form: each number of processes is predicted from the others. A draw chooses a form by weight, and a variance of the
-noise. It then fits the coefficients to the runs plus this noise. All draws together show the uncertainty of the form,
-of its coefficients, and of a run.
+form: each number of processes is predicted from the others. Each random draw chooses a form by weight, and a variance
+of the noise. The draw then fits the coefficients to the runs plus this noise. All draws together show the uncertainty
+of the form, of its coefficients, and of a run.
 
 Source: A. Calotoiu, T. Hoefler, M. Poke, F. Wolf, "Using automated performance modeling to find scalability bugs in
 complex codes", SC'13: the normal form and its choice by cross-validation. J. A. Hoeting, D. Madigan, A. E. Raftery,

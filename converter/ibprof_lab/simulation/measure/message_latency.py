@@ -344,7 +344,7 @@ class SteadyState:
     therefore few, at numbers of messages that grow geometrically.
 
     Args:
-        part: required half of the 95% interval, relative to the mean; 0 for no detection.
+        part: half of the 95% interval that is narrow enough, relative to the mean; 0 for no detection.
         clients: number of clients.
         messages: total number of messages of a client.
 

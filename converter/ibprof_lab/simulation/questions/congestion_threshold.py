@@ -5,7 +5,7 @@ A client waits for its request, then for its interval: its cycle is I + T(I). At
 request alone. Without an interval T is C, the time that the servers' links and their routes need for one request of
 every client. Once I + T(I) is close to C, the job has nearly its largest throughput. A shorter interval then only
 lengthens T by the same amount. Throughput covers all clients, so T is a mean over messages. Mutual delays of requests
-show in the clients' means, which count equally for any number of requests. The asymptotes T0 and C - I cross at C - T0.
+show in the means of the clients, which all count equally. The asymptotes T0 and C - I cross at C - T0.
 With N clients, n servers, requests of S bytes and links of B bytes/s: if the servers' links alone determine C, this
 crossing is N S/(n B) - S/B.
 

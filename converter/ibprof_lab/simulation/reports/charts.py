@@ -64,7 +64,7 @@ class _Columns:
 
 
 def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> tuple[list[Path], list[str]]:
-    """Draw all tables of means in folders, or given by name.
+    """Draw tables of means: those that are named, and all in the named folders.
 
     Args:
         results: folders of studies, or tables.

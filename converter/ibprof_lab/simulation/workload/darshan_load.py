@@ -121,7 +121,7 @@ def main() -> int:
 
 
 def _sum(tables: list[dict[str, Any]], counter: str) -> int:
-    """Return the sum over files; unknown values are negative."""
+    """Return the sum of a counter over files, without unknown (negative) values."""
     return sum(int(table["counters"][counter].clip(lower=0).sum()) for table in tables)
 
 

@@ -302,7 +302,7 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
 
 
 _MOST_CLASSES = 4096
-"""Largest number of classes of parallel links, over all dimensions of a grid."""
+"""A network with more classes of parallel links, over all dimensions, is no grid."""
 
 
 def find_switched(

@@ -25,7 +25,7 @@ _NOISY = 0.25
 
 _GAIN_OF_RAILS = 1.2
 """Two rails are assumed if they improve the score per pair by more than this, after the cost of each pair's rail. A
-ring of switches improves it by 0.4; two rails improve it by at least 1.5."""
+ring of switches improves the score by 0.4; two rails improve it by at least 1.5."""
 
 _ALIKE = 0.01
 """Factors that differ by less are shown as one number."""

@@ -161,7 +161,7 @@ def _find_others(
     if "levels" in models:
         is_seen = hosts <= _FEW_HOSTS or levels.factor.any() or find_pattern(nested.residuals(even), known).is_certain
         is_seen = is_seen or bool((find_slow_hosts(delays, known) > 1).any())  # slow hosts may hide a pattern
-        # A gradual increase between distant sites is no evidence of cables, but some pairs may be far from any level.
+        # Between distant sites, a pattern may come from distances. Other models are tried only if levels fit badly.
         is_left = is_far(delays[known]) and bool((np.abs(nested.residuals(even))[known] > _LEFT_OUT).any())
         if not is_seen or not (is_network(delays[known]) or is_left or levels.errors):
             return [], ()

@@ -35,7 +35,7 @@ _LEAST_SHARE = 0.1
 """Smallest share of pairs on either rail; fewer pairs are outliers."""
 
 _TOWARDS_ABOVE = 0.1
-"""Cost of each unit by which a node's delay differs from its parent's delay, in addition to the remaining errors."""
+"""Cost of a node's difference from its parent, per unit of the logarithm of the delay, in addition to its errors."""
 
 _ALIKE = 0.25
 """The latency of a link is equal to the rails' difference if it deviates by less than this share."""

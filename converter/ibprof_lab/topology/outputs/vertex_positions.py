@@ -98,7 +98,7 @@ class EdgeLengths:
     length: Floats
 
     def stress(self, place: Floats, gamma: float) -> tuple[Floats, Floats]:
-        """Return f1, f2 and the number of pairs that are too near, float64 [3]; the gradient of f [vertex, 3].
+        """Return f1, f2 and the number of pairs that are too near, float64 [3]; and the gradient of f, [vertex, 3].
 
         Raises:
             ValueError: a position is not finite.

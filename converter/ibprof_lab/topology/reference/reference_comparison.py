@@ -228,7 +228,7 @@ def make_observable_topology(reference: Reference) -> InferredTopology:
 def compare_cables(
     compared: ReferenceComparison, names: Sequence[str], cables: Mapping[tuple[int, int], int], timed: bool = False
 ) -> ReferenceComparison:
-    """Add links that have another number of cables in the reference.
+    """Return `compared`, with the links added whose number of cables differs from the reference.
 
     Args:
         compared: the comparison of the same topology.

@@ -265,7 +265,7 @@ def _from_subnet(name: str, subnet: Subnet) -> Reference:
 _SOURCES_AT_ONCE = 64
 
 NOT_PASSED, AS_FAST, SLOWER = "white", "red", "blue"
-"""The paper's colours of links: without a measured path; at most the line-rate time; a longer time."""
+"""The paper's colours of links: no measured path passes; takes at most the time at line rate; takes longer."""
 
 
 @dataclass(frozen=True, slots=True)

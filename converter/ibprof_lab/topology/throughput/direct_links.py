@@ -72,7 +72,7 @@ class BlockedRates:
 
 @dataclass(frozen=True, slots=True)
 class DirectLinkResults:
-    """All measured blocked paths; `left_out` counts pairs without a certain path that other hosts could fill."""
+    """All measured blocked paths; `left_out` counts pairs without a certain path, or that other hosts cannot fill."""
 
     rates: tuple[BlockedRates, ...]
     left_out: int
@@ -155,8 +155,8 @@ def _judge(
 def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult) -> bool:
     """Return True if the link cannot carry the traffic of the two hosts in addition to the other pairs.
 
-    There are three proofs: the measured throughput of the link; pairs that slow each other down on the link; a link
-    between two hosts that both send over it at their full rate.
+    There are three proofs. The measured throughput of the link is below the sum of the rates. Or the other pairs slow
+    each other down on the link. Or the one other pair are the two hosts at the ends of the link.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)

@@ -106,7 +106,7 @@ class RoundsPlan(Protocol[Found_co]):
 
 
 class RoundMeasurement:
-    """Rounds of jobs on the first process; the others call `follow_measurement`.
+    """Rounds of jobs, on the first process; the other processes call `follow_measurement`.
 
     `ranks` has the measuring rank of each host. Each round is measured `repetitions` times. The best result of each job
     counts, since other traffic only reduces rates.
