@@ -16,20 +16,32 @@ static uint64_t nanoseconds(const struct timespec *time)
     return (uint64_t)time->tv_sec * UINT64_C(1000000000) + (uint64_t)time->tv_nsec;
 }
 
-uint64_t ibp_clock_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return nanoseconds(&now);
-}
-
 uint64_t ibp_clock_monotonic_ns(void)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return nanoseconds(&now);
+}
+
+uint64_t ibp_clock_ns(void)
+{
+    static uint64_t unix_at_zero; /* Unix time when the monotonic clock was 0; 0 until the first call */
+    uint64_t at_zero = __atomic_load_n(&unix_at_zero, __ATOMIC_RELAXED);
+
+    if (!at_zero) {
+        struct timespec now;
+        const uint64_t before = ibp_clock_monotonic_ns();
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        const uint64_t found = nanoseconds(&now) - before - (ibp_clock_monotonic_ns() - before) / 2;
+
+        /* Of several threads the first one decides. */
+        if (__atomic_compare_exchange_n(&unix_at_zero, &at_zero, found, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            at_zero = found;
+        }
+    }
+    return at_zero + ibp_clock_monotonic_ns();
 }
 
 uint64_t ibp_clock_coarse_ns(void)

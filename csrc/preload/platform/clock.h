@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-/* Return the Unix time in nanoseconds. */
+/* Return the Unix time in nanoseconds. The Unix clock is read once: a step of it, by NTP or an administrator, does not
+ * change durations of this process. */
 uint64_t ibp_clock_ns(void);
 
 /* Return nanoseconds since an unspecified moment, which is the same for all processes of a host. */
