@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a profile as the files of an OTF2 archive.
 
-Each rank's file is closed after the rank is written, so that the number of open files does not grow with the job. The
-archive has the times of the run.
+Each rank's file is closed after the rank is written, so that the number of open files does not grow with the job.
+Events have the times of the recorded run.
 """
 
 from __future__ import annotations

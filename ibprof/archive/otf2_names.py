@@ -65,7 +65,7 @@ TRANSFER_MEMBER = "bytes posted"
 INTERVAL_MEMBER = "bytes to ranks"
 INTERVAL_PARAMETER = "interval from"
 INTERVAL_TIME_MEMBERS = ("interval time_ns", "interval_end_ns")
-"""Values of an interval's metric: time inside MPI calls, and end. Its parameter is that of other interval metrics."""
+"""Values of an interval's metric: time inside MPI calls, and end. Its parameter is the same as for traffic."""
 DEMAND_PARAMETER = "asked of"
 DEMAND_MEMBERS = ("bytes asked", "calls")
 CALL_MEMBERS = ("calls timed", "time_ns", "error_ns")

@@ -149,7 +149,7 @@ def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.boo
         if name in (records.dtype.names or ()):
             parts = records[name].astype(np.int64)
             if name == "tag":
-                # The choice of the recorder depends on the tag only for number 0.
+                # The recorder's choice of a message depends on the tag only if the message has number 0.
                 parts = np.where(records["number"] == 0, parts >> 4, -1)
             hashed = (hashed ^ parts.astype(np.uint64)) + _STEP
             hashed = (hashed ^ hashed >> np.uint64(30)) * _FACTOR

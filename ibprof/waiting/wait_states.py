@@ -178,7 +178,8 @@ def split_calls(
     most = np.where(is_open, stay, most)
     wait = np.where(is_open, (least + most) // 2, wait)
     is_whole = ~is_short | stands_alone | (level_of == thinned[place[1].ravel()])
-    # A call is sampled if one of its messages is. Without thinning all are, and messages without a record are lost.
+    # A call is sampled if one of its messages is sampled. Without thinning, all messages are sampled; those without a
+    # record are lost.
     chosen = np.where((level_of > 0) & ~stands_alone, np.minimum(counts / completed, 1), 1.0)
     # Of a call's events, the one with the longest wait decides.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))

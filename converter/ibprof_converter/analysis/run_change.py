@@ -118,7 +118,7 @@ def _have_speeds(first: LoadedDirection, second: LoadedDirection) -> bool:
 def _describe_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
     """Compare the bytes that the runs send if no link can be compared."""
     if _have_links(a, b):
-        return "No link carries anything in either run"
+        return "No link carries bytes in either run"
     if a.bytes is None or b.bytes is None:
         return f"The links of {names[0]} and {names[1]} are not known"
     if a.bytes == b.bytes:
@@ -212,7 +212,7 @@ def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[Ch
         return ChangeKind.NOT_COMPARABLE, f"they are on different fabrics, of {a.links:,} and {b.links:,} links"
     knows_all = a.knows_all_links and b.knows_all_links and bool(a.carried) and bool(b.carried)
     if knows_all and a.rank_host is None and not {*a.carried} & {*b.carried} and not _same_fabric(a, b):
-        return ChangeKind.NOT_COMPARABLE, "no link carries bytes in both, as on different fabrics"
+        return ChangeKind.NOT_COMPARABLE, "no link carries bytes in both runs, as on different fabrics"
     if a.load_basis != b.load_basis:
         return ChangeKind.UNKNOWN, f"loads are {a.load_basis} in {names[0]} and {b.load_basis} in {names[1]}"
     if a.ranks is not None and b.ranks is not None and a.ranks != b.ranks:

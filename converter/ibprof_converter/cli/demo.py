@@ -41,12 +41,12 @@ LEFT_BEHIND = {
     "profile.otf2": "what each rank sent to whom, by region and operation (otf2-print, Vampir, ibprof info)",
     "links.csv": "the bytes on both ends of every link",
     "nodes.csv": "hosts and switches: level, position, LIDs, ranks",
-    "links.yaml": "both in one YAML file",
+    "links.yaml": "links and nodes in one YAML file",
     "report.txt": "the links that carry most, and who loads them",
     "report.json": "the same for programs",
     CURE: "a better host for each rank (ibprof-place)",
-    "cured.json": "the report with these hosts, for programs",
-    CURED_PAGE: "the same as a page",
+    "cured.json": "the report with these hosts, as JSON",
+    CURED_PAGE: "the report with these hosts, as a page",
     PAGE: "the report as a page, with the network view",
 }
 
@@ -281,6 +281,6 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         type=Path,
         default=Path("ibprof-demo"),
-        help="where to leave everything (default: %(default)s)",
+        help="folder for all files (default: %(default)s)",
     )
     return parser

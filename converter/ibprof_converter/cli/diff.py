@@ -149,6 +149,6 @@ def _parser() -> argparse.ArgumentParser:
         "--top", metavar="N", type=parse_count, default=_TOP, help=f"number of changes of each kind (default: {_TOP})"
     )
     parser.add_argument("--json", action="store_true", help="print all changes as JSON")
-    parser.add_argument("--html", metavar="FILE", type=Path, help="the same as one page for any browser")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write the comparison as one HTML page")
     add_provenance_argument(parser)
     return parser

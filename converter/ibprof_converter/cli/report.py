@@ -140,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     add_attribute_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the same numbers as JSON")
     parser.add_argument(
-        "--html", metavar="FILE", type=Path, help="the same numbers as one page for any browser, with the network view"
+        "--html", metavar="FILE", type=Path, help="write the same numbers as one HTML page, with the network view"
     )
     add_provenance_argument(parser)
     parser.add_argument("--full", action="store_true", help="print all of the report, not only its fifteen lines")

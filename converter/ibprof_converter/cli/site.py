@@ -110,7 +110,9 @@ def _add_fabrics(commands: Subcommands) -> None:
     help_ = "first day (default: today)"
     fabric.add_argument("--from", dest="first", metavar="DAY", type=type_of(_parse_day), help=help_)
     rename_option(fabric, "--since", "--from")
-    fabric.add_argument("--fdbs", metavar="FILE", nargs="+", default=[], help="forwarding tables, one file a LST")
+    fabric.add_argument(
+        "--fdbs", metavar="FILE", nargs="+", default=[], help="forwarding tables, one file for each LST"
+    )
     fabric.add_argument("--routes", metavar="HOW", type=type_of(parse_routes), help="as for ibprof-layout")
     _add_json(_add(commands, "changes", "list links that changed from one fabric to the next", "", _list_changes))
 

@@ -253,7 +253,9 @@ def _parser() -> argparse.ArgumentParser:
         help="the folder of the recording (default: %(default)s)",
     )
     parser.add_argument("--fabric", metavar="LST", nargs="+", default=[], help="the fabric, for the most loaded links")
-    parser.add_argument("--placement", metavar="HOW", action="append", help="where the ranks are, if not as recorded")
+    parser.add_argument(
+        "--placement", metavar="HOW", action="append", help="hosts of the ranks, if others than recorded"
+    )
     parser.add_argument(
         "--every",
         metavar="SECONDS",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slurm's `topology.conf` or `topology.yaml` for topology/tree: the hosts of each leaf switch, and the switches above.
 
-The plugin needs a tree, in which each switch has one parent. In a fat-tree, a switch has several. So switches of a
-level that share children are written as one switch. Slurm then knows which hosts are near each other, but not the
-spines. The groups of a dragonfly are a level between its switches and the whole.
+The plugin needs a tree, in which each switch has one parent. In a fat-tree, a switch has several parents. So switches
+of a level that share children are written as one switch. Slurm then knows which hosts are near each other, but not
+the spines. The groups of a dragonfly are a level between its switches and the whole.
 
 Source: Slurm's manual, topology.conf(5).
 """

@@ -158,7 +158,7 @@ def _frame(page: ReportPage, section: Section) -> Iterator[str]:
     attributes = f' class="{classes}"' if classes else ""
     heading = f"<h2>{escape(section.title)}</h2>"
     if page.is_folded:
-        # A link to something inside opens the section.
+        # A link to an element inside the section opens the section.
         yield f'<details{attributes}><summary>{heading}</summary><div id="{section.name}">'
     else:
         yield f'<section id="{section.name}"{attributes}>{heading}'

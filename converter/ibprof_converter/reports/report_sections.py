@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of a report as data: the text and the page are drawn from the same sections, so that they cannot differ.
+"""Sections of a report as data. The text and the page of a report have the same sections.
 
 Each number has its path in the report's JSON.
 """

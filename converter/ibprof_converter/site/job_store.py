@@ -169,7 +169,7 @@ class JobStore:
         # The last state of a job counts: finished, then the latest end, then the first stored.
         order = pa.table(
             {
-                # A job never replaces one of another user.
+                # A job never replaces a job of another user.
                 "key": pc.binary_join_element_wise(both["key"], pc.fill_null(both["user"], ""), " "),
                 "finished": pc.fill_null(both["finished"], fill_value=False).cast(pa.int8()),
                 "ended": both["ended"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic summaries of jobs, to show, test and measure the store. Their links are routed, or random to be quick.
+"""Synthetic summaries of jobs, to show, test and measure the store. Their links come from routes, or are random.
 
 Two facts are planted. Ranks on `SLOW_HOST` are late in every third job. The first two jobs of each day share links, and
 the first job's time in calls follows the second job's traffic.
