@@ -21,10 +21,10 @@ from ibprof_converter.fabric.graph_search import count_hops, find_parts
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 _MOST_MISFITS = 0.1
-"""Largest share of misplaced cables between switches; above it, the fabric is of another kind."""
+"""If a larger share of the cables between switches is misplaced, the fabric is of another kind."""
 
 _SWAPPED = 4
-"""A fabric of any size may have this number of misplaced cables, the result of one swap."""
+"""This number of misplaced cables, the result of one swap, is allowed in a fabric of any size."""
 
 _ALIKE = 0.5
 """Least share of common neighbours of similarly cabled switches."""

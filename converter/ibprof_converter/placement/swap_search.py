@@ -145,7 +145,8 @@ ROUNDS = (
 )
 
 COLD, WARM, HOT = 0.05, 0.5, 3.0
-"""First temperatures, relative to the usual rise of the energy: a cold chain keeps most of its start."""
+"""First temperatures, relative to the usual rise of the energy. A chain that begins cold keeps most of its starting
+placement."""
 
 _LAST = 0.01
 

@@ -184,7 +184,7 @@ def _add_show(commands: Subcommands) -> None:
     add("--bandwidth", action="store_true", help="show the matrix as bandwidth")
     add("--figure", dest="png", metavar="FILE", type=Path, help="draw the matrix as a heat map (png, svg or pdf)")
     rename_option(parser, "--png", "--figure")
-    add("--json", action="store_true", help="print JSON, with the matrix of up to 512 processes or of --length")
+    add("--json", action="store_true", help="print JSON; the matrix needs --length if above 512 processes")
 
 
 def _build_show(arguments: argparse.Namespace) -> Callable[[], None]:

@@ -56,7 +56,7 @@ MARKS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Varying columns among the rows of a measured job, sorted by purpose."""
+    """The columns that vary among a measured job's rows, divided by their use in the chart."""
 
     panels: tuple[str, ...]
     clusters: tuple[str, ...]
