@@ -27,7 +27,7 @@ def _parser() -> argparse.ArgumentParser:
         "ibprof nccl",
         "Print what the proxies of NCCL or RCCL sent, and what they waited for: their GPU, the receiver, the network. "
         "The table has a row for each communicator, function, algorithm, protocol and sending rank; the CSV also has "
-        "channels, peers and receives. Archives (profile.otf2) do not have this.",
+        "channels, peers and receives. Archives (profile.otf2) do not have these data.",
         EXAMPLES,
     )
     parser.add_argument("recording", metavar="RECORDING", type=Path, help="a recording: profile.ibprof")

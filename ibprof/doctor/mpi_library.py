@@ -45,8 +45,8 @@ _TRANSPORTS = (
     (r"libibverbs\.so", "verbs"),
     (r"libmlx5", "mlx5"),
     (r"libpsm2", "PSM2"),
-    (r"libhcoll", "hcoll, whose collectives no source records"),
-    (r"libucc\.so", "UCC, whose collectives no source records"),
+    (r"libhcoll", "hcoll (its collectives are not recorded)"),
+    (r"libucc\.so", "UCC (its collectives are not recorded)"),
 )
 """Names of transports, by files that an MPI process has mapped."""
 

@@ -114,7 +114,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
     notes: list[str] = []
     if selection.region is not None and selection.since_start and (left_out := _count_left_out(run, selection.region)):
         notes.append(
-            f"{left_out} more bytes, sent before that mark, are left out: their regions continued or came again later"
+            f"{left_out} more bytes, sent before the region's last mark, are left out: their regions came again later"
         )
     sources = np.unique(counters.source[chosen & (counters.source != Source.NCCL)])
     if len(sources) > 1:
