@@ -335,6 +335,8 @@ class SlowSender:
 def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender]:
     """Return the slow senders of each job, those with the longest messages first.
 
+    A rank of a program is two clients of its host: one computes, and one sends.
+
     Args:
         watch: observer of the finished run.
         unequal: names of jobs whose ranks may send different amounts.
@@ -345,7 +347,7 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
     progress = simulation.look_at_clients()
     host_gbps = _find_port_gbps(watch)[network.host_port]
     to_slow = _share_to(watch, _find_outliers(host_gbps, is_rate=True))
-    found: list[tuple[float, SlowSender]] = []
+    found: dict[tuple[str, str], SlowSender] = {}
     for number, job in enumerate(simulation.jobs):
         clients = np.flatnonzero(simulation.job_of_client == number)
         if len(clients) < _LEAST_PEERS:
@@ -370,9 +372,11 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
             figures = {
                 key: (float(each[at]), float(np.nanmedian(each))) for key, each in values.items() if slow[key][at]
             }
-            sender = SlowSender(job.name, f"0x{int(fabric.node_guid[node]):016x}", fabric.node_name[node], figures)
-            found.append((-float(np.nan_to_num(values["mean_us"][at])), sender))
-    return [sender for _, sender in sorted(found, key=lambda each: each[0])]
+            guid = f"0x{int(fabric.node_guid[node]):016x}"
+            if same := found.get((job.name, guid)):
+                figures |= same.figures
+            found[job.name, guid] = SlowSender(job.name, guid, fabric.node_name[node], figures)
+    return sorted(found.values(), key=lambda each: -each.figures.get("mean_us", (0.0, 0.0))[0])
 
 
 def describe_slow_senders(found: list[SlowSender], most: int = 3) -> Iterator[str]:
