@@ -166,15 +166,12 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         yield f"{lacking}: {format_ranks(missing)}; {_locate_missing(run)}"
     if run.operations_asked:
         yield f"only these operations were recorded: {run.operations_asked}"
-    if incomplete := describe_incomplete(run):
-        yield incomplete
+    yield from filter(None, (_describe_cut(run), _describe_killed(run)))
     if lost := [rank.rank for rank in run.ranks if rank.lost_bytes or rank.lost_messages]:
         amount = format_bytes(sum(rank.lost_bytes for rank in run.ranks))
         nowhere = f"{amount} of rank {format_ranks(lost)} are in no counter by peer and in no mark"
         yield f"{nowhere}: the recording could not grow"
-    if off := [rank.rank for rank in run.ranks if rank.off_ns]:
-        longest = format_seconds(max(rank.off_ns for rank in run.ranks) / 1e9)
-        yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"
+    yield from filter(None, (_describe_off(run),))
     # Received bytes belong to the same messages, counted at the other end.
     sent_control = (run.counters.kind == Kind.CONTROL) & (run.counters.direction != Direction.RECEIVED)
     if control := sum_exactly(run.counters.bytes[sent_control]):
@@ -212,9 +209,22 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
 
 
 def describe_incomplete(run: Profile) -> str:
-    """Return a sentence on ranks whose recordings lost parts, or that did not reach their end; empty without such."""
+    """Return a sentence on ranks with lost parts, without an end, or off for more than `MUCH` of the time; or none."""
+    return "; ".join(filter(None, (_describe_cut(run), _describe_killed(run), _describe_off(run, MUCH))))
+
+
+def _describe_cut(run: Profile) -> str:
     cut = [rank.rank for rank in run.ranks if CUT_SHORT in rank.notes]
-    return "; ".join(filter(None, (f"rank {format_ranks(cut)}: {CUT_SHORT}" if cut else "", _describe_killed(run))))
+    return f"rank {format_ranks(cut)}: {CUT_SHORT}" if cut else ""
+
+
+def _describe_off(run: Profile, least: float = 0.0) -> str:
+    """Return a sentence on ranks whose recording was off for more than a share of their time; empty without such."""
+    off = [rank for rank in run.ranks if rank.off_ns > least * max((rank.stop_ns or 0) - rank.start_ns, 0)]
+    if not off:
+        return ""
+    longest = format_seconds(max(rank.off_ns for rank in off) / 1e9)
+    return f"recording was switched off for up to {longest} on rank {format_ranks([rank.rank for rank in off])}"
 
 
 def _describe_killed(run: Profile) -> str:

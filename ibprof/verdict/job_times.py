@@ -124,7 +124,7 @@ class JobTimes:
         parts: measured waiting and transfer; None without sampled calls: the estimates then replace them.
         measured: the complete measurement of waiting and transfer.
         transfer_causes: possible causes of slow transfer that hosts show, the surest first.
-        incomplete: description of ranks with lost data, or without an end; empty without such ranks.
+        incomplete: description of ranks with lost data, without an end, or off for some time; empty without such.
         host_pairs: rate and latency of messages by pair of hosts.
         shared_cores: ranks that lack cores, if that explains slow transfer; otherwise None.
     """

@@ -16,6 +16,7 @@ from ibprof_testing.samples.damage_table import (
     list_subjects,
     make_dumps,
     make_planes,
+    make_profile,
     make_run,
     make_tree,
     tabulate,
@@ -47,6 +48,10 @@ def test_a_sample_of_damaged_planes_is_named(tmp_path: Path) -> None:
 
 def test_a_sample_of_damaged_runs_is_named(tmp_path: Path) -> None:
     try_sample(make_run(tmp_path), tmp_path, 2, 30)
+
+
+def test_a_sample_of_damaged_profiles_is_named(tmp_path: Path) -> None:
+    try_sample(make_profile(tmp_path), tmp_path, 15, 30)
 
 
 @pytest.mark.full

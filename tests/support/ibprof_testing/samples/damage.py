@@ -18,9 +18,11 @@ from unittest.mock import patch
 
 import numpy as np
 
+from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import IbprofError
+from ibprof.load import load_profile
 from ibprof.native.headers import recording_header
-from ibprof.profile.profile_data import Direction
+from ibprof.profile.profile_data import Direction, MessageSamples
 from ibprof.text.quantities import name_call, printable
 from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.pipeline_stages import load_fabric
@@ -36,7 +38,7 @@ from ibprof_converter.routing import subnet
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 from ibprof_lab.topology.outputs.topology_outputs import write_fdbs
-from ibprof_testing.samples.recordings import OPERATIONS, Process, counter, make_recording
+from ibprof_testing.samples.recordings import OPERATIONS, PAGE, Process, counter, make_recording
 from ibprof_testing.samples.spoilt_dumps import (
     LISTED_ONCE,
     MANY_PLACES,
@@ -661,6 +663,8 @@ class DamagedRun:
 
 RANKS_A_HOST = 2
 _FLAGS = sum(_CONSTANTS[f"IBP_PROCESS_{name}"] for name in ("FINALIZED", "SEES_HOST", "DEMANDS"))
+PAGES_OF_HOST = 11
+"""Number of pages of the file of a host of `record_run`."""
 _GROUP = 16
 """Number of the group of all ranks, in its demands."""
 
@@ -722,22 +726,24 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
     foreign = {f"node{number}": processes for number, processes in enumerate(right.values())}
     yield DamagedRun("hosts of another cluster", ("'node0'",), partial(write_run, foreign))
     more = {host: [replace(each, world_size=9) for each in processes] for host, processes in right.items()}
-    yield DamagedRun("one rank more in the job", ("1 of 9 ranks were not recorded: 8;",), partial(write_run, more))
+    yield DamagedRun("one rank more in the job", ("1 of 9 ranks (11.1%): not recorded",), partial(write_run, more))
     for host, processes in right.items():
         others = {name: each for name, each in right.items() if name != host}
         ranks = tuple(f"{process.rank}" for process in processes)
+        in_part = (host, "of 8 ranks", *(f"Rank {rank}" for rank in ranks))
 
         def write_with(folder: Path, change: Callable[[Path], object], host: str = host) -> None:
             write_run(right, folder)
             (path,) = folder.glob(f"{host}-*")
             change(path)
 
-        yield DamagedRun(
-            "file of a host removed", (f"ranks were not recorded: {ranks[0]}-",), partial(write_run, others)
-        )
+        yield DamagedRun("file of a host removed", ("2 of 8 ranks (25.0%): not recorded",), partial(write_run, others))
         for part in np.linspace(0.02, 0.98, 20).tolist():
             cut = partial(write_with, change=partial(_cut_file, part=part))
-            yield DamagedRun("file of a host cut", (host, *(f"rank {rank}" for rank in ranks)), cut)
+            yield DamagedRun("file of a host cut", in_part, cut)
+        for page in range(1, PAGES_OF_HOST):
+            zero_page = partial(write_with, change=partial(_zero_page, page=page))
+            yield DamagedRun("page of a file of a host zeroed", in_part, zero_page)
         zero = partial(write_with, change=lambda path: path.write_bytes(bytes(path.stat().st_size)))
         yield DamagedRun("file of a host zeroed", (host, f"ranks were not recorded: {ranks[0]}-"), zero)
         double = partial(write_with, change=lambda path: shutil.copy(path, path.with_name(f"copy-{path.name}")))
@@ -756,17 +762,18 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
                 kept = [changed if each.rank == rank else each for each in right[host]]
                 write_run({**right, host: [each for each in kept if each is not None]}, folder)
 
-            name = f"rank {process.rank}"
             counters = process.counters[0]
             gone = partial(write, changed=None)
-            yield DamagedRun("rank removed", (f"1 of 8 ranks were not recorded: {process.rank};",), gone)
+            yield DamagedRun("rank removed", ("1 of 8 ranks (12.5%): not recorded",), gone)
             for kind, fields in (
                 ("rank killed", {"stop_ns": 0, "flags": 0}),
                 ("recording of a rank full", {"lost_bytes": 900, "lost_messages": 3}),
                 ("recording of a rank off", {"off_ns": 10}),
             ):
                 yield DamagedRun(
-                    kind, (name,), partial(write, changed=replace(process, fields={"flags": _FLAGS} | fields))
+                    kind,
+                    (f"Rank {process.rank} ", f"rank {process.rank}.", "the recording could not grow"),
+                    partial(write, changed=replace(process, fields={"flags": _FLAGS} | fields)),
                 )
             for number, operation in enumerate(OPERATIONS):
                 of_it = [each for each in counters if each["operation"] == number]
@@ -788,6 +795,34 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
                     yield DamagedRun(f"counter {what}", named, partial(write, changed=changed))
 
 
+def write_profile(run: Mapping[str, Sequence[Process]], folder: Path) -> None:
+    """Write the archive of a run, with samples."""
+    folder.mkdir()
+    write_run(run, folder / "run.ibprof")
+    columns = {name: np.zeros(5, column) for name, column in MessageSamples.column_types().items()}
+    profile = replace(load_profile(folder / "run.ibprof"), message_samples=MessageSamples(**columns))
+    shutil.rmtree(folder / "run.ibprof")
+    write_archive(profile, folder / "profile.otf2")
+
+
+def damage_profile(right: Path) -> Iterator[DamagedRun]:
+    """Yield an archive with each of its files removed, cut and zeroed."""
+
+    def write(folder: Path, name: Path, change: Callable[[Path], object]) -> None:
+        shutil.copytree(right, folder)
+        change(folder / name)
+
+    for path in sorted(path for path in right.rglob("*") if path.is_file()):
+        changes: list[tuple[str, Callable[[Path], object]]] = [
+            ("removed", Path.unlink),
+            ("zeroed", lambda path: path.write_bytes(bytes(path.stat().st_size))),
+            *(("cut", partial(_cut_file, part=part)) for part in np.linspace(0.0, 0.98, 5).tolist()),
+        ]
+        for what, change in changes:
+            damaged = partial(write, name=path.relative_to(right), change=change)
+            yield DamagedRun(f"file of a profile {what}", ("expected ",), damaged)
+
+
 def _change(process: Process, operation: int, kept: Sequence[str]) -> Process:
     """Return a process without the counters of an operation, or with them as control messages."""
     changed = [
@@ -796,6 +831,11 @@ def _change(process: Process, operation: int, kept: Sequence[str]) -> Process:
         if each["operation"] != operation or kept
     ]
     return replace(process, counters=[changed])
+
+
+def _zero_page(path: Path, page: int) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole[: page * PAGE] + bytes(PAGE) + whole[(page + 1) * PAGE :])
 
 
 def _cut_file(path: Path, part: float) -> None:
@@ -810,7 +850,7 @@ def answer_run(recording: Path, links: Path) -> Answer:
         with patch.object(diagnosis, "_find_change", lambda *_: None):
             report = report_on_loads(found, describe_provenance("", ()))
         lines += describe_in_brief(report, (), _WIDE)
-        lines += [*report.coverage.not_seen, *found.warnings]
+        lines += found.warnings
         share = sum(found.loads.bytes_unrouted.values()) / max(found.loads.bytes_total, 1)
         head = report.verdict.text
     except IbprofError as error:

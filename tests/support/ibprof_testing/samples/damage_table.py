@@ -26,9 +26,11 @@ from ibprof_testing.samples.damage import (
     copy_to_planes,
     damage_dumps,
     damage_fabric,
+    damage_profile,
     damage_run,
     judge_answer,
     record_run,
+    write_profile,
     write_run,
 )
 from ibprof_testing.samples.fabrics import OPENSM
@@ -101,15 +103,27 @@ def make_run(folder: Path) -> Subject:
     links = ListedFabric.of(made.fabric, made.tables).write(folder / "fabric")
     run = record_run(HOSTS)
     write_run(run, folder / "right.ibprof")
-    right = answer_run(folder / "right.ibprof", links)
-    assert "Nothing is left out: all 4 hosts, all 8 ranks, all 96 kB." in right.lines
+    return _make_subject(folder / "right.ibprof", links, damage_run(run))
+
+
+def make_profile(folder: Path) -> Subject:
+    """Return the damages of a recorded run's archive."""
+    made = generate("xgft:2:2,2:1,2")
+    links = ListedFabric.of(made.fabric, made.tables).write(folder / "fabric")
+    write_profile(record_run(HOSTS), folder / "right")
+    return _make_subject(folder / "right", links, damage_profile(folder / "right"))
+
+
+def _make_subject(right: Path, links: Path, cases: Iterable[DamagedRun]) -> Subject:
+    answered = answer_run(right, links)
+    assert "Nothing is left out: all 4 hosts, all 8 ranks, all 96 kB." in answered.lines
 
     def ask(case: DamagedFabric | DamagedRun, folder: Path) -> Answer:
         assert isinstance(case, DamagedRun)
         case.write(folder)
         return answer_run(folder, links)
 
-    return Subject(right, [*damage_run(run)], ask)
+    return Subject(answered, [*cases], ask)
 
 
 def list_subjects() -> dict[str, Callable[[Path], Subject]]:
@@ -124,7 +138,7 @@ def list_subjects() -> dict[str, Callable[[Path], Subject]]:
     for sample in CAPTURED:
         for links, tables in pairs:
             found[f"{sample} {links} {tables}"] = partial(make_dumps, sample, links, tables)
-    return found | {"run": make_run, PLANES: make_planes}
+    return found | {"run": make_run, "profile": make_profile, PLANES: make_planes}
 
 
 Outcome = tuple[str, str, str]
