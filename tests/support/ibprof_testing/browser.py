@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The browser that shows views and reports to tests, and whose screenshots are the pictures of the pages."""
+"""The browser in which tests open views and reports. It also takes the screenshots of the documentation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def open_browser() -> Iterator[Browser]:
     """Open the installed Chromium without a window.
 
     Raises:
-        MissingError: none is installed.
+        MissingError: Chromium is not installed.
     """
     found = find_program("chromium", "chromium-browser", "google-chrome", package="chromium")
     with sync_playwright() as playwright:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin of pytest: pictures are left empty where a test does not look at them."""
+"""Plugin of pytest: tests that do not check pictures get empty pictures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def without_drawing() -> Iterator[None]:
-    """Leave pictures empty: drawing the pictures of a simulated run takes several times as long as a small run."""
+    """Leave pictures empty, because drawing them takes several times as long as a small simulation."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("matplotlib.figure.Figure.savefig", lambda _figure, path, **_options: Path(path).touch())
         yield

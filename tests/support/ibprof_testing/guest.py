@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine with real verbs: a guest that has two rails of soft-RoCE, sees this machine's files, and runs one command.
+"""A virtual machine (the guest) with real verbs, on two rails of soft-RoCE. It runs one command.
 
     python -m ibprof_testing.guest [--folder DIR] [--seconds N] -- COMMAND [ARGUMENT...]
 
 The command sees this machine's files and can write only to DIR; other changes are lost. The guest has four devices.
 rail0a and rail0b are the ends of one wire, rail1a and rail1b the ends of another, as if a and b were two hosts with two
-adapters each. Index 1 of a device's GIDs is its IPv4 address, 10.0.RAIL.1 for a and 10.0.RAIL.2 for b; eth0a
-is the network interface under rail0a, and so on.
+adapters each. The GID at index 1 of a device is its IPv4 address, 10.0.RAIL.1 for a and 10.0.RAIL.2 for b. The network
+interface of rail0a is eth0a, and so on.
 
 Nothing is installed: the kernel is one of Debian's packages, unpacked by scripts/guest-kernel.sh, and qemu interprets
 it, so neither /dev/kvm nor a privilege is needed, except to read the command's files.
@@ -40,19 +40,20 @@ MODULES = (
 
 _MEGABYTES = 2048
 _PROCESSORS = 1
-"""More processors would occupy as many of this machine's, and mostly wait for each other's page tables."""
+"""Number of the guest's processors. Each occupies a processor of this machine. More of them would mostly wait for
+changes of each other's page tables."""
 _KERNEL_LINE = " ".join(
     (
         *("console=ttyS0", "quiet", "panic=-1", "mitigations=off", "random.trust_cpu=on", "rdinit=/init"),
         # On a busy machine an interpreted timer is so late that the kernel considers it broken and panics.
         "no_timer_check",
-        # Less work for qemu: pages are cleared once, and clocks are not compared.
+        # Less work for qemu: the kernel clears pages only once, and does not compare clocks.
         *("init_on_alloc=0", "tsc=reliable"),
     )
 )
 _SHARE_OPTIONS = "trans=virtio,version=9p2000.L,msize=512000"
 
-# Process 1: loads modules, mounts a layer of memory over this machine's files, and changes its root to that layer.
+# Process 1 loads modules, mounts an overlay in memory over this machine's files, and makes the overlay its root.
 _INIT = f"""#!/bin/busybox sh
 export PATH=/bin
 busybox mount -t proc proc /proc
@@ -69,7 +70,7 @@ for folder in proc sys dev; do busybox mount -o move /$folder /root/$folder; don
 exec busybox switch_root /root /bin/bash "$(busybox cat /where)/guest/setup"
 """
 
-# The two wires. Both ends of each wire belong to one kernel, which must be configured to send to itself over the wires.
+# The two wires. One kernel owns both ends of each wire. By default it would not use the wire to send to itself.
 _SETUP = """
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 here=$1
@@ -114,9 +115,7 @@ class Done:
     """Exit status and output of a command.
 
     Attributes:
-        status: its exit status.
-        stdout, stderr: its output.
-        seconds: time from the start of the machine to its end.
+        seconds: time from the start of the guest to its end.
     """
 
     status: int
@@ -129,10 +128,9 @@ def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600, mod
     """Run a command in a guest.
 
     Args:
-        command: its working folder is `folder`.
-        folder: folder that the command may write to. If it contains a folder `share`, the guest can mount that once
-            more, by the tag
-            `share`, with other options of 9P.
+        command: the command and its arguments.
+        folder: working folder of the command, and the only folder that it can write to. If it contains a folder
+            `share`, the guest can also mount `share` by the 9P tag `share`, with other options.
         seconds: time limit of the guest.
         modules: additional kernel modules that the command needs.
 
@@ -185,7 +183,7 @@ def _run_machine(kernel: Path, image: Path, folder: Path, seconds: float) -> Non
     share = "local,security_model=none,multidevs=remap,path={},mount_tag={}{}"
     machine = subprocess.Popen(
         [
-            # The machine ends with this process, even if the process is killed.
+            # The guest ends with this process, even if this process is killed.
             *(find_program("setpriv", package="util-linux"), "--pdeathsig", "KILL"),
             program,
             *("-accel", "tcg,thread=multi", "-cpu", "max", "-machine", "pc"),
@@ -247,7 +245,7 @@ _FOLDERS = ("bin", "modules", "proc", "sys", "dev", "below", "memory", "root")
 
 
 def _load_order(folder: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the required modules, each after its own requirements."""
+    """Yield the required modules in an order in which they can be loaded."""
     paths = {path.name.partition(".ko")[0].replace("-", "_"): path for path in folder.rglob("*.ko*")}
     placed: set[str] = set()
 
@@ -290,8 +288,8 @@ def _pack(files: Sequence[tuple[str, int, bytes]]) -> bytes:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run a command in a guest that has two rails of soft-RoCE.")
-    parser.add_argument("--folder", type=Path, default=Path(), help="that the command can write to (default: .)")
-    parser.add_argument("--seconds", type=float, default=600, help="after which the guest is ended")
+    parser.add_argument("--folder", type=Path, default=Path(), help="folder that the command can write to (default: .)")
+    parser.add_argument("--seconds", type=float, default=600, help="time limit of the guest, in seconds")
     parser.add_argument("command", nargs="+")
     wanted = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that temporary files are removed

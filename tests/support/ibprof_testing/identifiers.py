@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names in source files: of files, functions, classes, parameters and variables."""
+"""Read the names of files, functions, classes, parameters and variables from source files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NEW_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+")
 
 
 def read_names(path: Path) -> Iterator[tuple[int, str]]:
-    """Read the names in a source file: line, from 1, and name; the file's own name has line 0."""
+    """Yield the line (from 1) and text of each name in a source file; the file's name has line 0."""
     yield 0, path.stem
     if path.suffix == ".py":
         yield from _python(path.read_text())
@@ -28,7 +28,7 @@ def read_names(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def split_name(name: str) -> str:
-    """Return the words of a name: `findLinks`, `find_links` and `FIND_LINKS` are "find links"."""
+    """Return the words of a name: "find links" for `findLinks`, `find_links` and `FIND_LINKS`."""
     return " ".join(_NEW_WORD.split(name)).strip().lower()
 
 
@@ -43,7 +43,7 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _c(text: str, comment_or_string: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Read all names: a line of C or TypeScript does not show which names it declares."""
+    """Read all names, because a line of C or TypeScript does not show which names it declares."""
     code = comment_or_string.sub(lambda match: "\n" * match[0].count("\n"), text)
     for match in _C_NAME.finditer(code):
         yield code.count("\n", 0, match.start()) + 1, match[0]

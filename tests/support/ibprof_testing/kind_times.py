@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin of pytest: the time that each kind of test took, printed at the end where IBPROF_TEST_TIMES is set.
+"""Plugin of pytest: print the time that each kind of test took, if IBPROF_TEST_TIMES is set.
 
 The variable names a file to which scripts/timed.sh has added the times of other commands of `make test`.
 """
@@ -24,18 +24,18 @@ def count_core_seconds() -> float:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start to count."""
+    """Start to measure time."""
     config.stash[_LAST] = count_core_seconds()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave the collection out of the first test's time."""
+    """Stop counting time as collection, so that the first test's time does not include it."""
     session.config.stash[_LAST] = count_core_seconds()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the processor time of a test's phase to its report, which pytest-xdist passes on whole."""
+    """Add the processor time of a test's phase to its report; pytest-xdist passes it on to the main process."""
     report = yield
     now = count_core_seconds()
     report.user_properties.append(("core_s", now - item.config.stash[_LAST]))
@@ -44,7 +44,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print core-seconds and seconds by kind, and files with most core-seconds.
+    """Print core-seconds and seconds of each kind, and the files with the most core-seconds.
 
     `collection` is pytest's time outside of tests.
     """
@@ -77,6 +77,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def find_kind(name: str) -> str:
-    """Return the folder of a test by its name, such as `tests/unit` or `studies`."""
+    """Return the folder in the name of a test, such as `tests/unit` or `studies`."""
     folders = name.partition("::")[0].split("/")[:-1]
     return "/".join(folders[: 2 if folders[0] == "tests" else 1])

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements on the machine. A test with an unmet requirement fails by `MissingError`, which names the requirement;
-no test is skipped."""
+"""Check the machine for requirements of tests.
+
+A test with an unmet requirement fails with `MissingError`, which names the requirement. No test is skipped.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,15 @@ class MissingError(Exception):
 
 
 def find_program(*names: str, package: str, path: str | None = None) -> str:
-    """Return the path of the first of some programs that is installed.
+    """Return the path of a program.
 
     Args:
-        names: names of one program on different systems.
+        names: names of the program on different systems, in order of preference.
         package: Debian's package of the program.
         path: folders to search instead of PATH.
 
     Raises:
-        MissingError: none of them is installed.
+        MissingError: the program is not installed.
     """
     for name in names:
         if found := shutil.which(name, path=path):
@@ -33,7 +35,7 @@ def require_root(purpose: str) -> None:
     """Check that the user is root.
 
     Args:
-        purpose: reason, such as "to make network namespaces".
+        purpose: why root is needed, such as "to make network namespaces".
 
     Raises:
         MissingError: the user is not root.

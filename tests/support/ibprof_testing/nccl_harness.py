@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the program that stands for NCCL (nccl/harness.c), with the plug-in of ibprof."""
+"""Run nccl/harness.c, a program that calls ibprof's plug-in as NCCL does."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CSRC = Path(__file__).resolve().parents[3] / "csrc"
 
 
 class Ports:
-    """Ranges of TCP ports that nothing listens at."""
+    """Find free TCP ports."""
 
     def take(self, ranks: int) -> int:
-        """Return a port that is followed by free ports for the ranks of 8 communicators."""
+        """Return the first of a range of free ports, large enough for the ranks of 8 communicators."""
         for first in range(20000 + os.getpid() % 9000, 32000, 8 * ranks + 1):
             taken = []
             try:
@@ -44,12 +44,12 @@ def _compile(source: str, made: Path, *options: str) -> Path:
 
 
 def build_harness(folder: Path) -> Path:
-    """Compile the program."""
+    """Compile nccl/harness.c, and return the program."""
     return _compile("harness.c", folder / "nccl_harness")
 
 
 def build_next(folder: Path, version: int) -> Path:
-    """Compile a plug-in of one version that counts events."""
+    """Compile another plug-in, of one version of the interface. It counts events."""
     return _compile("counting_plugin.c", folder / "libnext.so", "-shared", "-fPIC", f"-DVERSION={version}")
 
 
@@ -67,15 +67,16 @@ def run_ranks(
     """Run ranks as torchrun starts them; return the output of each rank.
 
     Args:
-        harness: the program.
-        ports: TCP ports for its connections.
+        harness: the program that `build_harness` returned.
+        ports: TCP ports for the program's connections.
         recording: folder to record into.
         ranks: number of processes.
         version: newest version of the interface that the program knows.
         options: the program's options.
-        env: more variables.
-        may_fail: true if the ranks may end by a signal.
-        only_recorded: the one rank that loads the plug-in; the others load one that does nothing. None for all.
+        env: additional environment variables.
+        may_fail: true if a signal may end the ranks.
+        only_recorded: the only rank that loads ibprof's plug-in. The other ranks load a plug-in that does nothing.
+            None if all ranks load ibprof's plug-in.
     """
     own = {
         "WORLD_SIZE": str(ranks),

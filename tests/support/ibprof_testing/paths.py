@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of the checkout. The package is always installed editable, so its own place leads there."""
+"""Paths of the checkout. The package is always installed editable, so they follow from the path of this file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of tests. At a timeout, and when a test fails, all processes that a command started end with it.
+"""Run commands of tests. After a timeout or a failed test, all processes that a command started are killed.
 
-A launcher that is killed leaves its ranks behind, each in a process group of its own.
+It is not enough to kill the launcher: its ranks would go on running, each in another process group.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _END_S = 10
-"""Seconds after which a killed process that has not ended is abandoned: a disk may block it."""
+"""Time to wait for the end of a killed process, in seconds. A blocked disk can delay its end for ever."""
 
 
 def run(
@@ -26,10 +26,10 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end and return its status and output.
+    """Run a command to its end, and return its status and output.
 
     Raises:
-        subprocess.TimeoutExpired: it did not end in `timeout` seconds.
+        subprocess.TimeoutExpired: the command did not end within `timeout` seconds.
         subprocess.CalledProcessError: `check` is true and the status is not 0.
     """
     with start(command, cwd=cwd, env=env) as process:
@@ -44,7 +44,7 @@ def run(
 def start(
     command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a command in a new session; the whole session ends with the block.
+    """Start a command in a new session. At the end of the block, all processes of the session are killed.
 
     Yields:
         The process, whose stdout and stderr are pipes.
@@ -60,7 +60,7 @@ def start(
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process has not ended; a zombie has."""
+    """Return whether a process is running. A zombie has ended."""
     try:
         return _read_stat(pid)[0] not in "ZX"
     except OSError:
@@ -69,12 +69,12 @@ def is_running(pid: int) -> bool:
 
 def _read_stat(pid: int) -> list[str]:
     """Return state, parent, group and session of a process."""
-    # These fields follow the name, which may contain any character.
+    # These fields follow the process's name in brackets. The name may contain any character, even a bracket.
     return Path("/proc", str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
 
 
 def end_session(leader: int) -> None:
-    """Kill a session and the descendants of its leader, until none is left."""
+    """Kill all processes of a session and all descendants of its leader, until none is left."""
     until = time.monotonic() + _END_S
     while (members := _find_members(leader)) and time.monotonic() < until:
         for pid in members:
@@ -84,10 +84,10 @@ def end_session(leader: int) -> None:
 
 
 def _find_members(leader: int) -> set[int]:
-    """Return the living processes of a session, and all descendants of its leader in other sessions."""
+    """Return the running processes of a session, and all descendants of its leader in other sessions."""
     parents, members = {}, set()
     for pid in (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()):
-        with suppress(OSError):  # the process has just ended
+        with suppress(OSError):  # the process may just have ended
             state, parent, _, session = _read_stat(pid)
             if state not in "ZX":
                 parents[pid] = int(parent)

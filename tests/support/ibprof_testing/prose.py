@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The English in source files and pages: docstrings, comments, string literals that users read, and Markdown."""
+"""Read the English of source files and pages: docstrings, comments, string literals for users, and Markdown."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DOCSTRING, COMMENT, STRING, HELP, PAGE = "docstring", "comment", "string", "help
 SUFFIXES = (".py", ".c", ".h", ".def", ".ts", ".mjs", ".sh", ".yaml", ".txt")
 
 _HELP_ARGUMENTS = {"help", "description", "epilog"}
-"""Arguments of argparse that users read, however short they are."""
+"""Arguments of argparse whose texts users read. Even short texts of these are read."""
 
 _SUMMARY = re.compile(r"^summary: (.*)", re.MULTILINE)
-"""The line on a study in the help of `ibprof-sim study`."""
+"""The line of a study file that the help of `ibprof-sim study` shows."""
 
 _MARKUP = re.compile(r"SPDX|^!|noqa|type: ignore|fmt: |pragma|clang-format|@ts-|biome-|-\*-")
-"""Comments for tools."""
+"""Comments that tools read, not people."""
 
 _C_TOKEN = re.compile(
     r"""(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)""",
@@ -35,7 +35,7 @@ _NEW_ITEM = re.compile(
 )
 _FENCED = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 _GENERATED = re.compile(r"<!-- table: .*?<!-- end -->", re.DOTALL)
-"""A table of figures, which a program writes."""
+"""A table of figures that a program writes."""
 _HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE_SPAN = re.compile(r"`[^`]+`")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -58,7 +58,7 @@ class Passage:
 
 
 def read_passages(path: Path) -> Iterator[Passage]:
-    """Read the passages of a source file, by its suffix."""
+    """Read the passages of a source file. The file's suffix selects the language."""
     text = path.read_text()
     if path.suffix == ".py":
         yield from _python(text)
@@ -72,7 +72,7 @@ def read_passages(path: Path) -> Iterator[Passage]:
 
 
 def read_markdown(text: str) -> Iterator[Passage]:
-    """Read the paragraphs, list items, headings and table cells of a page; code and quotations are left out."""
+    """Read the paragraphs, list items, headings and table cells of a page. Code and quotations are left out."""
     for pattern in (_FENCED, _GENERATED, _HTML_COMMENT, _CODE_SPAN):
         text = pattern.sub(_keep_lines, text)
     text = _LINK.sub(r"\1", text)
@@ -94,12 +94,12 @@ def read_markdown(text: str) -> Iterator[Passage]:
 
 
 def _keep_lines(match: re.Match[str]) -> str:
-    """Replace code by a mark, so that the lines after it keep their numbers."""
+    """Return a mark in place of code, with as many lines, so that later lines keep their numbers."""
     return "`x`" * match[0].startswith("`") * (not match[0].startswith("```")) + "\n" * match[0].count("\n")
 
 
 def sentences(passage: Passage) -> Iterator[str]:
-    """Split a passage into sentences; list items, table rows, commands and entries as `name: meaning` begin one."""
+    """Split a passage into sentences. List items, table rows, commands and `name: meaning` entries start a sentence."""
     for item in _items(passage.text):
         for sentence in _NEW_SENTENCE.split(item):
             if stripped := sentence.strip():
@@ -107,12 +107,12 @@ def sentences(passage: Passage) -> Iterator[str]:
 
 
 def count_words(sentence: str) -> int:
-    """Count words; code in backticks is one."""
+    """Count the words of a sentence; code in backticks counts as one word."""
     return len(_WORD.findall(sentence))
 
 
 def _items(text: str) -> Iterator[str]:
-    """Join the lines of each list item, entry and paragraph."""
+    """Yield each list item, entry and paragraph as one line."""
     item: list[str] = []
     for line in text.split("\n"):
         if _NEW_ITEM.match(line):
@@ -178,14 +178,14 @@ def _c_like(text: str) -> Iterator[Passage]:
             slashes.append((line, bool(before), match["comment"].lstrip("/")))
         else:
             inner = re.sub(r"^[ \t]*\*", "", match["comment"][2:-2].lstrip("*"), flags=re.MULTILINE)
-            # A line for tools is emptied, so that the others keep their numbers.
+            # Lines for tools become empty, so that the other lines keep their numbers.
             lines = ["" if _MARKUP.search(each.strip()) else each for each in inner.split("\n")]
             yield Passage(COMMENT, line, _clean("\n".join(lines)))
     yield from _blocks(iter(slashes))
 
 
 def _blocks(lines: Iterator[tuple[int, bool, str]]) -> Iterator[Passage]:
-    """Join comments on consecutive lines; a comment after code is separate."""
+    """Join comments on consecutive lines to passages. A comment after code is a separate passage."""
     block: list[str] = []
     begin = last = 0
     for number, after_code, text in lines:
@@ -203,7 +203,7 @@ def _blocks(lines: Iterator[tuple[int, bool, str]]) -> Iterator[Passage]:
 
 
 def _clean(text: str) -> str:
-    """Remove the indentation. Empty the lines of code: lines indented by four more, after an empty line."""
+    """Remove the indentation, and replace code by empty lines. Code is indented by four more, after an empty line."""
     first, _, rest = text.partition("\n")
     lines = rest.split("\n")
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)

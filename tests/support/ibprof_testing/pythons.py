@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPython interpreters of many versions, which `scripts/pythons.sh` unpacks into `.pythons`."""
+"""Find the CPython interpreters that `scripts/pythons.sh` unpacks into `.pythons`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ibprof_testing.machine import MissingError
 from ibprof_testing.paths import ROOT
 
 VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15")
-"""Versions whose frames ibprof reads; `t` is a build without the interpreter's lock."""
+"""Versions of CPython whose frames ibprof can read; `t` marks a free-threaded build."""
 
 
 def find_python(version: str) -> Path:
     """Return the interpreter of a version.
 
     Raises:
-        MissingError: it has not been unpacked.
+        MissingError: the interpreter has not been unpacked.
     """
     python = ROOT / ".pythons" / version / "python"
     if not python.exists():
@@ -27,10 +27,10 @@ def find_python(version: str) -> Path:
 
 
 def find_libpython() -> Path | str:
-    """Return the interpreter's library, of this interpreter's version.
+    """Return the libpython of the running interpreter's version.
 
     Raises:
-        MissingError: the machine has none.
+        MissingError: the machine has no such library.
     """
     version = sysconfig.get_config_var("py_version_short")
     built = Path(sysconfig.get_config_var("LIBDIR")) / f"libpython{version}.so.1.0"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Apply a report's advice literally to a routed network: other tables, cables, ranks, rails."""
+"""Apply a report's advice to a routed network literally: change tables, cables, hosts of ranks, or rails."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SWITCH_PORT = re.compile(r"(L\d+-\d+) \(?port (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The setting of a job.
+    """The network and placement of a job.
 
     Attributes:
         rails: the network's rails.
         ranks_on: host of each rank.
-        used: rails that MPI uses; all if empty.
-        engine: OpenSM's routing engine, which makes tables after a repair; empty for the generator's tables.
+        used: rails that MPI uses; empty for all rails.
+        engine: OpenSM's routing engine, which computes tables after a repair; empty for the generator's tables.
     """
 
     rails: tuple[LabRail, ...]
@@ -44,16 +44,16 @@ class AdviceError(Exception):
 
 
 def apply(cause: dict[str, Any], setting: Setting, healthy: Sequence[LabRail], files: Sequence[Path]) -> Setting:
-    """Apply a cause's `change` of `ibprof-report --json`.
+    """Apply the `change` of a cause in `ibprof-report --json`.
 
     Args:
         cause: a cause from the report.
         setting: setting of the reported run.
-        healthy: the rails without the planted cause; a repair must name exactly the cables that differ.
-        files: the dumps, and last the profile.
+        healthy: the rails without the planted cause. A repair must name exactly the cables that differ from them.
+        files: the dumps, then the profile.
 
     Raises:
-        AdviceError: the advice names missing things, or no administrator could apply it literally.
+        AdviceError: the advice names things that do not exist, or cannot be applied literally.
     """
     change, kind = cause["change"], cause["kind"]
     if kind in ("rank-order", "hosts"):
@@ -85,7 +85,7 @@ def _route(change: str, rail: LabRail, folder: Path) -> LabRail:
 
 
 def _repair(change: str, setting: Setting, healthy: Sequence[LabRail]) -> list[LabRail]:
-    """Repair the cables that a change names; each must differ from the healthy fabric."""
+    """Return the repaired rails. The change must name all cables that differ from the healthy fabric."""
     repaired = []
     for rail, good in zip(setting.rails, healthy, strict=True):
         broken = _cables(good) ^ _cables(rail)
@@ -98,12 +98,12 @@ def _repair(change: str, setting: Setting, healthy: Sequence[LabRail]) -> list[L
         elif len(good.fabric.link_node) == len(rail.fabric.link_node):
             repaired.append(LabRail(good.fabric, rail.tables))
         else:
-            repaired.append(LabRail(good.fabric, _make_anew(change, setting, good)))
+            repaired.append(LabRail(good.fabric, _recompute_tables(change, setting, good)))
     return repaired
 
 
-def _make_anew(change: str, setting: Setting, good: LabRail) -> Any:
-    """Make tables as the subnet manager does after a cable was plugged."""
+def _recompute_tables(change: str, setting: Setting, good: LabRail) -> Any:
+    """Recompute tables as the subnet manager does after a cable was plugged in."""
     return route_by_opensm(good.fabric, setting.engine).subnet.tables if setting.engine else good.tables
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics as ibsim reads them: switches, hosts and the cables between their ports."""
+"""Build fabrics (switches, hosts and cables between their ports), and write them as ibsim's input."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ def _identity(guid: int) -> str:
 
 
 def fat_tree(leaves: int, spines: int, hosts_per_leaf: int, rate: str) -> Cabling:
-    """Cable a two-level fat-tree of hosts node01.., leaf1.. and spine1..; a cable from each leaf to each spine."""
+    """Cable a two-level fat-tree, with one cable from each leaf to each spine.
+
+    The names are node01.., leaf1.. and spine1...
+    """
     cabling = Cabling(rate)
     bottoms = [cabling.add_switch(f"leaf{number + 1}") for number in range(leaves)]
     tops = [cabling.add_switch(f"spine{number + 1}") for number in range(spines)]
@@ -86,7 +89,7 @@ def fat_tree(leaves: int, spines: int, hosts_per_leaf: int, rate: str) -> Cablin
 
 
 def random_tree(seed: int, leaves: int = 4, spines: int = 3, hosts: int = 6) -> Cabling:
-    """Cable a two-level tree with some cables missing, some doubled, in any ports, all chosen by `seed`."""
+    """Cable a random two-level tree: some cables are missing, some are double, and ports are random."""
     draw = random.Random(seed)
     cabling = Cabling()
     tops = [cabling.add_switch(f"spine {number}") for number in range(spines)]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure a cluster of network namespaces, infer its network from the delays, and compare it with the built network.
 
-As root, from a checkout, by the Python that ibprof is installed with:
+Run it as root, in a checkout, with the Python in which ibprof is installed:
 
     python -m ibprof_testing.lab.cluster try tree              # or line, faulty, star
-    python -m ibprof_testing.lab.cluster try tree --plug node3:leaf4      # a wrong cable; or --slow A:B:US
+    python -m ibprof_testing.lab.cluster try tree --plug node3:leaf4      # with a wrong cable; or --slow A:B:US
     python -m ibprof_testing.lab.cluster run tree -- ibprof-topology throughput --help
-    python -m ibprof_testing.lab.cluster show tree             # as DOT, what `ibprof-topology compare` takes
-    python -m ibprof_testing.lab.cluster down                  # what a killed run has left
+    python -m ibprof_testing.lab.cluster show tree             # print DOT for `ibprof-topology compare`
+    python -m ibprof_testing.lab.cluster down                  # remove the remains of a killed run
 
 `try` ends with status 1 when the networks differ.
 """
@@ -42,11 +42,11 @@ _ROUNDS = 5
 """Maximum number of repeated measurements of doubtful pairs."""
 
 _NOISY = 0.05
-"""Deviation of the delays from the best answer above which all pairs are measured again."""
+"""Deviation of measured delays from the inferred network. Above this limit all pairs are measured again."""
 
 
 class Cluster:
-    """Running hosts, and the commands that run on them.
+    """Run commands on running hosts.
 
     Args:
         hosts: the cluster's hosts.
@@ -66,13 +66,13 @@ class Cluster:
         """Run a command with one rank on each host; return its output.
 
         Raises:
-            RuntimeError: the command failed; with its output.
+            RuntimeError: the command failed. The message contains its output.
         """
         # Idle ranks yield, because there are more ranks than processors.
         chosen: dict[str, str | int] = {"pml": "ob1", "btl": "tcp,self", "mpi_yield_when_idle": 1, **parameters}
         line = [self.mpirun, "-n", str(len(self.hosts.names)), *self.hosts.over_tcp(1, **chosen), "--bind-to", "none"]
         first = self.hosts.names[0]
-        # With priority over other work of the machine, which would look like an effect of the network.
+        # High priority, because delays by other work of the machine would look like an effect of the network.
         words = [*line, "nice", "-n", "-15", *command]
         return _check(self.hosts.run(first, words, self.environment, self.folder, timeout))
 
@@ -82,15 +82,15 @@ class Cluster:
         return _check(processes.run(line, cwd=self.folder, timeout=300))
 
     def infer(self) -> dict[str, Any]:
-        """Measure delays, infer the network, and repeat doubtful pairs while there are any. Return the last answer.
+        """Measure delays, infer the network, and repeat the measurement of doubtful pairs.
 
-        Leaves delays.nc, topology.json and topology.lst.
+        Return the last inferred network, and write delays.nc, topology.json and topology.lst.
         """
         self._measure()
         for _ in range(_ROUNDS):
             document = self.look()
             if document["noise"] > _NOISY:
-                # No network explains such delays: all of them are doubtful.
+                # No network explains such delays, so all of them are doubtful.
                 pairs = "".join(f"{one},{other}\n" for one, other in combinations(self.hosts.names, 2))
                 (self.folder / "again.csv").write_text(pairs)
             elif not document["again"]:
@@ -103,8 +103,8 @@ class Cluster:
         self.launch(SCRIPTS / "ibprof-latency", "measure", *chosen, "-o", "delays.nc")
 
     def look(self) -> dict[str, Any]:
-        """Infer the network from the measured delays; leaves topology.json, topology.lst, again.csv."""
-        # Other work of the machine only adds to a delay.
+        """Infer the network from the measured delays, and write topology.json, topology.lst and again.csv."""
+        # Other work of the machine can only make a delay longer.
         options = ("--statistic", "minimum", "-o", "topology.json", "-o", "topology.lst", "--outliers", "again.csv")
         self.call("ibprof-topology", "infer", "delays.nc", *options)
         document: dict[str, Any] = json.loads((self.folder / "topology.json").read_text())
@@ -112,7 +112,7 @@ class Cluster:
         return document
 
     def compare(self, plan: Plan) -> str:
-        """Compare the inferred network with a plan; return the comparison as text. Leaves plan.dot."""
+        """Compare the inferred network with a plan. Return the comparison as text, and write plan.dot."""
         (self.folder / "plan.dot").write_text(write_dot(plan))
         return self.call("ibprof-topology", "compare", "delays.nc", "plan.dot", "--statistic", "minimum")
 
@@ -124,8 +124,10 @@ def _check(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def find_splits(document: dict[str, Any], first: str) -> set[frozenset[str]]:
-    """Return the hosts that each edge of an inferred tree separates from the first host, if both sides have two or more
-    hosts."""
+    """Return, for each edge of an inferred tree, the hosts that it separates from the first host.
+
+    Edges with fewer than two hosts on a side are left out.
+    """
     graph = nx.Graph((edge["a"], edge["b"]) for edge in document["edges"])
     hosts = set(document["hosts"])
     found = set()
@@ -139,7 +141,7 @@ def find_splits(document: dict[str, Any], first: str) -> set[frozenset[str]]:
 
 
 def write_dot(plan: Plan) -> str:
-    """The plan as DOT."""
+    """Return the plan in DOT."""
     lines = ["graph plan {"]
     lines += [f"  {name} [shape=box];" for name in plan.switches]
     for cable in plan.cables:
@@ -218,7 +220,7 @@ def _parser() -> argparse.ArgumentParser:
         if name in {"try", "run"}:
             command.add_argument("--slow", metavar="A:B:US", type=_fields(3), action="append", default=[])
             command.add_argument("--plug", metavar="HOST:SWITCH", type=_fields(2), action="append", default=[])
-            command.add_argument("--mpirun", default=MPIRUN, help="of Open MPI 4 (default: %(default)s)")
+            command.add_argument("--mpirun", default=MPIRUN, help="mpirun of Open MPI 4 (default: %(default)s)")
         if name == "try":
             command.add_argument("--runs", type=int, default=1)
             command.add_argument("-o", "--output", metavar="FOLDER", type=Path, default=Path("lab-output"))
@@ -228,7 +230,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command. The network is removed also after an interrupt."""
+    """Run the command. The network is removed at the end, even after an interrupt."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     arguments = _parser().parse_args(argv)
     try:

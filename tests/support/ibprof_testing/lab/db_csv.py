@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a fabric as ibdiagnet 2's db_csv, by the columns that public excerpts show."""
+"""Write a fabric as ibdiagnet 2's db_csv, with the columns that public excerpts show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PORTS = (
 NODE_TYPE = {NodeKind.CA: 1, NodeKind.SWITCH: 2, NodeKind.ROUTER: 3}
 WIDTH_CODE = {1: 1, 2: 16, 4: 2, 8: 4, 12: 8}
 SPEED_CODE = {2.0: 1, 4.0: 2, 8.0: 4, 13.64: 256, 25.0: 512, 50.0: 1024}
-"""Codes of speeds, by the data rate of a lane in Gb/s."""
+"""Data rate of a lane in Gb/s -> code of the link speed."""
 
 
 def write_db_csv(fabric: Fabric, sent: dict[tuple[int, int], int] | None = None) -> str:
@@ -24,7 +24,7 @@ def write_db_csv(fabric: Fabric, sent: dict[tuple[int, int], int] | None = None)
 
     Args:
         fabric: the fabric to write.
-        sent: (node, port) -> 4-byte words, for a section PM_INFO.
+        sent: (node, port) -> sent 4-byte words, for the section PM_INFO; None to leave the section out.
     """
     ports = {
         (int(node), int(number)): index

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write forwarding tables and groups of ports as ibdiagnet 2's `.far`, by the grammar of a public parser."""
+"""Write forwarding tables and port groups as ibdiagnet 2's `.far`, by the grammar of a public parser."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ RULE = "-" * 60
 
 @dataclass(frozen=True)
 class FarForm:
-    """Peculiarities of a file.
+    """Details in which `.far` files differ.
 
     Attributes:
         blanks: text between the ports of a group.
-        cut: ports of a group from this number on are in sub-group 1; None: all are in sub-group 0.
-        private: number of tables after table 0, with other ports.
-        states: states that LIDs with several ports get in turn.
+        cut: first port that is in sub-group 1; None if all ports of a group are in sub-group 0.
+        private: number of private tables after table 0. They contain other ports.
+        states: routing states, assigned in turn to the LIDs with several ports.
         line_end: end of each line.
     """
 
@@ -33,7 +33,7 @@ class FarForm:
 
 
 def find_minimal_ports(fabric: Fabric) -> dict[tuple[int, int], list[int]]:
-    """Return the ports of a switch on shortest paths to another one, by breadth-first search: (from, to) -> ports."""
+    """Return the ports on shortest paths between switches: (from, to) -> ports of `from`."""
     cables: dict[int, list[tuple[int, int]]] = {}
     for (a, b), (a_port, b_port) in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
         if fabric.node_kind[a] == fabric.node_kind[b] == NodeKind.SWITCH:
@@ -56,7 +56,7 @@ def find_minimal_ports(fabric: Fabric) -> dict[tuple[int, int], list[int]]:
 
 
 def write_far(subnet: Subnet, form: FarForm = FarForm()) -> str:
-    """Return the file's text: static ports of the tables, and a group for each set of ports on shortest paths."""
+    """Return the file's text: each table's static port, and a group for each set of ports on shortest paths."""
     fabric, tables = subnet.fabric, subnet.tables
     minimal = find_minimal_ports(fabric)
     leaf_of = {}

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster on one machine: hosts and switches are network namespaces, ranks are processes in them.
+"""A cluster on one machine: hosts and switches are network namespaces, and ranks are processes in them.
 
-Hosts have a name, an address and a temporary folder of their own and share the file system, as nodes of a cluster do. A
-switch is a bridge. A cable is a pair of virtual devices, or, when it has a length, `cables.c`; `tc tbf` limits rates.
-Open MPI reaches hosts through `agent`, which takes the place of ssh. Its programs have an environment of only HOME,
-PATH and TMPDIR, so that other variables reach a host only if they are sent. Open MPI 5's daemon needs HOME.
+Each host has its own name, address and temporary folder. All hosts share the file system, as nodes of a cluster do. A
+switch is a bridge. A cable is a pair of virtual devices; `cables.c` delays the packets of a long cable. `tc tbf` limits
+rates. Open MPI reaches hosts through `agent`, which replaces ssh. `agent` starts programs with only HOME (for Open MPI
+5's daemon), PATH and TMPDIR set. So other variables reach a host only if Open MPI sends them.
 
-Needs root. The network is removed at the end. The next run removes the remains of a killed process.
+It needs root. The network is removed at the end. The next run removes the remains of a killed run.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def run_ip(*words: str | Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """Hosts that are up.
+    """Running hosts.
 
     Attributes:
-        names: the hosts' names, the first rank's host first.
-        folder: folder of the agent and the temporary folders.
+        names: names of the hosts, in the order of ranks.
+        folder: folder that contains the agent and the temporary folders.
         plan: the built network.
     """
 
@@ -74,24 +74,24 @@ class Hosts:
     plan: Plan = field(default_factory=lambda: one_switch(0))
 
     def namespace(self, node: str) -> str:
-        """The network namespace of a host or switch."""
+        """Return the name of the network namespace of a host or switch."""
         return f"ibprof-{os.getpid()}-{node}"
 
     def address(self, host: str) -> str:
-        """The IPv4 address of a host."""
+        """Return the IPv4 address of a host."""
         return f"10.77.0.{self.names.index(host) + 1}"
 
     @property
     def agent(self) -> Path:
-        """The program that a launcher calls instead of ssh: `agent [OPTIONS] ADDRESS COMMAND`."""
+        """Return the path of the program that launchers call instead of ssh: `agent [OPTIONS] ADDRESS COMMAND`."""
         return self.folder / "agent"
 
     def over_tcp(self, slots: int = 1, **parameters: object) -> list[str]:
-        """Return mpirun's options (Open MPI): ranks by host, in the hosts' order, over these hosts' network.
+        """Return options of Open MPI's mpirun: it places ranks in the hosts' order, and uses the hosts' network.
 
         Args:
             slots: ranks on each host.
-            parameters: additional parameters, as of `--mca`.
+            parameters: additional MCA parameters.
         """
         chosen: dict[str, object] = {
             "plm_rsh_agent": self.agent,
@@ -112,8 +112,8 @@ class Hosts:
         cwd: Path,
         timeout: float = 120,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command on a host, as a user who is logged in there."""
-        # The host's name belongs to the namespace and disappears with the command.
+        """Run a command on a host, like a user who is logged in there."""
+        # The host's name is set only for this command, in its own UTS namespace.
         line = ["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"']
         return processes.run(
             [*line, host, *command],
@@ -130,10 +130,10 @@ class Hosts:
         cwd: Path,
         is_all: Callable[[str], bool],
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command of Open MPI 5 on a host. Run it once more if it printed everything (`is_all`) but did not end.
+        """Run a command of Open MPI 5 on a host. Repeat it once if it printed everything (`is_all`) but did not end.
 
-        On a machine with more work than cores, mpirun of Open MPI 5.0.11 sometimes does not end: without ibprof, after
-        all lines were printed. It is killed then. If a line is missing, the test fails at once.
+        On a machine with more work than cores, mpirun of Open MPI 5.0.11 sometimes prints all lines and does not end,
+        even without ibprof. Then it is killed. If a line is missing, the test fails at once.
         """
         try:
             return self.run(host, command, environment, cwd, timeout=60)
@@ -143,7 +143,7 @@ class Hosts:
         return self.run(host, command, environment, cwd)
 
     def sent_bytes(self, host: str) -> int:
-        """Return the bytes that a host has sent on its link, with headers."""
+        """Return the bytes that a host has sent on its link, including headers."""
         counter = "/sys/class/net/eth0/statistics/tx_bytes"
         return int(run_ip("netns", "exec", self.namespace(host), "cat", counter))
 
@@ -160,7 +160,7 @@ def _add_node(hosts: Hosts, node: str) -> None:
         run_ip("-n", namespace, "link", "set", "br0", "up")
         return
     (hosts.folder / node).mkdir()
-    # `ip netns exec` puts these files over those in /etc: hosts know one another by name.
+    # `ip netns exec` mounts these files over /etc, so that hosts know each other's names.
     names = "".join(f"{hosts.address(each)} {each}\n" for each in hosts.names)
     etc = _NETNS / namespace
     etc.mkdir(parents=True)
@@ -168,7 +168,7 @@ def _add_node(hosts: Hosts, node: str) -> None:
 
 
 def _ends(hosts: Hosts, cable: Cable) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Namespace and device of both ends of a cable."""
+    """Return namespace and device of both ends of a cable."""
     device = "eth0" if cable.a in hosts.names else cable.b
     return (hosts.namespace(cable.a), device), (hosts.namespace(cable.b), cable.a)
 
@@ -180,14 +180,14 @@ def _lay_plain(hosts: Hosts, cable: Cable) -> None:
 
 @contextmanager
 def _lay_long(hosts: Hosts, cables: Sequence[Cable]) -> Iterator[None]:
-    """Lay cables with a length: a process carries their frames."""
+    """Connect long cables: a process forwards their frames with a delay."""
     program = hosts.folder / "cables"
     subprocess.run(["cc", "-O2", "-o", program, Path(__file__).with_name("cables.c")], check=True)
     words = [word for cable in cables for end in _ends(hosts, cable) for word in end]
-    # After the four words of each cable comes its length.
+    # Each cable has four words and its delay.
     lines = [[*words[4 * row : 4 * row + 4], str(cable.microseconds)] for row, cable in enumerate(cables)]
     line = [str(program), *(word for each in lines for word in each)]
-    # The process ends when its input is closed, also when this process is killed.
+    # The process ends when its input is closed, even if this process is killed.
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin
         assert process.stdout
@@ -234,7 +234,7 @@ def up(plan: Plan | int, folder: Path) -> Iterator[Hosts]:
     """Start hosts, and remove them at the end.
 
     Args:
-        plan: plan of the network; a number stands for that number of hosts on one switch.
+        plan: plan of the network; a number N stands for N hosts on one switch.
         folder: an empty folder.
 
     Raises:
@@ -263,7 +263,7 @@ def up(plan: Plan | int, folder: Path) -> Iterator[Hosts]:
 
 
 def namespaces() -> set[str]:
-    """The names of all network namespaces of this machine."""
+    """Return the names of all network namespaces of this machine."""
     return {line.split()[0] for line in run_ip("netns", "list").splitlines() if line.strip()}
 
 

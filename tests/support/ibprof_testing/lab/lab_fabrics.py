@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics to build of namespaces: trees with slow links, missing cables and chosen tables."""
+"""Fabrics that the lab builds from network namespaces: trees with slow links, missing cables and chosen tables."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.tables import ForwardingTables
 
 TREE = "xgft:2:4,4:1,2"
-"""16 hosts on four leaf switches, each with an uplink to both spines: half of the hosts' bandwidth."""
+"""16 hosts on four leaf switches. Each leaf has one uplink to each of two spines, half of its hosts' bandwidth."""
 
 SMALL = "xgft:2:2,2:1,2"
 """4 hosts on two leaf switches, two spines."""
 
 MBIT = 20.0
-"""Data rate of links, unless another one is chosen."""
+"""Default data rate of links, in Mb/s."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabRail:
-    """A fabric and its tables."""
+    """A fabric and its forwarding tables."""
 
     fabric: Fabric
     tables: ForwardingTables
@@ -45,12 +45,11 @@ def make_rail(
     Args:
         spec: specification of a fabric for `ibprof-layout`.
         mbit: data rate of its links, Mb/s.
-        slow: names of two nodes (the beginnings) -> the rate of the cable between them.
-        gone: cables that are missing.
-        host_mbit: data rate of hosts' links, if it differs.
-        engine: OpenSM's routing engine, which makes the tables. Without one, the generator makes them and needs all
-            cables.
-        number: the rail's number.
+        slow: first words of the names of two nodes -> data rate of the cable between them, Mb/s.
+        gone: missing cables.
+        host_mbit: data rate of hosts' links, if it differs, Mb/s.
+        engine: OpenSM's routing engine, which computes the tables. Without it the generator computes them; then no
+            cable may be missing.
     """
     made = generate(spec, number)
     fabric = replace(made.fabric, link_gbps=np.full(made.fabric.links, mbit / 1000))
@@ -68,7 +67,7 @@ def make_rail(
 
 
 def find_cable(fabric: Fabric, one: str, other: str) -> int:
-    """Return the link between two nodes, by the first words of their names."""
+    """Return the link between two nodes, which are named by the first words of their names."""
     names = [name.split()[0] for name in fabric.node_name]
     wanted = {names.index(one), names.index(other)}
     (found,) = [link for link, ends in enumerate(fabric.link_node.tolist()) if set(ends) == wanted]
@@ -76,7 +75,7 @@ def find_cable(fabric: Fabric, one: str, other: str) -> int:
 
 
 def crowd(rail: LabRail, spine: str) -> LabRail:
-    """Route all traffic that leaves a leaf switch of a two-level tree over one spine, as poor tables do."""
+    """Return a two-level tree with poor tables: all traffic that leaves a leaf switch uses one spine."""
     fabric, tables = rail.fabric, rail.tables
     ports = tables.port.copy()
     names = [name.split()[0] for name in fabric.node_name]

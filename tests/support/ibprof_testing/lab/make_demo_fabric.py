@@ -3,7 +3,7 @@
 
     python -m ibprof_testing.lab.make_demo_fabric converter/ibprof_converter/data/demo-fabric
 
-leaves OpenSM's own dumps there: `opensm-subnet.lst` (the links) and `opensm.fdbs` (the forwarding tables).
+It writes OpenSM's own dumps into the folder: `opensm-subnet.lst` (the links) and `opensm.fdbs` (the forwarding tables).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main(target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="demo-fabric-") as temporary:
         folder = Path(temporary)
         with route(fat_tree(LEAVES, SPINES, HOSTS_PER_LEAF, "4xEDR"), folder, "ftree"):
-            # OpenSM lists a link from each end. It omits nodes that did not answer in time, without a message.
+            # OpenSM lists each link twice, from each end. It silently omits nodes that did not answer in time.
             listed = (folder / "opensm-subnet.lst").read_text().count("\n")
             assert listed == 2 * LINKS, f"expected {2 * LINKS} lines, found {listed}: try again"
             for name in ("opensm-subnet.lst", "opensm.fdbs"):

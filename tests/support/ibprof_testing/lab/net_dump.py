@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a fabric as ibdiagnet 2's net_dump, in the form of a public excerpt."""
+"""Write a fabric as ibdiagnet 2's net_dump. The format is taken from a public excerpt."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ COLUMNS = (
 )  # fmt: skip
 WIDTHS = (10, 3, 4, 10, 3, 7, 7, 19, 6, 18, 10, 4, 0)
 LANE_SPEED = {2.0: "2.5", 4.0: "5", 8.0: "10", 13.64: "14", 25.0: "25", 50.0: "50", 100.0: "100", 200.0: "200"}
-"""Names that the tool prints, by the data rate of a lane in Gb/s."""
+"""Data rate of a lane in Gb/s -> name of the speed that ibdiagnet prints."""
 
 
 def label_as_number(port: int) -> str:
-    """Return the number on the outside of an HDR switch: the port's."""
+    """Return the label of a port on the case of an HDR switch: the port's number."""
     return str(port)
 
 
 def label_as_cage(port: int) -> str:
-    """Return the number on the outside of an NDR switch: ASIC, cage and port, from the far end on."""
+    """Return the label of a port on the case of an NDR switch: ASIC, cage and port, numbered from the far end."""
     return f"1/{(64 - port) // 2 + 1}/{(64 - port) % 2 + 1}"
 
 
 def write_net_dump(fabric: Fabric, label: Callable[[int], str] = label_as_number) -> str:
-    """Return the file's text, with a line for each port of a switch, in their order.
+    """Return the file's text, with a line for each port of each switch, in order.
 
     Args:
         fabric: the fabric to write.
-        label: the number on the outside of a switch's port.
+        label: returns the label of a port on the switch's case.
     """
     lid = {int(node): int(of) for node, of in zip(fabric.port_node[::-1], fabric.port_lid[::-1], strict=True)}
     by_port = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated InfiniBand subnet, freshly cabled, with OpenSM running on it.
+"""Simulate an InfiniBand subnet by ibsim, and run OpenSM on it.
 
-Needs ibsim, opensm and ibtracert (Debian: ibsim-utils, opensm, infiniband-diags).
+It needs ibsim, opensm and ibtracert (Debian: ibsim-utils, opensm, infiniband-diags).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TIMEOUT_S = 60.0
 
 @contextmanager
 def run_subnet(folder: Path, seed: int, lmc: int) -> Iterator[Callable[[int, int], str]]:
-    """Cable and route a random subnet with this seed. OpenSM's dumps are then in `folder`.
+    """Cable and route a random subnet. OpenSM's dumps are in `folder`.
 
     Yields:
         A function that runs ibtracert between two LIDs and returns its output.
@@ -44,7 +44,7 @@ def run_subnet(folder: Path, seed: int, lmc: int) -> Iterator[Callable[[int, int
 
 @contextmanager
 def route(cabling: Cabling, folder: Path, engine: str, lmc: int = 0) -> Iterator[dict[str, str]]:
-    """Simulate a subnet with OpenSM on it while the block lasts; OpenSM's dumps are in `folder` when it begins.
+    """Simulate a subnet with OpenSM on it while the block lasts. When the block begins, `folder` has OpenSM's dumps.
 
     Args:
         engine: OpenSM's routing engine.

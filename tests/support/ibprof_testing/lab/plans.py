@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks to build: hosts on switches, and the lengths and rates of cables."""
+"""Plans of networks that the lab builds: hosts, switches, and cables with their delays and rates."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Cable(NamedTuple):
     """A cable between two nodes.
 
     Attributes:
-        a, b: names; of a host's cable, the host's comes first.
-        microseconds: time of a frame on the cable; 0 for a plain cable.
-        mbit: rate limit of each end, Mb/s; 0 for no limit.
+        a, b: names of the nodes. In a host's cable, the host comes first.
+        microseconds: delay of each frame on the cable; 0 for a plain cable.
+        mbit: rate limit of each direction, Mb/s; 0 for no limit.
     """
 
     a: str
@@ -30,8 +30,8 @@ class Plan:
     """A network.
 
     Attributes:
-        hosts: names, in the order of the ranks.
-        cables: each host has one.
+        hosts: names of the hosts, in the order of the ranks.
+        cables: cables of the network; each host has exactly one.
     """
 
     hosts: tuple[str, ...]
@@ -50,9 +50,9 @@ class Plan:
         return graph
 
     def splits(self) -> set[frozenset[str]]:
-        """Return the hosts that each cable separates from the first host, if both sides have two or more hosts.
+        """Return, for each cable, the hosts that it separates from the first host.
 
-        Delays determine nothing else of a tree.
+        Cables with fewer than two hosts on a side are left out, because delays do not show them.
         """
         found = set()
         for cable in self.cables:
@@ -65,16 +65,16 @@ class Plan:
         return found
 
     def find_cable(self, one: str, other: str) -> Cable:
-        """The cable between two nodes."""
+        """Return the cable between two nodes."""
         return next(each for each in self.cables if {each.a, each.b} == {one, other})
 
     def slow(self, one: str, other: str, microseconds: float) -> Plan:
-        """Return the same plan with a longer cable."""
+        """Return a plan in which the cable between two nodes has a longer delay."""
         old = self.find_cable(one, other)
         return self._with(old, old._replace(microseconds=old.microseconds + microseconds))
 
     def plug(self, host: str, switch: str) -> Plan:
-        """Return the same plan with a host on another switch."""
+        """Return a plan in which a host is on another switch."""
         old = next(each for each in self.cables if each.a == host)
         return self._with(old, old._replace(b=switch))
 
@@ -83,11 +83,12 @@ class Plan:
 
 
 HOST_US, HOST_MBIT = 200.0, 200.0
-"""Longer than the delay that the kernel and a busy processor add; shorter than the delay that two processors cause."""
+"""Delay in µs and rate in Mb/s of hosts' cables. The delay is longer than the delay that the kernel and one busy
+processor add, and shorter than the delay that two processors cause."""
 
 
 def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:
-    """Make a plan of hosts node1, node2 ... on leaf switches, with a number of hosts on each."""
+    """Return a plan with hosts node1, node2, ...; `leaves` has the number of hosts on each leaf switch."""
     cables: list[Cable] = []
     for leaf, count in leaves.items():
         first = len(cables) + 1
@@ -96,7 +97,7 @@ def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:
 
 
 def one_switch(hosts: int) -> Plan:
-    """Return hosts with plain cables to one switch, for clusters whose network does not matter."""
+    """Return a plan of hosts with plain cables to one switch, for tests in which the network does not matter."""
     names = tuple(f"node{number + 1}" for number in range(hosts))
     return Plan(names, tuple(Cable(name, "switch") for name in names))
 

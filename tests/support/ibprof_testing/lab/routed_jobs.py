@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI jobs on a routed network, recorded: their time, and the bytes that each link direction carried."""
+"""Record MPI jobs on a routed network, and count the bytes that each link direction carried."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROGRAMS = Path(__file__).parents[3] / "mpi" / "programs"
 MPIRUN = "/usr/bin/mpirun"
 RECORDED = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 NICE = "-10"
-"""With priority over other work of the machine, which would look like an effect of the network."""
+"""High priority, because delays by other work of the machine would look like an effect of the network."""
 
 MESSAGE_HEADER = 40
 """Bytes that Open MPI adds to a message: 8 in its TCP transport, the rest in its matching layer."""
@@ -37,7 +37,7 @@ CONNECTION = 750
 
 
 class JobError(Exception):
-    """A job failed; the message contains its output."""
+    """A job failed. The message contains its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class LabRun:
     """A recorded run.
 
     Attributes:
-        seconds: communication time that the program printed; nan if there is none.
+        seconds: communication time that the program printed; nan if it printed none.
         profile: the recording's folder.
-        counted: bytes of each link direction, from the interfaces' counters.
+        counted: bytes that each link direction carried, from the counters of network interfaces.
         lost: packets that queues dropped.
         text: the run's output on stderr.
     """
@@ -84,17 +84,17 @@ def run_job(
     Args:
         network: the network to run on.
         ranks_on: host of each rank.
-        words: program and arguments.
+        words: the program and its arguments.
         folder: an empty folder for the recording.
-        rails: rails that MPI may use; all if empty.
+        rails: rails that MPI may use; empty for all rails.
         mpirun: path of Open MPI 4's mpirun.
-        hydra: an MPICH to use instead.
-        parameters: additional parameters, as of `--mca`.
-        variables: additional variables of the environment.
-        timeout: seconds.
+        hydra: an MPICH to use instead of Open MPI.
+        parameters: additional MCA parameters.
+        variables: additional environment variables.
+        timeout: time limit, seconds.
 
     Raises:
-        JobError: it failed.
+        JobError: the job failed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     line: list[str | Path] = ["nice", "-n", NICE, SCRIPTS / "ibprof", "run", "-o", folder / "profile.otf2", "--"]
@@ -131,7 +131,7 @@ def launch_by_open_mpi(
     folder: Path,
     parameters: Mapping[str, object],
 ) -> list[str | Path]:
-    """Return the options of Open MPI's mpirun for a rank on each named host; writes `hosts` into the folder."""
+    """Write a host file with one rank on each named host, and return the options of Open MPI's mpirun."""
     (folder / "hosts").write_text("".join(f"{host}\n" for host in ranks_on))
     chosen: dict[str, object] = {
         "plm_rsh_agent": network.hosts.agent,
@@ -139,7 +139,8 @@ def launch_by_open_mpi(
         "oob_tcp_if_include": "eth0",
         "btl_tcp_if_include": ",".join(f"rail{rail}" for rail in rails),
         "btl": "tcp,vader,self",
-        # Its remote writes alternate with the returning traffic: the rate is halved where both directions are busy.
+        # Send and receive only. Remote writes alternate with the returning traffic, so they halve the rate if both
+        # directions are busy.
         "btl_tcp_flags": 1,
         "pml": "ob1",
         "mpi_yield_when_idle": 1,
@@ -161,10 +162,10 @@ def _launch_by_hydra(
 
 
 def call(name: str, *arguments: str | Path, folder: Path) -> str:
-    """Run one of ibprof's commands; return what it printed.
+    """Run one of ibprof's commands, and return its output.
 
     Raises:
-        JobError: it failed.
+        JobError: the command failed.
     """
     done = processes.run([SCRIPTS / name, *arguments], cwd=folder, timeout=300)
     if done.returncode:
@@ -180,7 +181,7 @@ def report(dumps: Sequence[Path], run: LabRun, *options: str) -> dict[str, Any]:
 
 
 def load_links(dumps: Sequence[Path], traffic: Path, *options: str) -> dict[Direction, int]:
-    """Return the bytes of each link direction by `ibprof-layout`."""
+    """Return the bytes of each link direction as `ibprof-layout` predicts them."""
     text = call("ibprof-layout", *dumps, traffic, *options, folder=traffic.parent)
     found: dict[Direction, int] = {}
     for row in csv.DictReader(text.splitlines()):
@@ -190,12 +191,11 @@ def load_links(dumps: Sequence[Path], traffic: Path, *options: str) -> dict[Dire
 
 
 def add_headers(network: RoutedNetwork, run: LabRun) -> Path:
-    """Compute a run's bytes on the wire by a rule, and write them as traffic from LID to LID; return the file.
+    """Compute a run's bytes on the wire, and write them as traffic from LID to LID. Return the file.
 
-    The rule: Open MPI adds 40 bytes to a message. The number of packets is its mean size divided by 4096 bytes,
-        rounded up. A packet has 66 bytes of headers, and every second one is acknowledged by 66 bytes. A connection
-        takes 750
-    bytes in each direction. Only for one rail.
+    Open MPI adds 40 bytes to each message. The number of packets of a message is its mean size divided by 4096 bytes,
+    rounded up. Each packet has 66 bytes of headers. Each second packet is acknowledged by 66 bytes. A connection takes
+    750 bytes in each direction. The network must have one rail.
     """
     folder = run.profile.parent
     call("ibprof", "matrix", run.profile, "--by", "host", "-o", folder / "hosts.csv", folder=folder)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics of namespaces: switches forward by routes for each host, which come from forwarding tables.
+"""Build fabrics from network namespaces. Switches route packets as the forwarding tables say.
 
-The hosts of `hosts.py` get an adapter on each rail, in addition to `eth0`, which launchers use: only MPI's bytes are on
-the rails. A switch is a namespace with a route (/32) for each host. A cable is a pair of virtual devices, with a token
-bucket at both ends and a queue that loses nothing, as InfiniBand's credits do. Packets carry 4096 bytes.
+The hosts of `hosts.py` get one adapter on each rail. Launchers use `eth0`, so only MPI's bytes are on the rails. A
+switch is a namespace with a route (/32) to each host. A cable is a pair of virtual devices with a token bucket at both
+ends. Their queues lose no packet, like InfiniBand with its credits. Packets carry 4096 bytes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ PAYLOAD = 4096
 """Bytes of data in a full packet."""
 
 HEADERS = 14 + 20 + 32
-"""Additional bytes of each packet: Ethernet, IPv4, TCP with time stamps."""
+"""Bytes of headers in each packet: Ethernet, IPv4, TCP with time stamps."""
 
 _MTU = PAYLOAD + HEADERS - 14
 _BURST = 2 * (PAYLOAD + HEADERS)
 _QUEUE = 64 << 20
 _NEXT = "169.254.0.1"
-"""The address of the node at the other end of any cable."""
+"""The address by which each node reaches the other end of any of its cables."""
 
 _NO_IPV6 = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
 _SWITCH_SETTINGS = (
@@ -45,7 +45,7 @@ _SWITCH_SETTINGS = (
 )
 _HOST_SETTINGS = (
     *_NO_IPV6,
-    # Size of queues, so that all packets in flight fit: twice the capacity of the longest route.
+    # Socket buffers of twice the capacity of the longest route, so that all packets in flight fit into the queues.
     "net.ipv4.tcp_rmem=4096 98304 98304",
     "net.ipv4.tcp_wmem=4096 98304 98304",
     # No packet is lost, so TCP must not retransmit packets that wait in a queue.
@@ -58,7 +58,7 @@ _HOST_SETTINGS = (
 
 
 class RoutedRail(Protocol):
-    """A fabric and its tables."""
+    """A fabric and its forwarding tables."""
 
     @property
     def fabric(self) -> Fabric:
@@ -70,7 +70,7 @@ class RoutedRail(Protocol):
 
 
 Direction = tuple[int, str, int]
-"""A link direction: rail, name of the node that sends, its port."""
+"""A link direction: rail, name of the sending node, port of the sending node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +79,18 @@ class RoutedNetwork:
 
     Attributes:
         hosts: its hosts.
-        rails: its rails, as built.
+        rails: its rails.
     """
 
     hosts: lab.Hosts
     rails: tuple[RoutedRail, ...]
 
     def write_dumps(self, folder: Path) -> list[Path]:
-        """Write rail0.lst and rail0.fdbs ... as an administrator would have them; return the .lst files."""
+        """Write the dumps of the rails (see `write_dumps`); return the .lst files."""
         return write_dumps(self.rails, folder)
 
     def count_bytes(self) -> dict[Direction, int]:
-        """Return the bytes that each link direction has carried, with headers."""
+        """Return the bytes that each link direction has carried, including headers."""
         found: dict[Direction, int] = {}
         for rail, each in enumerate(self.rails):
             devices = _group(_ends(self, rail))
@@ -102,7 +102,7 @@ class RoutedNetwork:
         return found
 
     def find_lost(self) -> int:
-        """Return how many packets queues have dropped."""
+        """Return the number of packets that queues have dropped."""
         lost = 0
         for rail in range(len(self.rails)):
             for namespace in _group(_ends(self, rail)):
@@ -114,7 +114,7 @@ class RoutedNetwork:
 
 
 def write_dumps(rails: Sequence[RoutedRail], folder: Path) -> list[Path]:
-    """Write rail0.lst and rail0.fdbs ... as an administrator would have them; return the .lst files."""
+    """Write rail0.lst, rail0.fdbs, rail1.lst, ..., like dumps of real rails; return the .lst files."""
     lists = []
     for number, rail in enumerate(rails):
         lists.append(folder / f"rail{number}.lst")
@@ -135,8 +135,8 @@ def up(rails: Sequence[RoutedRail], folder: Path) -> Iterator[RoutedNetwork]:
     """Start a network, and remove it at the end.
 
     Args:
-        rails: rails with the same hosts; link rates count data without headers.
-        folder: an empty one.
+        rails: rails with the same hosts. Their link rates are rates of data, without headers.
+        folder: an empty folder.
 
     Raises:
         LabError: this machine cannot have such a network.
@@ -245,8 +245,7 @@ def _address(fabric: Fabric, rail: int, host: int) -> str:
 
 
 def _routes(rail: RoutedRail, number: int, switch: int) -> list[str]:
-    """Return a switch's table as routes. Routes to ports without a cable are omitted, because packets there are
-    lost."""
+    """Return a switch's table as routes. Entries for ports without a cable are left out: their packets are lost."""
     fabric, tables = rail.fabric, rail.tables
     (row,) = np.flatnonzero(tables.switch_guid == fabric.node_guid[switch]).tolist()
     cabled = set(fabric.link_port[fabric.link_node == switch].tolist())

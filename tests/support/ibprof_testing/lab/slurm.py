@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Slurm cluster on this machine: real daemons; each node has a host name and a folder for temporary files.
+"""Run a Slurm cluster on this machine, with real daemons. Each node has its own host name and temporary folder.
 
-Needs slurmctld, slurmd, the client's programs and munge (Debian: slurmctld, slurmd, slurm-client, munge), and root.
+It needs slurmctld, slurmd, the client's programs and munge (Debian: slurmctld, slurmd, slurm-client, munge), and root.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ ACCOUNTING = {
 }
 SEARCH_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 PROCESSORS, MEMORY_MB = 4, 4000
-"""Properties of each node in the configuration."""
+"""Processors and memory of each node in the configuration."""
 READY_S = 60.0
 
 
 class SlurmError(Exception):
-    """The cluster did not start; the message gives the reason."""
+    """The cluster did not start. The message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Cluster:
     """A running cluster.
 
     Attributes:
-        nodes: names of the nodes and their hosts.
-        folder: folder of the configuration, logs and the nodes' temporary files.
+        nodes: names of the nodes. Each node's host name is the same.
+        folder: folder that contains the configuration, logs and the nodes' temporary files.
     """
 
     nodes: tuple[str, ...]
@@ -77,9 +77,9 @@ def up(nodes: int, folder: Path, settings: Sequence[str] = (), *, with_accounts:
 
     Args:
         nodes: number of nodes.
-        folder: a folder, empty or with files that the settings name.
+        folder: an empty folder, or a folder with only files that the settings name.
         settings: additional lines of slurm.conf.
-        with_accounts: true to keep accounts of jobs, for sacct: needs `ACCOUNTING`'s programs.
+        with_accounts: true to keep accounts of jobs for sacct. This needs the programs of `ACCOUNTING`.
 
     Raises:
         MissingError: this machine lacks a program, or the user is not root.
@@ -96,7 +96,7 @@ def up(nodes: int, folder: Path, settings: Sequence[str] = (), *, with_accounts:
         port, *ports = [each.getsockname()[1] for each in sockets]
         _configure(cluster, ports, [*settings, *(_configure_accounts(folder, port) if with_accounts else ())])
     (folder / "start").write_text(_start_script(cluster, with_accounts))
-    # All processes end with the first process of their PID namespace, even processes in separate sessions.
+    # When the first process of a PID namespace ends, all other processes in it end, even in other sessions.
     line = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", str(folder / "start")]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
     with processes.start(line, env=environment | cluster.variables, cwd=folder):
@@ -140,9 +140,9 @@ NodeName=DEFAULT CPUs={PROCESSORS} RealMemory={MEMORY_MB}
 
 
 def _configure_accounts(folder: Path, port: int) -> Sequence[str]:
-    """Write the configuration of slurmdbd; return lines of slurm.conf.
+    """Write the configuration of slurmdbd, and return the lines that slurm.conf needs.
 
-    Programs reach slurmdbd by the socket of munge in AccountingStoragePass alone, not by that in AuthInfo.
+    To reach slurmdbd, programs use the munge socket in AccountingStoragePass, and ignore AuthInfo.
     """
     file = folder / "slurmdbd.conf"
     file.write_text(f"""\

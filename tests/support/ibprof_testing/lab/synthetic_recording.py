@@ -3,8 +3,8 @@
 
 python -m ibprof_testing.lab.synthetic_recording FOLDER --ranks 10000 --destinations 500 --regions 3
 
-Each rank sends to the ranks behind it: in each region an MPI_Alltoallv with half of its destinations and sends to the
-other half, of random sizes. A file has the library's layout: segments whose sizes double up to a limit.
+Each rank sends to the ranks after it. In each region, half of its destinations get bytes by an MPI_Alltoallv, and the
+other half by sends, of random sizes. Files have the layout of the library: segment sizes double up to a limit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Records = npt.NDArray[np.void]
 
 
 class FileWriter:
-    """The bytes of a file with the processes of one host."""
+    """Build the file of one host, with all its processes."""
 
     def __init__(self, layout: RecordingLayout, host: str, job: str) -> None:
         self._layout = layout
@@ -129,7 +129,7 @@ def _add_rank(
     named["visits"], named["wall_ns"] = 100, RUN_NS // regions
     named["first_ns"], named["last_ns"] = START_NS, START_NS + RUN_NS
     file.add("IBP_SEGMENT_REGIONS", named)
-    # In random order, like the peers of a program.
+    # In random order, like the peers of a real program.
     peers = (rank + 1 + draw.permutation(min(destinations, ranks - 1))) % ranks
     counters = np.zeros((regions, len(peers)), layout.types["counter"])
     origins = np.zeros((regions, 2), layout.types["origin"])

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of MPI programs, and the matrices that they must leave."""
+"""Run MPI programs, and compute the traffic matrices that ibprof must record."""

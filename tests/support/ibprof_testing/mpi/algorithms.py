@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The algorithms of collectives that an MPI lists, and the settings that force them."""
+"""List the collective algorithms of an MPI, and the settings that force each of them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _OF_OPEN_MPI = re.compile(
 _OF_MPICH = re.compile(r"^\t(MPIR_CVAR_\w+_(?:INTRA|INTER)_ALGORITHM)\s*=.*\n((?:^\w+ *- .*\n)+)", re.MULTILINE)
 _OF_INTEL = re.compile(rb"\b(I_MPI_ADJUST_\w+)_LIST\0")
 _VALUES_OF_INTEL = 25
-"""Upper limit of the numbers of an operation's algorithms. A number without an algorithm has no effect."""
+"""Intel MPI numbers the algorithms of an operation from 1, up to at most this number. Unused numbers have no effect."""
 
 _NAME = re.compile(r"^(\w+) *- Force", re.MULTILINE)
 _FOR_TWO_RANKS = "two_proc"
 _WRONG = "sparbit"
-"""An algorithm that does not pass on the data of MPI_IN_PLACE (Open MPI 5.0.11), also without ibprof."""
+"""A broken algorithm: Open MPI 5.0.11 does not pass on the data of MPI_IN_PLACE with it, even without ibprof."""
 
 FORCED = {"coll_tuned_use_dynamic_rules": "1"}
-"""The setting without which Open MPI ignores the others."""
+"""Open MPI ignores the other settings without this one."""
 
 
 def list_algorithms(mpi: Mpi, ranks: int) -> dict[str, list[str]]:
-    """Return, for each setting that forces an algorithm, its values for communicators of that number of ranks.
+    """Return the values of each setting that forces an algorithm, for communicators of `ranks` ranks.
 
     A setting is a parameter of Open MPI (`coll_tuned_bcast_algorithm`), or a variable of MPICH
-    (`MPIR_CVAR_BCAST_INTRA_ALGORITHM`) or Intel MPI (`I_MPI_ADJUST_BCAST`); the MPI itself lists the values of the
-    former two.
+    (`MPIR_CVAR_BCAST_INTRA_ALGORITHM`) or Intel MPI (`I_MPI_ADJUST_BCAST`). Open MPI and MPICH list the values
+    themselves.
     """
     found: dict[str, list[str]] = {}
     if mpi.name == mpis.INTEL:
@@ -50,7 +50,7 @@ def list_algorithms(mpi: Mpi, ranks: int) -> dict[str, list[str]]:
 
 
 def list_rounds(mpi: Mpi, ranks: int) -> list[dict[str, str]]:
-    """Return settings for some runs that use each algorithm once: run n uses the n-th algorithm of each call."""
+    """Return the settings of several runs: run n uses the n-th algorithm of each operation."""
     algorithms = list_algorithms(mpi, ranks)
     rounds = max(map(len, algorithms.values()))
     return [

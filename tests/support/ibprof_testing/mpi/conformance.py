@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conformance matrix: the checks of each MPI, by language and kind of call.
+"""The conformance matrix: checks of each MPI, by language and kind of call.
 
-Each cell is one run of a program whose traffic is known beforehand. The traffic comes from the program's own records,
-or from the definition of an algorithm that the MPI is set to use. docs/conformance.md prints what is here.
+Each cell is one run of a program with known traffic. The expected traffic comes from the program's own records, or from
+the definition of the algorithm that the MPI is set to use. docs/conformance.md shows the matrix.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ibprof_testing.mpi.patterns import all_the_same
 
 RANKS = 4
 BYTES = 9600
-BLOCK_BYTES = 800  # of programs/exchange.py and the Fortran programs
+BLOCK_BYTES = 800  # block size of programs/exchange.py and the Fortran programs
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An MPI with one transport for its messages.
+    """An MPI and the layer that carries its messages.
 
     Attributes:
         name: its name in `mpis`.
-        layer: layer that carries messages, by its name on the page.
-        source: source of their bytes, by its name in a profile.
-        variables: the ranks' variables that choose the layer.
-        quick: true if the small form of the tests has it.
+        layer: name of the layer that carries messages, as docs/conformance.md prints it.
+        source: ibprof's source that counts these messages, as a profile names it.
+        variables: the ranks' environment variables that choose the layer.
+        quick: true if the short form of the tests includes it.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Target:
 
     @property
     def label(self) -> str:
-        """As the page and the tests name it."""
+        """Return the name of the MPI and layer, as the page and the tests show it."""
         return f"{TITLES[self.name]}, {self.layer}"
 
 
@@ -65,7 +65,7 @@ _BY_CM = {"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi", "OMPI_MCA_mtl_ofi_provide
 _OFI = mpis.THROUGH_NETWORK | {"MPIR_CVAR_CH4_NETMOD": "ofi"}
 _UCX = mpis.THROUGH_NETWORK | {"MPIR_CVAR_CH4_NETMOD": "ucx"}
 
-_OLD_WORDS = {"MPIR_CVAR_BARRIER_INTRA_ALGORITHM": "dissemination"}  # of 4.0
+_OLD_WORDS = {"MPIR_CVAR_BARRIER_INTRA_ALGORITHM": "dissemination"}  # as MPICH 4.0 names it
 
 TARGETS = (
     Target(mpis.SYSTEM, "ob1", "OPENMPI", {}, quick=True),
@@ -85,13 +85,13 @@ TARGETS = (
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of call, and the expected recording.
+    """A kind of call, with its program and expected traffic.
 
     Attributes:
-        title: its name on the page.
+        title: name of the kind on the page.
         language: the program's language.
         program: a file of programs/, and its arguments.
-        expect: expected traffic of each operation; None for the program's own records.
+        expect: returns the expected traffic of each operation; None if the program writes its own records.
     """
 
     title: str
@@ -115,8 +115,10 @@ def _exchange(target: Target) -> dict[str, Matrix]:
 
 
 def _agreed(target: Target) -> dict[str, Matrix]:
-    """Traffic of programs/agreed.c: one block for each rank; where blocks differ, each is 8 bytes smaller than the
-    previous one."""
+    """Return the traffic of programs/agreed.c: one block for each rank.
+
+    If the blocks of an operation differ, each is 8 bytes smaller than the block before.
+    """
     ring, tree = patterns.ring(RANKS), patterns.binomial_blocks(RANKS)
     uneven = [BYTES - 8 * rank for rank in range(RANKS)]
     return {
@@ -138,7 +140,7 @@ def _agreed(target: Target) -> dict[str, Matrix]:
 
 
 def _threads(target: Target) -> dict[str, Matrix]:
-    """Traffic of programs/threads.c: two threads use Ssend and two use Send; one of them sometimes broadcasts."""
+    """Return the traffic of programs/threads.c: two threads call Ssend and two call Send; one also calls Bcast."""
 
     def ring(*sizes: int) -> Matrix:
         return add_up((*pair, 60 * size, 60) for pair in patterns.ring(RANKS) for size in sizes)
@@ -147,7 +149,7 @@ def _threads(target: Target) -> dict[str, Matrix]:
 
 
 def _neighbours(target: Target) -> dict[str, Matrix]:
-    """Traffic of programs/neighbours.c: a ring, and messages of rank 0 to all others, in four sizes."""
+    """Return the traffic of programs/neighbours.c: a ring, and messages from rank 0 to all others, in four sizes."""
     edges = [*patterns.ring(RANKS), *((0, rank) for rank in range(2, RANKS))]
     sent = add_up((*edge, 8 + 1024 * (1 + 16 + 200), 4) for edge in edges)
     return {f"NEIGHBOR_{call}": sent for call in ("ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW")}
@@ -273,10 +275,10 @@ FIXED = {
 def has(target: Target, kind: Kind) -> bool:
     """Return whether the MPI supports the kind.
 
-    Among PyPI's MPIs only Intel's has Fortran, without a Fortran 2008 module for gfortran. Debian's have no
-    mpi4py, Open MPI 4 has nothing of MPI-4, Open MPI 5 no large counts.
+    Of PyPI's MPIs, only Intel MPI has Fortran, but no Fortran 2008 module for gfortran. Debian's MPIs have no mpi4py.
+    Open MPI 4 has no calls of MPI-4. Open MPI 5 has no large counts.
 
-    Open MPI 4.1.4 hangs without ibprof in the point-to-point program over the tcp provider of libfabric.
+    The point-to-point program hangs in Open MPI 4.1.4 over libfabric's tcp provider, even without ibprof.
     """
     of_system = target.name in (mpis.SYSTEM, mpis.MPICH_SYSTEM)
     if kind.language == "Fortran 77" and target.name == mpis.INTEL:
@@ -293,7 +295,7 @@ def has(target: Target, kind: Kind) -> bool:
 
 
 def find(target: Target) -> Mpi:
-    """The MPI of a target."""
+    """Return the MPI of a target."""
     return mpis.find_mpich_like(target.name) if target.name in mpis.MPICH_LIKE else mpis.find_mpi(target.name)
 
 
@@ -313,7 +315,10 @@ def record(target: Target, kind: Kind, build: mpis.Build, folder: Path) -> tuple
 
 
 def _of_network(target: Target, kind: Kind, books: dict[str, Matrix]) -> dict[str, Matrix]:
-    """A message to itself uses no network. One-sided calls are counted from their arguments."""
+    """Leave out messages of a rank to itself, unless Open MPI's PML counts them, because they use no network.
+
+    One-sided calls of a rank to itself stay, because ibprof counts them from their arguments.
+    """
     if target.source == "OPENMPI" or kind.title.startswith("one-sided"):
         return books
     return {
@@ -333,7 +338,7 @@ def found(profile: Profile, expected: dict[str, Matrix]) -> dict[str, Matrix]:
 
 
 def _without_agreement(matrix: Matrix) -> Matrix:
-    """Subtract the 8 bytes that Intel MPI broadcasts on some processors before it gathers blocks of different sizes."""
+    """Subtract 8 bytes that Intel MPI broadcasts, on some processors, before it gathers blocks of different sizes."""
     tree = patterns.binomial_tree_of_mpich(RANKS)
     if matrix.get((2, 3)) != (8, 1):
         return matrix
@@ -342,7 +347,7 @@ def _without_agreement(matrix: Matrix) -> Matrix:
 
 
 def render() -> str:
-    """The page's list of programs, and its table of MPIs with the programs that they do not run."""
+    """Return the page's list of programs, and its table of MPIs with the programs that each does not run."""
     lines = [f"{number}. {kind.language}: {kind.title}" for number, kind in enumerate(KINDS, 1)]
     lines += ["", "| MPI, layer | source | all but |", "|---|---|---|"]
     for target in TARGETS:

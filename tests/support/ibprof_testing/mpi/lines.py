@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes that each line of a program sends: as its comments state, and as a profile names it."""
+"""Bytes that each line of a program sends, from the program's comments and from a profile."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ STATED = re.compile(r"(?:/\*|!|#|//) ([A-Z]+) (\d+)(?: \*/)?$")
 
 
 def stated_lines(program: Path) -> dict[tuple[str, int], int]:
-    """Return the bytes of each (operation, line) that a comment like `# SEND 100` at its end states."""
+    """Return the bytes of each (operation, line), from comments such as `# SEND 100` at the ends of lines."""
     lines = enumerate(program.read_text().splitlines(), 1)
     stated = ((number, STATED.search(line)) for number, line in lines)
     return {(found[1], number): int(found[2]) for number, found in stated if found}
 
 
 def sent_by_lines(run: Profile) -> dict[tuple[str, str, int], int]:
-    """Return the user's bytes of each (base name of the file, operation, line); "" and 0 without a site."""
+    """Return the bytes of user data by (base name of the file, operation, line); "" and 0 without a call site."""
     lines: Counter[tuple[str, str, int]] = Counter()
     sent = (run.counters.direction == Direction.SENT) & (run.counters.kind == Kind.USER)
     for row in np.flatnonzero(sent):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices of bytes and messages from rank to rank: the form in which recordings are compared with other counts."""
+"""Matrices of bytes and messages from rank to rank, in which recordings are compared with independent counts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ibprof.load import load_profile
 from ibprof.profile.profile_data import Direction, Kind, Profile
 
 Matrix = dict[tuple[int, int], tuple[int, int]]
-"""(sender, receiver) -> (bytes, messages), without pairs that sent nothing."""
+"""(sender, receiver) -> (bytes, messages); pairs without messages are left out."""
 
 
 def add_up(rows: Iterable[tuple[int, int, int, int]]) -> Matrix:
-    """Rows of sender, receiver, bytes, messages as a Matrix."""
+    """Sum rows of (sender, receiver, bytes, messages) to a Matrix."""
     matrix: Matrix = {}
     for sender, receiver, size, messages in rows:
         before = matrix.get((sender, receiver), (0, 0))
@@ -32,7 +32,7 @@ def recorded(
     kinds: Iterable[Kind] = (Kind.USER,),
     directions: Iterable[Direction] = (Direction.SENT, Direction.FETCHED),
 ) -> Matrix:
-    """Return the matrix of a profile, for one operation and region or all."""
+    """Return the matrix of a profile, for one operation or all, and one region or all."""
     counters = profile.counters
     mask = np.isin(counters.kind, list(kinds)) & np.isin(counters.direction, list(directions))
     for names, column, wanted in (
@@ -51,19 +51,19 @@ def recorded(
 
 
 def received(profile: Profile) -> Matrix:
-    """Return the matrix as receivers count it, user data and MPI's own messages alike."""
+    """Return the matrix that receivers counted, including MPI's own messages."""
     return recorded(profile, kinds=Kind, directions=[Direction.RECEIVED])
 
 
 def operations_sent(profile: Profile) -> set[str]:
-    """Return the operations with sent or fetched bytes."""
+    """Return the operations that sent or fetched bytes."""
     sent = np.isin(profile.counters.direction, [Direction.SENT, Direction.FETCHED])
     used = np.unique(profile.counters.operation[sent & (profile.counters.messages > 0)])
     return {profile.operations[operation] for operation in used}
 
 
 def read_tally(folder: Path) -> dict[str, Matrix]:
-    """Return the traffic that a program noted, by operation, in the format of programs/tally.h."""
+    """Return the traffic that a program wrote about itself with programs/tally.h, by operation."""
     rows: dict[str, list[tuple[int, int, int, int]]] = {}
     for file in folder.iterdir():
         for line in file.read_text().splitlines():
@@ -74,7 +74,7 @@ def read_tally(folder: Path) -> dict[str, Matrix]:
 
 
 def load_complete(recording: Path, ranks: int) -> Profile:
-    """The profile of a run in which every rank reached MPI_Finalize, and nothing was lost."""
+    """Load a profile, and check that each rank reached MPI_Finalize and nothing was lost."""
     profile = load_profile(recording)
     assert profile.world_size == ranks
     assert [rank.rank for rank in profile.ranks] == list(range(ranks))

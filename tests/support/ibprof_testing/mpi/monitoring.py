@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open MPI's own count of messages, as an independent reference.
+"""Use Open MPI's own count of messages as an independent reference.
 
-Its component `pml/monitoring` works in the same layer as ibprof's hooks and shares no code with them. At MPI_Finalize
-each rank writes a
-file with lines `E sender receiver BYTES bytes N msgs sent HISTOGRAM` for messages of the program and of collectives,
-and `I` for those that it takes for internal ones.
+Open MPI's component `pml/monitoring` works in the same layer as ibprof's hooks, and shares no code with them. At
+MPI_Finalize, each rank writes a file. Its lines are `E sender receiver BYTES bytes N msgs sent HISTOGRAM` for messages
+of the program and of collectives. Lines with `I` are for messages that the component considers internal.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ibprof_testing.mpi.mpis import Mpi, run_mpi
 LINE = re.compile(r"^[EI]\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent", re.MULTILINE)
 ONE_FILE_A_RANK = 3
 
-# Messages that libibprof.so sends to its own rank as a probe, before it begins to count.
+# Number and size of the messages that libibprof.so sends to its own rank as a probe, before it begins to count.
 PROBES, PROBE_BYTES = 2, 7
 
 
@@ -35,8 +34,8 @@ def run_monitored(
 
     Args:
         folder: a new folder for the monitoring's files.
-        recording: folder to record the same run into, for programs whose runs differ.
-        mca: additional parameters of Open MPI.
+        recording: folder for ibprof's recording of the same run, for programs whose runs differ.
+        mca: additional MCA parameters.
     """
     folder.mkdir()
     switch_on: dict[str, str | int] = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MPIs of the tests, and the start of programs with and without recording."""
+"""Find the MPIs of the tests, and run programs with and without recording."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ QUICK = (SYSTEM, FROM_PYPI[-1], MPICH_SYSTEM, MPICH_FROM_PYPI[-1], INTEL)
 
 INTEL_VERSION = "2021.18.1"
 
-# On-node messages of MPICH and Intel MPI through the network's layer.
+# Make MPICH and Intel MPI send messages within a node through the network layer.
 THROUGH_NETWORK = {"MPIR_CVAR_NOLOCAL": "1", "I_MPI_FABRICS": "ofi", "I_MPI_COLL_INTRANODE": "pt2pt"}
 
 COMPILERS = {".c": "mpicc", ".cpp": "mpicxx", ".f": "mpifort", ".f90": "mpifort"}
 STANDARDS = {".c": "-std=gnu11", ".cpp": "-std=gnu++11"}
 
-# Settings for more ranks than cores, and for root in a container; their names differ between versions.
+# Settings that allow more ranks than cores, and root in a container. Their names differ between versions.
 LAUNCH_ANYHOW = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_mpi_yield_when_idle": "1",
-    # Settings without a search for networks: a job then starts in a tenth of the time.
+    # Do not search for networks: a job then starts in a tenth of the time.
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "^openib,ofi,uct",
     "OMPI_MCA_osc": "^ucx",
-    # A waiting rank of MPICH sleeps, and leaves its core to the others: a quarter of the processor time.
+    # A waiting rank of MPICH sleeps and leaves its core to the others. Runs then take a quarter of the processor time.
     "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
     "PRTE_ALLOW_RUN_AS_ROOT": "1",
@@ -66,11 +66,11 @@ LAUNCH_ANYHOW = {
 
 
 Build = Callable[..., Path]
-"""The fixture `build`: compiles a program of programs/, as in `build(mpi, "collectives.c")`."""
+"""Type of the fixture `build`, which compiles a program of programs/: `build(mpi, "collectives.c")`."""
 
 
 def in_every_run(*names: str) -> list[object]:
-    """Return parameters; only the long form has the MPIs outside `QUICK`."""
+    """Return the MPIs as pytest parameters. The short form of the tests leaves out MPIs outside `QUICK`."""
     return [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in names]
 
 
@@ -80,8 +80,8 @@ class Mpi:
 
     Attributes:
         name: one of `NAMES`, or `MPICH_LIKE`.
-        folder: folder of its programs.
-        suffix: ending of their names, if two MPIs share a folder.
+        folder: folder of the MPI's programs.
+        suffix: suffix of the programs' names, if two MPIs share a folder.
     """
 
     name: str
@@ -89,17 +89,17 @@ class Mpi:
     suffix: str = ""
 
     def program(self, name: str) -> Path:
-        """Return the path of one of its programs, such as mpicc."""
+        """Return the path of a program of the MPI, such as mpicc."""
         return self.folder / f"{name}{self.suffix}"
 
     @property
     def is_mpich_like(self) -> bool:
-        """Return whether Hydra starts its programs."""
+        """Return whether the MPI's launcher is Hydra."""
         return self.name in MPICH_LIKE
 
     @property
     def variables(self) -> dict[str, str]:
-        """The variables that its launcher and ranks need to find an unpacked MPI."""
+        """Return the environment variables that the launcher and ranks need to find an unpacked MPI."""
         folder = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
         libraries = str(self.folder.parent / "lib")
         if self.name == INTEL:
@@ -109,12 +109,12 @@ class Mpi:
 
     @property
     def python(self) -> str:
-        """A Python whose mpi4py is built for this MPI."""
+        """Return the path of a Python with an mpi4py for this MPI."""
         return str(self.program("python3"))
 
     @property
     def has_monitoring(self) -> bool:
-        """Return whether this build has Open MPI's monitoring to compare with."""
+        """Return whether this MPI has Open MPI's component `pml/monitoring`."""
         return "MCA pml: monitoring" in _describe(self.program("ompi_info"))
 
 
@@ -124,10 +124,10 @@ def _describe(ompi_info: Path) -> str:
 
 
 def find_mpi(name: str) -> Mpi:
-    """Finds an installation: the system's, or one from PyPI that `make test` put into a virtual environment.
+    """Find an Open MPI: the system's, or one from PyPI that `make test` put into a virtual environment.
 
     Raises:
-        MissingError: it is not there.
+        MissingError: it is not installed.
     """
     if name == SYSTEM:
         found = shutil.which("mpirun", path="/usr/bin:/usr/local/bin")
@@ -142,10 +142,10 @@ def find_mpi(name: str) -> Mpi:
 
 
 def find_mpich_like(name: str) -> Mpi:
-    """Finds an MPICH, of the system or from PyPI, or Intel MPI.
+    """Find an MPICH (the system's, or from PyPI) or Intel MPI.
 
     Raises:
-        MissingError: it is not there.
+        MissingError: it is not installed.
     """
     if name == MPICH_SYSTEM:
         found = shutil.which("mpicc.mpich", path="/usr/bin:/usr/local/bin")
@@ -162,10 +162,10 @@ def find_mpich_like(name: str) -> Mpi:
 
 
 def find_mpich() -> Mpi:
-    """Finds an MPI of another family, from PyPI likewise.
+    """Find PyPI's MPICH.
 
     Raises:
-        MissingError: it is not there.
+        MissingError: it is not installed.
     """
     venv = Path(os.environ.get("IBPROF_TEST_MPICH", ROOT / f".venv-mpich-{MPICH}"))
     if not (venv / "bin" / "mpirun").exists():
@@ -177,7 +177,7 @@ def library() -> Path:
     """Return the library under test: the installed library, or the library that IBPROF_LIBRARY names.
 
     Raises:
-        MissingError: it is not there.
+        MissingError: it does not exist.
     """
     path = Path(os.environ.get("IBPROF_LIBRARY") or str(files("ibprof") / "lib" / "libibprof.so"))
     if not path.exists():
@@ -186,12 +186,12 @@ def library() -> Path:
 
 
 def header_folder() -> Path:
-    """The folder of ibprof.h."""
+    """Return the folder that contains ibprof.h."""
     return ROOT / "csrc" / "include"
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment without anything of ibprof's, able to start more ranks than there are cores."""
+    """Return the environment without ibprof's variables, and with settings that allow more ranks than cores."""
     foreign = re.compile("IBPROF|LD_PRELOAD|OMPI_|PMIX_|PRTE_|PMI_|MPIR_|I_MPI_|FI_|HYDRA")
     clean = {name: value for name, value in os.environ.items() if not foreign.match(name)}
     return clean | LAUNCH_ANYHOW | dict(extra or {})
@@ -210,14 +210,14 @@ def run_mpi(
     check: bool = True,
     whole: bool = True,
 ) -> subprocess.CompletedProcess[str]:
-    """Starts a command on some ranks.
+    """Run a command on some ranks.
 
     Args:
-        recording: the folder to record into; without it nothing is preloaded.
-        mca: Open MPI's parameters.
-        env: variables of the ranks.
-        check: whether the command must end with status 0.
-        whole: whether the source must have seen all bytes that calls asked for, if the recording is complete.
+        recording: folder to record into; None to run without ibprof.
+        mca: Open MPI's MCA parameters.
+        env: environment variables of the ranks.
+        check: true if the command must end with status 0.
+        whole: true if ibprof must have counted all bytes that calls asked for, in a complete recording.
     """
     of_ranks = dict(env or {})
     if recording:
@@ -237,7 +237,7 @@ def run_mpi(
 
 
 def check_accounted(recording: Path) -> None:
-    """Check that no operation of a recording's newest run lacks bytes that its calls asked for."""
+    """Check that the newest run counted all bytes that calls asked for, in each operation."""
     if not is_recording(recording):
         return
     try:
@@ -248,8 +248,10 @@ def check_accounted(recording: Path) -> None:
 
 
 def compiler(mpi: Mpi, name: str) -> list[str | Path]:
-    """Return a compiler, and its options to find the MPI. PyPI's Intel MPI has no headers; MPICH's headers are
-    equivalent."""
+    """Return a compiler, and its options to find the MPI.
+
+    PyPI's Intel MPI has no headers, so MPICH's compatible headers are used.
+    """
     if mpi.name == INTEL and name == "mpifort":
         shown = processes.run([find_mpich_like(MPICH_SYSTEM).program(name), "-show"], check=True)
         return ["gfortran", *(word for word in shown.stdout.split() if word.startswith("-I"))]
@@ -264,15 +266,15 @@ def _linked_with(mpi: Mpi) -> list[str]:
 
 
 def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
-    """Compile a program of programs/ into a folder, unless it is there; processes may share the folder."""
+    """Compile a program of programs/ into a folder, unless it exists. Processes may share the folder."""
     program = folder / "-".join([source.replace(".", "_"), *(option.replace("/", "_") for option in options)])
     if program.exists():
         return program
     suffix = Path(source).suffix
     command: list[str | Path] = [*compiler(mpi, COMPILERS[suffix]), "-O1"]
     if suffix in STANDARDS:
-        # Warnings to ignore: gcc treats MPI_UNWEIGHTED of Open MPI 4 as an empty array, and Open MPI 4 casts functions.
-        # MPICH has similar arrays.
+        # Ignored warnings: gcc considers MPI_UNWEIGHTED of Open MPI 4 and MPICH an empty array. Open MPI 4 casts
+        # functions.
         command += [
             STANDARDS[suffix],
             "-Wall",

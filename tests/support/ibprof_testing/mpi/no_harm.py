@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of one command with and without ibprof, under the same circumstances: only one line on stderr may differ."""
+"""Run a command with and without ibprof, under the same conditions. Only one line on stderr may differ."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from ibprof_testing.mpi.mpis import Mpi, environment, library
 MPICH = "mpich"
 EVERY_MPI = (*mpis.NAMES, MPICH)
 FAMILIES = (mpis.SYSTEM, "5.0.11", MPICH)
-"""One of each family: Open MPI 4, Open MPI 5, MPICH."""
+"""One MPI of each family: Open MPI 4, Open MPI 5, MPICH."""
 
 Words = Sequence[str | Path]
 
 
 def every_mpi_but_quick(*quick: str) -> list[object]:
-    """Parameters for all MPIs; only the long form has the MPIs that are not named."""
+    """Return all MPIs as pytest parameters. The short form of the tests has only the MPIs in `quick`."""
     return [name if name in quick else pytest.param(name, marks=pytest.mark.full) for name in EVERY_MPI]
 
 
 def families_by_turns(values: Iterable[object]) -> list[object]:
-    """Return parameters (MPI, value) of tests in which the value matters and the MPI hardly does.
+    """Return pytest parameters (MPI, value) for tests in which the value matters more than the MPI.
 
-    In the short form each value has one family, in turn. In the long form it has every MPI.
+    In the short form of the tests, each value is tested with one family, in turn. In the long form, each value is
+    tested with every MPI.
     """
     return [
         pytest.param(name, value, marks=[] if name == FAMILIES[number % len(FAMILIES)] else pytest.mark.full)
@@ -42,12 +43,12 @@ def families_by_turns(values: Iterable[object]) -> list[object]:
 
 
 def find_any(name: str) -> Mpi:
-    """An MPI of any family."""
+    """Find an MPI of any family."""
     return mpis.find_mpich() if name == MPICH else mpis.find_mpi(name)
 
 
 def preload(*libraries: Path) -> dict[str, str]:
-    """Return the variables that preload libraries, in this order."""
+    """Return the environment variables that preload libraries, in this order."""
     return {"LD_PRELOAD": ":".join(map(str, libraries))}
 
 
@@ -62,15 +63,15 @@ def launch(
     cwd: Path | None = None,
     timeout: float = 120,
 ) -> subprocess.CompletedProcess[str]:
-    """Start a command on some ranks, with variables that the launcher does not see.
+    """Run a command on some ranks. The launcher itself does not see `variables`.
 
     Args:
         within: command that starts each rank, such as a shell that sets limits.
-        around: command that starts the launcher, such as one that changes the user.
+        around: command that starts the launcher, such as a command that changes the user.
     """
     settings = ["env", *(f"{name}={value}" for name, value in variables.items())]
     line = [*around, mpi.program("mpirun"), "-n", str(ranks), *within, *settings, *command]
-    # Simultaneous launchers of Open MPI can remove each other's folders if these have the same parent.
+    # Simultaneous launchers of Open MPI can remove each other's folders if the folders have the same parent.
     with TemporaryDirectory(prefix="ibp") as own:
         session = {"OMPI_MCA_orte_tmpdir_base": own, "PRTE_MCA_prte_tmpdir_base": own} if not around else {}
         return processes.run(line, env=environment(session), cwd=cwd, timeout=timeout)
@@ -92,9 +93,9 @@ def check_no_harm(
     """Run a command with ibprof and without it, and compare output, status and messages.
 
     Args:
-        output: the folder to record into.
-        libraries: libraries to preload with ibprof, including ibprof's library; by default only this one.
-        others: libraries to preload without ibprof.
+        output: folder to record into.
+        libraries: libraries to preload in the run with ibprof; by default only ibprof's library.
+        others: libraries to preload in the run without ibprof.
 
     Returns:
         The run with ibprof.
@@ -113,17 +114,17 @@ def check_no_harm(
 
 
 def ibprof_lines(stderr: str) -> list[str]:
-    """Return the lines that ibprof wrote."""
+    """Return the lines of ibprof's messages."""
     return [line for line in stderr.splitlines() if line.startswith("ibprof: ")]
 
 
 def _comparable(stderr: str) -> list[str]:
-    """Return all other lines, sorted and without process numbers, because the order of ranks and jobs varies."""
+    """Return all other lines without numbers of processes. They are sorted, because the order of ranks varies."""
     others = [line for line in stderr.splitlines() if line.strip() and not line.startswith("ibprof: ")]
     return sorted(re.sub(r"0x[0-9a-f]+|[0-9]+", "N", " ".join(others)).split())
 
 
 def check_complete(profile: Profile, ranks: int) -> None:
-    """Return whether all ranks were recorded and reached their end."""
+    """Check that all ranks were recorded and reached their end."""
     assert [rank.rank for rank in profile.ranks] == list(range(ranks))
     assert all(rank.finalized and not rank.lost_bytes for rank in profile.ranks)

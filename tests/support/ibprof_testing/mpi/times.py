@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seconds inside calls, by line: as a profile has them, and as a program prints them by its own clock."""
+"""Seconds inside calls by source line, from a profile and from a program that measures them itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Seconds = dict[tuple[int, str, int], float]
 
 
 def recorded_seconds(run: Profile) -> Seconds:
-    """The seconds of each (rank, operation, line)."""
+    """Return the recorded seconds of each (rank, operation, line)."""
     seconds: defaultdict[tuple[int, str, int], float] = defaultdict(float)
     times = run.times
     for row in range(len(times.calls)):
@@ -22,6 +22,6 @@ def recorded_seconds(run: Profile) -> Seconds:
 
 
 def own_seconds(output: str) -> Seconds:
-    """The seconds that the program printed."""
+    """Return the seconds of each (rank, operation, line) that the program printed."""
     lines = [line.split() for line in output.splitlines()]
     return {(int(rank), operation, int(line)): float(seconds) for rank, operation, line, seconds in lines}

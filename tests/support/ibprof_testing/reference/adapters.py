@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads of hosts with several adapters in one subnet, traced from the text of the dumps; uses no code of ibprof.
+"""Compute the loads of hosts with several adapters in one subnet, without any code of ibprof.
 
-Everything is plain: dictionaries of ports, one packet path at a time.
+It reads the text of the dumps into dictionaries of ports, and follows one packet path at a time.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Port = tuple[int, int]
 
 @dataclass
 class Dump:
-    """A fabric as it is written.
+    """A fabric, as its dumps describe it.
 
     Attributes:
         far: the port at the other end of each port's cable.
-        tables: egress port by switch and LID.
-        lid: LID of each adapter, by its description.
-        at: GUID and port of each adapter, by its LID.
+        tables: egress port, by GUID of the switch and destination LID.
+        lid: LID of each adapter, by the adapter's description.
+        at: GUID and port of each adapter, by the adapter's LID.
     """
 
     far: dict[Port, Port] = field(default_factory=dict)
@@ -41,12 +41,12 @@ class Dump:
     at: dict[int, Port] = field(default_factory=dict)
 
     def adapters(self, host: str) -> list[int]:
-        """Return the LIDs of a host's adapters, by the number at the end of their names."""
+        """Return the LIDs of a host's adapters, sorted by the number at the end of the adapters' names."""
         found = [(int(name.rsplit("_", 1)[1]), lid) for name, lid in self.lid.items() if name.split()[0] == host]
         return [lid for _, lid in sorted(found)]
 
     def trace(self, source: int, destination: int) -> list[Port]:
-        """Return the ports that send a packet from one LID to another, the adapter's own first."""
+        """Return the ports that send a packet on its path between two LIDs; the first is the source adapter's port."""
         sends = self.at[source]
         path = []
         while True:
@@ -59,7 +59,7 @@ class Dump:
 
 
 def read_dump(links: Path, tables: Path) -> Dump:
-    """Read a list of links and forwarding tables as ibdiagnet and OpenSM write them."""
+    """Read a list of links and forwarding tables in the formats of ibdiagnet and OpenSM."""
     dump = Dump()
     for line in links.read_text().splitlines():
         ends = _END.findall(line)
@@ -80,7 +80,7 @@ def read_dump(links: Path, tables: Path) -> Dump:
 
 
 def add_up(dump: Dump, flows: Iterable[tuple[int, int, int]]) -> Counter[Port]:
-    """Return the bytes that each port sends for flows of (source LID, destination LID, bytes)."""
+    """Return the bytes that each port sends, for flows of (source LID, destination LID, bytes)."""
     loads: Counter[Port] = Counter()
     for source, destination, amount in flows:
         for port in dump.trace(source, destination):
@@ -91,7 +91,7 @@ def add_up(dump: Dump, flows: Iterable[tuple[int, int, int]]) -> Counter[Port]:
 def flows_by_rank(
     dump: Dump, host_of_rank: list[str], pairs: Iterable[tuple[int, int, int]]
 ) -> Iterable[tuple[int, int, int]]:
-    """Yield flows by LID of pairs of (rank, rank, bytes): the n-th rank of a host takes its n-th adapter."""
+    """Yield flows (LID, LID, bytes) for (rank, rank, bytes): the n-th rank of a host uses the host's n-th adapter."""
     number = [host_of_rank[:rank].count(host) for rank, host in enumerate(host_of_rank)]
     for source, destination, amount in pairs:
         if host_of_rank[source] != host_of_rank[destination]:
@@ -100,13 +100,13 @@ def flows_by_rank(
 
 
 def read_sent(links: Path) -> Counter[Port]:
-    """Return the bytes that each port sends according to a links.csv; ports that send nothing are left out."""
+    """Return the bytes that each port sends, from a links.csv. Ports that send nothing are left out."""
     with links.open(newline="") as file:
         return sum_sent(csv.DictReader(file))
 
 
 def sum_sent(rows: Iterable[dict[str, str]]) -> Counter[Port]:
-    """Return the bytes that each port sends according to rows of links.csv."""
+    """Return the bytes that each port sends, from rows of links.csv."""
     loads: Counter[Port] = Counter()
     for row in rows:
         for end in "ab":

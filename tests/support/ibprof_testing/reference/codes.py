@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of another simulator, CODES, for the same jobs on the same fabrics; see benchmarks/codes/README.md."""
+"""Results of another simulator, CODES, for the same jobs on the same fabrics; see benchmarks/codes/README.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ HARDWARE = Hardware(packet_bytes=4096, lane_bytes=65536, switch_ns=90, wire_ns=0
 
 @dataclass(frozen=True)
 class Traffic:
-    """Messages of a job: size, mean interval after each, messages of a client, and minimum time from start to start."""
+    """Messages of each client of a job.
+
+    Attributes:
+        bytes: size of a message.
+        interval_ns: mean pause after a message.
+        limit: number of messages.
+        window_ns: minimum time from the start of a message to the start of the next.
+    """
 
     bytes: int
     interval_ns: float
@@ -25,7 +32,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Measured:
-    """Messages that began within the measured time, and their latencies in ns."""
+    """The number of messages that began within the measured time, and their latencies in ns."""
 
     messages: int
     mean: float
@@ -37,14 +44,15 @@ class Setting:
     """A full three-level fabric of switches with `radix` ports, its jobs, and CODES' results.
 
     Attributes:
-        radix: ports of a switch. Half of it is the number of hosts of a leaf, leaves of a pod, and links up.
-        servers: on the last leaves of equal parts of the machine.
-        io, mpi: the jobs; half of the other hosts each, all of them where there is no I/O.
-        begin_ns, end_ns: messages that begin in between are measured.
+        radix: ports of a switch. Each leaf has radix/2 hosts, each pod has radix/2 leaves, and half of a switch's
+            ports lead up.
+        servers: number of I/O servers. They fill the last leaf of each of some equal parts of the machine.
+        io, mpi: the jobs. Each has half of the other hosts; without an I/O job, the MPI job has all of them.
+        begin_ns, end_ns: messages that begin between these times are measured.
         said: CODES' results for each job.
-        link_bytes: SHA-256 of the bytes that each switch's transmit ports carried, as little-endian uint64, by port;
-            empty where routing is adaptive.
-        adaptive: packets take the least occupied port.
+        link_bytes: SHA-256 of the bytes that each transmit port of each switch carried, as little-endian uint64,
+            sorted by port; empty if routing is adaptive.
+        adaptive: true if packets take the least occupied port.
     """
 
     radix: int
@@ -133,7 +141,7 @@ SETTINGS = {
 
 
 def make_jobs(setting: Setting, network: SimulatedNetwork) -> tuple[list[Job], list[Client]]:
-    """Draw the jobs' hosts, starts and messages as for CODES: every start and every interval is the same."""
+    """Draw the jobs' hosts, starts and messages. All starts and intervals equal those of the runs with CODES."""
     random = np.random.default_rng(1)
     servers = _place_servers(setting, network.hosts)
     free = random.permutation(np.setdiff1d(np.arange(network.hosts), servers))
@@ -148,7 +156,7 @@ def make_jobs(setting: Setting, network: SimulatedNetwork) -> tuple[list[Job], l
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A client: its job, its host, its start in ns, and the destination host of each message."""
+    """A client: its job, host, start in ns, and the destination host of each of its messages."""
 
     job: str
     traffic: Traffic
@@ -158,7 +166,7 @@ class _Drawn:
 
 
 def _place_servers(setting: Setting, hosts: int) -> np.ndarray:
-    """Return the hosts of the last leaf of each equal part of the machine."""
+    """Divide the machine into equal parts, and return the hosts of the last leaf of each part."""
     half = setting.radix // 2
     leaves, parts = hosts // half, -(-setting.servers // half)
     last = [(part + 1) * leaves // parts - 1 for part in range(parts)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smallest number of crossings that a drawing of a fat-tree can have."""
+"""Compute the smallest number of link crossings that a drawing of a fat-tree can have."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from math import comb
 def fewest_crossings(leaves: int, pods: int, middles: int, tops: int, cables: tuple[int, int] = (1, 1)) -> int:
     """Return the smallest number of crossings of a drawing of a fat-tree with three levels of switches.
 
-    Each pod has `leaves` leaves, each linked to the pod's `middles` middle switches. The i-th middle switches of all
-    pods are linked to the same `tops` top switches. Hosts cross nothing. docs/decisions/0010 has the proof.
+    Each pod has `leaves` leaves. Each leaf is linked to the pod's `middles` middle switches. The i-th middle switches
+    of all pods are linked to the same `tops` top switches. Links of hosts cross nothing. docs/decisions/0010 has the
+    proof.
 
     Args:
         leaves: leaf switches per pod.
         pods: number of pods.
         middles: middle switches per pod.
-        tops: top switches that a middle switch is linked to.
-        cables: parallel links from a leaf to a middle switch, and from there to a top switch.
+        tops: number of top switches that each middle switch is linked to.
+        cables: number of parallel links from a leaf to a middle switch, and from a middle switch to a top switch.
     """
     down, up = leaves * cables[0], tops * cables[1]
     in_pods = pods * comb(middles, 2) * comb(leaves, 2) * cables[0] ** 2

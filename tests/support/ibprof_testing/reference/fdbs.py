@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read forwarding tables as ibdiagnet (`ibdiagnet.fdbs`) and OpenSM (`opensm.fdbs`) write them.
 
-A stanza a switch; ports are decimal, LIDs hexadecimal:
+Each switch has a stanza. Ports are decimal, LIDs hexadecimal:
 
     osm_ucast_mgr_dump_ucast_routes: Switch 0x0002c90200f00000
     LID    : Port : Hops : Optimal
@@ -10,8 +10,8 @@ A stanza a switch; ports are decimal, LIDs hexadecimal:
     0x0018 : 032  : 05   : No 3 hop path possible via port 19!
     0x0003 : 000  : HOPS UNKNOWN
 
-The head's first word differs between tools. What follows the port is commentary. Tables may be of different lengths.
-ibdiagnet 2 adds `#` lines and `PLFT_NUM: n`; only the first of a switch's private tables, number 0, is read.
+The first word of the header differs between tools. The text after the port is ignored. Tables may differ in length.
+ibdiagnet 2 adds `#` lines and `PLFT_NUM: n`. Of a switch's private tables, only number 0 is read.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _UNREACHABLE_WORD = b"UNREACHABLE"
 
 
 def parse_fdbs(path: str | PathLike[str], data: bytes) -> tuple[ForwardingTables, set[int]]:
-    """Take a `.fdbs` apart.
+    """Parse a `.fdbs`.
 
     Args:
-        path: for messages.
+        path: path of the file, for messages.
         data: contents of the file.
 
     Returns:
-        The tables, and the lines, from 1, that are not used.
+        The tables, and the numbers (from 1) of unused lines.
 
     Raises:
         InputError: the file has no tables.
     """
     lines = Lines.split(data)
     is_entry = lines.starts_with(_ENTRY_PREFIX)
-    # The first word of a header may be any, and so begin like an entry.
+    # The first word of a header is arbitrary, so a header may begin like an entry.
     is_entry[[line for line in np.flatnonzero(is_entry).tolist() if _HEAD.fullmatch(lines[line])]] = False
     stanzas, strange = _read_stanzas(lines, np.flatnonzero(~is_entry))
     entries, invalid = _read_entries(lines, np.flatnonzero(is_entry))
@@ -59,7 +59,7 @@ def parse_fdbs(path: str | PathLike[str], data: bytes) -> tuple[ForwardingTables
 
 
 def _read_stanzas(lines: Lines, others: npt.NDArray[np.int64]) -> tuple[Stanzas, set[int]]:
-    """Read the lines that are no entries."""
+    """Read the headers from the lines that are not entries."""
     stanzas, strange = Stanzas(), set()
     for line in others.tolist():
         text = lines[line]
@@ -79,7 +79,7 @@ def _read_stanzas(lines: Lines, others: npt.NDArray[np.int64]) -> tuple[Stanzas,
 
 
 def _read_entries(lines: Lines, entry: npt.NDArray[np.int64]) -> tuple[Entries, set[int]]:
-    """Read the lines that map a LID to a port."""
+    """Read the entries: lines that map a LID to a port."""
     start = lines.start[entry]
     lid, good = lines.number(start + len(_ENTRY_PREFIX), 4, 16)
     good &= lines.have(b" : ", start + 6)

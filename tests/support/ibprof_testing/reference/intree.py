@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The in-trees of destinations.
 
-For one destination LID the tables give each switch one way on, so that the switches form a tree whose root is the
-destination, and perhaps some separate cycles and dead ends.
+For one destination LID, the forwarding tables give each switch one next hop. So the switches form a tree with the
+destination as its root. Faulty tables may add separate cycles and dead ends.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ibprof_converter.routing.tables import UNREACHABLE
 class InTrees:
     """The next hops of all switches to some destinations.
 
-    A place is a switch (0 .. switches - 1) or one of the outcomes behind them (switches + reason), where a path ends.
+    A place is a switch (0 .. switches - 1), or an outcome: the end of a path (switches + reason).
 
     Attributes:
-        end: int32 [place, destination], the link direction that the switch sends on, `NONE` for none.
-        next: int32 [place, destination], the next place; an outcome's is itself.
-        depth: int32 [place, destination], steps to the outcome; without meaning for `Reason.LOOP`.
+        end: int32 [place, destination], the link direction on which the switch sends; `NONE` if it does not send.
+        next: int32 [place, destination], the next place. The next place of an outcome is the outcome itself.
+        depth: int32 [place, destination], number of steps to the outcome; undefined for `Reason.LOOP`.
         reason: uint8 [place, destination], the outcome of a packet at this place.
     """
 
@@ -37,7 +37,7 @@ class InTrees:
 
     @classmethod
     def grow(cls, network: IndexedNetwork, destination_lid: npt.NDArray[np.integer]) -> InTrees:
-        """Follow the tables to some LIDs, all of them known to the fabric."""
+        """Follow the tables to some LIDs of the fabric."""
         end, to = _step(network, destination_lid)
         switches = len(network.switch_node)
         outcomes = np.arange(switches, switches + len(Reason), dtype=np.int32)
@@ -60,7 +60,7 @@ class InTrees:
 def _step(
     network: IndexedNetwork, destination_lid: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Take one step from every switch. Return link directions and next places, both [switch, destination]."""
+    """Return link direction and next place of each switch, both [switch, destination]."""
     switches = len(network.switch_node)
     table = network.tables.port
     egress = np.full((switches, len(destination_lid)), UNREACHABLE, np.uint8)
@@ -83,11 +83,11 @@ def _step(
 def arrive(
     network: IndexedNetwork, end: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int32]:
-    """Return the place that link directions lead packets to.
+    """Return the places to which packets get on link directions.
 
     Args:
-        end: int32, link directions; `NONE` gives no meaningful place.
-        destination: int32, index of the port that a packet is for.
+        end: int32, link directions. For `NONE`, the returned place is undefined.
+        destination: int32, index of the packet's destination port.
     """
     switches = len(network.switch_node)
     outcome = np.where(network.arrives_at[end] == destination, Reason.DELIVERED, Reason.WRONG_END)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse forwarding tables as OpenSM loads and dumps them (`opensm-lfts.dump`) and as `dump_fts` prints them.
+"""Parse forwarding tables in the formats of OpenSM (`opensm-lfts.dump`) and `dump_fts`.
 
     Unicast lids [0-44] of switch Lid 2 guid 0x0002c90200400000 ('sw-a'):
     0x0001 001 # Channel Adapter portguid 0x0002c903000a0001: 'host01 HCA-1'
@@ -10,9 +10,9 @@
     0x0002 004 : (Channel Adapter portguid 0x0002c90300fa0001: 'q01 [rack 1] HCA-1')
     20 valid lids dumped
 
-LIDs are hexadecimal, ports decimal; LIDs without a route are left out. Text behind the port is commentary. The dump_fts
-of infiniband-diags 44 also leaves out the last LID of a table if it is a multiple of 64, the size of a block. The dump
-does not show routes to this LID, so a note reports it.
+LIDs are hexadecimal, ports decimal. LIDs without a route are not listed. Text after the port is ignored. dump_fts of
+infiniband-diags 44 also omits the last LID of a table if it is a multiple of 64, the size of a block. The route to this
+LID is then unknown, and a note reports it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ibprof_testing.reference.lines import Lines
 from ibprof_testing.reference.stanzas import Entries, Stanzas, fill_tables
 
 _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
-# A description is between the brackets behind the GUID; the text before it has no brackets.
+# The brackets after the GUID contain the description. The text before them has no brackets.
 _HEAD = re.compile(rb"[ \t]{0,9}" + _RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
 _OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|\d+ (?:valid )?lids dumped\s*|#.*|\s*")
 
@@ -39,14 +39,14 @@ _PORT_AT = 7  # bytes before the port: `0x0002 `
 
 
 def parse_lft_dump(path: str | PathLike[str], data: bytes) -> tuple[ForwardingTables, set[int]]:
-    """Take such a dump apart.
+    """Parse a dump.
 
     Args:
-        path: for messages.
+        path: path of the file, for messages.
         data: contents of the file.
 
     Returns:
-        The tables, and the lines, from 1, that are not used.
+        The tables, and the numbers (from 1) of unused lines.
 
     Raises:
         InputError: the file has no tables.
@@ -73,7 +73,7 @@ def parse_lft_dump(path: str | PathLike[str], data: bytes) -> tuple[ForwardingTa
 
 
 def _read_top(digits: bytes) -> int:
-    """Read the last LID of a table's head, decimal or hexadecimal after `0x`; 0 for no number."""
+    """Return the last LID of a table from its header: decimal, or hexadecimal with `0x`; 0 if there is no number."""
     try:
         return int(digits, 16 if digits.startswith(b"0x") else 10)
     except ValueError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines of a file as arrays, so that millions of them are looked at in a few steps."""
+"""Represent the lines of a file as arrays, so that a few array operations process millions of lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 NO_DIGIT = 16
 
 _LONGEST_READ = 32
-"""Number of readable bytes behind a line's beginning, even for short lines."""
+"""Number of bytes that can be read from the beginning of any line, even if the line or file is shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Lines:
     """A file cut into lines.
 
     Attributes:
-        text: uint8 [byte], the file and some room behind it.
-        start, end: int64 [line], where each line begins, and its line break.
+        text: uint8 [byte], the file, and padding after it.
+        start, end: int64 [line], positions of the beginning and the line break of each line.
     """
 
     text: npt.NDArray[np.uint8]
@@ -43,7 +43,7 @@ class Lines:
         return self.have(word, self.start)
 
     def have(self, word: bytes, at: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return whether `word` stands at each of some positions; it has no line break."""
+        """Return at which of some positions `word` begins: bool [position]. `word` contains no line break."""
         found = np.ones(len(at), np.bool_)
         for offset, byte in enumerate(word):
             found &= self.text[at + offset] == byte
@@ -52,7 +52,7 @@ class Lines:
     def number(
         self, at: npt.NDArray[np.int64], digits: int, base: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-        """Read numbers of a fixed width at some positions; the second array says where there is one."""
+        """Read a number with `digits` digits at each position. Return the numbers, and which of them are valid."""
         value = np.zeros(len(at), np.int32)
         good = np.ones(len(at), np.bool_)
         for offset in range(digits):
@@ -70,4 +70,4 @@ def _make_digit_values() -> npt.NDArray[np.int32]:
 
 
 _DIGIT_VALUE = _make_digit_values()
-"""int32 [byte], the value of a hex digit, `NO_DIGIT` for other characters."""
+"""int32 [byte], the value of a hex digit; `NO_DIGIT` for other characters."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a `.lst` by regular expressions, a field each."""
+"""Parse lines of a `.lst` with one regular expression for each field."""
 
 from __future__ import annotations
 
 import re
 
-# A line's fields in order: (name in an error, pattern).
+# The fields of a line, in order: (name in error messages, pattern).
 _END = (
     ("an end, `{`", rb"\{ "),
     ("type CA, SW or Rt", rb"(CA|SW|Rt|RT|RTR)(?:-SM)? "),
@@ -33,13 +33,13 @@ _LINE = re.compile(b"".join(pattern for _, pattern in _FIELDS) + rb"\s*")
 
 
 def read_line(line: bytes) -> tuple[bytes | None, ...] | None:
-    """Return the fields of a line as text, `None` for those that it lacks; None for an invalid line."""
+    """Return the fields of a line as text, with `None` for missing fields. Return None for an invalid line."""
     match = _LINE.fullmatch(line)
     return match.groups() if match else None
 
 
 def explain(line: bytes) -> tuple[str, int]:
-    """Return the expected content of the first invalid field of a line, and the byte at which the field begins."""
+    """Return the expected content of a line's first invalid field, and the byte at which this field begins."""
     fitting = 0
     for expected, field in _FIELDS:
         match = re.compile(field).match(line, fitting)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A slow and plain implementation of the packet simulation's model (docs/simulation.md), independent of the engine.
 
-The model does not define the order of events within a tick. `Reference` takes any order, so that tests can show whether
-it matters.
+The model does not define the order of events within a tick. `Reference` supports any order, so that tests can check
+that the order does not matter.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ibprof_lab.simulation.engine.packet_engine import NOBODY, Client, Job, Step
 
 @dataclass(frozen=True)
 class Wiring:
-    """A network: nodes are the hosts and then the switches; a link direction is what a node sends on a link.
+    """A network. Its nodes are the hosts, followed by the switches.
 
     Attributes:
-        hosts, switches: their numbers.
-        end_to: node to which each end leads.
+        hosts, switches: number of hosts, number of switches.
+        end_to: node to which each link direction leads.
         byte_ticks, delay: ticks per byte, and ticks after the last bit, of each link direction.
-        host_end: the link direction on which each host sends.
-        leaf: switch of each host, from 0.
-        way: by (switch, host): the link direction towards a host.
+        host_end: link direction on which each host sends.
+        leaf: number (from 0) of the switch to which each host is linked.
+        way: (switch, host) -> link direction towards the host.
         gap: ticks that a host pauses after each packet.
-        lane: lane by (leaf, leaf); 0 for all other pairs.
+        lane: (source leaf, destination leaf) -> virtual lane; lane 0 for all other pairs.
     """
 
     hosts: int
@@ -75,19 +75,21 @@ class _Process:
 
 
 class Reference:
-    """Run jobs to their end, or until nothing moves.
+    """Simulate jobs to their end, or until no packet can move.
 
     Args:
         wiring: the network.
-        packet, room: bytes of the largest packet, and of a lane at a link direction.
+        packet: size of the largest packet, bytes.
+        room: buffer of each virtual lane at each link direction, bytes.
         jobs, clients: the jobs and their clients, without jitter.
-        order: order of events within a tick: 0 for the planned order, otherwise random with this seed.
+        order: order of events within a tick: 0 for the order in which they were scheduled; otherwise the seed of a
+            random order.
 
     Attributes:
-        samples: client, other host, start, ticks, bytes of each step, as it was completed.
-        bytes, busy: bytes and busy ticks by (link direction, job).
-        hops: number of packet hops.
-        stuck: whether packets are left.
+        samples: client, other host, start, ticks and bytes of each step, in the order of completion.
+        bytes, busy: (link direction, job) -> bytes, busy ticks.
+        hops: total number of hops of packets.
+        stuck: whether packets are left that cannot move.
     """
 
     def __init__(
@@ -185,8 +187,7 @@ class Reference:
         self._inject(wiring.host_end[source])
 
     def _inject(self, end: int) -> None:
-        """Send packets of a host's messages in turn. The message in turn waits for buffer, and the others wait for
-        it."""
+        """Send packets of a host's messages in turn. If the buffer is full for one message, all messages wait."""
         outbox = self._outbox[end]
         while outbox:
             message = outbox[0]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference of the kernels: add flows to link directions, all sources of a destination at once.
+"""Reference for the kernels: add flows to link directions, for all sources of a destination at once.
 
-The bytes that reach a switch are added up before they move on, down the in-tree of a destination. The cost grows with
-the switches, not with the pairs times their hops.
+All bytes that reach a switch for one destination are summed before they move on along the in-tree. So the cost grows
+with the number of switches, not with the number of pairs times their hops.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ibprof_testing.reference.intree import InTrees, arrive
 Integers = npt.NDArray[np.integer]
 
 _CELLS = 1 << 22
-"""Places x destinations x groups looked at together: some 200 MB."""
+"""Maximum number of places x destinations x groups in a batch: about 200 MB."""
 
 
 def spread(
@@ -42,8 +42,8 @@ def spread(
         fabric, tables: fabric and tables of one subnet.
         source_lid, destination_lid: int [flow].
         bytes: uint64 [flow].
-        group: int [flow], 0 .. groups - 1; loads are kept apart by it.
-        groups: how many groups there are.
+        group: int [flow], 0 .. groups - 1. Loads are computed for each group separately.
+        groups: number of groups.
 
     Raises:
         InconsistentError: the bytes do not add up within 64 bits.
@@ -77,13 +77,13 @@ def spread(
 
 @dataclass(frozen=True, slots=True)
 class _Flows:
-    """Flows on their first step.
+    """Flows, after their first step.
 
     Attributes:
         destination_lid: int [flow].
-        end: int32 [flow], the source's link direction; `NONE` for a switch, or a source that sends nothing.
-        place: int32 [flow], the place in the in-tree behind this link direction.
-        reason: uint8 [flow], a `Reason`; final after the trees were followed.
+        end: int32 [flow], the source's link direction; `NONE` if the source is a switch or cannot send.
+        place: int32 [flow], the place in the in-tree to which this link direction leads.
+        reason: uint8 [flow], a `Reason`. It is final after `finish`.
     """
 
     destination_lid: Integers
@@ -97,7 +97,7 @@ class _Flows:
         fabric = network.fabric
         switches = len(network.switch_node)
         source, destination = _find_ports(fabric, source_lid), _find_ports(fabric, destination_lid)
-        # A last element for the port `NONE`.
+        # The added last element is for the port `NONE`.
         end = np.append(network.end_at[fabric.port_node, fabric.port_number], np.int32(NONE))[source]
         switch = np.append(network.switch_of[fabric.port_node], np.int32(NONE))[source]
         place = np.where(switch == NONE, arrive(network, end, destination), switch).astype(np.int32)
@@ -108,17 +108,17 @@ class _Flows:
         return cls(destination_lid, end, place, reason)
 
     def finish(self, trees: InTrees, column: npt.NDArray[np.intp], chosen: npt.NDArray[np.intp]) -> None:
-        """Note how the chosen flows end."""
+        """Store the outcomes of the chosen flows."""
         self.reason[chosen] = trees.reason[self.place[chosen], column]
 
 
 def _grow_in_batches(
     network: IndexedNetwork, flows: _Flows, groups: int
 ) -> Iterator[tuple[InTrees, npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Grow the trees of all destinations, as many at a time as fit.
+    """Grow the trees of all destinations, in batches that fit into `_CELLS`.
 
     Yields:
-        The trees of some destinations; the column of the tree of each flow to them; these flows.
+        The trees of a batch of destinations; for each flow to them, the column of its tree; the flows' numbers.
     """
     switches = len(network.switch_node)
     travelling = np.flatnonzero((flows.place < switches) | (flows.reason == Reason.DELIVERED))
@@ -146,13 +146,13 @@ def _flow_down(
     groups: int,
     loads: npt.NDArray[np.uint64],
 ) -> None:
-    """Move bytes from their places down to the roots and add them to the link directions passed.
+    """Move bytes along the trees to the roots, and add them to each link direction on their path.
 
     Args:
-        trees: in-trees; none of the flows ends anywhere but at its destination.
-        tree, place, group, bytes: [flow]; the tree's column, where the flow enters it, and what flows.
-        groups: how many groups there are.
-        loads: uint64 [link direction * groups + group], increased.
+        trees: in-trees. All of the flows reach their destinations.
+        tree, place, group, bytes: [flow]: column of its tree, place where it enters the tree, group, bytes.
+        groups: number of groups.
+        loads: uint64 [link direction * groups + group], to which the bytes are added.
     """
     wanted = tree * groups + group
     used = np.zeros(trees.next.shape[1] * groups, np.bool_)
@@ -174,7 +174,7 @@ def _flow_down(
 
 
 def _by_falling_depth(depth: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield the cells of each depth, the deepest first, without those of depth 0."""
+    """Yield the cells of each depth, from the deepest to depth 1."""
     order = np.argsort(depth.astype(np.uint16), kind="stable")
     bounds = np.cumsum(np.bincount(depth)) if len(depth) else np.zeros(1, np.int64)
     for level in range(len(bounds) - 1, 0, -1):
@@ -182,11 +182,11 @@ def _by_falling_depth(depth: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.i
 
 
 def _find_ports(fabric: Fabric, lid: Integers) -> npt.NDArray[np.int32]:
-    """Return the port of each LID: int32 [lid], `NONE` for LIDs that are no port's, or no LIDs."""
+    """Return the port of each LID: int32 [lid]; `NONE` for invalid LIDs and LIDs that no port has."""
     inside = (lid >= 0) & (lid < LIDS)
     return np.where(inside, fabric.lid_port[np.where(inside, lid, 0)], NONE).astype(np.int32)
 
 
 def _total(bytes: npt.NDArray[np.uint64]) -> int:
-    """Add up exactly: halves of 32 bits, whose sums cannot overflow."""
+    """Return the exact sum. The 32-bit halves are summed separately, because these sums cannot overflow."""
     return (int((bytes >> np.uint64(32)).sum()) << 32) + int((bytes & np.uint64(0xFFFFFFFF)).sum())

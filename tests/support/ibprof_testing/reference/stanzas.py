@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From stanzas of entries, a stanza a switch, to tables: what all formats of tables have in common."""
+"""Build forwarding tables from stanzas of entries, one stanza for each switch. All table formats share this code."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ import numpy.typing as npt
 from ibprof.errors import InputError
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
-# A table is dense: an honest file fills most of its cells. So a few lines cannot ask for all the memory.
+# A table has a cell for each LID up to its last entry, and valid files fill most of the cells. This limit prevents a
+# few lines with huge LIDs from using up the memory.
 _CELLS_PER_ENTRY = 64
 _CELLS_ALWAYS = 1 << 24
 
 
 @dataclass(slots=True)
 class Stanzas:
-    """Where tables begin: line (from 0), switch, whether it is a private table other than the first."""
+    """Headers of tables: line (from 0), GUID of the switch, and whether it is a private table after the first."""
 
     line: list[int] = field(default_factory=list)
     guid: list[int] = field(default_factory=list)
@@ -29,7 +30,7 @@ class Stanzas:
     headed: list[bool] = field(default_factory=list)
 
     def leave_out(self, line: int, text: bytes) -> None:
-        """Begin a table of an unknown switch where a line looks like a head, but is none."""
+        """Begin an ignored table at a line that looks like a header but is invalid."""
         if (self.line and any(word in text for word in (b"Unicast lids", b"of switch", b"lids ["))) or (
             self.line and re.search(rb"\bSwitch\b", text)
         ):
@@ -46,12 +47,12 @@ class Stanzas:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Entries of all tables of a file, arrays of one length.
+    """Entries of all tables of a file, as arrays of equal length.
 
     Attributes:
-        line: int [entry], from 0, ascending.
+        line: int [entry], line of the file, from 0, ascending.
         lid: int32 [entry].
-        port: uint8 [entry], `UNREACHABLE` for none.
+        port: uint8 [entry]; `UNREACHABLE` for no port.
     """
 
     line: npt.NDArray[np.int64]
@@ -62,20 +63,20 @@ class Entries:
 def fill_tables(
     path: str | PathLike[str], stanzas: Stanzas, entries: Entries, left_out: set[int]
 ) -> tuple[ForwardingTables, set[int]]:
-    """Put entries into the tables that they stand in; those of private tables other than the first are left out.
+    """Put each entry into its table. Entries of private tables after the first are left out.
 
     Args:
-        path: for messages.
-        stanzas: beginnings of the tables.
-        entries: valid ones.
-        left_out: other lines that are not used, from 1.
+        path: path of the file, for messages.
+        stanzas: headers of the tables.
+        entries: valid entries.
+        left_out: numbers (from 1) of other unused lines.
 
     Returns:
-        The tables; and all lines that are not used: also entries before the first header, and those that another one
-        contradicts.
+        The tables, and the numbers of all unused lines. These include entries before the first header, and entries
+        that contradict each other.
 
     Raises:
-        InputError: there are no tables, nothing else is left, or the tables are nearly empty.
+        InputError: there are no tables or no usable entries, or the tables are nearly empty.
     """
     if not stanzas.line or (left_out and not len(entries.line)):
         raise InputError(path, None, "forwarding tables", "none")
