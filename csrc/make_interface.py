@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the declarations of a C header, or of those that it includes, as a Python module for cffi.
+"""Write the declarations of a C header, or of the headers that it includes, as a Python module for cffi.
 
 python make_interface.py OUT HEADER
 """

@@ -238,7 +238,8 @@ static void process_tick(struct ibp_sim *sim)
 
 /* -- the run ------------------------------------------------------------------------------------------------------- */
 
-/* Search for a deadlock. A search visits all queues, so between two searches at least as many packets must move. */
+/* Search for a deadlock. A search visits all queues. To limit the cost, at least `search_hops` packet hops must happen
+ * between two searches. */
 static void search_deadlock(struct ibp_sim *sim)
 {
     if (sim->state.packet_hops - sim->checked_at < sim->search_hops) return;

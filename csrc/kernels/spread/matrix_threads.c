@@ -13,8 +13,8 @@ enum { COLUMNS_AT_A_TIME = 64 };
 
 /* -- sums of leaves ------------------------------------------------------------------------------------------------ */
 
-/* Add four rows to the sums of their leaf, and compute the sum of each row. Reading four rows at once uses the memory
- * well. */
+/* Add four rows to the sums of their leaf, and compute the sum of each row. Reading four rows at once uses more of the
+ * memory bandwidth than one row at a time. */
 static void add_rows(const uint64_t *const from[4], uint64_t *restrict sum, uint64_t columns, uint64_t sent[4],
                      uint64_t *any)
 {

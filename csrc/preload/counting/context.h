@@ -43,8 +43,9 @@ struct ibp_context {
     ibp_handle sent_on, received_on;
     /* For a call: messages with lower tags must be classified. */
     int lowest_tag;
-    /* For a call: the context is ibp_outside, or the wrapper only passes the call on and sets no current call. All
-     * sends have the operation of the call or the standard mode. */
+    /* For a call: the context is ibp_outside, or the wrapper only passes the call on and sets no current call. Each
+     * send in this context is the send of this call, or a send in standard mode (MPI_Send or MPI_Isend) outside of
+     * wrapped calls. */
     bool is_outside;
     /* For a call: all its sends are MPI_Send or MPI_Isend, in standard mode. */
     bool is_of_standard_mode;

@@ -7,8 +7,8 @@
  * The table has a fixed size. When it is full, the level of streams rises (counting/samples.h): sender and receiver
  * keep the same half of the streams, chosen by a hash, and forget the other envelopes.
  *
- * While this process has at most one message in 5 us, each message is timed: that takes little of the time between
- * them. The longest messages are then kept too.
+ * While messages of this process are rare (on average at most one in 5 us), each message is timed, because timing then
+ * takes only a small part of the run time. The longest messages are then kept too.
  */
 #ifndef IBPROF_COUNTING_ENVELOPES_H
 #define IBPROF_COUNTING_ENVELOPES_H

@@ -9,7 +9,8 @@
 #define GROUPS_MAX 4096
 #define NUMBER_GROUP 0x80000000
 
-/* Groups of communicators, in the form of the recording. The partner's number is the index plus NUMBER_GROUP. */
+/* Groups of communicators, as the recording represents them (ibp_demand.partner). A group's number is its index plus
+ * NUMBER_GROUP. */
 static struct {
     uint64_t partner[GROUPS_MAX];
     uint32_t count;

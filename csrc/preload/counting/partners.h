@@ -14,7 +14,7 @@
 #define IBP_PARTNER_NUMBER_UNKNOWN 0xffffffff /* as IBP_PEER_UNKNOWN */
 #define IBP_PARTNER_NUMBER_FAILED 0xfffffffe
 
-/* Return a partner in the form of the recording. */
+/* Return a partner as the recording represents it (ibp_demand.partner). */
 uint64_t ibp_partner_of(uint32_t number);
 
 /* Return the number of ranks in a partner that is a group. */

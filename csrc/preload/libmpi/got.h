@@ -30,8 +30,9 @@ struct ibp_replacements {
 };
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
-/* In libraries that were opened with RTLD_DEEPBIND: redirect calls of MPI functions permanently, bound or not. `choose`
- * returns the function that shall be called: `found` itself, or a replacement. */
+/* In libraries that were opened with RTLD_DEEPBIND: redirect all calls of MPI functions, whether or not the dynamic
+ * linker has bound them. This is permanent. `choose` returns the function that shall be called: `found` itself, or a
+ * replacement. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
 /* As ibp_got_redirect_deep, for calls of MPI's Fortran bindings in the program and all libraries. */

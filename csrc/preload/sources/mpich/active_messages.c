@@ -23,7 +23,7 @@ struct header {
 struct program_header {
     int32_t sender;
     uint32_t tag;
-    /* In some builds, the upper half is padding. */
+    /* `context_above`: the upper half of the context, or padding, depending on the build of MPICH. */
     uint16_t context, context_above;
     int32_t errors, flags;
     uint64_t request;

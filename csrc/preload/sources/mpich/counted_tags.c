@@ -157,7 +157,7 @@ void ibp_mpich_after_tag(int error)
 }
 
 /* In Intel MPI 2021, a call that creates an object from an intracommunicator allocates one tag of the communicator, but
- * sends no message with this tag. The exception, MPI_Comm_create_group, does not reach this function. */
+ * sends no message with this tag. MPI_Comm_create_group is an exception; ibprof does not call this function for it. */
 void ibp_mpich_made_object(ibp_handle parent)
 {
     struct ibp_communicator *communicator;
