@@ -13,7 +13,7 @@
  * of the energy also causes a recomputation. */
 #define SUM_EVERY 4096
 #define FALLEN 0x1p-10
-/* If hosts have several slots: one of this number of proposals exchanges all ranks of two hosts. */
+/* If hosts have several slots: one in HOSTS_EVERY proposals exchanges all ranks of two hosts. */
 #define HOSTS_EVERY 8
 /* HOSTS_EVERY for problems in which only whole hosts move to free slots. It equals the value of `has_several` for these
  * problems. */

@@ -281,7 +281,8 @@ struct ibp_sim {
     uint32_t jobs, clients;
     uint64_t random, seed;
     struct ibp_sim_state state;
-    /* Number of packet hops between two searches for a deadlock, and number of hops at the last search. */
+    /* `search_hops`: number of packet hops between two searches for a deadlock. `checked_at`: number of hops at the
+     * last search. */
     uint64_t search_hops;
     uint64_t checked_at;
     /* The memory that hops access is larger than the caches. */

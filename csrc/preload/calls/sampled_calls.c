@@ -414,7 +414,8 @@ static const struct places *places_of(unsigned operation)
     }
 }
 
-/* Pass statuses of ibprof to a call, unless the program passes statuses. Return false if memory is exhausted. */
+/* If the program passes MPI_STATUSES_IGNORE, pass statuses of ibprof to the call instead. Return false if memory is
+ * exhausted. */
 static bool need_statuses(struct ibp_sampled_completion *completion, const struct places *places, int count,
                           long *arguments)
 {

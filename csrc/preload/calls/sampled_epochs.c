@@ -82,8 +82,8 @@ void ibp_epochs_forget(ibp_handle window)
     }
 }
 
-/* Translate the members of a group to ranks in a window. Return their number; -1 if it is unknown. The lock must be
- * free. */
+/* Translate the members of a group to ranks in a window. Return the number of members; -1 if it is unknown. The lock
+ * must be free. */
 static int read_group(ibp_handle group, ibp_handle window, int *peers)
 {
     ibp_handle all = 0;

@@ -204,7 +204,7 @@ static bool is_probe(const struct ibp_message_places *places)
     return places == &look || places == &probe || places == &poll;
 }
 
-/* Pass a status of ibprof to a call, unless the program passes a status. */
+/* If the program passes MPI_STATUS_IGNORE, pass a status of ibprof to the call instead. */
 static void need_status(struct ibp_sampled_message *sampled, long *arguments)
 {
     const int place = sampled->places->status;

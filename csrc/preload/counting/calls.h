@@ -102,7 +102,7 @@ static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(un
     struct ibp_call *call;
 
     if (IBP_UNLIKELY(ibp_cached_call_at(operation, offset)->address != address)) return NULL;
-    __asm__("" : "+r"(offset)); /* keep the sum out of a register: both loads can add the offset */
+    __asm__("" : "+r"(offset)); /* no separate addition: each load adds the offset */
     call = ibp_cached_call_at(operation, offset)->call;
     if (!call) __builtin_unreachable(); /* so that callers do not test for NULL again */
     return call;

@@ -65,8 +65,8 @@ struct ibp_repeat {
  * operation. `ibp_repeats` is the empty table within calls, and while requests or receives are watched. */
 extern IBP_INTERNAL struct ibp_repeat *ibp_repeats, *ibp_repeats_between, ibp_no_repeats[];
 
-/* The table of this thread, and the generation of its grants. The last variable is the present generation, which is odd
- * while no table is used. */
+/* `ibp_repeats_of_thread`: the table of this thread. `ibp_repeats_generation_of_thread`: the generation in which its
+ * calls were granted. `ibp_repeats_generation`: the present generation; odd while no table is used. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_repeat *ibp_repeats_of_thread;
 extern IBP_INTERNAL IBP_THREAD_LOCAL uint64_t ibp_repeats_generation_of_thread;
 extern IBP_INTERNAL uint64_t ibp_repeats_generation;

@@ -22,7 +22,8 @@ enum ibp_python_instruction {
 struct ibp_python_layout {
     enum ibp_line_table line_table;
     enum ibp_python_instruction instruction;
-    /* object: type, number of elements; type: size of its objects */
+    /* object: `object_type` and `object_count` are its type and the number of its elements. type: `type_basic_size` is
+     * the size of its objects */
     uint16_t object_type, object_count, type_basic_size;
     /* thread state: the innermost frame, or a pointer to it */
     uint16_t thread_frame, link_frame;

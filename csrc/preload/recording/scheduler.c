@@ -44,7 +44,7 @@ const char *const ibp_scheduler_variables[] = {"SLURM_JOB_ID",
                                                "USER",
                                                NULL};
 
-/* The value of each letter: the value of the first variable that is set, otherwise the last text. */
+/* The value of each letter in IBPROF_OUTPUT: the value of the first variable that is set, otherwise the last text. */
 static const struct pattern {
     char letter;
     const char *unset;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Announcements of a rendezvous that do not state how many bytes will follow. ibprof remembers them until messages with
- * the data show the number. The lock must be held.
+ * Announcements that do not state how many bytes the rendezvous will move. ibprof remembers them until later messages
+ * show the number. The lock must be held.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_PENDING_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_PENDING_H

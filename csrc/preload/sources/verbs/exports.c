@@ -158,7 +158,7 @@ DEFINE(int, ibv_destroy_ah, void *handle)
     return ibp_verbs_destroy(next, &ibp_address_handles, handle);
 }
 
-/* libibverbs implements this function by internal calls of two others, which ibprof would not see. */
+/* libibverbs implements this function by internal calls of two other functions. ibprof would not see these calls. */
 DEFINE(void *, ibv_create_ah_from_wc, struct ibp_verbs_object *domain, void *completion, void *header, uint8_t port)
 {
     static int (*next)(struct ibp_verbs_context *, uint8_t, void *, void *, struct ibp_verbs_path *);

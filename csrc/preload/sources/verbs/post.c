@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A request is read before it is posted, because the program may change the request afterwards. It is counted when the
- * provider has accepted it.
+ * A request is read before it is posted, because the program may change the request afterwards. The request is counted
+ * when the provider has accepted it.
  */
 #include "platform/system.h"
 #include "sources/verbs/post.h"
