@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +28,9 @@ KERNELS = """include < kernels/support
     < kernels/simulation/clients
     < kernels/simulation/run | kernels/simulation/setup | kernels/simulation/observation
     < tests"""
-ORDERS = [[place.split(" | ") for place in " ".join(text.split()).split(" < ")] for text in (RECORDER, KERNELS)]
+ORDERS = [
+    [place.split(" | ") for place in " ".join(text.split()).split(" < ")] for text in (RECORDER, KERNELS, "lines")
+]
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
 # What uses no name of another file: comments, strings and names of types.
@@ -46,15 +49,25 @@ def sources() -> list[Path]:
     return sorted(path for path in CSRC.rglob("*") if path.suffix in (".c", ".h", ".def"))
 
 
+def unpacked(folder: Path) -> set[str]:
+    """Return the names of files that the build unpacks from a folder's archives."""
+    names = set()
+    for path in folder.glob("*.tar.gz"):
+        with tarfile.open(path) as archive:
+            names |= {Path(name).name for name in archive.getnames()}
+    return names
+
+
 def includes() -> Iterator[Include]:
     """Yield each include of one of csrc's own files as (file, line, included file)."""
     for file in sources():
+        others = unpacked(file.parent)
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if found := INCLUDE.match(line):
                 quoted = found[1] == '"'
                 folders = (file.parent, *FOLDERS) if quoted else FOLDERS
                 candidates = [(folder / found[2]).resolve() for folder in folders if (folder / found[2]).is_file()]
-                if candidates or quoted:
+                if candidates or (quoted and found[2] not in others):
                     yield file, number, candidates[0] if candidates else CSRC / found[2]
 
 
