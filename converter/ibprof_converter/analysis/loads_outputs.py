@@ -178,7 +178,9 @@ def _write_trace(loads: FabricLoads, path: Path) -> None:
     run = loads.demand.profile if loads.demand else None
     waiting = measure_waiting(run) if run else None
     if run is None or not (len(run.intervals.rank) or waiting):
-        raise UsageError(f"--trace: {loads.title}: needs one run, recorded with IBPROF_INTERVAL=100 (milliseconds)")
+        raise UsageError(
+            f"--trace: {loads.title}: needs the intervals of one run; record with IBPROF_INTERVAL=100 (milliseconds)"
+        )
     links = follow_links(loads, run.intervals) if len(run.intervals.rank) else ()
     with open_output(path) as file:
         write_trace(file, run, links, waiting)

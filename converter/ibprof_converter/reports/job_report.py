@@ -284,7 +284,9 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
         coverage = describe_coverage(None, demand, ())
         return JobReport(judge_job(None, None), coverage, provenance, requests=REQUESTS, lids=matrix_of_lids(demand))
     if not isinstance(demand, RankTraffic):
-        raise UsageError(f"{demand.origin}: bytes counted at ports need a fabric: name its .lst before TRAFFIC")
+        raise UsageError(
+            f"{demand.origin}: bytes counted at ports cannot be reported without a fabric: name its .lst before TRAFFIC"
+        )
     run = summarise(demand)
     verdict = judge_job(demand.profile, None)
     stays_on_host = verdict.kind is VerdictKind.ON_HOST or 0 < run.bytes_total == run.bytes_on_host
