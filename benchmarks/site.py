@@ -169,7 +169,7 @@ def fill(folder: Path, days: int, jobs: int, with_sqlite: bool) -> None:
                 made.append(makers.submit(make_lines, folder, number + len(made), jobs, fabric))
             add(spent["made"], made.popleft().result())
             clock = Clock()
-            outcome, errors = ingest_jobs(store, [lines_of(folder, number)])
+            outcome, _, errors = ingest_jobs(store, [lines_of(folder, number)])
             add(spent["stored"], clock.read())
             assert (outcome.added, errors) == (jobs, []), (outcome, errors)
             lines_of(folder, number).unlink()

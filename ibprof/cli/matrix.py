@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None) -> None:
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
     from ibprof.profile.communication_matrix import Selection, build_matrix  # noqa: PLC0415
-    from ibprof.profile.missing_data import account_for_run, describe_incomplete, describe_losses  # noqa: PLC0415
+    from ibprof.profile.missing_data import describe_run_losses  # noqa: PLC0415
     from ibprof.profile.profile_data import Kind  # noqa: PLC0415
 
     selection = Selection(
@@ -45,9 +45,8 @@ def main(argv: Sequence[str] | None) -> None:
     )
     run = load_profile(options.profile, options.run)
     matrix = build_matrix(run, options.by, selection)
-    for note in (describe_incomplete(run), *describe_losses(account_for_run(run), complete=False), *matrix.notes):
-        if note:
-            print(f"ibprof matrix: {note}", file=sys.stderr)
+    for note in (*describe_run_losses(run), *matrix.notes):
+        print(f"ibprof matrix: {note}", file=sys.stderr)
     output = options.output.open("w", newline="", encoding="utf-8") if options.output else nullcontext(sys.stdout)
     with output as file:
         rows = csv.writer(file, lineterminator="\n")

@@ -213,6 +213,12 @@ def describe_incomplete(run: Profile) -> str:
     return "; ".join(filter(None, (_describe_cut(run), _describe_killed(run), _describe_off(run, MUCH))))
 
 
+def describe_run_losses(run: Profile) -> Iterator[str]:
+    """Yield a sentence on ranks with lost data, and one on each large loss of ranks or bytes."""
+    yield from filter(None, (describe_incomplete(run),))
+    yield from describe_losses(account_for_run(run), complete=False)
+
+
 def _describe_cut(run: Profile) -> str:
     cut = [rank.rank for rank in run.ranks if CUT_SHORT in rank.notes]
     return f"rank {format_ranks(cut)}: {CUT_SHORT}" if cut else ""

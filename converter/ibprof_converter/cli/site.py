@@ -275,9 +275,11 @@ def _ingest(
     from ibprof_converter.site.job_store import JobStore, days_ago  # noqa: PLC0415
 
     oldest = date.min if newer_than is None else days_ago(newer_than)
-    outcome, errors = ingest_jobs(JobStore(store, make=True, hashed=hashed or ()), inputs, oldest, remove=remove)
-    for error in errors:
-        print(f"{NAME}: {printable(str(error))}", file=sys.stderr)
+    outcome, losses, errors = ingest_jobs(
+        JobStore(store, make=True, hashed=hashed or ()), inputs, oldest, remove=remove
+    )
+    for each in (*losses, *errors):
+        print(f"{NAME}: {printable(str(each))}", file=sys.stderr)
     result = asdict(outcome)
     if as_json:
         print_json(result)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ibprof.errors import IbprofError, InputError
 from ibprof.load import load_profile
+from ibprof.profile.missing_data import describe_run_losses
 from ibprof.profile.profile_data import Profile
 from ibprof.recording.folder_runs import SUFFIX as RECORDING
 from ibprof_converter.site.fabric_days import FabricCalendar
@@ -38,7 +39,7 @@ _AT_ONCE = 256
 
 def ingest_jobs(
     store: JobStore, paths: Sequence[Path], oldest: date = date.min, *, remove: bool = False
-) -> tuple[Ingested, list[IbprofError]]:
+) -> tuple[Ingested, list[str], list[IbprofError]]:
     """Add the jobs of profiles, recordings and files of summaries; folders are searched.
 
     Args:
@@ -46,13 +47,14 @@ def ingest_jobs(
         remove: true to delete each file of summaries once all its jobs are stored.
 
     Returns:
-        The number of jobs, and an error for each unreadable input; all other inputs are stored.
+        The number of jobs, a sentence on each loss of a stored profile, and an error for each unreadable input; all
+        other inputs are stored.
 
     Raises:
         OSError: the store cannot be written.
     """
     calendar = FabricCalendar(store.folder)
-    outcome, errors = Ingested(), []
+    outcome, losses, errors = Ingested(), [], []
     waiting: list[pa.Table] = []
     for path in chain.from_iterable(_look_below(path) if path.is_dir() else (path,) for path in paths):
         try:
@@ -68,6 +70,7 @@ def ingest_jobs(
             elif _day_of(run) >= oldest:
                 line = write_line(summarise_job(run, calendar.find(_day_of(run))))
                 waiting += parse_lines(path, [line.encode()], 1)
+                losses += [f"{path}: {each}" for each in describe_run_losses(run)]
         except IbprofError as error:
             # Another ingest may have stored the jobs and removed the file.
             was_removed = remove and path not in paths and not path.exists()
@@ -80,7 +83,7 @@ def ingest_jobs(
         outcome += store.add(pa.concat_tables(waiting), oldest)
     if outcome.added or outcome.replaced:
         SiteQueries(store).keep_sums()
-    return outcome, errors
+    return outcome, losses, errors
 
 
 def _read(path: Path) -> Iterator[pa.Table]:

@@ -25,6 +25,7 @@ from ibprof_converter.site import job_ingest
 from ibprof_converter.site.job_store import JobStore
 from ibprof_converter.site.job_summary import PARALLEL
 from ibprof_converter.site.site_queries import SiteQueries
+from ibprof_testing.samples.recordings import Process, make_recording
 
 DAY = date(2026, 1, 5)
 
@@ -120,6 +121,14 @@ def keys(store: Path) -> list[str]:
 
 def ingest(store: Path, *inputs: Path, options: tuple[str, ...] = ()) -> int:
     return main(["ingest", "--store", str(store), *map(str, inputs), *options])
+
+
+def test_losses_of_a_stored_recording_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = make_recording(tmp_path, [Process(0, fields={"start_ns": 10**18, "stop_ns": 10**18 + 2000, "flags": 0})])
+    assert ingest(tmp_path / "store", path) == 0
+    said = capsys.readouterr().err
+    assert f"{path}: Left out: 3 of 4 ranks (75.0%): not recorded." in said
+    assert f"{path}: rank 0 did not reach MPI_Finalize: the counters end where the process ended" in said
 
 
 def test_an_ingest_that_is_killed_at_any_step_loses_nothing_and_stores_nothing_twice(tmp_path: Path) -> None:
