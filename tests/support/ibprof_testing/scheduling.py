@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin of pytest: which tests run at the same time, under `pytest -n 2 --dist loadgroup --no-loadscope-reorder`, and
-which are repeated."""
+"""Plugin of pytest that decides which tests run at the same time, and repeats some failed tests.
+
+It is for `pytest -n 2 --dist loadgroup --no-loadscope-reorder`.
+"""
 
 from __future__ import annotations
 
@@ -26,34 +28,35 @@ ALONE = {
 """Tests that must run alone, each with the reason. They come last."""
 
 IN_TURN = ("vm/",)
-"""Folders whose tests never run next to each other: a guest keeps a processor busy. They come first."""
+"""Folders whose tests never run at the same time, because each guest keeps a processor busy. They start first."""
 
 LONG = ("mpi/", "docs/test_how_to.py", "studies/", "packaging/", "viewer/")
-"""Folders and files that take long. They start early, so that all workers end at the same time."""
+"""Folders and files whose tests take long. They start early, so that all workers end at about the same time."""
 
 BY_TEST = ("docs/test_how_to.py",)
-"""Files whose tests share no set-up: any worker runs each. One worker runs all tests of any other file."""
+"""Files whose tests share no set-up, so that several workers can run them. In all other files, one worker runs all
+tests of the file."""
 
 LAUNCHED = ("mpi/", "vm/")
-"""Folders whose tests start other people's launchers, which lose lines and time out on a loaded machine.
+"""Folders whose tests start launchers of MPI and Slurm, which lose lines and time out on a loaded machine.
 
-A test that fails is repeated once, and reported as repeated (docs/decisions/0023)."""
+A failed test of these folders is repeated once, and reported as repeated (docs/decisions/0023)."""
 
 MOST_REPEATED = 3
-"""Maximum number of repeated tests. More repeated tests fail the run, because they are not chance."""
+"""Maximum number of repeated tests. If more tests were repeated, the run fails, because this is not chance."""
 
 _QUEUE, _MACHINE = (os.open(path, os.O_RDONLY) for path in (__file__, TESTS))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Put tests into groups, each of which one worker runs, and order them: `IN_TURN` first, `ALONE` last."""
+    """Put tests into groups, and order them: `IN_TURN` first, `ALONE` last. One worker runs all tests of a group."""
     for item in items:
         if group := find_group(name_of(item)):
             item.add_marker(pytest.mark.xdist_group(group))
         if name_of(item).startswith(LAUNCHED):
             item.add_marker(pytest.mark.flaky(reruns=1))
-    yield  # in between pytest-xdist puts the groups into the names of the tests
+    yield  # here pytest-xdist adds the groups to the names of the tests
     if getattr(config.option, "loadgroup", False) and any(
         find_group(name_of(item)) and "@" not in item.nodeid for item in items
     ):
@@ -66,7 +69,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail the run when more than `MOST_REPEATED` tests were repeated."""
+    """Fail the run if more than `MOST_REPEATED` tests were repeated."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None:
         return
@@ -79,14 +82,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print why tests were repeated."""
+    """Print the repeated tests, and why each was repeated."""
     for report in terminalreporter.stats.get("rerun", ()):
         terminalreporter.section(f"repeated: {report.nodeid}")
         terminalreporter.write_line(report.longreprtext)
 
 
 def find_group(name: str) -> str | None:
-    """Return the group of a test by its name (`name_of`); any worker runs a test without one."""
+    """Return the group of a test, from its name (`name_of`); None if any worker may run it."""
     if name in ALONE:
         return "alone"
     file = name.partition("::")[0]
@@ -94,7 +97,7 @@ def find_group(name: str) -> str | None:
 
 
 def start_order(name: str) -> int:
-    """Return the place in the order of starts by folders; tests of `ALONE` have the last one."""
+    """Return the rank of a test in the order of starts, from its folder. Tests of `ALONE` have the highest."""
     folders = (*IN_TURN, *LONG)
     if name in ALONE:
         return len(folders) + 1
@@ -102,7 +105,7 @@ def start_order(name: str) -> int:
 
 
 def name_of(item: pytest.Item) -> str:
-    """Return `FILE::TEST` without parameters; the file from the folder of the tests, or the repository's root, on."""
+    """Return `FILE::TEST` without parameters. FILE is relative to the folder `tests`, or else the repository's root."""
     return f"{_shorten(item.path)}::{getattr(item, 'originalname', item.name)}"
 
 
@@ -113,7 +116,7 @@ def _shorten(path: Path) -> Path:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Reserve the machine for a test of `ALONE`, and share it among other tests. A waiting test of `ALONE` is next."""
+    """Run a test of `ALONE` while no other test runs. Such a test runs before other waiting tests."""
     fcntl.flock(_QUEUE, fcntl.LOCK_EX)
     fcntl.flock(_MACHINE, fcntl.LOCK_EX if name_of(item) in ALONE else fcntl.LOCK_SH)
     fcntl.flock(_QUEUE, fcntl.LOCK_UN)

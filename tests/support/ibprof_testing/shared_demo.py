@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin of pytest: one run of `ibprof demo` for all tests that read what it leaves."""
+"""Plugin of pytest: one run of `ibprof demo`, whose files are shared by all tests that read them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ibprof_testing import processes
 
 
 def run_demo(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run the demo with variables, as a user does."""
+    """Run the demo like a user, with environment variables."""
     return processes.run([sys.executable, "-m", "ibprof", "demo", folder], env={**os.environ, **env}, timeout=240)
 
 
 @pytest.fixture(scope="session")
 def shared_demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Return the folder of a demo, which all workers run once, and what it printed."""
+    """Return the folder and the output of the demo. Only one of the workers runs it."""
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared-demo"
     folder.mkdir(exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Number of examples, and Hypothesis strategies: small fabrics, tables that are right or wrong, flows."""
+"""Hypothesis strategies for small fabrics, right or wrong forwarding tables, and flows; and the number of examples."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SWITCH_PORTS = 12
 
 
 def scale_examples(full: int) -> int:
-    """Return the number of examples: the loaded profile's share of the number in `make test-full`."""
+    """Return the number of examples: `full` in `make test-full`, and a fraction of it in other profiles."""
     return max(full * settings().max_examples // 100, 5)
 
 
 @dataclass(frozen=True)
 class Flows:
-    """Arrays of one length, a row a flow, and the number of groups."""
+    """Flows, as arrays of equal length, and the number of groups."""
 
     source_lid: npt.NDArray[np.int64]
     destination_lid: npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ class Flows:
 
 @st.composite
 def fabrics(draw: st.DrawFn) -> Fabric:
-    """Draw a fabric of a few switches in any connection, with parallel cables, CAs of one or two ports, and any LMC."""
+    """Draw a fabric of a few arbitrarily linked switches, with parallel cables, CAs of one or two ports, and any LMC."""
     switches = draw(st.integers(0, 5))
     adapters = draw(st.integers(2, 6))
     kinds = [NodeKind.SWITCH] * switches + [NodeKind.CA] * adapters
@@ -69,7 +69,7 @@ def fabrics(draw: st.DrawFn) -> Fabric:
 
 
 def right_tables(fabric: Fabric) -> ForwardingTables:
-    """Route a fabric by shortest paths: for each LID, the first path that a search from its port finds."""
+    """Route a fabric by shortest paths. For each LID, a breadth-first search from its port selects the paths."""
     switches = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     table = np.full((len(switches), len(fabric.port_lid) * 8 + 9), UNREACHABLE, np.uint8)
     row = {int(node): number for number, node in enumerate(switches)}
@@ -94,7 +94,7 @@ def right_tables(fabric: Fabric) -> ForwardingTables:
 
 @st.composite
 def any_tables(draw: st.DrawFn, fabric: Fabric) -> ForwardingTables:
-    """Draw tables: right ones with some entries overwritten, some switches gone, some columns cut off."""
+    """Draw wrong tables: right tables with some entries overwritten, switches removed, or columns cut off."""
     right = right_tables(fabric)
     table = right.port.copy()
     rows, lids = table.shape
@@ -110,7 +110,7 @@ def any_tables(draw: st.DrawFn, fabric: Fabric) -> ForwardingTables:
 
 @st.composite
 def flows(draw: st.DrawFn, fabric: Fabric) -> Flows:
-    """Draw flows between any LIDs, known to the fabric or not."""
+    """Draw flows between any LIDs, even LIDs that the fabric does not have."""
     groups = draw(st.integers(1, 3))
     known = np.flatnonzero(fabric.lid_port >= 0).tolist()
     lid = st.one_of(st.sampled_from(known), st.sampled_from(known), st.sampled_from([0, 5, 60, 0xBFFF, 70_000, -3]))

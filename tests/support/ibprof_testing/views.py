@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A view that is open in a browser, and the links.csv of the same command line."""
+"""Compare a view that is open in a browser with the links.csv of the same command line."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from ibprof_converter.cli import layout
 
 
 def wait_for_address(page: Page, part: str) -> None:
-    """Wait until the page's address has a part and the last move: the page writes the address some time after each
-    move."""
+    """Wait until the page's URL contains `part` and the last move. The page updates its URL some time after a move."""
     page.wait_for_function("part => location.hash.includes(part)", arg=part)
     page.evaluate("""async () => {
         for (let last = ""; last !== location.hash; await new Promise((then) => setTimeout(then, 1000)))
@@ -30,10 +29,10 @@ class Opened:
 
     Attributes:
         page: the page of the browser.
-        arguments: the command line without options of the view.
-        folder: folder of links.csv.
-        requests: addresses that the page requested, without its own.
-        complaints: messages of the page's console.
+        arguments: the command line without the view's own options.
+        folder: folder that contains links.csv.
+        requests: URLs that the page requested, without its own URL.
+        complaints: messages in the page's console.
     """
 
     page: Page
@@ -44,7 +43,7 @@ class Opened:
 
     @cached_property
     def rows(self) -> list[dict[str, str]]:
-        """The rows of links.csv for the same command line."""
+        """Return the rows of links.csv for the same command line."""
         links = self.folder / "links.csv"
         assert layout.main([*self.arguments, "-o", str(links)]) == 0
         with links.open(newline="") as file:
@@ -56,7 +55,7 @@ class Opened:
         return loads
 
     def expected(self) -> list[list[str]]:
-        """Return the loads of links.csv."""
+        """Return the loads in links.csv: [link][end]."""
         return [[row["a_bytes"], row["b_bytes"]] for row in self.rows]
 
     def point_of_end(self, end: int) -> tuple[float, float]:
@@ -67,19 +66,19 @@ class Opened:
         return box["x"] + x, box["y"] + y
 
     def address(self) -> str:
-        """Return the fragment of the page's address."""
+        """Return the fragment of the page's URL."""
         return str(self.page.evaluate("location.hash"))
 
     def lit(self) -> set[int]:
-        """Return the link directions that are drawn in a colour."""
+        """Return the link directions that the view draws in a colour."""
         return set(self.page.evaluate("ibprof.lit()"))
 
     def bytes_of_ends(self) -> list[int]:
-        """Return the loads of links.csv by link direction."""
+        """Return the loads in links.csv, by link direction."""
         return [int(each) for ends in self.expected() for each in ends]
 
     def most_loaded(self) -> int:
-        """Return the link direction at the top of the list."""
+        """Return the link direction at the top of the list of most loaded links."""
         return int(self.page.locator("#top-links button").first.get_attribute("data-end") or "")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small programs with known call sites, and binutils' results for them."""
+"""Build small programs with known call sites, and ask binutils for these sites."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def run(*command: str | Path) -> str:
 
 
 def build(folder: Path, *options: str, source: str = "exchange.c") -> Path:
-    """Build a program whose calls of `sink`, which has no debug information, are the sites."""
+    """Build a program. Its call sites are its calls of `sink`; `sink` itself has no debug information."""
     (folder / "sink.c").write_text(SINK)
     (folder / source).write_text(SOURCES[source])
     run("gcc", "-O1", "-c", folder / "sink.c", "-o", folder / "sink.o")
@@ -82,7 +82,7 @@ def build(folder: Path, *options: str, source: str = "exchange.c") -> Path:
 
 
 def calls_of(program: Path) -> list[int]:
-    """The addresses of the last bytes of calls of `sink`."""
+    """Return the address of the last byte of each call of `sink`, as objdump shows it."""
     lines = run("objdump", "-d", "--no-show-raw-insn", program).splitlines()
     calls = [place for place, line in enumerate(lines) if re.search(r"\t(call|bl)\b.*<sink>", line)]
     return [int(lines[place + 1].split(":")[0], 16) - 1 for place in calls]
@@ -100,7 +100,7 @@ def build_id_of(program: Path) -> str:
 
 
 def resolve_addresses(program: str, build_id: str, addresses: Sequence[int]) -> ResolvedAddresses:
-    """Return functions and lines at addresses of one object; arguments as in `ObjectAddresses`."""
+    """Return functions and lines at addresses of one object. The arguments are the fields of `ObjectAddresses`."""
     return resolve_objects([ObjectAddresses(program, build_id, tuple(addresses))])[0]
 
 

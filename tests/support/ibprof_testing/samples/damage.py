@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Right fabrics and runs with one thing damaged: removed, doubled, slowed, zeroed or split.
+"""Fabrics and runs with one damage: something removed, doubled, slowed, zeroed or split.
 
-An output must name the damage, or equal the output for the right input. Anything else is a silent loss.
+The output must name the damage, or equal the output for the undamaged input. Any other output is a silent loss.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _CONSTANTS = recording_header().constants
 
 _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "SW", NodeKind.ROUTER: "Rt"}
 _LEAST_ALIKE = 3
-"""Minimum number of switches with the same neighbours above, from which swapped cables are named."""
+"""Swapped cables are named only if at least this number of switches have the same neighbours above."""
 
 _WIDE = 1_000_000
-"""Columns at which no line is cut."""
+"""Width of the output in columns, so large that no line is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,10 @@ class ListedEnd:
 
 @dataclass(frozen=True, slots=True)
 class ListedLink:
-    """A link as a `.lst` lists it, once from each end; `back_speed` is that of the second line, unless it is empty."""
+    """A link as a `.lst` lists it: one line from each end.
+
+    If `back_speed` is not empty, it is the speed in the second line.
+    """
 
     a: ListedEnd
     b: ListedEnd
@@ -82,7 +85,7 @@ class ListedLink:
 
 @dataclass(frozen=True, slots=True)
 class ListedFabric:
-    """A fabric as its dumps list it: the links, and the tables unless they are None; `spoil` damages a file's text."""
+    """A fabric as its dumps list it: links and, if not None, forwarding tables. `spoil` damages the text of a file."""
 
     fabric: Fabric
     links: tuple[ListedLink, ...]
@@ -149,11 +152,11 @@ PLANES = 4
 
 
 def copy_to_planes(right: ListedFabric, folder: Path) -> ListedFabric:
-    """Return a fabric of XDR: each switch and cable on each of four planes, which share the adapters.
+    """Return an XDR fabric: four planes, each with all switches and cables, that share the adapters.
 
     Args:
-        right: the fabric of a plane, whose adapters have one port.
-        folder: folder to write the fabric to, and read it from.
+        right: the fabric of one plane. Its adapters have one port.
+        folder: folder for the fabric's files, which are written and read.
     """
     fabric, nodes = right.fabric, right.fabric.nodes
     switches = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
@@ -198,9 +201,9 @@ class DamagedFabric:
 
     Attributes:
         kind: the damage, in words.
-        names: words of which an output must contain one.
+        names: words; the output must contain at least one of them.
         listed: the fabric.
-        renamed: changed description of a node -> its right description, for outputs that are otherwise unchanged.
+        renamed: changed description of a node -> its correct description, for outputs that are otherwise unchanged.
     """
 
     kind: str
@@ -210,7 +213,7 @@ class DamagedFabric:
 
 
 def damage_dumps(right: Dumps) -> Iterator[DamagedFabric]:
-    """Yield a fabric's dumps with the text of each file damaged in each way, at many places."""
+    """Yield the dumps of a fabric, each time with one file damaged in one way at one place."""
     names = (*(name.split()[0] for name in right.nodes if name), *right.files)
     for number, file in enumerate(right.files):
         text = "forwarding tables" if number else "list of links"
@@ -222,7 +225,7 @@ def damage_dumps(right: Dumps) -> Iterator[DamagedFabric]:
 
 
 def damage_fabric(right: ListedFabric) -> Iterator[DamagedFabric]:
-    """Yield a fabric with each of its cables, LIDs, switches, tables and hosts damaged in each way."""
+    """Yield the fabric, each time with one of its cables, LIDs, switches, tables or hosts damaged in one way."""
     for damage in (
         _damage_cables,
         _damage_lids,
@@ -237,7 +240,7 @@ def damage_fabric(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _with(right: ListedFabric, change: Callable[[ListedLink], ListedLink | None]) -> ListedFabric:
-    """Return a fabric with each link changed, without those that become None."""
+    """Return a fabric with each link replaced by `change(link)`, or removed if this is None."""
     return replace(right, links=tuple(kept for link in right.links if (kept := change(link)) is not None))
 
 
@@ -263,13 +266,13 @@ def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
         names = right.name(link.a.node), right.name(link.b.node)
         between = is_trunk(right, link)
         if between or right.tables is not None:
-            # Without tables nothing in a dump shows that there was a host.
+            # Without tables, nothing in the dumps shows that there was a host.
             lost = tuple(f"LID {end.lid:#06x}" for end in (link.a, link.b))
             yield DamagedFabric("cable removed", (*names, *lost), _exchange(right, {id(link): None}))
         for kind, fields in changes:
             changed = replace(link, **fields)  # type: ignore[arg-type]
             yield DamagedFabric(kind, names, _exchange(right, {id(link): changed}))
-        # Two cables of one switch that change places leave the same fabric.
+        # Swapping two cables of one switch would not change the fabric.
         others = (each for each in trunks if not nodes_of(each) & nodes_of(link))
         if between and _count_alike(right, link) >= _LEAST_ALIKE and (other := next(others, None)):
             swapped: dict[int, ListedLink | None]
@@ -291,7 +294,7 @@ def _count_alike(right: ListedFabric, trunk: ListedLink) -> int:
 
 
 def _exchange(right: ListedFabric, changed: Mapping[int, ListedLink | None]) -> ListedFabric:
-    """Return the fabric with other links, or none, in place of some, by their id."""
+    """Return the fabric with some links replaced, or removed if None: id of the link -> new link."""
     return _with(right, lambda each: changed.get(id(each), each))
 
 
@@ -369,9 +372,9 @@ def _damage_switches(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _split_switches(right: ListedFabric) -> Iterator[DamagedFabric]:
-    """Yield a fabric in which half of the links of a switch belong to another one, with a GUID and LID of its own.
+    """Yield a fabric in which half of the links of a switch belong to a new switch, with another GUID and LID.
 
-    Without tables the half is but another switch.
+    Without tables, the output cannot distinguish the new switch from a real one.
     """
     if right.tables is None:
         return
@@ -430,11 +433,11 @@ _ODD_NAMES = (
     "\u202ehost\u05d0",
     "x" * 200,
 )
-"""Names of hosts that have a meaning in some form of text."""
+"""Names of hosts with characters that are special in CSV, HTML or other formats."""
 
 
 def _damage_names(right: ListedFabric) -> Iterator[DamagedFabric]:
-    """Yield a fabric whose hosts have other descriptions, none, or those of others; and cables in other places."""
+    """Yield fabrics in which hosts have wrong, empty or swapped descriptions, or cables are swapped."""
     fabric = right.fabric
 
     def rename(kind: str, names: tuple[str, ...], changed: Mapping[int, str]) -> DamagedFabric:
@@ -469,7 +472,7 @@ def _damage_names(right: ListedFabric) -> Iterator[DamagedFabric]:
         free = replace(place, port=39)
         moved: dict[int, ListedLink | None] = {id(link): replace(link, a=end, b=free)}
         if right.tables is not None:
-            # Without tables the fabric is as right as before.
+            # Without tables, the changed fabric is also a valid fabric.
             yield DamagedFabric("two hosts swapped", names, _exchange(right, both))
             yield DamagedFabric("host moved to another leaf", names, _exchange(right, moved))
         yield DamagedFabric("port listed twice", names, _exchange(right, {id(link): replace(link, a=end, b=place)}))
@@ -500,7 +503,7 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
         if file == "opensm.fdbs" and right.tables is None:
             continue
         for kind, spoil in spoil_text():
-            # Both lines of a link are neighbours: without tables the lost links leave no trace.
+            # The two lines of a link follow each other. So without tables, lost links leave no trace.
             if right.tables is not None or kind not in WHOLE_LINES:
                 yield DamagedFabric(f"{text} {kind}", (*everywhere, file), replace(right, spoil=(file, spoil)))
     switches = np.flatnonzero(right.fabric.node_kind == NodeKind.SWITCH).tolist()
@@ -516,7 +519,7 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
         def crosses(link: ListedLink, inside: set[int] = inside) -> bool:
             return is_trunk(right, link) and (link.a.node in inside) != (link.b.node in inside)
 
-        # A part without leaves is a spine without cables: nothing is lost with it.
+        # A part without leaves is only a spine without cables: nothing is lost.
         if leaves & inside and leaves - inside:
             split = _with(right, lambda link: None if crosses(link) else link)
             yield DamagedFabric("fabric split", everywhere, split)
@@ -532,7 +535,7 @@ def _cut_off_leaves(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _reuse_lids(split: ListedFabric) -> ListedFabric:
-    """Return a fabric of parts in which the LIDs of each part begin with 1."""
+    """Return a fabric of separate parts in which the LIDs of each part begin with 1."""
     part = {node: node for link in split.links for node in nodes_of(link)}
     for _ in part:
         for link in split.links:
@@ -550,13 +553,13 @@ def _reuse_lids(split: ListedFabric) -> ListedFabric:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Output of the commands for a fabric.
+    """The output of ibprof's commands for a fabric.
 
     Attributes:
         lines: the output of `--check`, and the first lines of a report.
-        loads: bytes of each link direction by name and port, where they are known.
+        loads: (node name, port) -> bytes of the link direction, where they are known.
         head: the first paragraph of the report.
-        lost_share: part of the bytes without a route.
+        lost_share: fraction of the bytes that have no route.
         hosts: number of hosts.
     """
 
@@ -571,7 +574,7 @@ TRAFFIC = "pattern:all-to-all:1000000"
 
 
 def answer(links: Path) -> Answer:
-    """Return the output of a report and a check on a fabric, which are parsed once."""
+    """Return the output of a report and a check on a fabric. The fabric is parsed only once."""
     with patch.object(subnet, "read_fabric", cache(read_fabric)):
         return _answer(links)
 
@@ -582,7 +585,7 @@ def _answer(links: Path) -> Answer:
     loads, head, share, hosts = {}, "", 0.0, 0
     try:
         found = load_fabric(options, TrafficOptions((TRAFFIC,)))
-        # Only repairs are tried: placements cannot remedy a damaged fabric.
+        # Do not search for better placements: they cannot remedy a damaged fabric.
         with patch.object(diagnosis, "_find_change", lambda *_: None):
             report = report_on_loads(found, describe_provenance("", ()))
         lines += describe_in_brief(report, (), _WIDE)
@@ -603,16 +606,17 @@ def _answer(links: Path) -> Answer:
 
 
 _SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to", "listed from one end only")
-"""Words in the first lines that report missing hosts; the last two are the only traces of removed lines."""
+"""Words in the first lines of the output that report missing hosts. The last two are the only traces of removed
+lines."""
 
 NAMED, UNCHANGED, SILENT = "named", "unchanged", "silent"
 
 _NO_TRACE = ("cable removed", "switch removed", "list of links cut")
-"""Damages after which a list of links shows no trace of the hosts that it lacks."""
+"""Damages after which a list of links shows no trace of the missing hosts."""
 
 
 def _without_name(answer: Answer, odd: str, name: str) -> Answer:
-    """Return an answer with another name for a node, and without numbers of ranks: patterns number hosts by name."""
+    """Return an answer with a node renamed, and without numbers of ranks, because they depend on hosts' names."""
 
     def change(text: str) -> str:
         return re.sub(r"rank \d+", "a rank", text.replace(printable(odd), name))
@@ -622,15 +626,15 @@ def _without_name(answer: Answer, odd: str, name: str) -> Answer:
 
 
 def judge_answer(right: Answer, found: Answer, damage: DamagedFabric | DamagedRun) -> str:
-    """Return whether an output names a damage, is unchanged, or passes over it.
+    """Return NAMED, UNCHANGED or SILENT for an output.
 
-    The first lines must name more than 1% of the bytes without a route, and hosts that are left out.
+    To be NAMED, the first lines must report bytes without a route if they are more than 1%, and omitted hosts.
     """
     for odd, name in damage.renamed.items():
         right, found = _without_name(right, name, name), _without_name(found, odd, name)
     if found == right:
         return UNCHANGED
-    # A node's place in the list of most loaded links does not name its damage.
+    # The list of the most loaded links contains names of nodes, but does not report damage.
     news = "\n".join(
         re.sub(r"The most loaded link, .*", "", line)
         for line in found.lines
@@ -650,7 +654,7 @@ class DamagedRun:
 
     Attributes:
         kind: the damage, in words.
-        names: words of which an output must contain one.
+        names: words; the output must contain at least one of them.
         write: writes the recording to a folder.
         renamed: as in `DamagedFabric`.
     """
@@ -666,11 +670,11 @@ _FLAGS = sum(_CONSTANTS[f"IBP_PROCESS_{name}"] for name in ("FINALIZED", "SEES_H
 PAGES_OF_HOST = 11
 """Number of pages of the file of a host of `record_run`."""
 _GROUP = 16
-"""Number of the group of all ranks, in its demands."""
+"""Number of the group of all ranks, in the demands of the synthetic run."""
 
 
 def record_run(hosts: Sequence[str]) -> dict[str, list[Process]]:
-    """Return a run of two ranks a host, by host: each rank sends to the next one, and all exchange."""
+    """Return a run with two ranks on each host: host -> processes. Each rank sends to the next, and all exchange."""
     ranks = RANKS_A_HOST * len(hosts)
     everyone = ranks << _CONSTANTS["IBP_PARTNER_SIZE_SHIFT"] | _GROUP | _CONSTANTS["IBP_PARTNER_GROUP"]
     alltoall, send = OPERATIONS.index("ALLTOALL"), OPERATIONS.index("SEND")
@@ -696,19 +700,19 @@ def record_run(hosts: Sequence[str]) -> dict[str, list[Process]]:
 
 
 def write_run(run: Mapping[str, Sequence[Process]], folder: Path) -> None:
-    """Write the recording of a run, a file a host."""
+    """Write the recording of a run, one file for each host."""
     for host, processes in run.items():
         make_recording(folder, processes, host=host)
 
 
 def _write_twice(run: Mapping[str, Sequence[Process]], host: str, again: Sequence[Process], folder: Path) -> None:
-    """Write a run, and a second file of a host with other bytes of its ranks."""
+    """Write a run, and a second file of one host in which its ranks have other bytes."""
     write_run(run, folder)
     make_recording(folder, again, host=host, name=f"{host}-again.ibprof")
 
 
 def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
-    """Yield a run with each of its ranks, hosts, files, operations and counters damaged in each way."""
+    """Yield the run, each time with one rank, host, file, operation or counter damaged in one way."""
     for number, operation in enumerate(OPERATIONS):
         if any(each["operation"] == number for processes in right.values() for each in processes[0].counters[0]):
             for what, kept in (("removed", ()), ("counted as control", ("control",))):
@@ -824,7 +828,7 @@ def damage_profile(right: Path) -> Iterator[DamagedRun]:
 
 
 def _change(process: Process, operation: int, kept: Sequence[str]) -> Process:
-    """Return a process without the counters of an operation, or with them as control messages."""
+    """Return a process in which the counters of an operation are removed or become control messages."""
     changed = [
         {**each, "kind": 1} if each["operation"] == operation else each
         for each in process.counters[0]

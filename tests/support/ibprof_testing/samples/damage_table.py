@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All cases of damage, numbered by subject, and the table of how often outputs name each kind."""
+"""All cases of damage, and a table that shows how often outputs name each kind of damage."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ PLANES = "four planes"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A right fabric or run, with all its damages.
+    """An undamaged fabric or run, and all its damages.
 
     Attributes:
-        right: the answer for the right one.
+        right: the answer for the undamaged fabric or run.
         cases: the damages.
-        ask: returns the answer for a case that is written to a folder.
+        ask: returns the answer for a case that was written to a folder.
     """
 
     right: Answer
@@ -57,7 +57,7 @@ class Subject:
     ask: Callable[[DamagedFabric | DamagedRun, Path], Answer]
 
     def judge(self, number: int, folder: Path) -> str:
-        """Return the outcome of a case, which is written to a folder for as long as this takes."""
+        """Return the outcome of a case. The case is written to a folder and removed afterwards."""
         case = self.cases[number]
         try:
             return judge_answer(self.right, self.ask(case, folder), case)
@@ -65,7 +65,7 @@ class Subject:
             shutil.rmtree(folder)
 
     def choose(self, most: int, seed: int = 1) -> list[int]:
-        """Return the numbers of at most `most` random cases of each kind."""
+        """Return the numbers of random cases, at most `most` of each kind of damage."""
         kinds: dict[str, list[int]] = {}
         for number, case in enumerate(self.cases):
             kinds.setdefault(case.kind, []).append(number)
@@ -79,7 +79,7 @@ def _ask_fabric(case: DamagedFabric | DamagedRun, folder: Path) -> Answer:
 
 
 def make_tree(spec: str, with_tables: bool, folder: Path) -> Subject:
-    """Return the damages of a tree, whose dumps have forwarding tables or not."""
+    """Return the damages of a tree, with or without forwarding tables in its dumps."""
     made = generate(spec)
     right = ListedFabric.of(made.fabric, made.tables if with_tables else None)
     return Subject(answer(right.write(folder / "right")), [*damage_fabric(right)], _ask_fabric)
@@ -92,7 +92,7 @@ def make_planes(folder: Path) -> Subject:
 
 
 def make_dumps(sample: str, links: str, tables: str | None, folder: Path) -> Subject:
-    """Return the damages of a captured fabric's dumps: of its links in one form, and its tables in another or none."""
+    """Return the damages of a captured fabric's dumps, with links and tables in given formats (None: no tables)."""
     right = dump_sample(sample, links, tables)
     return Subject(answer(right.write(folder / "right")), [*damage_dumps(right)], _ask_fabric)
 
@@ -127,7 +127,7 @@ def _make_subject(right: Path, links: Path, cases: Iterable[DamagedRun]) -> Subj
 
 
 def list_subjects() -> dict[str, Callable[[Path], Subject]]:
-    """Return the functions that make the subjects in a folder, by their names."""
+    """Return name -> function that makes a subject in a folder."""
     found: dict[str, Callable[[Path], Subject]] = {
         f"{spec} {'with' if with_tables else 'without'} tables": partial(make_tree, spec, with_tables)
         for spec in TREES
@@ -146,7 +146,7 @@ Outcome = tuple[str, str, str]
 
 
 def tabulate(outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """Yield the lines of the table on the page about damage: a row for each kind, and one for all of four planes."""
+    """Yield the lines of the table in the documentation: one row for each kind, and one row for four planes."""
     table: Counter[tuple[str, str]] = Counter()
     for subject, kind, how in outcomes:
         row = f"all of these kinds on {PLANES}" if subject == PLANES else kind

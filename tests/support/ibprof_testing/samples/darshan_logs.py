@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs of Darshan, written by its own library."""
+"""Write logs of Darshan by Darshan's own library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _JOB, _EXE, _BASE = 7 * 8 + 1024, 4097, 16
 
 
 def write_reads(log: Path, path: Path) -> None:
-    """Write a log whose POSIX module has reads where another one has writes, and the reverse."""
+    """Write a log in which the reads and writes of another log's POSIX module are swapped."""
     from darshan.backend import cffi_backend  # noqa: PLC0415  (an optional dependency)
 
     place = Path(str(find_spec("darshan").origin)).parents[1] / "darshan.libs"  # type: ignore[union-attr]

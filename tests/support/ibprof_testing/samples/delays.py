@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic delays: hosts on leaf switches, with steps and peaks that the test places."""
+"""Synthetic delays of hosts on leaf switches, with steps and peaks at known message lengths."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from ibprof_lab.latency.model.delays import Delays, clear_diagonal
 
 HOSTS_PER_LEAF = 8
 STEP_OF_ALL, STEP_OF_FAR = 3000, 7000
-"""Length at which all pairs' delays rise permanently, and length at which delays between leaves rise again."""
+"""From the first message length on, the delays of all pairs are longer. From the second on, delays between leaves are
+still longer."""
 
 
 def make_delays(hosts: int = 32, lengths: int = 100, noise: float = 0.005, seed: int = 0, peaks: int = 0) -> Delays:
-    """A cube with two kinds of pairs; `peaks` values are raised."""
+    """Return delays with two kinds of pairs: within a leaf and between leaves. `peaks` random values are raised."""
     rng = np.random.default_rng(seed)
     bytes_ = np.arange(lengths) * 100
     leaf = np.arange(hosts) // HOSTS_PER_LEAF

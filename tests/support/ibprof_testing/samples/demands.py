@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Demands of calls, added to profiles made by hand."""
+"""Add demands of calls to hand-made profiles."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SIZE_SHIFT = 40
 
 
 def group_of(ranks: int) -> int:
-    """Return the partner of collectives without a root, on a communicator of a number of ranks."""
+    """Return the partner number of collectives without a root, on a communicator of `ranks` ranks."""
     return PARTNER_GROUP | ranks << SIZE_SHIFT | 0x1234
 
 
 def with_demands(run: Profile, asked: Sequence[tuple[int, int, int]], operation: int = 0, region: int = 0) -> Profile:
-    """Return a profile with one call for each (rank, partner, bytes), all of one operation in one region."""
+    """Return a profile with a call for each (rank, partner, bytes), all of the same operation and region."""
     demands = Demands(
         rank=np.array([rank for rank, _, _ in asked], np.int32),
         region=np.full(len(asked), region, np.int32),

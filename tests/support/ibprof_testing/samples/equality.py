@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that two fabrics, or the forwarding tables of two, are equal."""
+"""Check that two fabrics, or the forwarding tables of two fabrics, are equal."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def check_tables(found: ForwardingTables, expected: ForwardingTables) -> None:
     assert np.array_equal(found.switch_guid, expected.switch_guid)
     width = min(found.port.shape[1], expected.port.shape[1])
     assert np.array_equal(found.port[:, :width], expected.port[:, :width])
-    for tables in (found, expected):  # a table may end with LIDs that it does not reach
+    for tables in (found, expected):  # a table may end with LIDs without a route
         assert (tables.port[:, width:] == 255).all() or "dump_fts leaves out" in found.warnings[0]

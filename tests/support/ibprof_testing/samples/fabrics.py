@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabrics in tests/data/fabrics, and the output of ibtracert on them."""
+"""Read the fabrics in tests/data/fabrics, and the output of ibtracert for them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ TRACED = (
     "testbed44", "quirks-small", "xgft3-512", "dualrail/rail1", "dualrail/rail2", "oversub-faulty", "xgft3-1296",
     "hypercube-4", "torus2d-5x4", "torus2d-5x4-t2qos", "dragonfly-72",
 )  # fmt: skip
-"""Samples with an ibtracert.out."""
+"""Samples that have an ibtracert.out."""
 
 BY_BOTH_TOOLS = (*TRACED, "quirks-init")
-"""Samples with the dumps of ibdiagnet and of OpenSM."""
+"""Samples that have both the dumps of ibdiagnet and the dumps of OpenSM."""
 
 IBDIAGNET = "ibdiagnet.lst"
 OPENSM = "opensm-subnet.lst"
@@ -40,34 +40,34 @@ DUMP_FTS = "dump_fts.out"
 
 
 def find_sample(sample: str, name: str) -> Path:
-    """Find a file of a sample, plain or packed."""
+    """Find a file of a sample, plain or compressed."""
     plain = FABRICS / sample / name
     return plain if plain.exists() else plain.with_name(name + ".xz")
 
 
 def read_sample_bytes(sample: str, name: str) -> bytes:
-    """Read a file of a sample, unpacked."""
+    """Return the uncompressed contents of a file of a sample."""
     path = find_sample(sample, name)
     return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
 
 
 def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | None = None) -> Subnet:
-    """Read a fabric of one rail, or generate it, and its tables; without `fdbs_path` those next to its links."""
+    """Read or generate a fabric of one rail and its tables. Without `fdbs_path`, the tables next to the links are read."""
     (files,) = find_rails([lst_path], [fdbs_path] if fdbs_path else [])
     return read_rail(files)
 
 
 @cache
 def load_sample(sample: str, lst: str) -> Subnet:
-    """Read a sample's fabric and tables as one of the tools dumped them."""
+    """Read a sample's fabric and tables; `lst` selects the tool that dumped them."""
     return read_subnet(find_sample(sample, lst))
 
 
 @dataclass(frozen=True)
 class TracedHop:
-    """A line of ibtracert: egress port of the node before, then GUID and port of what is entered.
+    """A line of ibtracert: egress port of the previous node, then GUID and port of the node that the packet enters.
 
-    The GUID is a switch's NODE GUID but a CA's PORT GUID.
+    For a switch it is the node GUID, for a CA the port GUID.
     """
 
     egress_port: int
@@ -90,7 +90,7 @@ _HOP = re.compile(r"\[(\d+)\] -> \w+ port \{0x([0-9a-f]{16})\}\[(\d+)\] lid .*")
 
 
 def parse_ibtracert(text: str) -> Iterator[TracedPair]:
-    """Read blocks of `$ ibtracert SOURCE DESTINATION`, the tool's output, `# exit 0`."""
+    """Read blocks: a line `$ ibtracert SOURCE DESTINATION`, the tool's output, and a line `# exit 0`."""
     for block in text.split("$ ibtracert ")[1:]:
         head, start, *lines, _, status = block.strip().split("\n")
         assert status == "# exit 0", block
@@ -109,12 +109,12 @@ def parse_ibtracert(text: str) -> Iterator[TracedPair]:
 
 @cache
 def load_traces(sample: str) -> tuple[TracedPair, ...]:
-    """Read all pairs of a sample."""
+    """Read the traces of all pairs of a sample."""
     return tuple(parse_ibtracert(read_sample_bytes(sample, "ibtracert.out").decode()))
 
 
 def load_of_traces(fabric: Fabric, pairs: Sequence[TracedPair]) -> npt.NDArray[np.uint64]:
-    """Count how often each pair passes each link direction, by ibtracert's lines alone: uint64 [pair, link, end]."""
+    """Count how often each pair's path uses each link direction, from ibtracert's lines: uint64 [pair, link, end]."""
     node_of_guid = {int(guid): node for node, guid in enumerate(fabric.node_guid)}
     node_of_guid |= dict(zip(map(int, fabric.port_guid), map(int, fabric.port_node), strict=True))
     end_at = {
@@ -138,7 +138,7 @@ def host_lids(fabric: Fabric) -> npt.NDArray[np.int32]:
 
 
 def as_traced(fabric: Fabric, hop: Hop) -> TracedHop:
-    """Return a hop as ibtracert shows it, with the PORT GUID of a CA."""
+    """Return a hop as ibtracert shows it, with the port GUID of a CA."""
     guids = {
         (int(node), int(number)): int(guid)
         for node, number, guid in zip(fabric.port_node, fabric.port_number, fabric.port_guid, strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network that shares its links fairly, in the place of streams between processes."""
+"""A simulated network with fair shares of links, for tests without real streams."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ibprof_testing.samples.topologies import Made
 
 
 def with_rates(made: Made, host: float, between: float) -> Made:
-    """Set the rate of hosts' links and of all others, in Gb/s."""
+    """Set the rates of hosts' links and of all other links, in Gb/s."""
     for one, other, data in made.graph.edges(data=True):
         data["gbps"] = host if isinstance(one, int) or isinstance(other, int) else between
     return made
 
 
 class FairNetwork:
-    """Stands in for `ConcurrentStreams`: max-min fair rates, of links with a capacity in each direction.
+    """Replacement for `ConcurrentStreams`: streams get max-min fair rates. Links have a capacity in each direction.
 
     Args:
-        graph: with `gbps` on its edges.
-        limits: switch -> Gb/s total that it carries.
+        graph: the network; each edge has `gbps`.
+        limits: switch -> its total capacity, Gb/s.
     """
 
     def __init__(self, graph: nx.Graph, limits: dict[str, float] | None = None) -> None:
@@ -59,5 +59,5 @@ class FairNetwork:
 
 
 def rounds_on(network: FairNetwork, hosts: int) -> RoundMeasurement:
-    """Rounds of jobs on a network whose hosts have one rank each."""
+    """Return a measurement on a network with one rank on each host."""
     return RoundMeasurement(network, range(hosts), 1)  # type: ignore[arg-type]

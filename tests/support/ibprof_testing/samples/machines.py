@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays between the hardware threads of kinds of machines, and effects that change measured delays."""
+"""Synthetic delays between the hardware threads of several kinds of machines, and effects that disturb them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Range = tuple[float, float]
 
 @dataclass
 class Machine:
-    """Delays in ns, the core of each thread, and groups of threads that are nearer to one another."""
+    """Delays in ns, the core of each thread, and groups of threads with shorter delays within the group."""
 
     delays: Matrix
     core: Integers
@@ -30,12 +30,12 @@ class Machine:
 
     @property
     def count(self) -> int:
-        """Number of threads."""
+        """Return the number of threads."""
         return len(self.core)
 
     @property
     def alone(self) -> npt.NDArray[np.bool_]:
-        """Pairs that are the only evidence of a group: the pairs of groups of two."""
+        """Return the pairs of threads that form a group of two. No other pair is evidence of such a group."""
         pairs = np.zeros(self.delays.shape, bool)
         for one, other in (sorted(group) for group in self.groups if len(group) == 2):
             pairs[one, other] = pairs[other, one] = True
@@ -43,12 +43,12 @@ class Machine:
 
 
 def nested(*levels: tuple[int | tuple[int, ...], Range], hops: Range = (0.0, 0.0)) -> Callable[[Source], Machine]:
-    """Return a maker of nested levels.
+    """Return a function that draws a machine of nested levels, such as sockets, clusters, and threads of a core.
 
     Args:
-        levels: number of units in a unit of the level above, one of several, and the range of delays between them.
-            The order is from the outermost level to the threads of a core.
-        hops: how much longer a delay is for each hop between two cores of an outermost unit, from a range.
+        levels: for each level, from the outermost to the threads of a core: the number of units in a unit of the level
+            above (or several numbers to draw from), and the range of the delay between these units, ns.
+        hops: range of the additional delay for each hop on the grid of cores of an outermost unit, ns.
     """
 
     def make(draw: Source) -> Machine:
@@ -75,7 +75,7 @@ def nested(*levels: tuple[int | tuple[int, ...], Range], hops: Range = (0.0, 0.0
 
 
 def _hybrid(draw: Source) -> Machine:
-    """Cores of two threads, and slower cores in clusters of four."""
+    """Return a machine with fast cores of two threads, and slower cores in clusters of four."""
     fast, clusters = 2 * int(draw.choice([4, 6, 8])), int(draw.choice([1, 2, 4]))
     threads = np.arange(fast + 4 * clusters)
     is_slow = threads >= fast
@@ -89,7 +89,7 @@ def _hybrid(draw: Source) -> Machine:
 
 
 def _clusters(draw: Source) -> Machine:
-    """Clusters of unequal size, the last of slow cores."""
+    """Return a machine with clusters of unequal size. The cores of the last cluster are slower."""
     sizes = [(4, 4), (4, 4, 2), (4, 4, 4, 4, 2, 2), (5, 5, 2), (6, 4)][int(draw.integers(5))]
     unit = np.repeat(np.arange(len(sizes)), sizes)
     delays = np.full((len(unit),) * 2, draw.uniform(130, 170))
@@ -149,7 +149,7 @@ def _some_slow(machine: Machine, draw: Source) -> None:
 
 
 def _clock(machine: Machine, draw: Source) -> None:
-    """Return delays of which those from a row on were measured at a higher clock."""
+    """Shorten the delays from a random row on, as if they were measured at a higher clock."""
     row = np.maximum.outer(np.arange(machine.count), np.arange(machine.count))
     first = draw.integers(machine.count // 4, 3 * machine.count // 4)
     machine.delays *= np.where(row >= first, draw.uniform(0.8, 0.97), 1.0)
@@ -204,7 +204,7 @@ EFFECTS: dict[str, Callable[[Machine, Source], None]] = {
 
 
 def measure(kind: str, effect: str, seed: int) -> Sample:
-    """Return measured delays of a machine of `KINDS` under one of `EFFECTS`, its threads numbered at random."""
+    """Return measured delays of a machine of `KINDS` under one of `EFFECTS`. Its threads have random numbers."""
     draw = np.random.default_rng([seed, list(KINDS).index(kind), list(EFFECTS).index(effect)])
     machine = KINDS[kind](draw)
     machine.noise = float(draw.choice([0.003, 0.01, 0.02, 0.03]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A synthetic fabric like those of GPU clusters: hosts with eight adapters in one subnet, each on a leaf of its own."""
+"""Synthetic fabrics like in GPU clusters: hosts with eight adapters in one subnet, each at a separate leaf switch."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ HOSTS = 4
 ADAPTERS = 8
 
 DEVICES = (10, 2, 3, 4, 6, 7, 8, 9)
-"""Number in the name of the adapter at each leaf: mlx5_10 has the first GUIDs and LIDs, and the last name."""
+"""Number in the name of the adapter at each leaf. mlx5_10 has the first GUIDs and LIDs, but is the last by number."""
 
 OTHERS = {4: "storage1 mlx5_0", 3: "Mellanox Technologies Aggregation Node"}
-"""Adapters at the fifth port of some leaves: of a host with one adapter, or without a host."""
+"""Leaf -> adapter at its fifth port: the adapter of a host with one adapter, or an adapter that has no host."""
 
 
 def make_fabric() -> tuple[Fabric, ForwardingTables]:
-    """Make four hosts gpu1 .. gpu4 with eight adapters each, and hosts with one at the fifth port of each leaf."""
+    """Make four hosts gpu1 .. gpu4 with eight adapters each, and one host with a single adapter at each leaf."""
     made = generate(f"xgft:2:{HOSTS + 1},{ADAPTERS}:1,4")
     names = []
     adapter = 0
@@ -56,9 +56,9 @@ def make_gpu_fabric(
     """Make five hosts gpu1 .. gpu5 with eight adapters for computing and two for storage, each at its own leaf switch.
 
     Args:
-        servers: true for storage servers nas8 and nas9 at the last two leaf switches, in the place of gpu5's adapters.
-        storage_gbps: speed of the adapters at the last two leaf switches; the others have 100 Gb/s.
-        label: text after the names of the adapters for storage.
+        servers: true to replace gpu5's adapters at the last two leaf switches by storage servers nas8 and nas9.
+        storage_gbps: speed of the adapters at the last two leaf switches; all others have 100 Gb/s.
+        label: text that is added to the names of the storage adapters.
     """
     made = generate("xgft:2:5,10:1,4")
     fabric = made.fabric
@@ -75,7 +75,7 @@ def make_gpu_fabric(
 
 
 def write_dumps(folder: Path, made: tuple[Fabric, ForwardingTables] | None = None) -> Path:
-    """Write a fabric (by default that of `make_fabric`) as ibdiagnet's files; return the list of links."""
+    """Write a fabric (by default from `make_fabric`) as ibdiagnet's files; return the path of the list of links."""
     fabric, tables = made or make_fabric()
     links = folder / "ibdiagnet.lst"
     with links.open("w") as file:

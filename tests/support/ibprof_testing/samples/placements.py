@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic of programs whose ranks can be placed better, and problems made of them."""
+"""Traffic of programs that a better placement of ranks makes faster, and placement problems made from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Integers = npt.NDArray[np.integer]
 
 
 def make_demand(source: Integers, destination: Integers, amount: Integers, ranks: int) -> RankTraffic:
-    """Make a traffic between ranks of rows; those from a rank to itself are left out."""
+    """Make traffic from rows (source, destination, amount). Rows from a rank to itself are left out."""
     other = source != destination
     nothing = np.zeros(int(other.sum()), np.int32)
     return RankTraffic(
@@ -38,7 +38,7 @@ def make_demand(source: Integers, destination: Integers, amount: Integers, ranks
 
 
 def samplesort(ranks: int, seed: int) -> RankTraffic:
-    """All to all; each rank receives a bucket, and buckets differ in size."""
+    """Return the traffic of a samplesort: all to all. Each rank receives a bucket, and buckets differ in size."""
     generator = np.random.default_rng(seed)
     bucket = generator.dirichlet(np.full(ranks, 30.0))
     source, destination = np.divmod(np.arange(ranks * ranks), ranks)
@@ -47,7 +47,7 @@ def samplesort(ranks: int, seed: int) -> RankTraffic:
 
 
 def shuffled_halo(sides: Sequence[int], seed: int) -> RankTraffic:
-    """Exchange with the six neighbours in a periodic grid whose ranks are numbered at random."""
+    """Return the traffic of an exchange with the neighbours in a periodic grid with random numbers of ranks."""
     ranks = int(np.prod(sides))
     number = np.random.default_rng(seed).permutation(ranks)
     grid = np.arange(ranks).reshape(sides)
@@ -58,14 +58,14 @@ def shuffled_halo(sides: Sequence[int], seed: int) -> RankTraffic:
 
 
 def transpose(ranks: int, communicators: int) -> RankTraffic:
-    """All to all in sub-communicators, each of every n-th rank."""
+    """Return the traffic of an all-to-all in each of n sub-communicators; each consists of every n-th rank."""
     source, destination = np.divmod(np.arange(ranks * ranks), ranks)
     together = source % communicators == destination % communicators
     return make_demand(source[together], destination[together], np.array(1_000_000), ranks)
 
 
 def hosts_on_all_rails(subnets: Sequence[Subnet]) -> tuple[Hosts, list[int]]:
-    """Find the hosts of rails, and those of them that are on each."""
+    """Return the hosts of all rails, and the indices of the hosts that are on every rail."""
     hosts = find_hosts([subnet.fabric for subnet in subnets])
     return hosts, np.flatnonzero((hosts.lid > 0).all(axis=1)).tolist()
 
@@ -78,7 +78,7 @@ def make_problem(
     policy: str = "split",
     whole: int | None = None,
 ) -> PlacementProblem:
-    """Make a problem of a traffic and the hosts to choose from, each with as many slots."""
+    """Make a placement problem from traffic and hosts. All hosts have the same number of slots."""
     hosts = find_hosts([subnet.fabric for subnet in subnets])
     slots = assign_slots(hosts, dict.fromkeys(chosen, each), demand.ranks, whole=whole)
     neighbours = find_neighbours(demand, policy, slots.rails, len(subnets))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics and traffic with one thing wrong, or nothing, on several shapes: made without any code of the diagnosis."""
+"""Fabrics and traffic with one planted cause, or none, on several shapes. They use no code of the diagnosis."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Generator = np.random.Generator
 NOTHING = "nothing"
 
 FULL = ("xgft:2:8,8:1,8", "tree:4,3", "xgft:2:6,9:1,3:1,2", "xgft:2:12,6:1,12")
-"""Shapes whose hosts have as much speed up as down."""
+"""Shapes without oversubscription: the uplinks of a leaf switch are as fast as its hosts' links."""
 
 TAPERED = ("xgft:2:16,8:1,8", "xgft:3:8,4,4:1,4,4", "xgft:2:12,6:1,2:1,2")
-"""Shapes with two or three hosts for each link up."""
+"""Shapes with oversubscription: a leaf switch has two or three hosts for each uplink."""
 
 
 @dataclass(frozen=True)
 class Planted:
-    """A case: its name, the planted cause, and its network and traffic."""
+    """A case: its name, planted cause, network and traffic."""
 
     name: str
     cause: str
@@ -44,7 +44,7 @@ def make_rails(shape: str, rails: int = 1) -> list[Subnet]:
 
 
 def situation(subnets: Sequence[Subnet], pairs: Pairs, size: int = 1_000_000, rails: Sequence[int] = (0,)) -> Situation:
-    """Send `size` bytes for each pair of hosts, in equal parts over some rails."""
+    """Return the situation in which each pair of hosts sends `size` bytes, in equal parts over some rails."""
     hosts = find_hosts([subnet.fabric for subnet in subnets])
     source, destination = pairs
     parts = [(np.full(len(source), rail), hosts.lid[source, rail], hosts.lid[destination, rail]) for rail in rails]
@@ -71,7 +71,7 @@ def halo(sides: Sequence[int], members: npt.NDArray[np.integer]) -> Pairs:
 
 
 def modulo_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:
-    """Route every CA by shortest routes. A digit of its LID, another one at each level, chooses among equal ports."""
+    """Route each CA by shortest paths. A digit of its LID, a different one at each level, selects among equal ports."""
     switches = [node for node in range(fabric.nodes) if fabric.node_kind[node] == NodeKind.SWITCH]
     cables: dict[int, list[tuple[int, int]]] = {node: [] for node in range(fabric.nodes)}
     for (a, b), (p, q) in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
@@ -175,7 +175,7 @@ def plant_tapered_design(shape: str, generator: Generator) -> Situation:
 
 
 def plant_bad_tables(shape: str, generator: Generator) -> Situation:
-    """All leaf switches, or one, send everything up by one port."""
+    """Plant bad tables: all leaf switches, or one, send all traffic up by one port."""
     (subnet,) = make_rails(shape)
     table = subnet.tables.port.copy()
     leaves = leaves_of(subnet)
@@ -199,7 +199,7 @@ def plant_shuffled_halo(shape: str, generator: Generator) -> Situation:
 
 
 def plant_scattered_groups(shape: str, generator: Generator) -> Situation:
-    """Sub-communicators that would each fit on a leaf switch, dealt out over all."""
+    """Plant sub-communicators that are scattered over all leaf switches, although each would fit on one."""
     subnets = make_rails(shape)
     hosts = count_hosts(subnets)
     leaves = len(leaves_of(subnets[0]))
@@ -221,7 +221,7 @@ def plain_shift(shape: str, generator: Generator) -> Situation:
 
 
 def plain_leaf(shape: str, generator: Generator) -> Situation:
-    """A job on one leaf switch."""
+    """Plant nothing: a job on one leaf switch."""
     subnets = make_rails(shape)
     hosts = find_hosts([subnets[0].fabric])
     return situation(subnets, all_to_all(np.flatnonzero(hosts.leaf == generator.integers(hosts.leaf.max() + 1))))
@@ -233,7 +233,7 @@ def plain_rails(shape: str, generator: Generator) -> Situation:
 
 
 def plant_slow_switch(shape: str, generator: Generator) -> Situation:
-    """All links of a spine at half their speed."""
+    """Plant a slow spine: all its links have half their speed."""
     subnets = make_rails(shape)
     fabric = subnets[0].fabric
     leaves = set(leaves_of(subnets[0]))
@@ -264,7 +264,7 @@ PLANTS: tuple[tuple[str, Callable[[str, Generator], Situation], tuple[str, ...]]
 
 
 def plant_all(seed: int) -> list[Planted]:
-    """Make one case of each kind on each of its shapes."""
+    """Return one case of each kind for each shape of the kind."""
     return [
         Planted(
             f"{plant.__name__.removeprefix('plant_')} {shape} {seed}", cause, plant(shape, np.random.default_rng(seed))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs whose time is put where it goes, on synthetic fabrics with one thing wrong, or nothing; and their verdicts."""
+"""Synthetic runs with a known distribution of time, on fabrics with one fault or none, and their verdicts."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ class Plant:
     """A run.
 
     Attributes:
-        kind, cause: kind and cause of the right verdict.
-        fabric: its shape.
+        kind, cause: kind and cause of the correct verdict.
+        fabric: shape of the fabric.
         pairs: pairs of ranks that send `size` bytes, in messages of `message` bytes.
-        hosts: hosts with `each` ranks; all if empty.
-        rails: the fabric's rails; `policy` assigns bytes to them.
-        fault: change of the first rail.
-        mpi_s: time in MPI of a rank, as a function of the seconds of the most loaded link.
-        inside: part of `mpi_s` that each of a number of ranks is in MPI.
-        share: part of the run that is in MPI.
-        operation: the calls' operation.
-        gbps: speed of all links.
-        order: order in which ranks take hosts; None for the hosts' own order.
+        hosts: hosts with `each` ranks; empty for all hosts.
+        rails: number of rails; `policy` assigns bytes to rails.
+        fault: returns the first rail with a fault.
+        mpi_s: returns the time in MPI of a rank, from the time of the most loaded link at line rate; both in s.
+        inside: returns the fraction of `mpi_s` that each rank is in MPI, from the number of ranks.
+        share: fraction of the run's time that is in MPI.
+        operation: operation of the calls.
+        gbps: speed of all links, Gb/s.
+        order: order in which ranks are assigned to hosts; None for the order of hosts in the fabric.
     """
 
     kind: VerdictKind
@@ -95,7 +95,7 @@ def without_an_uplink(subnet: Subnet) -> Subnet:
 
 
 def judge_plant(plant: Plant, folder: Path) -> Verdict:
-    """Return the verdict on a run, with the fabric's dumps in a folder."""
+    """Return the verdict on a run. The fabric's dumps are written to a folder."""
     first, *others = make_rails(plant.fabric, plant.rails)
     subnets = [plant.fault(_at_one_speed(first, plant.gbps)), *(_at_one_speed(each, plant.gbps) for each in others)]
     rails = [LabRail(subnet.fabric, subnet.tables) for subnet in subnets]

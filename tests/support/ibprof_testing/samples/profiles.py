@@ -29,7 +29,7 @@ from ibprof.profile.profile_rows import COLUMN_TYPES
 
 @dataclass(frozen=True)
 class Count:
-    """A counter of `rank`: its traffic to or from `peer`."""
+    """A counter of `rank`: traffic to or from `peer`."""
 
     rank: int
     peer: int
@@ -44,7 +44,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Posted:
-    """Bytes that `rank` posted between a pair of ports."""
+    """Bytes that `rank` posted for a pair of ports."""
 
     rank: int
     pair: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hand-made recordings, built with cffi from the header itself, whose contents are known."""
+"""Hand-made recordings with known contents. cffi builds them from the structs in the header ibprof_recording.h."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Records = Sequence[Mapping[str, Any]]
 
 @dataclass
 class Process:
-    """Records of one process. Each item of `counters`, `regions`, ... is a list of records: a segment each.
+    """Records of one process. Each item of `counters`, `regions`, ... is the list of records of one segment.
 
     Attributes:
-        samples: the records of the segments 22 (collectives) and 23 (messages), as bytes.
+        samples: records of the segments of types 22 (collectives) and 23 (messages), as bytes.
     """
 
     rank: int
@@ -50,7 +50,7 @@ class Process:
 
 @cache
 def header() -> FFI:
-    """The structs, as the installed header has them."""
+    """Return the structs of the installed header."""
     text = (files("ibprof") / "include" / "ibprof_recording.h").read_text()
     ffi = FFI()
     ffi.cdef(text.partition("/* -- cffi begins -- */")[2].partition("/* -- cffi ends -- */")[0])
@@ -61,7 +61,7 @@ _ORIGIN = ("region", "operation", "site")
 
 
 def counter(peer: int, amount: int, *, messages: int = 1, **fields: int) -> dict[str, int]:
-    """A counter of user data sent by Open MPI's first operation in the first region, unless `fields` say otherwise."""
+    """Return a counter. By default, it counts user data sent in Open MPI by the first operation in the first region."""
     return {"peer": peer, "bytes": amount, "messages": messages, "source": 1} | fields
 
 
@@ -81,8 +81,8 @@ def make_recording(
     """Write the file of one host.
 
     Args:
-        gap_pages: number of empty pages before each segment, as after a process that was killed too early.
-        header_fields: fields of the file's header, for example to damage it.
+        gap_pages: number of empty pages before each segment. A process leaves them if it is killed too early.
+        header_fields: changed fields of the file's header, for example to damage it.
     """
     ffi = header()
     start: dict[str, Any] = {"host": host.encode(), "job": job.encode(), "run": run.encode(), "launch": b"launch"}
@@ -151,7 +151,7 @@ def make_recording(
 
 
 def _by_origin(records: Records, origins: dict[tuple[int, ...], int]) -> Records:
-    """Return records with the number of an origin instead of its members, and add new origins."""
+    """Replace the members of an origin in each record by the origin's number, and add new origins to `origins`."""
     numbered = []
     for record in records:
         origin = tuple(int(record.get(name, 0)) for name in _ORIGIN)

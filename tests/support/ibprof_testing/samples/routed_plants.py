@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics with one or two things wrong, or nothing, routed by OpenSM: made without any code of the diagnosis."""
+"""Fabrics with one or two faults, or none, routed by OpenSM. They use no code of the diagnosis."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class RoutedPlant:
 
     Attributes:
         name: the case's name.
-        causes: planted causes; any may be named first. Empty for a case without a fault.
-        places: words; one of them must be in the first cause's places. Empty where the place does not matter.
+        causes: planted causes. The diagnosis may name any of them first. Empty for a case without a fault.
+        places: words; one of them must be in the first cause's places. Empty if the place does not matter.
         situation: the case with its faults.
-        healed: the case without each fault, in the order of `causes`; None where the remedy is another program or a
-            search.
+        healed: for each of `causes`, the case without this fault; None if the remedy is a change of the program, or
+            needs a search.
     """
 
     name: str
@@ -71,7 +71,7 @@ def leaves(fabric: Fabric) -> list[int]:
 
 
 def uplinks(fabric: Fabric, leaf: int) -> list[int]:
-    """Return the links of a leaf switch to other switches, in the order of their other ends."""
+    """Return the links of a leaf switch to other switches, sorted by the other switch."""
     found = [link for link in switch_links(fabric) if leaf in fabric.link_node[link]]
     return sorted(found, key=lambda link: (int(fabric.link_node[link].sum()) - leaf, link))
 
@@ -91,7 +91,7 @@ def free_port(fabric: Fabric, node: int) -> int:
 
 
 def join(fabric: Fabric, one: int, other: int) -> Fabric:
-    """Add a cable between two switches at free ports, as fast as the others."""
+    """Add a cable between free ports of two switches, as fast as the other cables."""
     a, b = sorted((one, other))
     columns = {
         "link_node": np.array([[a, b]], np.int32),
@@ -108,7 +108,7 @@ def join(fabric: Fabric, one: int, other: int) -> Fabric:
 
 
 def gone(leaf: int, *which: int) -> Wreck:
-    """Take some of the cables of a leaf switch away."""
+    """Remove some cables of a leaf switch."""
     return lambda fabric: cut(fabric, [uplinks(fabric, leaves(fabric)[leaf])[each] for each in which])
 
 
@@ -132,7 +132,7 @@ def slow_host(which: int, factor: float) -> Wreck:
 
 
 def wrong_spine(leaf: int, which: int, instead: int) -> Wreck:
-    """Plug a cable of a leaf switch into the spine of another one of its cables."""
+    """Move a cable of a leaf switch to another spine: the spine of another cable of this leaf switch."""
 
     def wreck(fabric: Fabric) -> Fabric:
         node = leaves(fabric)[leaf]
@@ -144,7 +144,7 @@ def wrong_spine(leaf: int, which: int, instead: int) -> Wreck:
 
 
 def leaf_to_leaf(one: int, other: int, which: int) -> Wreck:
-    """Plug the ends of two leaf switches' cables to the same spine into each other."""
+    """Join two leaf switches: their cables to the same spine become one cable between the leaf switches."""
 
     def wreck(fabric: Fabric) -> Fabric:
         a, b = leaves(fabric)[one], leaves(fabric)[other]
@@ -165,7 +165,7 @@ def make(
     rails: Sequence[int] | None = None,
     healed_engine: str | None = None,
 ) -> RoutedPlant:
-    """Make a case: wreck a fabric, let OpenSM route it, and put a traffic on it."""
+    """Make a case: damage a fabric, let OpenSM route it, and add traffic."""
 
     def build(chosen: Sequence[Wreck], engine: str, used: Sequence[int] | None) -> Situation:
         subnets = []
@@ -202,7 +202,7 @@ def shuffled_halo(*sides: int, seed: int = 1) -> Callable[[int], Pairs]:
 
 
 def scattered(groups: int) -> Callable[[int], Pairs]:
-    """Groups that would each fit on a leaf switch, dealt out over all."""
+    """Return pairs within groups that are scattered over all leaf switches, although each would fit on one."""
 
     def pairs(hosts: int) -> Pairs:
         found = [all_to_all(np.arange(first, hosts, groups)) for first in range(groups)]
@@ -237,7 +237,10 @@ def on_first(count: int) -> Callable[[int], Pairs]:
 
 
 def far_apart(hosts: int) -> Pairs:
-    """Two hosts of each leaf switch of 8 talk to those of the next one: other hosts would be nearer."""
+    """Return pairs from two hosts of each leaf switch (of 8 hosts) to two hosts of the next leaf switch.
+
+    The job could use hosts that are nearer to each other.
+    """
     first = np.concatenate([np.arange(0, hosts, 8), np.arange(1, hosts, 8)])
     return all_to_all(np.sort(first))
 
@@ -355,4 +358,4 @@ QUICK = (
     f"innocent {FULL} dfsssp",
     f"gone unused {FULL} minhop",
 )
-"""Cases that each change is tested with."""
+"""Cases in the short form of the tests."""

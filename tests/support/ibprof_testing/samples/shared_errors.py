@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays whose errors are not independent: of cores on a chip, over two rails, behind queues, with heavy tails."""
+"""Delays with errors that are not independent: cores on a chip, two rails, queues, heavy tails."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from ibprof_testing.samples.topologies import Made, Matrix, tree
 
 MESSAGE_US, HOP = 1.0, 0.1
-"""Microseconds of a message and of each link, as in a cluster; in the other samples a link takes 1 µs."""
+"""Delay in µs of a message and of each link, as in a real cluster. In the other samples, a link takes 1 µs."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Delays with errors, and the splits of hosts that links make."""
+    """Delays with errors, and the hosts that each link separates from host 0."""
 
     delays: Matrix
     splits: set[frozenset[int]]
 
 
 def processor(seed: int) -> Sample:
-    """Return delays between the hardware threads of synthetic processors: sockets, complexes, cores with threads.
+    """Return delays between the hardware threads of synthetic processors with sockets, complexes, cores and threads.
 
-    A level is 1.7 to 4.5 times as near as the one above. Within each, delays differ by up to 3 to 30% with the distance
-    of cores on a grid, and by the core; clocks round them.
+    The delay of a level is 1.7 to 4.5 times as short as the delay of the level above. Within a level, delays differ by
+    up to 3 to 30% with the distance of cores on a grid, and also by the core. Clocks round the delays.
     """
     draw = np.random.default_rng(seed)
     sockets, complexes = int(draw.choice([1, 1, 2, 2, 4])), int(draw.choice([1, 1, 2, 4, 8]))
@@ -61,11 +61,12 @@ def processor(seed: int) -> Sample:
 
 
 def cluster(seed: int, is_costly: bool) -> tuple[Made, Matrix]:
-    """Return 48 hosts on two or three levels, and their delays in microseconds, with independent errors.
+    """Return 48 hosts on two or three levels, and their delays in µs, with independent errors.
 
     Args:
-        seed: odd for two levels.
-        is_costly: whether a message costs 1 µs and a link 0.1 µs (errors 0.5%), or a link 1 µs (errors 2%).
+        seed: random seed; odd for two levels.
+        is_costly: if true, a message takes 1 µs and a link 0.1 µs, with errors of 0.5%. If false, only links take
+            time: 1 µs, with errors of 2%.
     """
     draw = np.random.default_rng(1000 + seed)
     made = tree(6, 8) if seed % 2 else tree(3, 2, 8)
@@ -83,11 +84,11 @@ RAILS: dict[str, Callable[[Matrix, Matrix, int, np.random.Generator], Matrix]] =
     "by message": lambda a, b, hosts, _: (a * (2 * hosts - a - 1) // 2 + b - a - 1) % 2,
     "by chance": lambda a, _, __, draw: draw.integers(0, 2, a.shape).astype(float),
 }
-"""Which of two rails the pair of hosts a < b takes: 0 or 1."""
+"""Functions that return the rail (0 or 1) of each pair of hosts a < b."""
 
 
 def over_two_rails(seed: int, is_costly: bool, how: str, ratio: float) -> Sample:
-    """Return delays of which about half take a rail on which they are `ratio` times as long; `how` is of `RAILS`."""
+    """Return delays over two rails: on one rail, they are `ratio` times as long. `how` is a key of `RAILS`."""
     made, delays = cluster(seed, is_costly)
     one, other = np.indices(delays.shape)
     a, b = np.minimum(one, other), np.maximum(one, other)
@@ -96,7 +97,7 @@ def over_two_rails(seed: int, is_costly: bool, how: str, ratio: float) -> Sample
 
 
 def with_errors(kind: str, seed: int, is_costly: bool) -> Sample:
-    """Return delays with errors of a kind of `KINDS`; 0.3 µs and more where links take 1 µs, or a fifth of that."""
+    """Return delays with errors of a kind of `KINDS`: 0.3 µs and more if links take 1 µs, otherwise a fifth of it."""
     made, delays = cluster(seed, is_costly)
     errors = KINDS[kind](delays, np.random.default_rng(seed), 0.2 if is_costly else 1.0)
     errors = np.where(np.eye(len(delays), dtype=bool), 0.0, errors)
@@ -128,7 +129,7 @@ def _asymmetry(delays: Matrix, draw: np.random.Generator, _: float) -> Matrix:
 
 
 def _queues(delays: Matrix, draw: np.random.Generator, scale: float) -> Matrix:
-    """Pairs between two leaf switches wait in the same queue, some longer than others."""
+    """Add waiting: pairs between two leaf switches wait in the same queue, some longer than others."""
     leaf = np.arange(len(delays)) // 8
     wait = draw.exponential(0.1 * scale, (6, 6))
     of_pair = (wait + wait.T)[np.ix_(leaf, leaf)] * draw.uniform(0.5, 1.5, delays.shape)
@@ -136,7 +137,7 @@ def _queues(delays: Matrix, draw: np.random.Generator, scale: float) -> Matrix:
 
 
 def _queues_of_rounds(delays: Matrix, draw: np.random.Generator, scale: float) -> Matrix:
-    """Pairs that were measured at the same time share uplinks."""
+    """Add waiting: pairs that were measured at the same time share uplinks."""
     hosts = len(delays)
     leaf = np.arange(hosts) // 8
     step = np.add.outer(np.arange(hosts), np.arange(hosts)) % (hosts - 1)
@@ -162,7 +163,7 @@ KINDS: dict[str, Callable[[Matrix, np.random.Generator, float], Matrix]] = {
 
 
 def _away_from_first(group: frozenset[int], count: int) -> set[frozenset[int]]:
-    """Return a group of hosts, or the others where host 0 is in it; none where a side has less than two."""
+    """Return a group of hosts, or its complement if host 0 is in it; empty if a side has fewer than two hosts."""
     away = frozenset(range(count)) - group if 0 in group else group
     return {away} if 1 < len(away) < count - 1 else set()
 

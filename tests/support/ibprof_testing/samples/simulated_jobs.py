@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two jobs for simulations, MPI messages of random pairs and I/O requests; machines of a few hosts; latencies."""
+"""Small simulations for tests: a job of MPI messages, a job of I/O requests, machines of a few hosts, latencies."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ US, MS = 1e3, 1e6
 
 
 def mpi(size: int = 4 * KIB, interval: float = 500 * US, share: float = 0.5) -> Workload:
-    """An MPI job of random pairs."""
+    """Return an MPI job in which random pairs of hosts send messages."""
     return Workload(MPI, Role.PAIRS, size, interval_ns=interval, share=share)
 
 
 def io(size: int = 4 * MIB, interval: float = 0.0, share: float = 0.5, window: float = 0.0, limit: int = 0) -> Workload:
-    """An I/O job; without an interval it is a checkpoint."""
+    """Return an I/O job. If `interval` is 0, it writes a checkpoint."""
     return Workload(IO, Role.IO, size, interval_ns=interval, window_ns=window, share=share, limit=limit)
 
 
@@ -27,9 +27,10 @@ SMALL = Setting("xgft:2:8,4:1,8@100", servers=4, effort=QUICK)
 """4 leaves of 8 hosts, full bisection."""
 
 MACHINE = ["--fabric", "xgft:2:8,9:1,8@100", "--servers", "8", "--workers", "1", "--quick"]
-"""Options for 9 leaves of 8 hosts: one leaf of servers, and 4 for each job with whole leaves (4 clients a server)."""
+"""Options for 9 leaves of 8 hosts: one leaf of servers, and 4 leaves for each job if jobs get whole leaves (4 clients
+per server)."""
 
 
 def latency_of(mean: float, settled: bool = True) -> Latency:
-    """A latency in ns that all messages have."""
+    """Return the statistics of messages that all have the same latency `mean` (ns)."""
     return replace(NOTHING, messages=9, mean=mean, quantiles=(mean,) * len(QUANTILES), is_settled=settled, note="said")

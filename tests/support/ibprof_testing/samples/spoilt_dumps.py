@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps of one fabric in every form that is read, with one file's text damaged: cut, with holes, zeroed or doubled."""
+"""Dumps of one fabric in every format that ibprof reads, with one file damaged: cut, with holes, zeroed or doubled."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ OPENSM_TABLES = "opensm.fdbs"
 TABLE_FILES = (OPENSM_TABLES, "ibdiagnet.fdbs", LFTS_DUMP, DUMP_FTS)
 
 LISTED_ONCE = (IBDIAGNET, NET_DUMP)
-"""Lists with one line for a host's link: without tables, a missing line leaves no trace."""
+"""Formats that list a host's link in only one line. So without tables, a missing line leaves no trace."""
 
 WHOLE_LINES = ("cut after a line", "without three lines")
-"""Damages that leave only valid lines."""
+"""Damages after which all remaining lines are valid."""
 
 MANY_PLACES = tuple((place + 0.5) / 12 for place in range(12))
 
@@ -42,7 +42,7 @@ Spoil = Callable[[bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Dumps:
-    """Files of a fabric: name -> contents, the first one lists the links; and the descriptions of its nodes."""
+    """Files of a fabric (name -> contents; the first file lists the links), and the descriptions of its nodes."""
 
     files: Mapping[str, bytes]
     nodes: tuple[str, ...]
@@ -60,7 +60,7 @@ class Dumps:
 
 
 def dump_sample(sample: str, links: str, tables: str | None) -> Dumps:
-    """Return a captured fabric's links in one form, and its forwarding tables in another, unless None."""
+    """Return a captured fabric's links in the format `links`, and, if not None, tables in the format `tables`."""
     fabric = load_sample(sample, OPENSM).fabric
     written: dict[str, Callable[[Fabric], str]] = {
         DB_CSV: write_db_csv,
@@ -72,9 +72,9 @@ def dump_sample(sample: str, links: str, tables: str | None) -> Dumps:
 
 
 def lacks_whole_links(dumps: Dumps, spoilt: Dumps) -> bool:
-    """Return whether an `ibnetdiscover -p` without tables has lost both lines of each link that it lost.
+    """Return whether an `ibnetdiscover -p` without tables lacks both lines of each lost link.
 
-    Such links, and hosts without another one, leave no trace.
+    Such links leave no trace, nor do hosts with no other link.
     """
     if tuple(dumps.files) != (PORT_LIST,):
         return False
@@ -84,7 +84,7 @@ def lacks_whole_links(dumps: Dumps, spoilt: Dumps) -> bool:
 
 
 def _at_line(part: float, text: bytes) -> int:
-    """Return the end of the line at a part of a text."""
+    """Return the beginning of the first line after a given fraction of a text."""
     return text.index(b"\n", int(part * len(text))) + 1
 
 
@@ -116,9 +116,9 @@ def _zero(part: float, text: bytes) -> bytes:
 
 
 def spoil_text(parts: tuple[float, ...] = (0.3, 0.6, 0.9, 0.99)) -> Iterator[tuple[str, Spoil]]:
-    """Yield changes of a file's text with their kinds, at these parts of the text."""
+    """Yield damages of a text as (kind, function), at each of some positions (fractions of the text)."""
     for part in parts:
-        # Lines end where they end: the cut is within one.
+        # This cut may be within a line.
         yield "cut", partial(_cut, part)
         yield "cut after a line", partial(_cut_after_line, part)
         yield "with a hole", partial(_cut_out, part)

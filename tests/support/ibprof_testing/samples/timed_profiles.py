@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile with intervals, for tests of what shows traffic over time."""
+"""Profiles with intervals, for tests of outputs that show traffic over time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof_testing.samples.profiles import Count, make_host, make_profile, make
 
 
 def write_timed_profile(folder: Path) -> str:
-    """Write a profile in which rank 0 sends in the first half of a second, and rank 2 in the second half."""
+    """Write a profile of one second: rank 0 sends in the first half, and rank 2 in the second half."""
     hosts = [make_host(name) for name in ("host01", "host21", "host41")]
     run = make_profile(
         [Count(0, 1, 1000), Count(2, 1, 500)], [make_rank(rank, rank) for rank in range(3)], hosts, ("main",), ("SEND",)
@@ -35,10 +35,10 @@ def write_timed_profile(folder: Path) -> str:
 
 
 def write_regions_profile(folder: Path, ranks: int, steps: int = 10) -> str:
-    """Write a profile of ranks on one host each, whose steps of 100 ms are `solve`, then `halo`, by their marks.
+    """Write a profile with one rank on each host. Marks divide each step of 100 ms into `solve` and then `halo`.
 
-    Each rank sends 1000 bytes to the next one in `halo`, the last 40 ms of a step. It is inside MPI for half of these,
-    the last rank for all of them.
+    `halo` is the last 40 ms of a step. In it, each rank sends 1000 bytes to the next rank, and is inside MPI for 20 ms.
+    The last rank is inside MPI for all 40 ms.
     """
     ms = 1_000_000
     marks, rows, inside = [], [], []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles with times and a time line, of messages and times inside MPI as a test states them."""
+"""Profiles with a time line, made from messages and times inside MPI that a test states."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def make_timed_run(
     """Return a run of intervals of 10 ms.
 
     Args:
-        sent: source, destination, bytes and interval of each message.
-        inside: ms inside MPI of each rank, in each interval.
+        sent: (source, destination, bytes, interval) of each message.
+        inside: time inside MPI of each rank in each interval, ms.
         hosts: host of each rank.
     """
     total: dict[tuple[int, int], list[int]] = {}

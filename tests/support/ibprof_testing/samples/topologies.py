@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic topologies, and their delays as measured perfectly or with errors."""
+"""Synthetic topologies, and their delays with or without errors."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ ARCS = """{"method": "made", "directed": true, "hosts": ["n0", "n1", "n2", "<b>n
 {"a": "n1", "b": "n0", "latency_us": 2, "support": null, "probability": 0.5},
 {"a": "n1", "b": "n2", "latency_us": 3, "support": null, "probability": 0.25},
 {"a": "<b>n3", "b": "n2", "latency_us": 4, "support": null, "probability": 0.75}], "notes": [], "cannot_tell": []}"""
-"""A topology as a file has it: two links that lead one way, one that leads both."""
+"""The text of a topology file: two links lead in one direction only, one leads in both."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """A topology; hosts are 0 .. hosts - 1, switches are strings."""
+    """A topology. Its hosts are the numbers 0 .. hosts - 1, its switches are strings."""
 
     hosts: int
     graph: nx.Graph
     overhead: float = 0.0
 
     def delays(self) -> Matrix:
-        """Seconds, [host, host]."""
+        """Return the delays without errors: [host, host], in seconds."""
         lengths = dict(nx.all_pairs_dijkstra_path_length(self.graph, weight="us"))
         matrix = np.array([[lengths[a][b] for b in range(self.hosts)] for a in range(self.hosts)])
         matrix += self.overhead
@@ -42,7 +42,7 @@ class Made:
         return bool(self.graph.number_of_nodes() == self.hosts)
 
     def splits(self) -> set[frozenset[int]]:
-        """Return the hosts that each link separates from host 0, if both sides have two or more hosts."""
+        """Return, for each link with two or more hosts on both sides, the hosts that it separates from host 0."""
         found = set()
         for edge in list(self.graph.edges):
             data = self.graph.edges[edge]
@@ -55,12 +55,12 @@ class Made:
         return found
 
     def edges(self) -> set[tuple[int, int]]:
-        """The links of a direct network."""
+        """Return the links of a direct network."""
         return {(min(edge), max(edge)) for edge in self.graph.edges}
 
 
 def disturb(matrix: Matrix, noise: float, seed: int, wrong: float = 0.0) -> Matrix:
-    """Multiply each pair's delay by a lognormal error, and a share of them by 2 to 4, or by a quarter to a half."""
+    """Multiply each delay by a lognormal error, and a fraction `wrong` of them also by 2 to 4 or by 1/4 to 1/2."""
     draw = np.random.default_rng(seed)
     hosts = len(matrix)
     a, b = np.triu_indices(hosts, 1)
@@ -78,7 +78,7 @@ def star(hosts: int) -> Made:
 
 
 def tree(*branches: int, link_us: tuple[float, ...] = ()) -> Made:
-    """The root has branches[0] children and so on; link_us from the top, 1 each if left out."""
+    """Return a tree. Nodes of level i have branches[i] children, over links of link_us[i] µs (1 µs by default)."""
     lengths = link_us or (1.0,) * len(branches)
     graph = nx.Graph()
     level, hosts = ["s"], 0
@@ -106,12 +106,12 @@ def three_levels(hosts: int) -> Made:
 
 
 def director(hosts: int) -> Made:
-    """Edge switches on the line cards of one big switch, which lie near one another."""
+    """Return hosts on edge switches that are line cards of one big switch, with short links between them."""
     return tree(*{16: (2, 2, 4), 64: (4, 4, 4), 256: (8, 4, 8)}[hosts], link_us=(0.4, 1.0, 1.0))
 
 
 def line(hosts: int) -> Made:
-    """Switches in a row."""
+    """Return hosts on switches that form a row."""
     switches = {16: 4, 64: 8, 256: 16}[hosts]
     each = hosts // switches
     return _attach(
@@ -120,7 +120,7 @@ def line(hosts: int) -> Made:
 
 
 def mixed_speeds(hosts: int) -> Made:
-    """Two levels, every third host on a link of twice the latency, and one slow uplink."""
+    """Return two levels in which every third host has a link of twice the latency, and one uplink is slow."""
     made = two_levels(hosts)
     for host in range(0, hosts, 3):
         (switch,) = made.graph[host]
@@ -130,7 +130,7 @@ def mixed_speeds(hosts: int) -> Made:
 
 
 def torus(*sizes: int, overhead: float = 1.0, hop: float = 0.1) -> Made:
-    """Hosts that are linked with their neighbours; what a message costs once, and a hop more, in microseconds."""
+    """Return hosts on a torus. A message takes `overhead` µs once, and `hop` µs for each hop."""
     places = list(product(*(range(size) for size in sizes)))
     number = {place: index for index, place in enumerate(places)}
     graph = nx.Graph()
@@ -147,7 +147,7 @@ def torus_of(hosts: int) -> Made:
 
 
 def switched_torus(width: int, height: int, hosts: int = 2) -> Made:
-    """Switches that are linked with their neighbours, with some hosts on each."""
+    """Return switches on a torus, with `hosts` hosts on each."""
     places = list(product(range(width), range(height)))
     links = {
         (min(ends), max(ends))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic topologies: plans in DOT, delays, and comparisons with a reference."""
+"""Plans of synthetic topologies in DOT, their delays, and comparisons of topologies with a reference."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def switch_of(made: Made, host: int) -> str:
 
 
 def name_slow(compared: ReferenceComparison) -> set[frozenset[str]]:
-    """The ends of the links that are called slow."""
+    """Return the two ends of each link that the comparison calls slow."""
     reference = compared.reference
     return {frozenset(reference.names[end] for end in reference.link[each.link]) for each in compared.slow}

@@ -12,7 +12,7 @@ from ibprof_converter.cli import layout
 
 
 def write_matrix(path: Path, ranks: int, amounts: Sequence[int] = (1, 1 << 20), seed: int = 7) -> str:
-    """Write a matrix of all pairs of ranks, and return its name."""
+    """Write a matrix of random amounts for all pairs of ranks, and return its path."""
     draw = random.Random(seed)
     pairs = [(one, other) for one in range(ranks) for other in range(ranks) if one != other]
     rows = [f"{one},{other},{draw.randint(*amounts)},1" for one, other in pairs]
@@ -21,7 +21,7 @@ def write_matrix(path: Path, ranks: int, amounts: Sequence[int] = (1, 1 << 20), 
 
 
 def keep_pairs(matrix: str, path: Path, wanted: Callable[[int, int], bool]) -> str:
-    """Write a matrix with some pairs of another matrix; all other pairs are 0, so that the number of ranks is equal."""
+    """Copy a matrix, and set unwanted pairs to 0 instead of removing them, which keeps the number of ranks."""
     lines = [line.split(",") for line in Path(matrix).read_text().split()[1:]]
     kept = [[a, b, amount if wanted(int(a), int(b)) else "0", count] for a, b, amount, count in lines]
     path.write_text("\n".join(["src,dst,bytes,messages", *map(",".join, kept), ""]))
@@ -29,7 +29,7 @@ def keep_pairs(matrix: str, path: Path, wanted: Callable[[int, int], bool]) -> s
 
 
 def loads_in_csv(arguments: Sequence[str], path: Path) -> list[list[str]]:
-    """Put a traffic on links by `ibprof-layout`: [link][end], in the order of links.csv."""
+    """Run `ibprof-layout` with -o links.csv, and return the loads: [link][end], in the order of links.csv."""
     assert layout.main([*arguments, "-o", str(path)]) == 0
     with path.open(newline="") as file:
         return [[row["a_bytes"], row["b_bytes"]] for row in csv.DictReader(file)]

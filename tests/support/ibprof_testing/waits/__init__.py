@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A witness for waiting and transfer that shares nothing with ibprof: a tracer of all MPI calls, and their split."""
+"""A reference for waiting and transfer times: a tracer of all MPI calls. It shares no code with ibprof."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles with samples as ibprof's recorder keeps them, derived from full traces: a part of all calls, by hash."""
+"""Derive profiles from full traces. A hash selects the sampled calls, as in ibprof's recorder."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from ibprof.profile.profile_data import (
 from ibprof_testing.waits.traces import RECEIVED, SENT, Trace
 
 Clock = Callable[[int, np.ndarray], np.ndarray]
-"""Returns the times that a rank's clock shows, from the true ones, ns."""
+"""Converts true times to the times that a rank's clock shows, ns."""
 
 _MASK = (1 << 64) - 1
 
 
 def mix(value: int) -> int:
-    """Return a hash of 64 bits (the end of splitmix64)."""
+    """Return a hash of 64 bits (the final mixing steps of splitmix64)."""
     value &= _MASK
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _MASK
     value = (value ^ value >> 27) * 0x94D049BB133111EB & _MASK
@@ -40,7 +40,7 @@ def mix(value: int) -> int:
 
 
 def is_kept(level: int, *key: int) -> bool:
-    """Return whether an instance is kept at a level, which keeps one in 2^level."""
+    """Return whether a collective or message is sampled. At a level, one in 2^level is sampled."""
     value = 0
     for each in key:
         value = mix((value ^ each) + 0x9E3779B97F4A7C15)
@@ -48,13 +48,13 @@ def is_kept(level: int, *key: int) -> bool:
 
 
 def true_clock(rank: int, times: np.ndarray) -> np.ndarray:
-    """Return the times as they are."""
+    """Return the times unchanged: a perfect clock."""
     del rank
     return times
 
 
 def score(trace: Trace) -> np.ndarray:
-    """Return the time of a rank in each collective, or the time since the previous one began, whichever is longer."""
+    """Return, for each collective of a rank: its duration, or the time since the previous one began, if longer."""
     rows, calls = trace.instances, trace.calls[trace.instances["call"]]
     late = np.diff(rows["start"], prepend=rows["start"][:1])
     scores: np.ndarray = np.maximum(calls["exit"] - calls["enter"], late)
@@ -62,7 +62,7 @@ def score(trace: Trace) -> np.ndarray:
 
 
 def find_long_ns(traces: Sequence[Trace], level: int, longest: int) -> float:
-    """Return the score above which each rank keeps all collectives; infinite where it keeps none by score."""
+    """Return the score above which each rank keeps all collectives; infinite if no rank keeps any by its score."""
     found = 0.0
     for trace in traces:
         chosen = [is_kept(level, int(row["communicator"]), int(row["number"])) for row in trace.instances]
@@ -78,14 +78,14 @@ def derive_profile(
     hosts: Sequence[int] | None = None,
     longest: int = 0,
 ) -> Profile:
-    """Return a profile of a traced run, with one in 2^level of its collectives and messages.
+    """Return a profile of a traced run, with samples of one in 2^level collectives and messages.
 
     Args:
         traces: the trace of each rank.
-        level: the samples' level.
-        clock: conversion of true times to each rank's clock.
+        level: sampling level.
+        clock: converts true times to the times of each rank's clock.
         hosts: host of each rank; None for a single host.
-        longest: collectives, and messages, that each rank keeps since they are long.
+        longest: number of the longest collectives, and of the longest messages, that each rank keeps in addition.
     """
     of_rank = list(hosts) if hosts is not None else [0] * len(traces)
     names = sorted({name.decode().upper() for trace in traces for name in np.unique(trace.calls["name"])})
@@ -185,7 +185,7 @@ def _messages(
         number = seen[envelope]
         seen[envelope] += 1
         call = int(row["call"])
-        # Messages of one call are late together.
+        # All messages of a call are late if one is.
         late[call] = max(late[call], int(row["post"]) - last if last else 0)
         last = int(row["post"])
         score = max(late[call], int(trace.calls["exit"][call] - trace.calls["enter"][call]))

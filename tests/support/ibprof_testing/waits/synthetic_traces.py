@@ -14,7 +14,7 @@ MS = 1_000_000
 
 
 class SyntheticRun:
-    """Ranks with a clock each, which all show the same time; transfer varies by up to a half."""
+    """A run of ranks with equal clocks. The times of transfers vary by up to a half."""
 
     def __init__(self, ranks: int, seed: int) -> None:
         self.generator = np.random.default_rng(seed)
@@ -26,7 +26,7 @@ class SyntheticRun:
         self.compute({})
 
     def compute(self, nanoseconds: Mapping[int, int]) -> None:
-        """Let some ranks compute that long, and all of them a few microseconds."""
+        """Let some ranks compute (rank -> ns), and then all ranks compute a few microseconds."""
         self._now += self.generator.integers(1000, 5000, len(self._now))
         for rank, time in nanoseconds.items():
             self._now[rank] += time
@@ -39,9 +39,10 @@ class SyntheticRun:
         self._now[rank] = leave
 
     def collective(self, name: str, size: int, nanoseconds: int, root: int = -1) -> None:
-        """Let all ranks call a collective. It takes this time after all ranks that a rank needs have entered.
+        """Let all ranks call a collective. A rank returns this time after all ranks that it needs have entered.
 
-        Without a root each needs all others. In a Bcast each needs the root, in a Reduce the root needs all others.
+        Without a root, each rank needs all others. In a Bcast, each rank needs the root. In a Reduce, the root needs
+        all others.
         """
         enter = self._now.copy()
         ranks = len(enter)
@@ -79,7 +80,7 @@ class SyntheticRun:
             self._call(rank, "Waitall", int(enter[rank]), leave)
 
     def pass_on(self, size: int, nanoseconds: int) -> None:
-        """Let each rank receive a message from the one before it, and send one to the one after it."""
+        """Let each rank receive a message from the previous rank, and then send a message to the next rank."""
         sent = 0
         for rank in range(len(self._now)):
             self._order += 2
@@ -95,7 +96,7 @@ class SyntheticRun:
                 self._call(rank, "Send", sent, sent + 1000)
 
     def traces(self) -> list[Trace]:
-        """Return what the tracer would have written."""
+        """Return the traces that the tracer would write."""
         return [
             Trace("host", np.array(calls, CALL), np.array(instances, INSTANCE), np.array(messages, MESSAGE))
             for calls, instances, messages in zip(self._calls, self._instances, self._messages, strict=True)

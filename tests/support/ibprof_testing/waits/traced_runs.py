@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of planted programs under the tracer, on shared memory or on a slow network, recorded by ibprof or not."""
+"""Run programs with known waiting under the tracer, on shared memory or a slow network, with or without ibprof."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from ibprof_testing.waits.traces import OUTPUT, Trace, build_tracer, read_traces
 PROGRAM = "waits.c"
 
 MTU = 1500
-"""MTU of the slow device: the bucket of `tc tbf` is smaller than a packet of 64 KiB and would drop it."""
+"""MTU of the slow device. Larger packets, of up to 64 KiB, would not fit into the bucket of `tc tbf`, which drops them.
+"""
 
 # In a network namespace with only a loopback device, ranks communicate by TCP.
 ROUTED = "routed0"
-"""A device whose address UCX accepts, unlike that of a loopback device; packets to it pass the loopback device."""
+"""A device with an address that UCX accepts (it refuses loopback addresses). Its packets pass the loopback device."""
 
 OVER_TCP = {
     "UCX_TLS": "tcp",
@@ -43,15 +44,15 @@ OVER_TCP = {
 
 @dataclass(frozen=True, slots=True)
 class WaitPlant:
-    """A program of waits.c.
+    """A program of waits.c, and the network that it runs on.
 
     Attributes:
         name: the program's name.
-        milliseconds, bytes, rounds: its arguments.
+        milliseconds, bytes, rounds: the program's arguments.
         mbit: rate of the only network device, Mb/s; None for shared memory.
         ranks: number of ranks.
         host_mbit: rate of each host's cable, Mb/s; empty for one host. Ranks are spread over the hosts evenly.
-        is_lossy: hosts have queues of four packets, which drop most of a burst.
+        is_lossy: true if hosts have queues of only four packets, which drop most packets of a burst.
     """
 
     name: str
@@ -65,12 +66,12 @@ class WaitPlant:
 
     @property
     def words(self) -> list[str]:
-        """The arguments of waits.c."""
+        """Return the arguments of waits.c."""
         return [self.name, f"{self.milliseconds:g}", str(self.bytes), str(self.rounds)]
 
     @property
     def title(self) -> str:
-        """The plant in words."""
+        """Return a description of the plant."""
         network = f"{self.mbit} Mb/s" if self.mbit else "shared memory"
         if self.host_mbit:
             network = f"hosts with {', '.join(map(str, self.host_mbit))} Mb/s"
@@ -120,17 +121,17 @@ PLANTS = (
     WaitPlant("late", 20, 8, 50, host_mbit=(400, 400)),
     WaitPlant("exchange", 0, 300_000, 10, host_mbit=(100, 100), is_lossy=True),
 )
-"""Runs with waiting, with transfer, and with both, for every kind of wait that is distinguished."""
+"""Runs with waiting, with transfer, and with both, for each kind of wait that ibprof distinguishes."""
 
 
 @contextmanager
 def slow_loopback(mbit: int) -> Iterator[list[str]]:
-    """Make a network namespace whose loopback device passes `mbit` Mb/s; yield the words that run a command in it.
+    """Make a network namespace with a loopback device of `mbit` Mb/s; yield the words that run a command in it.
 
-    Packets between processes in it all pass that device.
+    All packets between processes in the namespace pass this device.
 
     Raises:
-        MissingError: this machine cannot have one.
+        MissingError: this machine cannot make such a namespace.
     """
     check_machine()
     namespace = f"ibprof-{os.getpid()}-slow"
@@ -186,7 +187,7 @@ def run_traced(
 def _launch_on_hosts(
     mpi: mpis.Mpi, plant: WaitPlant, command: list[str | Path], settings: Mapping[str, str], folder: Path
 ) -> None:
-    """Run a plant on hosts in network namespaces, each with a limited cable; Open MPI alone is started there."""
+    """Run a plant on hosts in network namespaces, with cables of limited rates. Only Open MPI is supported."""
     names = tuple(f"node{number}" for number in range(1, len(plant.host_mbit) + 1))
     rates = [0 if plant.is_lossy else rate for rate in plant.host_mbit]
     cables = tuple(Cable(name, "switch", mbit=rate) for name, rate in zip(names, rates, strict=True))
@@ -213,10 +214,10 @@ def launch(
     around: list[str],
     folder: Path,
 ) -> None:
-    """Run a command on some ranks in a folder, with variables for the launcher and all ranks.
+    """Run a command on some ranks in a folder, with environment variables for the launcher and all ranks.
 
     Args:
-        around: words before the launcher's, such as those of `slow_loopback`.
+        around: words before the launcher, such as the words from `slow_loopback`.
     """
     line: list[str | Path] = [*around, mpi.program("mpirun"), "-n", str(ranks)]
     variables = mpis.environment(mpi.variables if mpi.is_mpich_like else None)

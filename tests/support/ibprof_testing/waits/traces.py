@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting of each MPI call of a run, from the full traces of `tracer.c`, whose ranks share one clock.
+"""Compute the waiting in each MPI call of a run, from full traces of `tracer.c`. All ranks use the same clock.
 
 The definitions are Scalasca's (https://perftools.pages.jsc.fz-juelich.de/cicd/scalasca/tags/latest/help/scalasca_patterns.html).
-This is the plain form, call by call. It shares no code with ibprof.
+They are applied literally, call by call. This module shares no code with ibprof.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Trace:
     """All calls of one rank.
 
     Attributes:
-        host: its name.
-        calls: name, enter, exit (ns).
-        instances: collectives, with the number of the call that completed each.
-        messages: sides of messages, with the number of the call that completed each.
+        host: name of the rank's host.
+        calls: name, enter and exit time (ns) of each call.
+        instances: collective operations, with the number of the call that completed each.
+        messages: sent and received messages, with the number of the call that completed each.
     """
 
     host: str
@@ -95,7 +95,7 @@ def _read(path: Path) -> Trace:
 
 
 def find_waits(traces: Sequence[Trace]) -> list[np.ndarray]:
-    """Return the waiting inside each call of each rank, ns: an array per rank, in the order of its calls.
+    """Return the waiting inside each call, ns: one array for each rank, in the order of the rank's calls.
 
     A call waits until the last event that it needs. A receive needs the start of its message (late sender). A send that
     blocks needs the start of its receive (late receiver). A collective needs the start of its last member (wait at
@@ -139,7 +139,10 @@ def find_waits(traces: Sequence[Trace]) -> list[np.ndarray]:
 
 
 def _match_probes(traces: Sequence[Trace]) -> list[tuple[np.void, int, np.void]]:
-    """Return the sender's end, receiver, and the call that waited for it and left the message to a later call."""
+    """Return the probed messages: sender's record, receiving rank, receiver's record of the probe.
+
+    A probe waits for a message that a later call receives.
+    """
     probes: dict[tuple[int, ...], list[np.void]] = defaultdict(list)
     for rank, trace in enumerate(traces):
         for row in trace.messages[trace.messages["side"] == PROBED]:
@@ -161,7 +164,10 @@ def _group_instances(traces: Sequence[Trace]) -> dict[tuple[int, int], list[tupl
 
 
 def match_messages(traces: Sequence[Trace]) -> list[tuple[int, np.void, int, np.void]]:
-    """Return sender, its end, receiver, its end of each message: both in the order in which they were posted."""
+    """Return each message: sender, sender's record, receiver, receiver's record.
+
+    Sends and receives are matched in the order in which they were posted.
+    """
     ends: tuple[dict[tuple[int, ...], list[np.void]], ...] = (defaultdict(list), defaultdict(list))
     for rank, trace in enumerate(traces):
         for row in trace.messages[trace.messages["side"] != PROBED]:
@@ -180,7 +186,7 @@ def match_messages(traces: Sequence[Trace]) -> list[tuple[int, np.void, int, np.
 
 
 def split_by_operation(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
-    """Return the time in calls and the waiting in them, by operation, s, over all ranks."""
+    """Return operation -> time in its calls and waiting in them, in s, summed over all ranks."""
     found: dict[str, tuple[float, float]] = {}
     for trace, waits in zip(traces, find_waits(traces), strict=True):
         for name in np.unique(trace.calls["name"]):
