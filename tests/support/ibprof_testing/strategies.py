@@ -36,7 +36,7 @@ class Flows:
 
 @st.composite
 def fabrics(draw: st.DrawFn) -> Fabric:
-    """Draw a fabric of a few arbitrarily linked switches, with parallel cables, CAs of one or two ports, and any LMC."""
+    """Draw a fabric of a few switches, with any links, parallel cables, CAs of one or two ports, and any LMC."""
     switches = draw(st.integers(0, 5))
     adapters = draw(st.integers(2, 6))
     kinds = [NodeKind.SWITCH] * switches + [NodeKind.CA] * adapters

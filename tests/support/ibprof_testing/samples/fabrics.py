@@ -52,7 +52,7 @@ def read_sample_bytes(sample: str, name: str) -> bytes:
 
 
 def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | None = None) -> Subnet:
-    """Read or generate a fabric of one rail and its tables. Without `fdbs_path`, the tables next to the links are read."""
+    """Read or generate a fabric of one rail and its tables; by default, the tables next to the links."""
     (files,) = find_rails([lst_path], [fdbs_path] if fdbs_path else [])
     return read_rail(files)
 

@@ -213,7 +213,7 @@ def _messages(
         )
     others.sort(key=lambda row: -row["score"])
     kept = others[:longest]
-    # Without others, the limit is 0: there are no long ones.
+    # Without other samples, the limit is 0: none is long.
     limit = kept[-1]["score"] - 1 if kept else math.inf
     return [{**row, "is_long": row["score"] > limit} for row in (*found, *kept)]
 
