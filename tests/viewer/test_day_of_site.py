@@ -32,7 +32,7 @@ def test_the_page_of_a_day_has_the_loads_of_its_jobs(
     spans: tuple[dict[str, object], ...] = (
         {"job": HOSTILE, "began": "2026-03-01T01:00:00", "ended": "2026-03-01T02:00:00"},
         {"job": "4711", "began": "2026-03-01T05:00:00", "ended": "2026-03-01T07:00:00"}
-        | {"bin_s": HOUR_S, "bin_bytes": [1, 3], "bin_mpi_s": [0.0, 0.0]},
+        | {"bin_s": HOUR_S, "bin_bytes": [1, 3], "bin_mpi_s": [0.0, 0.0], "user": "W" * 64},
     )
     lines = [json.dumps(job | span | {"key": f"{number:016x}"}) for number, span in enumerate(spans)]
     (tmp_path / "jobs.jsonl").write_text("\n".join(lines))
@@ -62,6 +62,11 @@ def test_the_page_of_a_day_has_the_loads_of_its_jobs(
         page.click("#tab-time")
         text = page.inner_text("body")
         wide = page.evaluate("document.documentElement.scrollWidth")
+        for job in page.query_selector_all("#jobs-key button"):  # a long name stays below 390 px
+            job.click(timeout=5000)
+            box = job.bounding_box()
+            assert box
+            assert box["x"] + box["width"] <= 390
     finally:
         context.close()
     assert messages == []
