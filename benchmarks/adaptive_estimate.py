@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the estimated loads of adaptive routing with the packet simulation.
+"""Compare ibprof's estimate of link loads under adaptive routing with the packet simulation.
 
     adaptive_estimate.py [--seeds N] [--calibrate]
 
 Fabrics: fat-trees of two and three levels, whole and with 12% of the cables between switches missing, and a dragonfly.
 Traffic: shifts, permutations, an all-to-all among a quarter of the hosts, random flows of several sizes, and all hosts
-to an eighth of them. All flows begin together. Prints the errors of each case and of all, next to those of even shares.
+to an eighth of them. All flows begin together. It prints the errors of each case and of all cases, next to the errors
+of an estimate by even shares.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ Flow = tuple[int, int, float]
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of one case: relative errors of the largest load, and the moved share of all loads.
+    """Errors of one case: relative error of the largest load, and the misplaced fraction of all bytes.
 
     Attributes:
         name: fabric and traffic.
-        bottleneck: error of the largest load of any link direction, as a share of the simulated load.
+        bottleneck: error of the largest load of any link direction, divided by the simulated load.
         shared_bottleneck: `bottleneck` for even shares.
-        moved: bytes on other link directions between switches than simulated, as a share of all bytes on them.
+        moved: fraction of the bytes between switches that are not on the link direction of the simulation.
         shared_moved: `moved` for even shares.
         noise: `moved` between two seeds of the simulation.
     """
@@ -64,7 +65,7 @@ class Errors:
 
 
 def without_cables(subnet: Subnet, seed: int) -> Subnet:
-    """Return a fabric without some of the cables between switches."""
+    """Return a fabric from which some cables between switches are removed."""
     fabric = subnet.fabric
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     kept = ~(between & (np.random.default_rng(seed).random(fabric.links) < MISSING))
@@ -99,9 +100,9 @@ def patterns(hosts: int, seed: int) -> Iterator[tuple[str, list[Flow]]]:
 
 
 def compare(name: str, subnet: Subnet, flows: list[Flow]) -> Errors | None:
-    """Simulate flows with two seeds, and compare loads with the mean; None where the packets end in a deadlock.
+    """Simulate flows with two seeds, and compare the estimate with the mean. Return None after a deadlock of packets.
 
-    Without cables, shortest paths can lead down and up again.
+    A deadlock is possible, because shortest paths around missing cables can lead down and up again.
     """
     network = index_network(subnet, Hardware())
     unit = _UNIT if len(flows) < _FEW_FLOWS else _UNIT // 8
@@ -157,7 +158,7 @@ def summarise(errors: list[Errors]) -> str:
 def main() -> None:
     """Print the errors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=2, help="fabrics with missing cables of each shape")
+    parser.add_argument("--seeds", type=int, default=2, help="number of fabrics with missing cables of each shape")
     parser.add_argument("--calibrate", action="store_true", help="try other rounds, exponents and back pressures")
     arguments = parser.parse_args()
     errors = compare_all(arguments.seeds, seed=7)

@@ -22,11 +22,12 @@ from ibprof_testing.samples.damage import SILENT
 from ibprof_testing.samples.damage_table import Outcome, list_subjects, tabulate
 
 PARTS = 20
-"""Number of parts of each subject's cases: a stopped run has tried about as much of each subject."""
+"""Number of parts into which each subject's cases are divided. Parts of all subjects alternate, so that a stopped run
+has tried about the same fraction of each subject."""
 
 
 def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:
-    """Return the outcomes of finished cases, by subject and number."""
+    """Return (subject, number of the case) -> outcome, for finished cases."""
     found = {}
     for path in folder.glob("outcomes-*.csv"):
         whole_lines = path.read_text().rpartition("\n")[0].splitlines()  # a killed process may leave half a line
@@ -37,7 +38,7 @@ def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:
 
 
 def try_share(folder: Path, share: int, shares: int) -> None:
-    """Try one in `shares` of the cases without an outcome. Each of `PARTS` passes takes some cases of every subject."""
+    """Try every `shares`-th unfinished case. Each of `PARTS` passes takes some cases of every subject."""
     done, scratch = read_outcomes(folder).keys(), folder / f"scratch-{share}"
     shutil.rmtree(scratch, ignore_errors=True)
     subjects = {name: make(scratch / f"{at}") for at, (name, make) in enumerate(list_subjects().items())}

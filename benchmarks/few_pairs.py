@@ -19,9 +19,9 @@ from ibprof_lab.topology.infer.pair_delays import PairDelays
 from ibprof_testing.samples.topologies import SHAPES, Made, Matrix, disturb, tree
 
 SECONDS_OF_A_DIRECTION, SECONDS_OF_A_BARRIER = (11 + 1.5) * 1e-3, 3e-4
-"""As `ibprof-latency measure` estimates a round: 11 batches of 1 ms, their length found.
+"""Times in a round, as `ibprof-latency measure` estimates them: 11 batches of 1 ms, 1.5 ms to find the batch length.
 
-All pairs are measured in both directions, few pairs in one.
+All pairs are measured in both directions, few pairs in one direction.
 """
 
 CASES = {
@@ -34,7 +34,7 @@ CASES = {
 
 
 def search(true: Matrix, seed: int) -> tuple[Matrix, int, int, float]:
-    """Return the delays that the search asks for, the number of its rounds and pairs, and its own processor time."""
+    """Return the delays that the search measures, its number of rounds, of pairs, and its own processor time in s."""
     chooser = PairSearch(len(true), seed)
     measured = np.full_like(true, np.nan)
     np.fill_diagonal(measured, 0.0)
@@ -53,7 +53,7 @@ def search(true: Matrix, seed: int) -> tuple[Matrix, int, int, float]:
 
 
 def is_exact(seconds: Matrix, made: Made) -> bool:
-    """Return whether the inferred tree has the switches of the true one."""
+    """Return whether the inferred tree has the same switches as the true tree."""
     names = tuple(f"n{host}" for host in range(made.hosts))
     topology = infer(PairDelays(names, seconds, "median", 0, ()), InferenceEffort(replicates=0)).topology
     found = {split for split in topology.find_splits() if split and 1 < len(split) < made.hosts - 1}

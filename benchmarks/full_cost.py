@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure a sample of a study's `--full` simulations, stratified by estimated time, and estimate the time of all.
 
-Run it where ibprof is installed; a folder keeps what is done, so that it can be stopped and continued:
+Run it where ibprof is installed. FOLDER keeps finished simulations, so that it can be stopped and continued:
 
     python benchmarks/full_cost.py -o FOLDER [--seed N] [--workers N]
 
-Seconds are of a processor. In each stratum, measured over estimated seconds of the sample is a ratio estimator (W. G.
-Cochran, Sampling Techniques, 1977, chapter 6): its standard error is of the deviations from that ratio, with the
-correction for a finite number of simulations.
+Seconds are processor time. In each stratum, the ratio of the sample's measured to its estimated seconds is a ratio
+estimator (W. G. Cochran, Sampling Techniques, 1977, chapter 6). Its standard error comes from the deviations from this
+ratio, with the correction for a finite number of simulations.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ from ibprof_lab.simulation.study.sweep import keep_results, open_pool, run_cells
 
 STUDY = "interference"
 STRATA = ((0.0, 5.0, 8), (5.0, 20.0, 8), (20.0, 60.0, 5), (60.0, 150.0, 4), (150.0, float("inf"), 3))
-"""Lower and upper limit of the estimated seconds, and the number of measured simulations."""
+"""Lower and upper limit of a stratum's estimated seconds, and the number of simulations to measure in it."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="of the simulations")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the sample (default: %(default)s)")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="folder for the simulations")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: %(default)s)")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="number of processes (default: %(default)s)"
+    )
     options = parser.parse_args()
     draw = np.random.default_rng(options.seed)
     plan = plan_preset(STUDY, MachineOptions(None, effort=FULL), (1,), False)

@@ -3,12 +3,13 @@
 
 python benchmarks/hpl_published.py
 
-Prints two tables. In the first a system is a row. `data/hpl_published.csv` has R_peak, R_max and N_max of the TOP500's
-lists, a source of R_max, the nodes as processes, and the data rate of one link of a node by its makers. What is not
-published is assumed: a grid as square as possible, blocks of 192, 2 us, and 80% to 97% of the peak in matrix products.
-2/3 N_max^3 / R_max is the run's duration, which the operators of these systems published too.
+It prints two tables. The first has a row for each system. `data/hpl_published.csv` has R_peak, R_max and N_max of the
+TOP500 lists, a source of R_max, the number of nodes (used as the number of processes), and the data rate of one link of
+a node from its makers. Unpublished values are assumed: a grid as square as possible, blocks of 192, a latency of 2 us,
+and 80% to 97% of the peak in matrix products. The run's duration is 2/3 N_max^3 / R_max. Operators of these systems
+also published it.
 
-A second table has results of processes that share a node, with and without the terms for sharing. `data/hpl_shared.csv`
+The second table is for processes that share a node, with and without the terms for sharing. `data/hpl_shared.csv`
 has the grids, sizes and performance that HPL's authors published (netlib.org/benchmark/hpl/results.html, in both of its
 versions), and nominal rates: two Ethernets, the PCI bus of Myrinet's adapter, QsNet by MPI
 (netlib.org/utk/papers/advanced-computers/qsnet.html), the memory buses. The rate of matrix products comes from one
@@ -41,13 +42,13 @@ _PETA = 1e15
 
 
 def square_grid(processes: int) -> tuple[int, int]:
-    """Return rows and columns, rows at most columns, as near to each other as they divide the processes."""
+    """Return rows and columns of the most nearly square grid of `processes` processes, with rows <= columns."""
     rows = next(each for each in range(math.isqrt(processes), 0, -1) if processes % each == 0)
     return rows, processes // rows
 
 
 def print_shared() -> None:
-    """Print errors of predictions for processes that share a node, a row for each system and grid."""
+    """Print the errors of predictions for processes that share a node: one row for each system and grid."""
     print("\n| system | a node | grid | n | published GFlop/s | without sharing | with sharing |")
     print("|---" * 7 + "|")
     with SHARED.open(newline="") as file:
@@ -69,7 +70,7 @@ def _read_run(row: dict[str, str]) -> HplRun:
 
 
 def _exceed(row: dict[str, str], is_shared: bool, rate: float) -> float:
-    """Return the relative excess of a row's prediction over the published performance."""
+    """Return by how much a row's prediction exceeds the published performance, as a fraction of the latter."""
     run = _read_run(row)
     sharing = NodeSharing(int(row["share"]), OF_BUS * float(row["memory_bus_bytes_per_s"])) if is_shared else None
     times = time_hpl(run, rate, float(row["latency_s"]), float(row["link_bytes_per_s"]), sharing)

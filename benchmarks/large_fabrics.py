@@ -6,8 +6,8 @@ python benchmarks/large_fabrics.py [--only all|job|clusters|rails|bombs] [--dump
 The fabrics are synthetic: 46,656 hosts, each with 6 random peers, and a job of 512 ranks on 11,664 hosts whose network
 is the bottleneck. `--dumps` adds the same job on a folder of dumps, read without a cache of tables. `clusters` are GPU
 hosts with 4,096 and 32,768 adapters; `rails` compares this version with an older one on 8 rails of 4 planes each, in
-lists and tables that both read. All-to-all within groups of 8 hosts is on one half, rings on each rail on the other.
-The status is 1 where time or memory exceeds its limit.
+lists and tables that both versions can read. Half of the hosts exchange all-to-all in groups of 8; the other half form
+rings on each rail. The exit status is 1 if time or memory exceeds its limit.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ LARGE = "xgft:3:18,18,36:1,6,6"
 PEERS = 6
 RANKS = 512
 CLUSTERS = {"scalable-unit:16": 512, "scalable-unit:128": 4096}
-"""Fabrics of GPU hosts, and their hosts."""
+"""Fabric of GPU hosts -> number of hosts."""
 
 CLUSTER_S, CLUSTER_GB = 10.0, 1.0
 RAILS, PLANES = 8, 4
 EXPERTS = 8
-"""Hosts of a group of experts, which exchange all to all."""
+"""Number of hosts in a group of experts, which exchange all-to-all."""
 
 COMMIT = "0ba4adf2"
 RATIO = 0.5
 UNCOMPARED = {"coverage", "verdict", "reproduce"}
-"""Parts of a report that name files and what is missing in them; later versions say less of other planes."""
+"""Parts of a report that are not compared, because they name files, or differ between versions."""
 
 ROOT = Path(__file__).parents[1]
 DEMO = Path(ibprof_converter.__file__).parent / "data" / "demo-fabric" / "opensm-subnet.lst"
@@ -62,14 +62,14 @@ def measure(
     variables: dict[str, str] | None = None,
     output: str = "",
 ) -> tuple[float, float]:
-    """Run `python -m ibprof`, and print its times and its largest resident memory.
+    """Run `python -m ibprof`, and print its times and largest resident memory.
 
     Args:
         folder: working folder.
-        words: its arguments.
-        allowed: its allowed statuses.
-        variables: environment; None: the cache is off.
-        output: name of the file for its stdout; empty for none.
+        words: arguments of the command.
+        allowed: allowed exit statuses.
+        variables: environment variables; None to turn the cache off.
+        output: name of the file for stdout; empty for no file.
 
     Returns:
         CPU time in seconds, memory in GB.
@@ -98,8 +98,8 @@ def list_flows(hosts: int, across: bool) -> npt.NDArray[np.int64]:
 
     Args:
         hosts: number of hosts with `RAILS` adapters.
-        across: true if experts send to all rails; else a rank hands its bytes over to the rank on the rail of their
-            destination, within its host, as NCCL's PXN does.
+        across: true if experts send to all rails. If false, a rank passes its bytes within the host to the rank on the
+            destination's rail, as NCCL's PXN does.
     """
     half = hosts // 2 // EXPERTS * EXPERTS
     host, rail, step, other = np.meshgrid(
@@ -120,7 +120,7 @@ def write_flows(path: Path, head: str, *columns: npt.NDArray[np.int64]) -> None:
 
 
 def measure_clusters(folder: Path) -> bool:
-    """Report on GPU hosts whose rails are one subnet; return true if time and memory are within their limits."""
+    """Make reports on GPU hosts whose rails form one subnet; return whether time and memory are within their limits."""
     fits = True
     for name, hosts in CLUSTERS.items():
         source, rail, destination, other, amount = list_flows(hosts, across=True)
@@ -132,7 +132,7 @@ def measure_clusters(folder: Path) -> bool:
 
 
 def compare_rails(folder: Path, hosts: int, commit: str) -> bool:
-    """Compare reports of two versions on rails of four planes; return true if time and memory are within `RATIO`."""
+    """Compare reports of two versions on rails of four planes; return whether time and memory are within `RATIO`."""
     lists = [write_rail(folder, hosts, rail) for rail in range(RAILS)]
     source, rail, destination, _, amount = list_flows(hosts, across=False)
     parts = [(source + 1, destination + 1, amount // PLANES, rail * PLANES + plane) for plane in range(PLANES)]
@@ -160,7 +160,7 @@ def compare_rails(folder: Path, hosts: int, commit: str) -> bool:
 
 
 def is_within(old: object, new: object) -> bool:
-    """Return true if all values of an older JSON are in a newer one, which may have more keys."""
+    """Return whether a newer JSON contains all values of an older JSON. The newer JSON may have more keys."""
     if isinstance(old, dict) and isinstance(new, dict):
         return all(key in new and is_within(value, new[key]) for key, value in old.items())
     if isinstance(old, list) and isinstance(new, list):
@@ -186,13 +186,13 @@ def write_rail(folder: Path, hosts: int, rail: int) -> str:
                 known = np.flatnonzero(row != UNREACHABLE)
                 tables.write(b"dump_ucast_routes: Switch 0x%016x\nLID    : Port : Hops : Optimal\n" % guid)
                 tables.write(np.char.add(lid[known], port[row[known]]).tobytes())
-    long_ago = time.time() - 60  # the cache takes no file that may still be written to
+    long_ago = time.time() - 60  # the cache ignores recently changed files, because they may still change
     os.utime(folder / f"rail{rail + 1}.fdbs", (long_ago, long_ago))
     return name
 
 
 def write_all(path: Path) -> None:
-    """Write flows from each of the largest fabric's hosts to `PEERS` random ones."""
+    """Write flows from each host of the largest fabric to `PEERS` random hosts."""
     draw = np.random.default_rng(1)
     lid = np.arange(1, HOSTS + 1)
     rows = ["src_lid,dst_lid,bytes"]
@@ -203,7 +203,7 @@ def write_all(path: Path) -> None:
 
 
 def write_job(path: Path) -> None:
-    """Write bytes between ranks, 30 random peers each."""
+    """Write traffic in which each rank sends to 30 random ranks."""
     draw = np.random.default_rng(1)
     rows = ["src,dst,bytes,messages"]
     for rank in range(RANKS):
@@ -213,7 +213,7 @@ def write_job(path: Path) -> None:
 
 
 def write_bombs(folder: Path) -> None:
-    """Write small files that expand to 3 GB: of one letter, and of blank lines after the head of a table."""
+    """Write small compressed files that expand to 3 GB: one letter repeated, and blank lines after a table's header."""
     head = {"letters.lst.xz": b"", "lines.fdbs.xz": b"osm: Switch 0x0002c90200f00000\nLID : Port : Hops : Optimal\n"}
     for name, begin in head.items():
         part = (b"\n" if begin else b"a") * (1 << 24)

@@ -4,8 +4,8 @@
 python benchmarks/layout_from_cache.py [--runs N] [--commit COMMIT] [--traffic TRAFFIC]
 
 The fat-tree is generated and written as OpenSM would dump it. The installed version and the older one, from its sources
-with its own kernels, run in turn and must write the same links.csv. The status is 1 where the ratio of CPU times or the
-memory exceeds its limit.
+with its own kernels, run in turn and must write the same links.csv. The exit status is 1 if the ratio of CPU times, or
+the memory, exceeds its limit.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def write_dumps(folder: Path) -> None:
     subnet = join_subnet(made.fabric, made.tables)
     write_lst(subnet, folder / "opensm-subnet.lst")
     write_fdbs(subnet, folder / "opensm.fdbs")
-    long_ago = time.time() - 60  # the cache takes no file that may still be written to
+    long_ago = time.time() - 60  # the cache ignores recently changed files, because they may still change
     os.utime(folder / "opensm.fdbs", (long_ago, long_ago))
 
 

@@ -30,7 +30,7 @@ SCRIPTS = Path(sysconfig.get_path("scripts"))
 
 
 def write_input(folder: Path, hosts: int) -> None:
-    """Write delays.nc, and plan.dot, the plan of the fabric that the delays come from."""
+    """Write delays.nc, and plan.dot: the plan of the fabric from which the delays are computed."""
     host = np.arange(hosts)
     matrix = np.full((hosts, hosts), 6e-6, np.float32)
     for row in range(hosts):

@@ -27,7 +27,7 @@ from ibprof_testing.samples.placements import hosts_on_all_rails, make_problem
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--time", type=float, metavar="SECONDS", help="of each search (default: as ibprof-place)")
+    parser.add_argument("--time", type=float, metavar="SECONDS", help="of each search (default: ibprof-place's)")
     parser.add_argument("--only", default="", metavar="NAME", help="cases whose names contain it")
     parser.add_argument("--skip", default="", metavar="NAMES", help="libraries to leave out, with commas")
     arguments = parser.parse_args()
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def compare(case: PlacementCase, libraries: Mapping[str, Library], seconds: float | None) -> float:
-    """Print the row of a case; return how much longer its deciding time is than that of the best library."""
+    """Print the row of a case; return the ratio of ibprof-place's deciding time to the best library's."""
     subnets = read_subnets(FabricOptions((case.fabric,)), no_progress)
     _, hosts = hosts_on_all_rails(subnets)
     demand = case.demand()
@@ -80,7 +80,7 @@ def _cell(score: PlacementScore, seconds: float | None = None) -> str:
 
 
 def _ratio(found: PlacementScore, best: PlacementScore) -> tuple[float, str]:
-    """Return the ratio of the first time in the order of the objective that placements can change."""
+    """Return the ratio of the first time of the objective that placements can change."""
     if found.bottleneck_seconds != best.bottleneck_seconds:
         return found.bottleneck_seconds / best.bottleneck_seconds, "all"
     if found.max_seconds != best.max_seconds and best.max_seconds:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 20 cases of `placement.py`: traffic of programs, on trees of alike hosts with as many slots as ranks."""
+"""The 20 cases of `placement.py`: traffic of programs, on trees of equal hosts with as many slots as ranks."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class PlacementCase:
 
     Attributes:
         name: name of the program, with the number of ranks.
-        demand: makes its traffic.
-        each: ranks of a host.
+        demand: returns the program's traffic.
+        each: number of ranks on a host.
         fabric: a synthetic fat-tree with tapered uplinks.
-        tree: number of children at each level: slots of a host, hosts of a leaf switch, and on.
+        tree: number of children at each level: slots of a host, hosts of a leaf switch, and so on.
     """
 
     name: str
@@ -37,7 +37,7 @@ class PlacementCase:
 
 
 def geometric(ranks: int, seed: int) -> RankTraffic:
-    """Random points of the unit square exchange with those near them; more, the nearer."""
+    """Return the traffic between random points of the unit square. Near points exchange more."""
     point = np.random.default_rng(seed).random((ranks, 2))
     pairs = cKDTree(point).query_pairs(float(np.sqrt(8 / (np.pi * ranks))), output_type="ndarray")
     apart = np.linalg.norm(point[pairs[:, 0]] - point[pairs[:, 1]], axis=1)
@@ -47,7 +47,10 @@ def geometric(ranks: int, seed: int) -> RankTraffic:
 
 
 def refined_mesh(ranks: int, seed: int) -> RankTraffic:
-    """Blocks of a mesh that is refined near a circle, numbered as they were made; faces in common are exchanged."""
+    """Return the traffic of a mesh that is refined near a circle. Blocks exchange their common faces.
+
+    Blocks are numbered in the order of their creation.
+    """
     generator = np.random.default_rng(seed)
     blocks = [(0.0, 0.0, 1.0)]
     while len(blocks) < ranks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placements of partitioners, for comparison: SharedMap, KaHIP, METIS and Scotch, on trees of alike hosts."""
+"""Place ranks by SharedMap, KaHIP, METIS and Scotch on trees of equal hosts, for comparison."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RankGraph:
         self.first = neighbours.first.astype(np.int64)
         self.other = neighbours.rank.astype(np.int64)
         volume = neighbours.volume().astype(np.float64)
-        # The libraries add weights up in 32 bits.
+        # The libraries sum weights in 32 bits.
         scale = max(volume.sum() / 2**30, volume[volume > 0].min(initial=np.inf) if len(volume) else 1.0)
         self.weight = np.maximum(1, np.round(volume / scale)).astype(np.int64)
 
@@ -44,7 +44,7 @@ class RankGraph:
 
 
 def repair(part: Integers, sizes: Sequence[int]) -> Integers:
-    """Move ranks of parts that are too large to the next parts that are too small: some libraries need slack."""
+    """Move ranks from too large parts to the next too small parts, because some libraries return unequal parts."""
     part = part.copy()
     count = np.bincount(part, minlength=len(sizes))
     for number in np.flatnonzero(count > sizes).tolist():
@@ -63,7 +63,7 @@ def as_slots(part: Integers, size: int) -> SlotOfRank:
 
 
 Library = Callable[[RankGraph, Sequence[int]], SlotOfRank]
-"""Takes a graph, and the tree as the numbers of children from the hosts up (slots of a host first)."""
+"""A function that places a graph on a tree, given as the number of children at each level (slots of a host first)."""
 
 
 def sharedmap(mode: str) -> Library:
@@ -80,7 +80,7 @@ def sharedmap(mode: str) -> Library:
 
 
 def multisection(cut: Callable[..., Integers]) -> Library:
-    """Divide from the largest level of the tree down."""
+    """Return a library that divides ranks level by level, from the top of the tree down."""
 
     def run(graph: RankGraph, tree: Sequence[int]) -> SlotOfRank:
         slot = np.zeros(graph.ranks, np.uint32)

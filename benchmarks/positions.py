@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time and the quality of an inferred topology's positions in space: both modes, the stress of both.
+"""Measure the time and stress of an inferred topology's positions in space, in both modes.
 
 Run it where ibprof is installed, from a checkout:
 
@@ -19,7 +19,7 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.outputs.vertex_positions import position_vertices
 
 REFERENCE_EDGES = 200_000
-"""The published descent runs only where it ends within minutes."""
+"""Maximum number of edges with which the published descent is measured: more would take longer than some minutes."""
 
 
 def make(
@@ -55,7 +55,7 @@ def make_torus(*extents: int) -> InferredTopology:
 
 
 def make_complete(hosts: int) -> InferredTopology:
-    """Return all pairs of a hierarchical network, as in the published method: lengths of three levels, 5% errors."""
+    """Return a complete graph, as in the published method. Edge lengths are from three levels, with errors of 5%."""
     a, b = np.triu_indices(hosts, 1)
     level = 2e-6 + 2e-6 * (a // 20 != b // 20) + 2e-6 * (a // 100 != b // 100)
     errors = np.exp(0.05 * np.random.default_rng(1).standard_normal(len(a)))

@@ -5,9 +5,9 @@ Run it where ibprof is installed, from a checkout:
 
     python benchmarks/simulation.py [--hops N] [--hosts N] [--baseline LIBRARY]
 
-A time is the engine's processor time for a packet-hop, on one core: the sum of the least times that runs took for each
-50 µs. With the kernels' library of another build (libibprof_kernels.so of the same interface), each simulation runs
-with both in turn; results must be the same, bit by bit.
+A time is the engine's processor time for a packet-hop, on one core. Each slice of 50 µs counts with the shortest time
+of any run. With --baseline (libibprof_kernels.so of another build with the same interface), each simulation runs with
+both libraries in turn, and results must be equal in all bits.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ SLICE_NS = 50e3
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--hops", type=float, default=1e7, metavar="N", help="of each run (default: 1e7)")
-    parser.add_argument("--hosts", type=int, default=max(GROWTH), metavar="N", help="of the largest fabric")
+    parser.add_argument("--hops", type=float, default=1e7, metavar="N", help="hops of each run (default: 1e7)")
+    parser.add_argument("--hosts", type=int, default=max(GROWTH), metavar="N", help="hosts of the largest fabric")
     parser.add_argument("--baseline", metavar="LIBRARY", help="the kernels of another build, to compare with")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each simulation (default: 3)")
     arguments = parser.parse_args()
@@ -65,7 +65,7 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """Packet-hops, the seconds of each slice, growth of memory in bytes, and a digest of the results."""
+    """Number of packet-hops, seconds of each slice, growth of memory in bytes, and a digest of the results."""
 
     hops: int
     seconds: npt.NDArray[np.float64]
@@ -82,7 +82,7 @@ def compare(name: str, start: Callable[[], Simulation], arguments: argparse.Name
     found: dict[str | None, list[Measured]] = {None: []} | ({arguments.baseline: []} if arguments.baseline else {})
     for _ in range(arguments.rounds):
         for library, runs in found.items():
-            # A process for each, so that memory used earlier does not count.
+            # Each run has a new process, so that memory of earlier runs does not count.
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
                 runs.append(pool.submit(measure, start, arguments.hops, library).result())
     if len({run.digest for runs in found.values() for run in runs}) > 1:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare simulations that skip hops with those of every hop, on the survey's machine: events and processor time.
+"""Compare events and processor time of simulations with and without skipped hops, on the survey's machine.
 
 Run it where ibprof is installed:  python benchmarks/skipped_hops.py [--rounds N] [--cells N]
 
-Each row runs a pair of jobs on 1,296 hosts for a simulated time, in turn with and without skipping: the best of N
-rounds.
+Each row is a pair of jobs on 1,296 hosts. It runs with and without skipping in turn, and shows the best of N rounds.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ CELLS = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of each cell (default: 3)")
-    parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="the first N (default: all)")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds of each cell (default: 3)")
+    parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="run only the first N cells")
     arguments = parser.parse_args()
     print("| jobs | ms | packet hops | events | of every hop, s | with skipping, s | ratio |\n"
           "|---|---|---|---|---|---|---|")  # fmt: skip

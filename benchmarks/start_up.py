@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the CPU time of commands with that of `import numpy`, in one run.
+"""Compare the CPU time of commands with the CPU time of `import numpy`.
 
 python benchmarks/start_up.py [--demo FOLDER] [--runs N]
 
-The folder is the result of `ibprof demo`, which runs first where the folder is missing. Commands take turns, so that
-all see the same machine; the table has medians. Exit status 1: a ratio is above its limit.
+FOLDER is the result of `ibprof demo`. If it does not exist, the demo runs first. Commands run in turn, so that other
+work of the machine affects all alike. The table shows medians. The exit status is 1 if a ratio is above its limit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COMMANDS = {
     )
     for name in names
 }
-"""The import of each command's main, its arguments, and the limit of its ratio."""
+"""Command -> import of its main, arguments, and limit of its ratio."""
 
 
 def measure_cpu_s(code: str, arguments: tuple[str, ...], folder: Path) -> float:
@@ -54,7 +54,7 @@ def measure_cpu_s(code: str, arguments: tuple[str, ...], folder: Path) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--demo", metavar="FOLDER", type=Path, help="the result of `ibprof demo`")
+    parser.add_argument("--demo", metavar="FOLDER", type=Path, help="result of `ibprof demo`")
     parser.add_argument("--runs", metavar="N", type=int, default=9, help="runs of each command (default: 9)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:

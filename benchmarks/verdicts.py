@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw jobs whose time goes where it is planted, judge them, and count right verdicts.
+"""Draw random jobs with planted causes, and count correct verdicts.
 
 python benchmarks/verdicts.py -o FOLDER [--seed N] [WORD ...]
 
 Real programs run on this machine with every MPI that is installed, some of them on a slow network, which needs root.
-Times are put into profiles on synthetic fabrics.
-The right kind is drawn with the run, before there is a verdict. Prints a table, a run a row, and how many of each kind
-are right. With words: only runs whose names have one of them. benchmarks/lab/verdicts.py has real runs on networks.
+Other runs are synthetic profiles on synthetic fabrics.
+The correct kind is drawn with the run, before there is a verdict. It prints a table with a row for each run, and how
+many verdicts of each kind are correct. WORD limits it to runs whose names contain a WORD. benchmarks/lab/verdicts.py
+has real runs on networks.
 """
 
 from __future__ import annotations
@@ -54,18 +55,18 @@ SMALL, ON_HOST, UNKNOWN = VerdictKind.SMALL_MESSAGES, VerdictKind.ON_HOST, Verdi
 HOST_LINKS, SWITCH_LINKS = VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS
 
 FIRST = "echo -20 2> /dev/null > /proc/self/autogroup; exec"
-"""Beginning of an sh command that has priority over other work of the machine, which is not planted."""
+"""Beginning of an sh command that gives runs priority over other work of the machine."""
 
 ON_ITS_OWN = 'taskset -c "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"'
-"""Runs a rank on a processor of its own: two that share one take turns."""
+"""Command that binds each rank to a processor, so that ranks do not share one."""
 
 REPEATED = 2
-"""Real runs of each program with each MPI's turn."""
+"""Number of real runs of each program. MPIs take turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A run: the right kind and cause, its name, and how it is judged in a folder of its own."""
+    """A run: the correct kind and cause, its name, and a function that judges it in a folder."""
 
     kind: VerdictKind
     name: str
@@ -78,10 +79,10 @@ class Real:
     """A real program with each of its draws.
 
     Attributes:
-        kind: kind of the right verdict.
+        kind: kind of the correct verdict.
         program: program of planted.c.
-        ranks, milliseconds, bytes, rounds: minimum and maximum of the drawn values.
-        mbit: drawn rates of the only network device, Mb/s; empty for shared memory.
+        ranks, milliseconds, bytes, rounds: minimum and maximum, between which values are drawn.
+        mbit: rates of the only network device to draw from, Mb/s; empty for shared memory.
     """
 
     kind: VerdictKind
@@ -94,7 +95,7 @@ class Real:
 
 
 REAL = (
-    # Long rests, since other work of the machine wakes ranks late.
+    # Long sleeping times, because ranks wake late if the machine has other work.
     Real(NOT_MPI, "alone", (2, 8), (200, 400), (8, 1 << 18), (3, 6)),
     Real(WAITING, "one", (3, 8), (10, 50)),
     Real(WAITING, "any", (3, 8), (10, 50), rounds=(24, 64)),
@@ -176,27 +177,27 @@ def crowded(subnet: Subnet) -> Subnet:
 
 
 def opposite(ranks: int) -> list[tuple[int, int]]:
-    """Return each rank with the one that is half of the ranks away."""
+    """Return pairs of ranks that are half of the ranks apart."""
     return [(rank, (rank + ranks // 2) % ranks) for rank in range(ranks)]
 
 
 def multiple(times: float) -> Callable[[float], float]:
-    """Return the time in MPI that is a multiple of the time of links."""
+    """Return a function: time of links -> time in MPI, a fixed multiple of it."""
     return lambda line: times * line
 
 
 def at_least(seconds: float, times: float = 0.0) -> Callable[[float], float]:
-    """Return a time in MPI that is known, or a multiple of the time of links if that is longer."""
+    """Return a function: time of links -> time in MPI, a multiple of it, but at least `seconds`."""
     return lambda line: max(seconds, times * line)
 
 
 def late_at(late: int) -> Callable[[int], Sequence[float]]:
-    """Return the shares of time that ranks spend in MPI when one rank is late."""
+    """Return the fractions of time that ranks spend in MPI if one rank is late."""
     return lambda ranks: [0.02 if rank == late else 1.0 for rank in range(ranks)]
 
 
 def draw_put(generator: np.random.Generator) -> Iterator[Drawn]:
-    """Yield runs whose times are put into profiles, three of each row, but one where the fabric is always the same."""
+    """Yield runs as synthetic profiles: three of each row, but only one if the fabric is always the same."""
     for _ in range(3):
         full, tapered, any_shape = (str(generator.choice(shapes)) for shapes in (FULL, TAPERED, ANY))
         gbps = float(generator.choice([25, 100, 200, 400]))
@@ -254,10 +255,10 @@ def _put(name: str, plant: Plant, size: int, gbps: float, mpi_s: Callable[[float
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; status 1 where fewer than 95% are right."""
+    """Print the table; return 1 if fewer than 95% of the verdicts are correct."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
-    parser.add_argument("--seed", type=int, default=1, help="another one draws other runs")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random runs")
     parser.add_argument("word", nargs="*")
     wanted = parser.parse_args(argv)
     output = wanted.output.resolve()

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the waiting that ibprof measures with that of a tracer in the same run, for planted programs.
+"""Compare ibprof's waiting times with the times of a tracer in the same run, for programs with known waiting.
 
 python benchmarks/waits.py -o FOLDER [--mpi NAME] [WORD ...]
 
-Each plant of `ibprof_testing.waits.traced_runs` runs under the tracer and under ibprof at once. Prints a row a plant:
-the part of MPI time that is waiting by both, ibprof's unsplit part, the largest difference of one operation, and the
-verdict. Plants with a rate run in a network namespace, which needs root. With words: only plants whose titles have one.
+Each plant of `ibprof_testing.waits.traced_runs` runs under the tracer and ibprof at once. It prints a row for each
+plant: the fraction of MPI time that is waiting (by both), ibprof's unsplit fraction, the largest difference of an
+operation, and the verdict. Plants with a rate run in a network namespace, which needs root. WORD limits it to plants
+whose titles contain a WORD.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ibprof_testing.waits.traced_runs import PLANTS, WaitPlant, run_traced
 from ibprof_testing.waits.traces import split_by_operation
 
 MOST_OFF = 0.05
-"""Largest accepted difference between the waiting of an operation and the tracer's: part of MPI time."""
+"""Largest accepted difference between ibprof's and the tracer's waiting of an operation, as a fraction of MPI time."""
 
 
 def compare(mpi: mpis.Mpi, plant: WaitPlant, folder: Path, programs: Path) -> tuple[str, bool]:
@@ -51,7 +52,7 @@ def compare(mpi: mpis.Mpi, plant: WaitPlant, folder: Path, programs: Path) -> tu
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; status 1 where an operation is further off than `MOST_OFF`."""
+    """Print the table; return 1 if the difference of an operation exceeds `MOST_OFF`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("--mpi", default=mpis.SYSTEM, help="as in ibprof_testing.mpi.mpis (default: %(default)s)")

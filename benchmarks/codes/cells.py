@@ -4,9 +4,9 @@
 python benchmarks/codes/cells.py --codes BUILD -o FOLDER [--hours H] [--window MS] [--seed S] [CELL ...]
 
 BUILD is a build folder of CODES (github.com/codes-org/codes), made with CMake for MPICH. Both simulators get the same
-starts, destinations and pauses on CODES' own fat-tree, `codes:72,36`. Compared are messages of the same client and
-number that began within the window on both sides. A cell whose results are in FOLDER is not run again, unless H
-ended it and is larger now; so a benchmark that was stopped goes on where it was. Prints a table, a job of a cell a row.
+starts, destinations and pauses on CODES' own fat-tree, `codes:72,36`. The n-th message of a client in ibprof is
+compared with its n-th message in CODES, if both began within the window. A cell with results in FOLDER is run again
+only if a smaller H ended it. So a stopped benchmark continues where it ended. It prints a row for each job of a cell.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ SERVERS = 72
 KIB, MIB, US, MS = 1 << 10, 1 << 20, 1e3, 1e6
 JITTER = 0.05
 STOPPED = 9
-"""Status of the program where its time is over."""
+"""Exit status of the program if its time limit ended it."""
 
 BEGIN, BEYOND = 0.2, 0.25
-"""Parts of the window: the part left out at its beginning, and the part simulated after its end."""
+"""Fractions of the window: the omitted beginning, and the time simulated after its end."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """A job: bytes, ns from a message's completion to the next start, and its share of the compute hosts."""
+    """A job: bytes of a message, ns from a message's completion to the next start, fraction of the compute hosts."""
 
     bytes: int
     interval_ns: float
@@ -51,7 +51,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Disputed:
-    """A cell: its jobs, where servers are, routing, and ms that are simulated by default."""
+    """A cell: jobs, places of servers, routing, and the default simulated time in ms."""
 
     io: Load | None
     mpi: Load | None
@@ -97,7 +97,7 @@ class Given:
 
 
 def make_messages(cell: Disputed, seed: int, window_ns: float) -> list[Given]:
-    """Sample what each client sends. A job is the same whether it runs alone or not."""
+    """Draw the messages of each client. A job draws the same messages alone and next to another job."""
     loads = {IO: cell.io, MPI: cell.mpi}
     shares = {name: load.share if load else 0.5 for name, load in loads.items()}
     if cell.io and not cell.mpi:
@@ -135,14 +135,14 @@ Latencies = dict[tuple[int, int], tuple[float, float]]
 
 
 def run_ibprof(cell: Disputed, given: Sequence[Given], end_ns: float, seed: int) -> tuple[Latencies, float]:
-    """Return the latencies by ibprof, and its processor time in s."""
+    """Return ibprof's latencies, and its processor time in s."""
     begin = time.process_time()
     network = load_network(NetworkSource(FABRIC), Hardware())
     clients = []
     for each in given:
         steps = np.zeros(len(each.to), STEP)
         steps["host"], steps["client"], steps["bytes"] = each.to, NOBODY, each.bytes
-        pause = np.concatenate([each.pause_ns[-1:], each.pause_ns[:-1]])  # before the message
+        pause = np.concatenate([each.pause_ns[-1:], each.pause_ns[:-1]])  # the pause before each message
         pause[0] = 0
         steps["pause"] = np.rint(pause / network.tick_ns)
         clients.append(Client(each.host, 0, steps, start=network.ticks(each.start_ns)))
@@ -157,7 +157,7 @@ def run_ibprof(cell: Disputed, given: Sequence[Given], end_ns: float, seed: int)
 
 
 def compile_program(build: Path, folder: Path) -> Path:
-    """Compile the program against a build of CODES, as its CMake does."""
+    """Compile the program against a build of CODES, with the same options as CODES' CMake."""
     cache = dict(
         line.split("=", 1)
         for line in (build / "CMakeCache.txt").read_text().splitlines()
@@ -191,7 +191,7 @@ def compile_program(build: Path, folder: Path) -> Path:
 
 
 def write_configuration(folder: Path, network: SimulatedNetwork, adaptive: bool) -> Path:
-    """Write what CODES reads: its configuration, and forwarding tables."""
+    """Write the configuration and forwarding tables for CODES."""
     tables = folder / "tables"
     tables.mkdir(exist_ok=True)
     for switch, ports in enumerate(network.egress.tolist()):
@@ -237,7 +237,7 @@ PARAMS
 
 
 def _may_go_on(done: Path, hours: float) -> bool:
-    """Return whether a run was ended by its time limit, and the limit is higher now."""
+    """Return whether a time limit ended a run, and the limit is higher now."""
     _, came, had = done.read_text().split()
     return came == "0" and hours > float(had)
 
@@ -245,7 +245,7 @@ def _may_go_on(done: Path, hours: float) -> bool:
 def run_codes(
     program: Path, folder: Path, name: str, cell: Disputed, given: Sequence[Given], end_ns: float, hours: float
 ) -> tuple[Latencies, float, bool]:
-    """Return the latencies by CODES, its processor time in s, and whether it finished."""
+    """Return CODES' latencies, its processor time in s, and whether it finished."""
     stem = folder / "".join(letter if letter.isalnum() else "-" for letter in name)
     done, output = stem.with_suffix(".done"), stem.with_suffix(".txt")
     if not done.exists() or _may_go_on(done, hours):
@@ -277,7 +277,7 @@ def run_codes(
     found: Latencies = {}
     for text in output.read_text().splitlines():
         words = text.split()
-        if len(words) == 4:  # the last line of a run that was stopped can be a part of one
+        if len(words) == 4:  # the last line of a stopped run can be incomplete
             found[int(words[0]), int(words[1])] = float(words[2]), float(words[3])
     return found, float(seconds), came == "1"
 
@@ -286,11 +286,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--codes", type=Path, required=True, help="build folder of CODES")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of results, which may have some")
-    parser.add_argument("--hours", type=float, default=8.0, help="of wall time for a cell at most (default: 8)")
-    parser.add_argument("--window", type=float, help="ms of simulated time (default: of each cell)")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of results; old results are kept")
+    parser.add_argument("--hours", type=float, default=8.0, help="limit of a cell's wall time, in hours (default: 8)")
+    parser.add_argument("--window", type=float, help="simulated time in ms (default: set by each cell)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("cell", nargs="*", help="beginnings of names (default: all)")
+    parser.add_argument("cell", nargs="*", help="beginnings of cells' names (default: all cells)")
     wanted = parser.parse_args(argv)
     folder = wanted.output.resolve() / f"seed{wanted.seed}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Apply what reports advise on a routed network of namespaces, and measure whether jobs get faster by it.
+"""Apply the advice of reports on a routed network of namespaces, and measure whether jobs get faster.
 
 python benchmarks/lab/advice.py -o FOLDER [CASE ...]       (as root)
 
-Prints a table: a planted case a row; time of the communication before and after, each the median of some runs, next to
-the times at line rate that the report predicts.
+It prints a table with a row for each planted case: the communication time before and after (each the median of several
+runs), next to the times at line rate that the report predicts.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from ibprof_testing.lab.routed_jobs import JobError, LabRun, compile_program, re
 
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 FULL = "xgft:2:4,4:1,4"
-"""As many uplinks as hosts."""
+"""Each leaf switch has as many uplinks as hosts."""
 
 NARROW = "xgft:2:4,4:1,1"
-"""An uplink for four hosts."""
+"""Each leaf switch has one uplink for four hosts."""
 
 _FOLDERS = re.compile(r"(?<=\s)/\S*/(?=\S)")
-"""Beginning of a run's file names, which the table leaves out."""
+"""Folders of file names, which the table leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class AdviceCase:
     """A job on a network.
 
     Attributes:
-        planted: planted causes; any may be named first. Empty for an innocent case.
-        setting: the setting of its run.
+        planted: planted causes. The report may name any of them first. Empty for an innocent case.
+        setting: network and placement of the job.
         healthy: the same rails without the planted cause.
-        words: pattern, bytes, rounds.
+        words: arguments of the program: pattern, bytes, rounds.
         options: the report's options.
     """
 
@@ -106,7 +106,7 @@ def cases() -> dict[str, AdviceCase]:
 
 
 def tries_of_innocents(setting: Setting) -> dict[str, Setting]:
-    """Return remedies that people would try where nothing is wrong."""
+    """Return remedies that people would try although nothing is wrong."""
     rail = setting.rails[0]
     ftree = LabRail(rail.fabric, route_by_opensm(rail.fabric, "ftree").subnet.tables)
     return {
@@ -118,7 +118,7 @@ def tries_of_innocents(setting: Setting) -> dict[str, Setting]:
 def measure(
     setting: Setting, words: Sequence[str], program: Path, folder: Path, repeats: int
 ) -> tuple[float, LabRun, list[Path]]:
-    """Run a job some times; return the median time, the last run, and the dumps."""
+    """Run a job several times; return the median time, the last run, and the dumps."""
     folder.mkdir(parents=True)
     seconds = []
     with tempfile.TemporaryDirectory() as place, routed_network.up(setting.rails, Path(place)) as network:
@@ -163,7 +163,7 @@ def try_case(name: str, case: AdviceCase, program: Path, folder: Path, repeats: 
 
 
 def judge(found: dict[str, Any]) -> str:
-    """Return whether a claim came true: its sign and half of its size; for an innocent case, that nothing helped."""
+    """Return whether a claim came true: at least half of the predicted gain. In an innocent case nothing may help."""
     if found["after_s"] is None:
         return "no"
     saved = found["before_s"] - found["after_s"]

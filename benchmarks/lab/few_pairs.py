@@ -3,8 +3,9 @@
 
 python benchmarks/lab/few_pairs.py [--leaves 4,4,4,4] -o FOLDER    (as root)
 
---leaves has the hosts of each leaf switch, which has a cable to one spine. `ibprof-latency measure` measures all
-pairs, then `--few-pairs` those that it chooses. Prints a table, a measurement a row.
+--leaves has the number of hosts of each leaf switch. One cable joins each leaf switch with the spine. `ibprof-latency
+measure` measures all pairs, then `--few-pairs` measures the pairs that it selects. It prints a table with a row for
+each measurement.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ def plan_cluster(leaves: list[int]) -> Plan:
 
 
 def measure(cluster: Cluster, plan: Plan, kind: str) -> str:
-    """Measure and infer; return a row of the table."""
+    """Measure delays and infer the topology; return a row of the table."""
     name = kind.replace(" ", "-")
     file, answer = f"{name}.nc", f"{name}.json"
     cluster.launch(SCRIPTS / "ibprof-latency", "measure", *OPTIONS, *KINDS[kind], "-o", file)
-    # Other work on the machine only adds to a delay.
+    # Other work on the machine can only make a delay longer.
     cluster.call("ibprof-topology", "infer", file, "--statistic", "minimum", "--accept-weak", "-o", answer)
     delays = read_delays(cluster.folder / file)
     measured = delays.measured[0]
@@ -51,7 +52,9 @@ def measure(cluster: Cluster, plan: Plan, kind: str) -> str:
 def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--leaves", default="4,4,4,4", help="hosts of each leaf switch (default: %(default)s)")
+    parser.add_argument(
+        "--leaves", default="4,4,4,4", help="number of hosts of each leaf switch (default: %(default)s)"
+    )
     parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True)
     arguments = parser.parse_args()
     lab.check_machine()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare loads and times by ibprof with those of a routed network of namespaces.
+"""Compare loads and times that ibprof predicts with measurements on a routed network of namespaces.
 
 python benchmarks/lab/loads.py -o FOLDER [CASE ...]       (as root)
 
-Prints a table, a job a row. Deviations are those of the interfaces' counters from the loads of `ibprof-layout` with
-headers, over all link directions. The job's time is next to the time at line rate and to the packet simulator's replay.
+It prints a table with a row for each job. It shows how far the interfaces' counters deviate from the loads of
+`ibprof-layout` with headers, over all link directions. It also shows the job's time, the time at line rate, and the
+time of the packet simulator's replay.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SHUFFLED = tuple(np.random.default_rng(3).permutation(np.array(HOSTS)).tolist())
 
 
 class LoadCase(NamedTuple):
-    """A job: its rails' cables, hosts of ranks, and pattern, bytes, rounds."""
+    """A job: cables of its rails, host of each rank, and the program's arguments (pattern, bytes, rounds)."""
 
     rail: LabRail
     ranks_on: tuple[str, ...]
@@ -59,9 +60,10 @@ def cases() -> dict[str, LoadCase]:
 
 
 def replay(dumps: Sequence[Path], run: LabRun, ranks_on: Sequence[str]) -> float | None:
-    """Return the time of the packet simulator's replay, at its last message's arrival; None where there is no answer.
+    """Return when the last message arrives in the packet simulator's replay; None if there is no answer.
 
-    All ranks send as many messages as the one that sends most, whose time counts: others begin the run once more.
+    All ranks send as many messages as the rank that sends most, so the others begin the run again. Only the time of the
+    rank that sends most counts.
     """
     folder = run.profile.parent
     profile = load_profile(run.profile)
@@ -79,7 +81,7 @@ def replay(dumps: Sequence[Path], run: LabRun, ranks_on: Sequence[str]) -> float
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; status 1 where a link deviates by more than 3%."""
+    """Print the table; return 1 if a link deviates by more than 3%."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("case", nargs="*")
@@ -112,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             dumps = network.write_dumps(folder)
         expected = load_links(dumps, add_headers(network, run))
         most = max(expected.values())
-        # Links with little traffic are left out: a single connection changes their load.
+        # Leave out links with little traffic, because a single connection changes their load.
         used = {end: amount for end, amount in expected.items() if amount > most / 100}
         deviations = [run.counted[end] / amount - 1 for end, amount in used.items()]
         worst = max(worst, *map(abs, deviations))

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare predicted times of recorded jobs with those on a routed network of namespaces.
+"""Compare predicted times of recorded jobs with measured times on a routed network of namespaces.
 
 python benchmarks/lab/replay.py -o FOLDER [JOB ...]       (as root)
 
-Records a job on two leaf switches. `ibprof-sim replay` predicts its time there, spread over all leaf switches, with
-poor forwarding tables, and next to another job. Then it runs in each setting. Prints a table, a setting a row. Ranks
-rest in place of computing, since all share the processors of one machine.
+It records a job on two leaf switches. `ibprof-sim replay` predicts the job's time in several settings: there, spread
+over all leaf switches, with poor forwarding tables, and next to another job. Then the job runs in each setting. It
+prints a table with a row for each setting. Ranks sleep instead of computing, because all share the processors of one
+machine.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ OTHERS = tuple(f"host{number:02d}" for number in (3, 7, 11, 15, 4, 8, 12, 16))
 REPEATS = 3
 
 SETTLE = 4.0
-"""Seconds after which a job that was started runs."""
+"""Seconds from the start of a job until it surely runs."""
 
 Words = tuple[str, ...]
 
@@ -47,15 +48,16 @@ JOBS: dict[str, Words] = {
     "transpose": ("lab_patterns.c", "transpose", "120000", "6", "150"),
     "divided work": ("divided_work.c", "4e6", "4"),
 }
-"""Program and arguments."""
+"""Name -> program and arguments."""
 
 OTHER: Words = ("lab_patterns.c", "alltoall", "60000")
 SHORT, LONG = ("5", "50"), ("60", "50")
-"""Rounds and rests of the other job: in its recording, and next to a measured job."""
+"""Arguments of the other job (rounds and sleeping times): when it is recorded, and when it runs next to a measured job.
+"""
 
 
 class Setting(NamedTuple):
-    """A setting: the tables, the job's hosts, whether the other job runs, and the options for these."""
+    """A setting: forwarding tables, the job's hosts, whether the other job runs, and options of `ibprof-sim replay`."""
 
     name: str
     tables: str
@@ -65,7 +67,7 @@ class Setting(NamedTuple):
 
 
 def list_settings(others: Path) -> list[Setting]:
-    """Return the settings; options take the folder of dumps."""
+    """Return the settings. Their `options` take the folder of the dumps, and return options of the command."""
     spread = ["--to-hosts", ",".join(SPREAD)]
     return [
         Setting("as recorded", "good", TOGETHER, False, lambda _: []),
@@ -83,7 +85,7 @@ def run(network: RoutedNetwork, hosts: Sequence[str], words: Sequence[str | Path
 def run_with_other(
     network: RoutedNetwork, hosts: Sequence[str], words: Sequence[str | Path], other: Sequence[str | Path], folder: Path
 ) -> LabRun:
-    """Record a job while the other one runs."""
+    """Record a job while the other job runs."""
     thread = threading.Thread(target=run, args=(network, OTHERS, other, folder / "other"))
     thread.start()
     time.sleep(SETTLE)
@@ -107,7 +109,7 @@ def predict(profile: Path, fabric: Path, options: Sequence[str]) -> dict[str, An
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; status 1 where a measured time is outside of its interval."""
+    """Print the table; return 1 if a measured time is outside of its interval."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("job", nargs="*", help=", ".join(JOBS))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare predicted run times with those of 2 to 32 ranks on a routed network of namespaces.
+"""Compare predicted run times with runs of 2 to 32 ranks on a routed network of namespaces.
 
 python benchmarks/lab/scaling.py -o FOLDER [--only KIND]    (as root)
 
-Measures delays, records a program on a few ranks, predicts its time on more, and runs it there. Computation is replaced
-by rests, since all ranks share the processors of one machine. Prints a table, a predicted run a row.
+It measures delays, records a program on few ranks, predicts its time on more ranks, and runs it there. Ranks sleep
+instead of computing, because all share the processors of one machine. It prints a table with a row for each prediction.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from ibprof_testing.lab.routed_network import RoutedNetwork
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 ROUNDS = 3
 REPEATS = 2
-"""Repetitions of each recorded run: other work on the machine is part of the error."""
+"""Repetitions of each recorded run, which show the error by other work on the machine."""
 
 REFUSED = 5
-"""Status of a prediction beyond its range."""
+"""Exit status of `ibprof-scaling predict` if it refuses to predict beyond its range."""
 
 STRONG_SIZE = 6e6
 WEAK_SIZE = 0.75e6
-"""Bytes of a rank. With twice that, the data in flight of 32 ranks waits in queues longer than a retransmission
-timer."""
+"""Bytes of a rank in weak scaling. With twice as many, data of 32 ranks waits in queues longer than TCP's
+retransmission timeout."""
 
 
 class Series(NamedTuple):
-    """Recorded runs, as size and ranks, and those to predict."""
+    """Recorded runs and runs to predict, each as (size, ranks)."""
 
     scaling: str
     recorded: tuple[tuple[float, int], ...]
@@ -58,7 +58,7 @@ def list_series() -> Iterator[Series]:
 
 
 def places(ranks: int) -> tuple[str, ...]:
-    """Return the host of each rank: the minimum number of ranks a host, in order."""
+    """Return the host of each rank. Hosts have as few ranks as possible, in order."""
     each = -(-ranks // len(HOSTS))
     return tuple(host for host in HOSTS for _ in range(each))[:ranks]
 
@@ -106,7 +106,7 @@ def record(network: RoutedNetwork, program: Path, size: float, ranks: int, folde
 
 
 def predict(words: Sequence[str], folder: Path) -> dict[str, Any] | None:
-    """Return the row of a prediction; None where the command refuses it."""
+    """Return the row of a prediction; None if the command refuses to predict."""
     done = processes.run([SCRIPTS / "ibprof-scaling", *words], cwd=folder, timeout=300)
     if done.returncode == REFUSED:
         print(done.stderr.strip(), file=sys.stderr)
@@ -120,10 +120,10 @@ def _show(row: dict[str, Any] | None) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; status 1 where a measured time is outside of its interval."""
+    """Print the table; return 1 if a measured time is outside of its interval."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
-    parser.add_argument("--only", choices=("strong", "weak"), help="one kind of scaling")
+    parser.add_argument("--only", choices=("strong", "weak"), help="measure only this kind of scaling")
     wanted = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
     output = wanted.output.resolve()

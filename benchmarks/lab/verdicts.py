@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record jobs whose time goes where it was planted, on routed networks of namespaces, and count right verdicts.
+"""Record jobs with planted causes on routed networks of namespaces, and count correct verdicts.
 
 python benchmarks/lab/verdicts.py -o FOLDER [--seed N] [WORD ...]       (as root)
 
-Prints a table, a run a row, and how many of each kind are right. With words: only runs whose names have one of them.
-With a seed: runs that are drawn in place of the fixed ones.
+It prints a table with a row for each run, and how many verdicts of each kind are correct. WORD limits it to runs whose
+names contain a WORD. --seed replaces the fixed runs by random runs.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class VerdictRun:
     """A planted run.
 
     Attributes:
-        kind: kind of the right verdict.
-        network: name of the network, of `networks`.
-        words: program, and its arguments.
+        kind: kind of the correct verdict.
+        network: name of the network, a key of `networks`.
+        words: the program and its arguments.
         ranks_on: host of each rank.
-        causes: the verdict must have one of these; any if empty.
+        causes: the verdict must have one of these causes; empty if any cause is allowed.
         variables: environment variables.
-        with_fabric: whether the report has the fabric.
+        with_fabric: whether the report gets the fabric.
         mpi: name of an MPI in `MPIS`.
     """
 
@@ -62,7 +62,7 @@ class VerdictRun:
 
     @property
     def name(self) -> str:
-        """The run in words."""
+        """Return a description of the run."""
         mpi = "" if self.mpi == SYSTEM else f", {self.mpi}"
         settings = "".join(f", {name}={value}" for name, value in self.variables.items())
         known = "" if self.with_fabric else ", no fabric"
@@ -98,7 +98,7 @@ def runs() -> Iterator[VerdictRun]:
 
 
 def runs_without_the_network() -> Iterator[VerdictRun]:
-    """Yield runs whose time is not due to links, and runs with too little data."""
+    """Yield runs whose time is not spent on links, and runs with too little data."""
     twice = HOSTS + HOSTS
     spread = HOSTS[::4] + HOSTS[1::4]
     for count in (2, 4, 8, 16):
@@ -131,7 +131,7 @@ def runs_without_the_network() -> Iterator[VerdictRun]:
 
 
 def runs_by_links() -> Iterator[VerdictRun]:
-    """Yield runs whose time is due to links."""
+    """Yield runs whose time is spent on links."""
     twice = HOSTS + HOSTS
     spread = HOSTS[::4] + HOSTS[1::4]
     for words in (("gather", "400000", "1"), ("neighbours", "600000", "2"), ("samplesort", "80000", "2")):
@@ -170,7 +170,7 @@ def runs_by_links() -> Iterator[VerdictRun]:
 
 
 def runs_of_mpich() -> Iterator[VerdictRun]:
-    """Yield runs by another MPI and launcher; few ranks, since its waiting ranks do not yield their core."""
+    """Yield runs by MPICH, with few ranks, because its waiting ranks do not yield their core."""
     for words in (("alltoall", "60000", "1"), ("samplesort", "60000", "1")):
         yield VerdictRun("switch-links", "crowded spine", ("lab_patterns", *words), HOSTS, ("routing",), mpi=MPICH)
     yield VerdictRun("not-mpi", "full", ("verdicts", "alone", "1.5"), HOSTS[:4], mpi=MPICH)
@@ -180,7 +180,7 @@ def runs_of_mpich() -> Iterator[VerdictRun]:
 
 
 def drawn_runs(seed: int) -> Iterator[VerdictRun]:
-    """Yield runs with hosts, sizes and rounds that a seed draws."""
+    """Yield runs with random hosts, sizes and rounds."""
     generator = np.random.default_rng(seed)
 
     def number(least: int, most: int) -> str:
@@ -211,7 +211,7 @@ def drawn_runs(seed: int) -> Iterator[VerdictRun]:
     yield VerdictRun("small-messages", "fast", words, some(2)[:2])
     words = ("planted", "transpose", "0", number(250_000, 2_000_000), number(200, 400), "0")
     yield VerdictRun("on-host", "tapered", words, (str(generator.choice(HOSTS)),) * 2)
-    # Without a fabric, links are taken to have at least 100 Mbit/s.
+    # Without a fabric, ibprof assumes that links have at least 100 Mbit/s.
     words = ("planted", "spread", "0", number(100_000, 200_000), "4", "0")
     yield VerdictRun("unknown", "fast", words, HOSTS, with_fabric=False)
     for network, causes in (
@@ -242,10 +242,10 @@ def _is_wanted(run: VerdictRun, words: Sequence[str]) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; status 1 where fewer than 95% are right."""
+    """Print the table; return 1 if fewer than 95% of the verdicts are correct."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
-    parser.add_argument("--seed", type=int, help="draw runs")
+    parser.add_argument("--seed", type=int, help="use random runs with this seed")
     parser.add_argument("word", nargs="*")
     wanted = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
@@ -284,7 +284,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                         output / f"run{number}",
                         mpirun=str(installed[run.mpi].program("mpirun")),
                         hydra=installed[run.mpi] if run.mpi == MPICH else None,
-                        # Each of two ranks has a processor, and would otherwise yield it to other work of the machine.
+                        # Each of two ranks has a processor. It must not yield it to other work of the machine.
                         parameters={"mpi_yield_when_idle": int(len(run.ranks_on) > 2)},
                         timeout=120,
                         variables={**installed[run.mpi].variables, **run.variables},

@@ -40,7 +40,7 @@ def main() -> None:
             subprocess.run(["c++", *sorted(sources.glob("*.cc")), *options, "-o", example], check=True)
             plugins["NCCL's example"] = example
         environment = {**os.environ, "IBPROF_OUTPUT": str(folder / "recording"), "NCCL_PROFILE_EVENT_MASK": "4095"}
-        # An event of a collective has 755 MB in the example of 2.28.9, and its default pool 8 of them.
+        # In the example of 2.28.9, an event of a collective takes 755 MB, and the default pool has 8 events.
         environment |= {f"NCCL_PROFILE_{pool}_POOL_SIZE": "2" for pool in ("GROUP_API", "COLL_API", "P2P")}
         environment["NCCL_PROFILE_COLL_POOL_SIZE"] = "4"
         least: dict[str, tuple[int, int]] = {}

@@ -19,7 +19,7 @@ RESAMPLES = 10_000
 Values = npt.NDArray[np.float64]
 Measured = TypeVar("Measured")
 
-# Open MPI needs these to run as root and with more ranks than cores, and not to search for absent networks.
+# With these, Open MPI runs as root and with more ranks than cores, and does not search for networks.
 ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -62,19 +62,19 @@ class Bench:
 
     @property
     def variants(self) -> list[str]:
-        """Return the variants that can be compared: some builds lack Open MPI's own monitoring."""
+        """Return the variants that can be compared. Some builds of Open MPI lack its monitoring component."""
         if self.is_mpich_like:
             return [WITHOUT, WITH]
         return [WITHOUT, WITH, *([MONITORED] if "MCA pml: monitoring" in self.ask("ompi_info") else [])]
 
     @property
     def is_mpich_like(self) -> bool:
-        """Return whether the launcher is hydra: it has other options, and no components to choose."""
+        """Return whether the launcher is Hydra. It has other options than Open MPI's, and no MCA components."""
         return "Open MPI" not in self.version
 
     @property
     def version(self) -> str:
-        """Return the launcher's name and version, as it prints them."""
+        """Return the launcher's name and version, as the launcher prints them."""
         said = self.ask("mpirun", "--version")
         return said.splitlines()[0] if "Open MPI" in said else "MPICH " + said.split("Version:")[1].split()[0]
 
@@ -86,9 +86,9 @@ class Bench:
         preloaded: Sequence[Path] = (),
         first: Sequence[Path] = (),
     ) -> str:
-        """Run a program as one of the variants, with further libraries preloaded, after or before ibprof's own.
+        """Run a program as one of the variants, and return its output.
 
-        Return its output.
+        Further libraries can be preloaded, before or after ibprof's library.
 
         Call sites and times are recorded only if the environment has IBPROF_SITES=1 and IBPROF_TIME=1.
         """
@@ -107,7 +107,7 @@ class Bench:
             line += ["--mca", "pml_monitoring_enable", "1"] if variant == MONITORED else []
         whole = [*line, *command]
         done = subprocess.run(whole, stdout=subprocess.PIPE, text=True, check=False, env=self._environment())
-        if done.returncode:  # a launcher sometimes meets the previous one's session folder
+        if done.returncode:  # sometimes the session folder of the previous launcher still exists
             done = subprocess.run(whole, stdout=subprocess.PIPE, text=True, check=True, env=self._environment())
         return done.stdout
 
@@ -117,7 +117,7 @@ class Bench:
         return self.folder / "profile.ibprof"
 
     def ask(self, program: str, *options: str) -> str:
-        """Return what one of the MPI's own programs prints."""
+        """Return the output of one of the MPI's own programs."""
         line: list[str | Path] = [self.program(program), *options]
         done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True, env=self._environment())
         return done.stdout
@@ -128,7 +128,7 @@ class Bench:
 
 
 def take_turns(variants: Sequence[str], rounds: int, measure: Callable[[str], Measured]) -> dict[str, list[Measured]]:
-    """Measure each variant once a round, in an order that changes from round to round."""
+    """Measure each variant once in each round. The order of variants changes from round to round."""
     measured: dict[str, list[Measured]] = {variant: [] for variant in variants}
     for number in range(rounds):
         shift = number % len(variants)

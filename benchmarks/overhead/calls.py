@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time and instructions of calls between ranks, by call and size."""
+"""Measure time and instructions of calls between ranks, by call and size."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CALLS = ("PingPong", "Window", "Barrier", "Bcast", "Gather", "Scatter", "Allgath
 SIZES = {"8 B": 8, "1 KiB": 1 << 10, "8 KiB": 1 << 13, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "8 MiB": 1 << 23}
 BATCHES = 30
 
-# A cell's lower bound must not exceed these: below 1 KiB, and from 1 KiB.
+# Limits of the lower bound of a cell's ratio: for sizes below 1 KiB, and from 1 KiB on.
 GOAL_SMALL, GOAL_LARGE, LARGE = 1.05, 1.02, 1 << 10
 
-# Cells with a wider interval are measured in batches of this number of further rounds.
+# Cells with an interval wider than WIDTH are measured again, MORE_ROUNDS rounds at a time.
 WIDTH, MORE_ROUNDS = 0.02, 10
 
-# Batches, and calls in a batch, of the runs whose instructions are counted. One more batch warms up.
+# Batches, and calls in a batch (short and long run), when instructions are counted. One more batch warms up.
 BATCHES_COUNTED, CALLS_COUNTED = 10, (100, 1000)
 
 Cells = dict[str, float]
@@ -32,11 +32,11 @@ Cells = dict[str, float]
 def time_calls(
     bench: Bench, rounds: int, sizes: Sequence[int], keep: Path | None, most_rounds: int
 ) -> dict[str, list[Cells]]:
-    """Time all calls once a round in each variant, and cells with a wide interval in more rounds.
+    """Time all calls once in each round and variant. Cells with a wide interval get more rounds.
 
     Args:
-        keep: a file of earlier rounds, to which these are added.
-        most_rounds: maximum number of rounds of a cell, earlier rounds included.
+        keep: a file of earlier rounds, to which the new rounds are added.
+        most_rounds: maximum number of rounds of a cell, including earlier rounds.
     """
     program = bench.build("calls")
     variants = [*bench.variants, WRAPPED]
@@ -102,7 +102,7 @@ def _show_smallest(measured: dict[str, list[Cells]], size: int) -> None:
 
 
 def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
-    """Show every cell; return whether all goals are met."""
+    """Print all cells; return whether all goals are met."""
     print("Two ranks: a call without ibprof, and the ratio with it (95% interval; rounds), lower quartiles\n")
     rows, failed, wide = [], [], []
     for call in CALLS:
@@ -140,8 +140,8 @@ def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
 def count_instructions(bench: Bench, call: str, size: int) -> float:
     """Return the library's instructions for one call, mean over two ranks, as callgrind counts them.
 
-    The difference of a long and a short run leaves out what a run costs once. About 10,000 instructions remain: runs
-    differ by these when they search the libraries.
+    The difference between a long and a short run cancels the fixed cost of a run. An error of about 10,000 instructions
+    remains, because the search for libraries differs between runs.
     """
     program = bench.build("calls")
     counted = []

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions and time of a message to this process, by communicator, datatype, threads and kind of request."""
+"""Measure a message of a process to itself, in instructions and time.
+
+Cases differ in communicator, datatype, threads and kind of request.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ GOALS = {
 }
 TIMED_ALONE = ("TwoThreads",)
 
-# Time with ibprof on one communicator, compared with a run without.
+# Limit of the time with ibprof divided by the time without ibprof, for cases on one communicator.
 RATIO_GOAL, WITH_RATIO_GOAL = 1.10, ("World", "Self", "Dup", "Split", "TwoCommunicators")
 
 MESSAGES_COUNTED = 10_000
@@ -39,7 +42,7 @@ Counts = dict[str, dict[str, float]]
 
 
 def count_instructions(bench: Bench, variant: str, program: Path, case: str, messages: int = MESSAGES_COUNTED) -> float:
-    """Return all instructions of a message, in the program, in MPI and in ibprof, as callgrind counts them."""
+    """Return callgrind's count of all instructions of a message: in the program, in MPI and in ibprof."""
     for file in bench.folder.glob("callgrind.*"):
         file.unlink()
     valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={bench.folder}/callgrind.%p"]

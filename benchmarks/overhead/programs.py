@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time whole programs, which ibprof must not slow down: a kernel like NPB's FT, and Intel's own benchmarks."""
+"""Time whole programs with and without ibprof: a kernel like NPB's FT, and the Intel MPI Benchmarks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def show_transform(bench: Bench, rounds: int) -> None:
 
 
 def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
-    """Show the times of IMB-MPI1 (bin/ of PyPI's impi-rt) under its own MPI, summed over all sizes, by benchmark."""
+    """Show the times of IMB-MPI1 (bin/ of PyPI's impi-rt) with Intel MPI, by benchmark, summed over all sizes."""
 
     def measure(variant: str) -> dict[str, float]:
         preload = {"LD_PRELOAD": str(bench.library), "IBPROF_OUTPUT": str(bench.recording)} if variant == WITH else {}

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what recording costs: time per message and per call, instructions, memory, whole programs, time to end.
+"""Measure the cost of recording: time per message and per call, instructions, memory, whole programs, time to end.
 
-Each figure compares alternating runs with and without ibprof, so that other work on the machine affects both. Prints
+Each figure compares alternating runs with and without ibprof, so that other work on the machine affects both. It prints
 Markdown. Run it where ibprof is installed, from a checkout, on an idle machine:
 
     python benchmarks/overhead/run.py [PART ...] [--mpi FOLDER_OF_MPIRUN] [--suffix .mpich] [--rounds N] [--quick]
 
-Parts: self-send, cases, calls, instructions, footprint, transform, imb; all of them when none is named, imb only with
---imb. Status 1 when a goal is missed.
+Parts: self-send, cases, calls, instructions, footprint, transform, imb. By default all parts run (imb needs --imb). The
+exit status is 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ QUICK_ROUNDS, QUICK_SIZES = 5, (8, 1 << 10, 1 << 16)
 
 
 def show_self_send(bench: Bench, rounds: int, messages: int) -> bool:
-    """Show the cost of a message; return whether the goals are met."""
+    """Print the cost of a message; return whether the goals are met."""
     program = bench.build("selfsend")
     measured = take_turns(bench.variants, rounds, lambda variant: float(bench.run(variant, 1, program, str(messages))))
     print(f"Self-send of 8 bytes (Irecv, Send, Wait), {messages:,} messages, {rounds} rounds\n")
@@ -51,7 +51,7 @@ def show_self_send(bench: Bench, rounds: int, messages: int) -> bool:
 
 
 def show_footprint(bench: Bench, rounds: int, ranks: int) -> None:
-    """Show memory, and the time from MPI_Finalize to the end."""
+    """Print the memory, and the time from MPI_Finalize to the end of the process."""
     program = bench.build("footprint")
     resident: dict[str, list[float]] = {WITHOUT: [], WITH: []}
 
@@ -98,23 +98,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", help=", ".join(PARTS))
     parser.add_argument(
-        "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="of mpirun (default: /usr/bin)"
+        "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="folder of mpirun (default: /usr/bin)"
     )
-    parser.add_argument("--suffix", default="", help="of the names of mpirun and mpicc there, such as .mpich")
-    parser.add_argument("--imb", type=Path, metavar="FOLDER", help="of IMB-MPI1 and its mpirun: bin/ of PyPI's impi-rt")
-    parser.add_argument("--rounds", type=int, metavar="N", help="of measuring each figure (default: 30)")
+    parser.add_argument("--suffix", default="", help="suffix of the names mpirun and mpicc, such as .mpich")
+    parser.add_argument("--imb", type=Path, metavar="FOLDER", help="folder of IMB-MPI1 and mpirun: bin/ of impi-rt")
+    parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each measurement (default: 30)")
     parser.add_argument(
-        "--most-rounds", type=int, default=0, metavar="N", help="of calls whose interval is wide (default: --rounds)"
+        "--most-rounds", type=int, default=0, metavar="N", help="most rounds of a call (default: --rounds)"
     )
-    parser.add_argument("--ranks", type=int, default=8, metavar="N", help="for the memory (default: 8)")
+    parser.add_argument("--ranks", type=int, default=8, metavar="N", help="ranks for the memory (default: 8)")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} rounds and fewer sizes")
     parser.add_argument(
         "--keep",
         type=Path,
         metavar="FILE",
-        help="of the calls' rounds: added to those in it, shown again by --rounds 0",
+        help="file for the rounds of calls. New rounds are added to it. --rounds 0 only shows it.",
     )
-    parser.add_argument("--library", type=Path, metavar="FILE", help="instead of the installed one")
+    parser.add_argument("--library", type=Path, metavar="FILE", help="libibprof.so (default: the installed one)")
     wanted = parser.parse_args()
     if wanted.rounds is None:
         wanted.rounds = QUICK_ROUNDS if wanted.quick else 30

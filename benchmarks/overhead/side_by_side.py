@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare time inside calls, and its cost, with mpiP and with the full timing of every call.
 
-Without a program: the cost of a message (self-send of 8 bytes) of each variant, in alternating runs. With a program:
-its time as ibprof and the other timer saw it in one run, by operation; with --callers 1, by call site.
-The full timing reads the clock within ibprof's wrappers: it is the time inside MPI. mpiP is preloaded before
-libibprof.so, and its time includes ibprof's own work. The last column has the difference a call.
+Without PROGRAM, it shows the cost of a message (self-send of 8 bytes) of each variant, in alternating runs. With
+PROGRAM, it shows the program's time in MPI by operation (with --callers 1, by call site), as ibprof and the other timer
+measured it in one run. The full timing reads the clock inside of ibprof's wrappers, so it is the time inside MPI. mpiP
+is preloaded before libibprof.so, so its time includes ibprof's own work. The last column is the difference per call.
 Run it where ibprof is installed:
 
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--rounds N] [--messages N]
@@ -36,10 +36,10 @@ from ibprof.profile.profile_data import Profile
 from ibprof.text.quantities import shorten_site
 
 LARGE = 0.01
-"""Smallest share of the run's time that a compared site has."""
+"""Call sites with less than this fraction of the run's time are not compared."""
 
 MPIP_WITHOUT_WALK = "-k 0"
-"""Options of mpiP. By default its wrappers read the clock, then walk the stack, which its time would include."""
+"""Options of mpiP that turn off its stack walk, because mpiP's time would include it."""
 
 MPIP_ROW = re.compile(r"^(\w+)\s+(\d+)\s+\*\s+(\d+)\s+\S+\s+(\S+)\s", re.MULTILINE)
 """Operation, number of the site, calls of all ranks, their mean in ms, in the section of callsite time statistics."""
@@ -47,11 +47,11 @@ MPIP_ROW = re.compile(r"^(\w+)\s+(\d+)\s+\*\s+(\d+)\s+\S+\s+(\S+)\s", re.MULTILI
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Calls of an operation at a site, of all ranks.
+    """Calls of an operation at a call site, by all ranks.
 
     Attributes:
-        name: the site's name; empty where the timer knows only its address.
-        key: identifier of the site that both timers know.
+        name: name of the call site; empty if the timer knows only its address.
+        key: identifier of the call site that both timers know.
     """
 
     operation: str
@@ -63,7 +63,7 @@ class Timed:
 
 @contextmanager
 def environment(**variables: str) -> Iterator[None]:
-    """Set variables of the environment, which launchers pass on."""
+    """Set environment variables, which launchers pass on to ranks."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     yield
@@ -75,7 +75,7 @@ def environment(**variables: str) -> Iterator[None]:
 
 
 def show_costs(bench: Bench, mpip: Path | None, rounds: int, messages: int) -> None:
-    """Show the time of a message of each variant."""
+    """Print the time of a message with each variant."""
     program = bench.build("selfsend")
     variants: dict[str, tuple[str, dict[str, str], tuple[Path, ...]]] = {
         WITHOUT: (WITHOUT, {}, ()),

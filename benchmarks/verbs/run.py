@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what the verbs source adds to a post, on a provider that does nothing.
+"""Measure the time that ibprof's verbs source adds to a post, with a mock provider that does nothing.
 
     python benchmarks/verbs/run.py [LIBIBPROF.SO]
 
@@ -71,7 +71,10 @@ def run(program: Path, folder: Path, count: int, way: str, library: Path | None)
 
 
 def instructions(program: Path, folder: Path, count: int, way: str, library: Path) -> str:
-    """Return the instructions that ibprof adds to a post: more batches minus fewer, with ibprof and without."""
+    """Return the instructions that ibprof adds to a post.
+
+    The difference between many and few batches cancels fixed costs, with and without ibprof.
+    """
     if not shutil.which("valgrind"):
         return "-"
     totals = []
