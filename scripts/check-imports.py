@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check imports: none is part of a cycle, functions included; an import inside a function says why it is late."""
+"""Check that imports form no cycle, and that each import inside a function has a reason for being late."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REASON = re.compile(r"# noqa: .*PLC0415\s+\(.+\)$")
 
 
 def find_cycles() -> Iterator[list[str]]:
-    """Yield the modules of each strongly connected component; grimp sees imports inside functions too."""
+    """Yield the modules of each cycle (strongly connected component). Imports inside functions count too."""
     sys.path[:0] = map(str, PACKAGES.values())
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     imports = nx.DiGraph(
@@ -28,7 +28,7 @@ def find_cycles() -> Iterator[list[str]]:
 
 
 def find_unexplained() -> Iterator[str]:
-    """Yield the place of each late import without a reason: in parentheses, or as a comment above the block."""
+    """Yield the place of each late import without a reason. The reason is a comment after it or above the block."""
     for package, folder in PACKAGES.items():
         for path in sorted((folder / package).rglob("*.py")):
             text = path.read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ def find_late(tree: ast.Module) -> set[ast.Import | ast.ImportFrom]:
 
 
 def main() -> int:
-    """Check, and print what is wrong."""
+    """Print each fault; return 1 if there is one."""
     problems = [f"imports in a cycle: {', '.join(modules)}" for modules in find_cycles()]
     problems += [f"{place}: say why this import is late: # noqa: PLC0415  (...)" for place in find_unexplained()]
     for problem in problems:

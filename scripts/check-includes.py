@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Check that each file of csrc is in a room and includes only rooms to its left, without cycles; else status 1.
+"""Check that each file of csrc is in a room, includes only rooms to its left, and is in no cycle; if not, exit with 1.
 
-A module is a header and the source of its name. It needs another one where it includes its header, or uses a function
-or variable that its source defines, whichever header declares it. No modules need each other in a cycle.
+A module is a header and the source of the same name. Module A needs module B if A includes B's header, or uses a
+function or variable that B's source defines, even if another header declares it. No modules may need each other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 CSRC = Path(__file__).resolve().parent.parent / "csrc"
 FOLDERS = (CSRC, CSRC / "include", CSRC / "preload", CSRC / "kernels", CSRC / "tests")
-# The order of the rooms. A file's room is the one that its path begins with; rooms between bars do not see each other.
+# The order of the rooms. The beginning of a file's path names its room. Rooms between bars must not use each other.
 RECORDER = """include < preload/mpi.def < preload/platform < preload/python < preload/recording < preload/libmpi
     < preload/counting < preload/sources/source
     < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs
@@ -33,9 +33,9 @@ ORDERS = [
 ]
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
-# What uses no name of another file: comments, strings and names of types.
+# Text in which no name of another file is used: comments, strings and names of types.
 NO_USE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\b(?:struct|union|enum)\s+\w+', re.DOTALL)
-# A function or variable that other files may use: it begins its line, and no keyword makes it private or a declaration.
+# Definition of a public function or variable. It begins its line, and is neither static nor only a declaration.
 DEFINED = re.compile(
     r"^(?!static\b|extern\b|typedef\b)[A-Za-z_][\w ,*()]*?\b(ibp_\w+)"
     r"(?:\((?:[^;{}()]|\([^()]*\))*\)\s*\{|(?:\[[^\]]*\])*\s*(?:=|;))",
@@ -84,7 +84,7 @@ def uses() -> Iterator[Include]:
 
 
 def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
-    """Return the position of a file's room and its name; position -1 where it has none."""
+    """Return the position and the name of a file's room; position -1 if it has no room."""
     name = file.relative_to(CSRC).as_posix()
     begins = (name, *(name[:end] for end, letter in enumerate(name) if letter in "/."))
     found = [(i, room) for i, rooms in enumerate(order) for room in rooms if room in begins]
@@ -92,7 +92,7 @@ def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
 
 
 def points_right(file: Path, included: Path) -> bool:
-    """Return whether no order has the included file's room to the left of the file's, or as the same one."""
+    """Return whether the included file's room is neither the file's own room nor to its left, in any order."""
     for order in ORDERS:
         (own, room), (other, other_room) = place_of(file, order), place_of(included, order)
         if 0 <= other < own or (room and room == other_room):

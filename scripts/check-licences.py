@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Name every source file without its licence in its first lines; exit with status 1 when there is one."""
+"""Print each source file that has no licence in its first lines; exit with status 1 if there is one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCE_SUFFIXES = frozenset(
     )
 )
 SOURCE_NAMES = frozenset(("Makefile", "run", ".clang-format", ".gitignore"))
-# Output of tools has no licence line: captured fabrics, expected outputs, packages of others.
+# Files without a licence line, because tools write them: captured fabrics, expected outputs, other projects' packages.
 WRITTEN_BY_TOOLS = (
     "tests/data/cases/",
     "tests/data/fabrics/",
@@ -41,7 +41,7 @@ def source_files() -> Iterator[Path]:
 
 
 def is_source(path: Path) -> bool:
-    """Return whether people write such a file: by its name, or a script by its first line."""
+    """Return whether a file is written by people. Its name shows it, or the first line of a script."""
     if path.suffix in SOURCE_SUFFIXES or path.name in SOURCE_NAMES:
         return True
     with path.open("rb") as file:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check that names are unique: no two public classes or modules of `ibprof` and `converter` have the same name.
 
-A reader who meets `Plan` or `routes.py` must not need an import line to know which one is meant.
+So a reader of `Plan` or `routes.py` knows which class or module it is without looking at the imports.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ ROOT = Path(__file__).resolve().parents[1]
 HOUSES = ("ibprof", "converter/ibprof_converter", "converter/ibprof_lab")
 
 SHARED_MODULES = {"__init__", "__main__"}
-"""Names that Python prescribes."""
+"""Names of modules that Python prescribes."""
 
 NOT_YET: dict[str, set[str]] = {
     "modules": set(),
     "classes": set(),
 }
-"""Names that are not unique yet. This list only shrinks."""
+"""Names that are not unique yet. Do not add to this list."""
 
 
 def collect_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return the paths of each module name and of each public class name.
 
-    The modules of `cli` are left out: they have the names of their commands.
+    The modules of `cli` are left out, because each has the name of its command.
     """
     modules: dict[str, list[str]] = defaultdict(list)
     classes: dict[str, list[str]] = defaultdict(list)
@@ -44,7 +44,7 @@ def collect_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 
 def check(kind: str, names: Mapping[str, list[str]]) -> list[str]:
-    """Return a line for each name that is not unique, and for each listed name that is."""
+    """Return a line for each name that is not unique, and for each name in the list that is unique now."""
     repeated = {name: paths for name, paths in names.items() if len(paths) > 1}
     lines = [f"{kind}: {name}: {', '.join(repeated[name])}" for name in sorted(repeated.keys() - NOT_YET[kind])]
     gone = sorted(NOT_YET[kind] - repeated.keys())
@@ -52,7 +52,7 @@ def check(kind: str, names: Mapping[str, list[str]]) -> list[str]:
 
 
 def main() -> int:
-    """Check, and print what is wrong."""
+    """Print each fault; return 1 if there is one."""
     modules, classes = collect_names()
     problems = check("modules", modules) + check("classes", classes)
     for line in problems:

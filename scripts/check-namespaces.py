@@ -2,8 +2,8 @@
 """Check that only the `cli` packages import argparse, and that few functions there take a Namespace.
 
 A function that takes an `argparse.Namespace` is called `*_options`, `build_*` or `parse_*`: it turns parsed arguments
-into the options of a command. All others take options, so that notebooks and tests can call them too. No class holds a
-Namespace.
+into the options of a command. All other functions take options, so that notebooks and tests can call them too. No class
+holds a Namespace.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def imports_argparse(node: ast.Import | ast.ImportFrom) -> bool:
 
 
 def is_namespace(annotation: ast.expr | None) -> bool:
-    """Return whether a type has a Namespace in it: `argparse.Namespace | None` too."""
+    """Return whether a type contains Namespace, such as `argparse.Namespace | None`."""
     return annotation is not None and NAMESPACE.search(ast.unparse(annotation)) is not None
 
 
 def main() -> int:
-    """Check, and print what is wrong."""
+    """Print each fault; return 1 if there is one."""
     problems = []
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):

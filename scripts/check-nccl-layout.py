@@ -4,8 +4,8 @@
 
     scripts/check-nccl-layout.py FOLDER...
 
-Each folder is a source tree, or holds its headers: profiler_v1.h and so on, or one nccl_profiler.h. It prints version,
-member and offset of each member. Status 1 where one differs, 2 where a folder has no headers.
+Each folder is a source tree, or has its headers (profiler_v1.h and so on, or a single nccl_profiler.h). It prints
+version, name and offset of each member. The exit status is 1 if an offset differs, and 2 if a folder has no headers.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ MEMBERS = {
     6: FIFTH,
     7: FIFTH,
 }
-"""Members of an event: the names of NCCL, and of csrc/nccl/profiler_abi.h, which has one struct from version 5 on."""
+"""Members of an event: NCCL's name -> name in csrc/nccl/profiler_abi.h. Version 5 and later share one struct there."""
 
 PROFILER = ("name", "init", "startEvent", "stopEvent", "recordEventState", "finalize")
 
@@ -102,7 +102,7 @@ def find_headers(folder: Path) -> dict[int, Path]:
     found = {}
     for path in sorted(folder.rglob("*.h")):
         versions = re.findall(r"\}\s*ncclProfilerEventDescr_v(\d+)_t;", path.read_text(errors="replace"))
-        # Trees hold copies for their examples; those of the library itself count.
+        # Source trees also contain copies for examples. Only the library's own headers count.
         for version in map(int, versions):
             if version not in found or "src/include" in path.as_posix():
                 found[version] = path
@@ -110,7 +110,7 @@ def find_headers(folder: Path) -> dict[int, Path]:
 
 
 def print_offsets(version: int, header: Path) -> str:
-    """Compile a program that prints each member's name, and both offsets, and return what it prints."""
+    """Compile and run a program that prints each member's name and both offsets; return its output."""
     text = header.read_text(errors="replace")
     separate = re.search(r"enum\s*\{", text) is None
     states = "".join(f"typedef int ncclProfilerEventState_v{each}_t;\n" for each in range(1, 8)) if separate else ""

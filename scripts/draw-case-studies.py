@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Redraw the pictures of docs/case-studies: run each page's commands as printed, keep the pictures that it shows.
+"""Redraw the pictures of docs/case-studies: run each page's commands as printed, and keep the pictures that it shows.
 
     scripts/draw-case-studies.py [PAGE...]
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RUN_BLOCK = re.compile(r"^```sh run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PICTURE = re.compile(r"\(\.\./images/(case-[a-z-]+\.png)\)")
 WIDTH = 1500
-"""Pixels, with 256 colours: enough for a page."""
+"""Width of the pictures in pixels. They have 256 colours."""
 
 
 def draw(page: Path) -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw the pictures of docs/glossary.md: `scripts/draw-glossary.py [FOLDER]`, by default docs/images.
 
-All colours have enough contrast on a white page and on a dark one, since a picture cannot know its page.
+All colours have enough contrast on white and dark pages, because a picture cannot know the colour of its page.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str = GREY, width: 
 
 
 def draw_link_direction() -> Iterator[str]:
-    """One cable: both directions have a load each, which the node at the beginning sends."""
+    """Draw a cable. Each of its two directions has a load, which the node at its beginning sends."""
     yield box(40, 75, "leaf1", width=60)
     yield box(320, 75, "spine1", width=60)
     yield line(72, 68, 282, 68, WARM, 4, "warm")
@@ -50,7 +50,7 @@ def draw_link_direction() -> Iterator[str]:
 
 
 def draw_rail() -> Iterator[str]:
-    """Hosts between two subnets."""
+    """Draw hosts that are linked to two subnets."""
     for y, name, colour in ((25, "rail 0", COOL), (125, "rail 1", WARM)):
         yield box(180, y, name, colour, 120)
         for host in range(4):
@@ -62,7 +62,7 @@ def draw_rail() -> Iterator[str]:
 
 
 def draw_plane() -> Iterator[str]:
-    """An adapter of XDR, whose four ports are on four planes."""
+    """Draw an XDR adapter. Its four ports are on four planes."""
     yield box(60, 75, "adapter", width=76)
     for plane, colour in enumerate((COOL, GREY, WARM, GREY)):
         y = 18 + 38 * plane
@@ -71,7 +71,7 @@ def draw_plane() -> Iterator[str]:
 
 
 def draw_leaf() -> Iterator[str]:
-    """Two levels of switches: those with hosts are leaf switches."""
+    """Draw two levels of switches: switches with hosts are leaf switches."""
     for leaf in range(3):
         x = 70 + 110 * leaf
         for spine in (125, 235):
@@ -86,7 +86,7 @@ def draw_leaf() -> Iterator[str]:
 
 
 def draw_pod() -> Iterator[str]:
-    """Three levels of switches: a pod is what the top joins."""
+    """Draw three levels of switches: the top switches join the pods."""
     for top in (130, 230):
         yield box(top, 18, "top")
     for pod, colour in enumerate((WARM, GREY)):
@@ -103,7 +103,7 @@ def draw_pod() -> Iterator[str]:
 
 
 def draw_late_sender() -> Iterator[str]:
-    """A receive waits until its send begins."""
+    """Draw a receive that waits until its send begins."""
     for y, rank in ((40, "rank 0"), (110, "rank 1")):
         yield text(6, y + 4, rank, anchor="start")
         yield line(60, y, 350, y)

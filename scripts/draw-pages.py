@@ -29,11 +29,11 @@ WIDTH, HEIGHT = 1280, 720
 COLOURS = 256
 
 FREQUENT = 24
-"""Colours that are kept as they are: those of most pixels, such as of panels."""
+"""Number of the most frequent colours, such as the colours of panels. They are kept exactly."""
 
 FAT_TREE = "xgft:2:8,12:1,6"
 SIDE = 8
-"""Ranks of the halo exchange along each of two dimensions."""
+"""Number of ranks of the halo exchange along each of two dimensions."""
 
 LARGE_TREE = "xgft:3:18,18,4:1,18,18"
 LARGE_SIDE = 32
@@ -56,7 +56,7 @@ def take_demo_picture(folder: Path, name: str) -> Image.Image:
 
 
 def draw_report(folder: Path, browser: Browser) -> Image.Image:
-    """Draw the beginning of the page that the demo leaves: all that is not folded, but for the view."""
+    """Draw the beginning of the demo's report page: all sections that are not folded, except the view."""
     run_demo(folder)
     with browser.new_page(viewport={"width": WIDTH, "height": 900}) as page:
         page.goto((folder / "demo" / "report.html").as_uri())
@@ -77,7 +77,7 @@ def draw_view(folder: Path, browser: Browser) -> Image.Image:
 
 
 def draw_comparison(folder: Path, browser: Browser) -> Image.Image:
-    """Draw a halo exchange, packed and spread over a fat-tree: side by side, and the difference."""
+    """Draw a halo exchange, packed and spread over a fat-tree: both side by side, and their difference."""
     write_halo(folder / "halo.csv", SIDE)
     placements = ["--placement", "packed", "--compare-placement", "spread"]
     run(["ibprof-view", FAT_TREE, "halo.csv", *placements, "-o", "view.html"], folder)
@@ -112,9 +112,9 @@ def write_halo(path: Path, side: int, seed: int | None = None) -> None:
     """Write a rank matrix: each rank of a periodic grid sends 2 MB to each of its four neighbours.
 
     Args:
-        path: of the matrix.
-        side: ranks along each of two dimensions.
-        seed: of a random order of the ranks on the grid; None: row by row.
+        path: path of the matrix.
+        side: number of ranks along each of two dimensions.
+        seed: seed of a random order of the ranks on the grid; None to number ranks row by row.
     """
     order = list(range(side * side))
     if seed is not None:
@@ -133,7 +133,7 @@ def take_picture(png: bytes) -> Image.Image:
 
 
 def reduce_colours(picture: Image.Image) -> Image.Image:
-    """Reduce colours to a palette: the most frequent ones, and others that cover the rare ones, those of the loads."""
+    """Reduce colours to a palette: the most frequent colours, and others that approximate the rare colours of loads."""
     colours, counts = np.unique(np.asarray(picture).reshape(-1, 3), axis=0, return_counts=True)
     frequent = colours[np.argsort(-counts, kind="stable")[:FREQUENT]].ravel().tolist()
     others = picture.quantize(COLOURS - FREQUENT, Image.Quantize.MAXCOVERAGE).getpalette() or []
@@ -143,7 +143,7 @@ def reduce_colours(picture: Image.Image) -> Image.Image:
 
 
 def main() -> None:
-    """Draw the pictures that were named, or all."""
+    """Draw the named pictures, or all pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pictures", nargs="*", choices=[*DRAW, []], help="names (default: all)")
     names = parser.parse_args().pictures or list(DRAW)

@@ -62,7 +62,7 @@ def c_rooms(root: Path) -> nx.DiGraph:
     for path, room in rooms.items():
         graph.add_node(room)
         for name in _INCLUDE.findall(path.read_text(encoding="utf-8")):
-            # Next to the file, from the root, or, as old checkouts have it, in any folder.
+            # Headers are next to the file, relative to the root, or, in old checkouts, in any folder.
             named = (path.parent / name, root / name, *(each for each in headers if each.name == name))
             target = next((rooms[each] for each in named if each in rooms), room)
             if target != room:
@@ -98,7 +98,7 @@ def draw_rooms(graph: nx.DiGraph, title: str, axes: Axes) -> None:
 def main() -> None:
     """Draw the three graphs of a checkout side by side."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkout", nargs="?", type=Path, default=Path(), help="the sources (default: here)")
+    parser.add_argument("checkout", nargs="?", type=Path, default=Path(), help="sources (default: this folder)")
     parser.add_argument("-o", "--output", type=Path, required=True, help="a PNG file")
     wanted = parser.parse_args()
     figure = Figure(figsize=(20, 7), layout="constrained")

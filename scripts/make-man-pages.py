@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a manual page of each command, made of its parser: `make man`, `make-man-pages.py FOLDER`."""
+"""Write a manual page of each command from its parser: `make man`, or `make-man-pages.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ibprof.cli.main import EXAMPLES, QUESTION
 
 MANUAL = "ibprof"
 _TEXT_LINE = re.compile(r"^\.(?=[a-z])", re.MULTILINE)
-"""A line of text that begins like a request; names of macros are capitals."""
+"""A line of text that roff would read as a request. Requests are in small letters, macros of pages in capitals."""
 
 
 def write_pages(folder: Path) -> None:
-    """Write the page of `ibprof`, and one for each of its commands: ibprof-run.1 is that of `ibprof run`."""
+    """Write the page of `ibprof`, and a page for each of its commands, such as ibprof-run.1 for `ibprof run`."""
     folder.mkdir(parents=True, exist_ok=True)
     parsers = read_parsers()
     (folder / "ibprof.1").write_text(make_page(make_front(parsers), "ibprof"), encoding="utf-8")
@@ -49,8 +49,8 @@ def make_page(parser: argparse.ArgumentParser, name: str) -> str:
     """Return the page of a command, and of its subcommands.
 
     Args:
-        parser: of the command.
-        name: of the page.
+        parser: parser of the command.
+        name: name of the page.
     """
     if isinstance(parser, CommandParser) and parser.details:
         parser.epilog = f"{parser.epilog}\n{parser.details}"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the size of the house, and how far a reader of one report must walk through it.
+"""Measure the size of the Python packages, and how many of their files one report uses.
 
     scripts/measure-house.py [ibprof-report's arguments...]
 
-Prints files and lines of the Python packages, the modules that `ibprof-report --help` imports, and its CPU time over
-that of `import numpy`. With arguments, also the files and functions that this report runs, and its CPU time in the
-same unit.
+It prints files and lines of the packages, the number of modules that `ibprof-report --help` imports, and its CPU time
+divided by the CPU time of `import numpy`. With arguments, it also prints how many files and functions the report runs,
+and its CPU time in the same unit.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MODULES = "\n".join(
 
 
 def run_python(code: str, *arguments: str) -> list[int]:
-    """Return the whole numbers that a program prints last on stderr."""
+    """Return the integers in the last line that a program prints on stderr."""
     preamble = f"PACKAGES = {tuple(PACKAGES)!r}\n"
     done = subprocess.run(
         [sys.executable, "-c", preamble + code, *arguments], capture_output=True, text=True, check=True
@@ -72,7 +72,7 @@ def median_cpu_s(*command: str) -> float:
 
 
 def main() -> int:
-    """Print the size of the packages and the cost of a report, one figure a line."""
+    """Print the size of the packages and the cost of a report, one figure per line."""
     files = [path for name, folder in PACKAGES.items() for path in (folder / name).rglob("*.py")]
     print(f"Python files: {len(files)}")
     print(f"Python lines: {sum(len(path.read_text(encoding='utf-8').splitlines()) for path in files):,}")

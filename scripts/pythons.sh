@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Makes a CPython interpreter of each version that ibprof reads the frames of, without installing it:
+# Makes a CPython interpreter of each version whose frames ibprof can read, without installing it:
 #
 #     scripts/pythons.sh FOLDER
 #

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs all tests: the C ones, those of the view's TypeScript, then pytest on the installed wheel, on all processors up to
-# four, or in as many workers as IBPROF_TEST_WORKERS says. Which tests run at the same time is said in
-# tests/support/ibprof_testing/scheduling.py. The end of the output lists the time of each kind. Arguments go to pytest.
+# Runs all tests: C, the view's TypeScript, then pytest on the installed wheel. pytest uses IBPROF_TEST_WORKERS workers,
+# by default one for each processor, at most four. tests/support/ibprof_testing/scheduling.py decides which tests run at
+# the same time. The end of the output lists the time of each kind. Arguments go to pytest.
 set -eu
 
 root=$PWD

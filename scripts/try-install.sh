@@ -4,7 +4,7 @@
 #
 #     scripts/try-install.sh WHEELS FOLDER SUITE[=MIRROR]...
 #
-# WHEELS is a folder with ibprof's wheels, FOLDER gets a system a SUITE: trixie (Debian 13, Python 3.13),
+# WHEELS is a folder with ibprof's wheels. FOLDER gets one system for each SUITE: trixie (Debian 13, Python 3.13),
 # sid (Python 3.14), noble=http://archive.ubuntu.com/ubuntu (Ubuntu 24.04, Python 3.12).
 set -eu
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Simulates the studies of chapters 5 and 6, and writes the tables of those that are complete.
+"""Simulates the studies of chapters 5 and 6, and writes the tables of complete studies.
 
     python studies/brown2018/simulate.py --minutes 60 --folder build/brown2018
 
 The presets of `ibprof-sim study` are these studies, each with five seeds. Results are kept in the folder: the same
-command continues with what is missing, the cheapest simulations first. Afterwards write_page.py writes the page.
+command continues with missing simulations, the cheapest first. Afterwards, run write_page.py to write the page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ibprof_lab.simulation.study.sweep import find_stored, open_pool, run_cells
 SURVEY = TABLES.parent / "survey.csv"
 SEEDS = range(1, 6)
 _AT_ONCE = 8
-"""Simulations of each process between two looks at the clock."""
+"""Number of simulations that each process runs before the time limit is checked again."""
 
 
 def make_cells(study: str) -> list[Cell]:
@@ -86,10 +86,10 @@ def write_survey(rows: Iterator[tuple[str, str, float, int]], path: Path) -> Non
 def main() -> None:
     """Simulate, and write what is complete."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=0.0, help="to simulate for, about (default: 0)")
+    parser.add_argument("--minutes", type=float, default=0.0, help="approximate time limit (default: 0)")
     parser.add_argument("--study", action="append", choices=PRESETS, help="a study; repeat for others (default: all)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
-    parser.add_argument("--folder", type=Path, default=Path("build/brown2018"), help="of results")
+    parser.add_argument("--folder", type=Path, default=Path("build/brown2018"), help="folder of results")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     studies = {name: make_cells(name) for name in arguments.study or PRESETS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page says what its tables say, the presets are the thesis's studies, and every figure is drawn."""
+"""Check that the page agrees with its tables, the presets with the thesis's studies, and that all figures are drawn."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_the_preset_of_the_survey_is_table_5_1() -> None:
 
 @pytest.mark.parametrize("study", sorted(path.stem for path in (HERE / "tables").glob("*.csv")))
 def test_tables_have_the_rows_of_their_presets(study: str) -> None:
-    """Whatever was simulated: the same simulations, by all columns that describe them."""
+    """The tables and the preset have the same simulations, by all columns that describe a simulation."""
     cells = [cell for cell in load("simulate").make_cells(study) if cell.seed == 1]
     described = list(list_results(cells[:1], {})[0])
     columns = described[: described.index("seed")]
@@ -131,7 +131,7 @@ def test_tables_have_the_rows_of_their_presets(study: str) -> None:
 
 @pytest.fixture(scope="module")
 def every_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The studies that figures are drawn from, in their quick form on a small machine."""
+    """Return the folder of all studies that have figures, in their quick form on a small machine."""
     folder = tmp_path_factory.mktemp("studies")
     for name in PRESETS:
         if name != "parameters":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of chapter 5 of the thesis, each compared with the results."""
+"""Compare each claim of chapter 5 of the thesis with the results."""
 
 from __future__ import annotations
 

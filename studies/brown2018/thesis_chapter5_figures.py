@@ -26,7 +26,7 @@ from ibprof_lab.simulation.reports.charts import (
 
 
 def _is_in_table(row: Row, job: str) -> bool:
-    """Return whether a job's pattern is one of table 5.1; true also if the job does not run."""
+    """Return whether a job's pattern is in table 5.1, or the job does not run."""
     size = row.get(f"{job}_bytes")
     return size is None or row[f"{job}_interval_us"] * US in TABLE_5_1.get(int(size), ())
 
@@ -101,7 +101,7 @@ def draw_routing(job: str) -> Callable[[Rows], Figure | None]:
 
 
 def _draw_ratios(axes: Axes, rows: list[Row | None], label: str, colour: str, shift: float) -> None:
-    """Draw a line of slow-downs, broken where there is none."""
+    """Draw a line of slow-downs, with gaps where slow-downs are missing."""
     ratios = [math.nan if row is None or row["slowdown"] is None else row["slowdown"] for row in rows]
     if not all(map(math.isnan, ratios)):
         axes.plot([place + shift for place in range(len(rows))], ratios, "o-", label=label, color=colour)
@@ -118,7 +118,7 @@ _SHARES = {0.25: "small (25%)", 0.5: "medium (50%)", 0.75: "large (75%)"}
 
 
 def draw_scaling(job: str) -> Callable[[Rows], Figure | None]:
-    """Figures 5.10 (by the I/O interval) and 5.11 (by the size of MPI messages)."""
+    """Return a function that draws figure 5.10 (by the I/O interval) or 5.11 (by the size of MPI messages)."""
     by = f"{job}_interval_us" if job == "io" else f"{job}_bytes"
     fixed = {"mpi_bytes": SIZES[-1], "mpi_interval_us": 500.0} if job == "io" else {"io_interval_us": 0.0}
     name = format_interval if job == "io" else format_size

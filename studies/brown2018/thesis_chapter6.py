@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of chapter 6 of the thesis, each compared with the results."""
+"""Compare each claim of chapter 6 of the thesis with the results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def io_placement(placement: str, passes: Callable[[float], bool]) -> Verdict:
 
 
 def io_deviation() -> Verdict:
-    """Standard deviation of a request's time as a part of its mean, alone and next to MPI."""
+    """Compare the standard deviation of a request's time, divided by its mean: alone, and next to MPI."""
     rows = all_there(*(find("placement", "io", run) for run in ("baseline", "interference")))
     if rows is None:
         return OPEN
@@ -69,7 +69,7 @@ def by_servers(measured: str) -> dict[str, Row] | None:
 
 
 def spread_best(measured: str) -> Verdict:
-    """By times next to the other job."""
+    """Compare the placements by the measured job's time next to the other job."""
     rows = by_servers(measured)
     if rows is None:
         return OPEN
@@ -88,7 +88,7 @@ def random_like_isolated(measured: str) -> Verdict:
 
 
 def down_switches() -> Verdict:
-    """Count, by the forwarding tables, the level-2 switches that send down to the leaves of spread servers."""
+    """Count the level-2 switches that, by the forwarding tables, send down to the leaves of spread servers."""
     network = index_network(read_subnet(THESIS_FABRIC), Hardware())
     servers = assign_hosts(
         network, [], 72, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1)
@@ -106,7 +106,7 @@ def down_switches() -> Verdict:
 
 
 def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
-    """Return whether packets for a server pass a switch on their route from any leaf."""
+    """Return whether packets from any leaf to a server pass a switch."""
     at = {int(network.end_to[end]) - network.hosts for end in ends if network.end_to[end] >= network.hosts}
     for _ in range(4):
         if switch in at:
@@ -168,7 +168,7 @@ def better_still() -> Verdict:
 
 
 def grows_gradually() -> Verdict:
-    """By the means over seeds alone: they have no intervals."""
+    """Compare means over seeds, because the results have no intervals."""
     costs = [throttle_cost(window) for window in (2000.0, 3000.0, 4000.0, 5000.0)]
     there = [cost for cost in costs if cost]
     if len(there) < len(costs):
@@ -178,7 +178,7 @@ def grows_gradually() -> Verdict:
 
 
 def time_between() -> Verdict:
-    """Return the time that a window of 2.5 ms leaves from a request's end to the next one's start."""
+    """Return the time between a request's end and the start of the next, with a window of 2.5 ms."""
     row = find_throttled("io", 2500.0)
     if row is None:
         return OPEN
@@ -187,7 +187,7 @@ def time_between() -> Verdict:
 
 
 def shorter_than_window() -> Verdict:
-    """A request's mean time, and the window."""
+    """Compare a request's mean time with the window."""
     rows = all_there(*(find_throttled("io", window) for window in (2000.0, 3000.0, 4000.0, 5000.0)))
     if rows is None:
         return OPEN

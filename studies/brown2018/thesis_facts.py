@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures that the prose of README.md takes from the results, and the list of missing results."""
+"""Compute the figures in the prose of README.md from the results, and list missing results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thesis_results import ALL_SEEDS, KB, MB, PAGE, STUDIES, Row, find_pair, is_
 from thesis_routing_claims import routing_row
 
 SURVEY = PAGE.parent / "survey.csv"
-"""The survey's simulations in numbers: how many of them have a value of a quantity, alone and next to the other job."""
+"""Table of the survey: how many simulations have each value of a quantity, alone and next to the other job."""
 RUNS = ("baseline", "interference")
 
 
@@ -25,7 +25,7 @@ def name_interval(microseconds: float) -> str:
 
 
 def read_survey(quantity: str, *runs: str) -> list[tuple[float, int]]:
-    """Return the values of a quantity, each with its number of simulations."""
+    """Return (value, number of simulations) for each value of a quantity."""
     with SURVEY.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["quantity"] == quantity and row["run"] in runs]
     return [(float(row["value"]), int(row["simulations"])) for row in rows]
@@ -58,13 +58,13 @@ def measured() -> str:
 
 
 def least_io() -> str:
-    """Slow-downs of I/O of 512 KB at 500 µs next to the three longest intervals of 4 MB MPI."""
+    """Return the slow-downs of 512 KB I/O at 500 µs next to 4 MB MPI at its three longest intervals."""
     rows = [find_pair("io", (512 * KB, 500.0), (4 * MB, interval)) for interval in INTERVALS[4 << 20][:3]]
     return ", ".join(show(row) for row in rows if row)
 
 
 def parameter_range(column: str) -> str:
-    """Slow-downs of 4 KB MPI next to a checkpoint with static routing, one parameter varied."""
+    """Return the range of slow-downs of 4 KB MPI next to a checkpoint, with static routing and a varied parameter."""
     usual = {"lane_bytes": 65536.0, "packet_bytes": 4096.0, "switch_ns": 90.0}
     del usual[column]
     rows = [row for row in list_parameters("mpi") if row["slowdown"]]
@@ -84,7 +84,7 @@ def _range(values: Iterable[float]) -> str:
 
 
 def adaptive_parameters() -> str:
-    """Times of 4 MB I/O alone."""
+    """Return the times of 4 MB I/O alone."""
     rows = [row for row in STUDIES["parameters"] if row["routing"] == "adaptive" and row["measured"] == "io"]
     alone = {row["io_interval_us"]: row for row in rows if row["run"] == "baseline"}
     return ", ".join(
@@ -137,7 +137,7 @@ def random_4_mb() -> str:
 
 
 def list_lacks() -> str:
-    """Return the missing results and those of fewer seeds, study by study; adaptive routing has its own table."""
+    """List missing results, and results of fewer seeds, by study. Adaptive routing has a separate table."""
     lines = []
     for name, label in _LABELS.items():
         rows = STUDIES[name]
@@ -165,7 +165,7 @@ def _list(labels: list[str]) -> str:
 
 
 _NAMED = 8
-"""More of a kind are counted."""
+"""Maximum number of names that are listed; longer lists become a count."""
 
 
 def _label_survey(row: Row) -> str:
@@ -257,4 +257,4 @@ FACTS: dict[str, Callable[[], str]] = {
     "past-threshold": past_threshold_most,
     "both-at-500-us": random_4_mb,
 }
-"""By their names in the page: `<!-- fact: NAME -->...<!-- end -->`."""
+"""Name in the page (`<!-- fact: NAME -->...<!-- end -->`) -> function that returns the text."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of results that figures show: of one machine, in the thesis's configuration unless wanted otherwise."""
+"""Select the rows of results for figures: of one machine, and by default in the thesis's configuration."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _OF_NOBODY = {
     for job in JOBS
     for name in ("share", "bytes", "interval_us", "window_us", "limit", "whole_ms")
 }
-"""Studies of other authors may have jobs of other names."""
+"""Other authors' studies may name the jobs differently."""
 USUAL = {"routing": "static", "server_placement": "isolated", "job_placement": "random-node"}
 """The thesis's configuration."""
 
 
 def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
-    """Return the rows of the machine with most rows, its name, and the names of the others.
+    """Return the rows of the machine with most rows, its name, and the names of the other machines.
 
-    Each row is marked if it has fewer seeds than others.
+    Rows with fewer seeds than others are marked.
     """
     of_machine = Counter(tuple(row.get(column) for column in _MACHINE) for row in means)
     if not of_machine:
@@ -51,13 +51,13 @@ def _name_machine(machine: tuple[Any, ...], others: Iterable[tuple[Any, ...]]) -
 
 
 def find_usual(rows: Rows, column: str) -> str:
-    """Return the thesis's setting, or the most frequent one where no row has it."""
+    """Return the thesis's value of a column, or the most frequent value if no row has the thesis's."""
     values = Counter(row[column] for row in rows)
     return USUAL[column] if USUAL[column] in values or not values else values.most_common(1)[0][0]
 
 
 def pick(rows: Rows, **wanted: Any) -> list[Row]:
-    """Return the rows with the wanted columns, by default of the usual configuration."""
+    """Return the rows with the wanted values, and usual values in the columns of `USUAL` that are not wanted."""
     each = {**{column: find_usual(rows, column) for column in USUAL if column not in wanted}, **wanted}
     return [row for row in rows if all(row.get(column) == value for column, value in each.items())]
 
@@ -72,7 +72,7 @@ def list_intervals(rows: Rows, column: str) -> list[float]:
 
 
 def merge_means(tables: Iterable[Rows]) -> list[Row]:
-    """Put tables together; of a simulation that several have, the one with most seeds is taken."""
+    """Merge tables. If several tables have the same simulation, take the row with most seeds."""
     merged: dict[tuple[Any, ...], Row] = {}
     for table in tables:
         for row in table:

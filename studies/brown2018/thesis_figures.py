@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the figures of chapters 5 and 6 from results, under their numbers.
+"""Draws the figures of chapters 5 and 6 from results, with file names by figure number.
 
     python studies/brown2018/thesis_figures.py [RESULTS...] -o figures
 
-RESULTS are folders of studies, or tables; without any, the tables of this study. Bars are black without the other job,
-and coloured by the other job's interval with it.
+RESULTS are folders of studies, or tables (default: the tables of this study). Black bars are for a job alone. Coloured
+bars are for a job next to the other job, by the other job's interval.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SETTINGS = {"routing": "{} routing", "server_placement": "{} servers", "job_pla
 
 
 def draw(results: Iterable[Path], folder: Path, suffix: str = "png") -> tuple[list[Path], list[str], list[str]]:
-    """Draw every figure that results have rows for; return files, missing figures, and machines that are not drawn."""
+    """Draw each figure for which there are rows; return files, missing figures, and machines that are not drawn."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = [read_means([table]) for each in results for table in find_tables(each)]
     means, _, others = choose_machine(merge_means(tables))
@@ -37,11 +37,11 @@ def draw(results: Iterable[Path], folder: Path, suffix: str = "png") -> tuple[li
 
 
 def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[Path], list[str]]:
-    """Draw every figure that there are rows for.
+    """Draw each figure for which there are rows.
 
     Args:
         means: rows of tables of means of one machine, as `choose_machine` returns them.
-        folder: to write into.
+        folder: folder for the files.
         suffix: png, svg or pdf.
 
     Returns:
@@ -92,7 +92,7 @@ FIGURES: dict[str, Callable[[Rows], Figure | None]] = {
     "6.5": draw_placements("server_placement"),
     "6.7": draw_throttle,
 }
-"""By their numbers in the thesis."""
+"""Number in the thesis -> function that draws the figure."""
 
 
 def main() -> None:

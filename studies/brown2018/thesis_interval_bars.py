@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars of a job by its interval, coloured by the other job's, as most figures have them."""
+"""Draw bars of a job by its interval, coloured by the other job's interval, as in most figures."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SIZES = (4096.0, 524288.0, 4194304.0)
 
 
 def format_size(size: float) -> str:
-    """Return a size in the thesis's units: KB and MB are powers of two."""
+    """Return a size as text in the thesis's units, in which KB and MB are powers of two."""
     return f"{size / 2**20:g} MB" if size >= 2**20 else f"{size / 2**10:g} KB"
 
 
 def colour_intervals(rows: Rows, job: str, size: float, other_size: float) -> dict[float, str]:
-    """Return the other job's intervals that a job was measured with, the longest first, and their colours."""
+    """Return interval -> colour for the other job's intervals in the rows, sorted from the longest."""
     other = OTHER[job]
     disturbed = [
         row
@@ -36,7 +36,10 @@ def colour_intervals(rows: Rows, job: str, size: float, other_size: float) -> di
 def cluster_by_interval(
     rows: Rows, job: str, size: float, other_size: float, colours: Mapping[float, str]
 ) -> dict[str, list[Bar]]:
-    """Clusters by the measured job's interval, a bar without the other job and one for each of its intervals."""
+    """Return a cluster of bars for each interval of the measured job.
+
+    A cluster has a bar without the other job, and a bar for each interval of the other job.
+    """
     other, share = OTHER[job], {f"{job}_share": 0.5}
     own = [
         row for row in rows if row["measured"] == job and row.get(f"{job}_bytes") == size and row[f"{job}_share"] == 0.5

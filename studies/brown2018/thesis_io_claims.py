@@ -29,7 +29,7 @@ from thesis_results import (
 from ibprof_lab.simulation.questions.congestion_threshold import CONGESTED, NEAR
 
 FREE = {4 * KB: INTERVALS[4 << 10], 512 * KB: INTERVALS[512 << 10][:3], 4 * MB: INTERVALS[4 << 20][:3]}
-"""Intervals of I/O at which it does not congest itself."""
+"""Bytes of an I/O request -> intervals at which I/O does not congest itself."""
 
 
 def threshold(size: float, above: float | None, below: float | None) -> Verdict:
@@ -38,7 +38,7 @@ def threshold(size: float, above: float | None, below: float | None) -> Verdict:
 
 
 def locate(rows: list[Row], above: float | None, below: float | None) -> Verdict:
-    """Return the intervals that the threshold lies between, by the rule of `ibprof-sim threshold`."""
+    """Return the two intervals between which the threshold is, by the rule of `ibprof-sim threshold`."""
     times = {row["io_interval_us"]: float(row["mean_us"]) for row in rows}
     longest, shortest, seeds = max(times), min(times), tell_seeds(*rows)
     if times[shortest] < CONGESTED * times[longest]:
@@ -71,7 +71,7 @@ def nothing_small() -> Verdict:
 
 
 def largest(measured: str, printed: float) -> Verdict:
-    """Of all pairs; the print has it in chart C: 4 KB next to 4 MB."""
+    """Find the largest slow-down of all pairs. In the thesis it is in chart C: 4 KB next to 4 MB."""
     rows = survey(measured)
     if len(rows) < 200:
         return OPEN
@@ -83,7 +83,7 @@ def largest(measured: str, printed: float) -> Verdict:
 
 
 def list_growth() -> list[list[Row]]:
-    """Charts B, C, E, F and I before the threshold: a row of pairs from the longest MPI interval to the shortest."""
+    """Return rows of charts B, C, E, F, I before the threshold, each from the longest MPI interval to the shortest."""
     charts = [(own, other) for own in FREE for other in (512 * KB, 4 * MB) if (own, other) != (4 * MB, 512 * KB)]
     rows = [
         all_there(*(find_pair("io", (own, interval), (other, each)) for each in INTERVALS[int(other)]))

@@ -33,10 +33,10 @@ DETAIL_OTHER = tuple(each * MS for each in (5, 1, 0.5, 0.1))
 
 
 def mpi(size: int = 4 * KIB, interval: float = 500 * US, share: float = 0.5) -> Workload:
-    """Return an MPI job of random pairs."""
+    """Return an MPI job in which random pairs send messages."""
     return Workload(MPI, Role.PAIRS, size, interval_ns=interval, share=share)
 
 
 def io(size: int = 4 * MIB, interval: float = 0.0, share: float = 0.5) -> Workload:
-    """Return an I/O job; without an interval it is a checkpoint."""
+    """Return an I/O job. If `interval` is 0, it writes a checkpoint."""
     return Workload(IO, Role.IO, size, interval_ns=interval, share=share)

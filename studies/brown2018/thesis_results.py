@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results in `tables`, and the rules by which a claim is compared with them."""
+"""Find results in `tables`, and compare claims with them by fixed rules."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ibprof_lab.simulation.study.result_tables import read_means
 PAGE = Path(__file__).resolve().parent / "README.md"
 TABLES = PAGE.parent / "tables"
 KB, MB = 1024.0, 1048576.0
-CLOSE = 0.2  # a simulated figure passes within a fifth of the print's
-NONE = 0.1  # a slow-down within a tenth either way is negligible: two means, each known to 5%
+CLOSE = 0.2  # a simulated figure passes if it is within a fifth of the thesis's figure
+NONE = 0.1  # a slow-down of 0.9 to 1.1 is negligible: it is the ratio of two means, each known to 5%
 ALL_SEEDS = 5
 
 Row = Mapping[str, Any]
-BORDERLINE = "borderline"  # a claim that passes, and would not at an end of its figures' intervals
+BORDERLINE = "borderline"  # a claim that passes, but would not at an end of the interval of a figure
 Verdict = tuple[str, bool | str | None]
 OPEN: Verdict = ("not simulated yet", None)
 
@@ -26,14 +26,14 @@ STUDIES = {path.stem: read_means([path]) for path in sorted(TABLES.glob("*.csv")
 
 
 def find(study: str, measured: str, run: str, **wanted: Any) -> Row | None:
-    """Return the row of a study with the wanted columns, else the thesis's usual ones, if it has figures."""
+    """Return the row with the wanted values, and the thesis's usual values in other columns; None if it has no mean."""
     compared = run == "interference" and study != "throttle"  # where whole times matter, not slow-downs
     column = "slowdown" if compared else "mean_us"
     return next((row for row in list_rows(study, measured, run, **wanted) if row[column] is not None), None)
 
 
 def list_rows(study: str, measured: str, run: str, **wanted: Any) -> list[Row]:
-    """Return all rows with the wanted columns, those without a mean too."""
+    """Return all rows with the wanted values, including rows without a mean."""
     usual = {"server_placement": "isolated", "job_placement": "random-node", "routing": "static", "lane_bytes": 65536.0,
              "packet_bytes": 4096.0, "switch_ns": 90.0, f"{measured}_share": 0.5}  # fmt: skip
     each = {"measured": measured, "run": run, **usual, **wanted}
@@ -41,7 +41,7 @@ def list_rows(study: str, measured: str, run: str, **wanted: Any) -> list[Row]:
 
 
 def find_pair(measured: str, own: tuple[float, float], other: tuple[float, float]) -> Row | None:
-    """Return the survey's row of a pattern next to another: bytes, and µs between messages, of each."""
+    """Return the survey's row of one pattern next to another; a pattern is (bytes, µs between messages)."""
     other_job = {"io": "mpi", "mpi": "io"}[measured]
     wanted = {f"{measured}_bytes": own[0], f"{measured}_interval_us": own[1],
               f"{other_job}_bytes": other[0], f"{other_job}_interval_us": other[1]}  # fmt: skip
@@ -90,17 +90,17 @@ def show_range(rows: list[Row], column: str = "slowdown") -> str:
 
 
 def is_close(simulated: float, printed: float) -> bool:
-    """Return whether a figure is within a fifth of the print's."""
+    """Return whether a figure is within a fifth of the thesis's figure."""
     return abs(simulated / printed - 1) <= CLOSE
 
 
 def adds_as(simulated: float, printed: float) -> bool:
-    """Return whether a slow-down passes: by what it adds, so that 1.18 does not equal 1.31."""
+    """Return whether a slow-down passes. The parts above 1 are compared, so that 1.18 does not equal 1.31."""
     return is_close(simulated - 1, printed - 1)
 
 
 def judge(passes: Callable[..., bool], *rows: Row, column: str = "slowdown") -> bool | str:
-    """Return whether the rows' figures pass: `BORDERLINE` where their means do, and ends of their intervals do not."""
+    """Return whether the rows' means pass; `BORDERLINE` if the means pass, but ends of their intervals do not."""
     if not passes(*(row[column] for row in rows)):
         return False
     ends = product(*((row[column] - _half(row, column), row[column] + _half(row, column)) for row in rows))
@@ -116,12 +116,12 @@ def is_some(slowdown: float) -> bool:
 
 
 def is_apart(low: Row, high: Row, column: str = "slowdown") -> bool:
-    """Return whether one is above the other beyond both intervals; a single seed has none."""
+    """Return whether `high` is above `low` by more than both intervals. A single seed has no interval."""
     return bool(high[column] - _half(high, column) > low[column] + _half(low, column))
 
 
 def grows(rows: list[Row], column: str = "slowdown") -> bool:
-    """Return whether rows grow: from first to last by their means, with no step back beyond both intervals."""
+    """Return whether the means grow from the first to the last row, without a step back of more than both intervals."""
     goes_back = any(is_apart(two, one, column) for one, two in pairwise(rows))
     return rows[-1][column] > rows[0][column] and not goes_back
 
@@ -131,6 +131,6 @@ def _half(row: Row, column: str) -> float:
 
 
 def all_there(*rows: Row | None) -> list[Row] | None:
-    """Return the rows, or None if one is missing."""
+    """Return the rows; None if any row is missing."""
     there = [row for row in rows if row is not None]
     return there if len(there) == len(rows) else None

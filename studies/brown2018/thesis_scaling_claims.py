@@ -54,7 +54,7 @@ def shares_at(interval: float) -> list[Row] | None:
 
 
 def large_least() -> Verdict:
-    """At every interval that all shares were simulated at."""
+    """Compare at each interval at which all shares were simulated."""
     found = {interval: shares_at(interval) for interval in SCALED}
     there = {interval: rows for interval, rows in found.items() if rows}
     if not there:
@@ -107,7 +107,7 @@ def share_rows(share: float) -> list[Row] | None:
 
 
 def small_job_least() -> Verdict:
-    """The MPI job with 25% of the hosts against those with 50 and 75%, at each size."""
+    """Compare the MPI job on 25% of the hosts with the jobs on 50% and 75%, at each size."""
     shares = [share_rows(share) for share in (0.25, 0.5, 0.75)]
     there = [rows for rows in shares if rows]
     if len(there) < len(shares):
@@ -129,7 +129,7 @@ def shares_size() -> Verdict:
 
 
 def shares_alike() -> Verdict:
-    """The most over the least mean of a size without I/O."""
+    """Return the ratio of the largest to the smallest mean of a size without I/O."""
     ratios = []
     for size in SCALED_KB:
         rows = all_there(

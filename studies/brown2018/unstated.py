@@ -39,11 +39,11 @@ class Inputs:
     """Values that the thesis does not state.
 
     Attributes:
-        drawn: True if each MPI process draws its partner among all, so that a process may get messages of several;
+        drawn: True if each MPI process draws its partner from all processes, so that several may send to the same one;
             False if partners send to each other.
         together: True if all clients start within 1 µs; False if their starts spread over an interval.
         lane_bytes, packet_bytes, switch_ns: as in `Hardware`.
-        throttled: share of the compute hosts that the throttled I/O of figure 6.7 has.
+        throttled: fraction of the compute hosts on which the throttled I/O of figure 6.7 runs.
     """
 
     drawn: bool = False
@@ -79,7 +79,7 @@ class Run:
 
     @property
     def mean(self) -> float:
-        """Mean latency, µs."""
+        """Return the mean latency, µs."""
         return float(self.latency.mean())
 
     def percentile(self, percent: float) -> float:
@@ -89,11 +89,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Laboratory:
-    """Simulations under one reading.
+    """Run simulations with one set of unstated values.
 
     Attributes:
-        inputs: the reading.
-        seed: of hosts, partners and starts.
+        inputs: the set of values.
+        seed: random seed of hosts, partners and starts.
     """
 
     inputs: Inputs
@@ -112,8 +112,8 @@ class Laboratory:
         """Return the latencies of a job.
 
         Args:
-            counts: messages of each client that are left out, and that are measured.
-            hops: packet hops after which the run ends, however many messages there are.
+            counts: number of a client's first messages that are left out, and number of measured messages.
+            hops: number of packet hops after which the run ends, even if messages remain.
         """
         hardware = Hardware(self.inputs.packet_bytes, self.inputs.lane_bytes, self.inputs.switch_ns)
         setting = Setting(THESIS_FABRIC, hardware, adaptive, 72, server_placement=servers)
@@ -143,7 +143,7 @@ class Laboratory:
         return Run(np.array(latencies) * network.tick_ns / 1e3, float(np.mean(cycles)) * network.tick_ns / 1e3)
 
     def _read(self, jobs: Sequence[Job], clients: list[Client], within: int) -> list[Client]:
-        """Return the clients with the start times and partners of the reading."""
+        """Return the clients with the start times and partners of `inputs`."""
         random = np.random.default_rng([self.seed, 1])
         if self.inputs.together:
             clients = [replace(client, start=int(random.integers(within))) for client in clients]
@@ -188,7 +188,7 @@ def find_largest(lab: Laboratory) -> Found:
 
 
 def find_elevated(lab: Laboratory) -> Found:
-    """Charts D and G, at their shortest intervals."""
+    """Find slow-downs in charts D and G, at their shortest intervals."""
     slow = [lab.slow([io(4 * KIB, US), mpi(size, 500 * US)], MPI, (5, 20), hops=6e7) for size in (512 * KIB, 4 * MIB)]
     return all(map(is_some, slow)), "D {:.2f}, G {:.2f}".format(*slow)
 
@@ -255,7 +255,7 @@ def find_adaptive(lab: Laboratory, measured: str) -> Found:
 
 
 def find_adaptive_interference(lab: Laboratory) -> Found:
-    """I/O and MPI of 512 KB every 500 µs."""
+    """Find slow-downs of I/O and MPI, both 512 KB every 500 µs."""
     jobs = [io(512 * KIB, 500 * US), mpi(512 * KIB, 500 * US)]
     slow = [lab.slow(jobs, measured, adaptive=True, hops=8e7) for measured in (IO, MPI)]
     return all(map(is_none, slow)), "I/O {:.2f}, MPI {:.2f}".format(*slow)
@@ -280,7 +280,7 @@ CLAIMS: dict[str, Callable[[Laboratory], Found]] = {
 
 
 def read_table() -> list[dict[str, str]]:
-    """Return the rows that are there."""
+    """Return the rows of the existing table."""
     if not TABLE.exists():
         return []
     with TABLE.open(newline="", encoding="utf-8") as file:
@@ -290,7 +290,7 @@ def read_table() -> list[dict[str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--only", nargs="*", default=[], metavar="CLAIM", help="beginnings of claims")
+    parser.add_argument("--only", nargs="*", default=[], metavar="CLAIM", help="beginnings of claims' names")
     parser.add_argument("--inputs", nargs="*", default=list(INPUTS), choices=INPUTS, metavar="NAME")
     parser.add_argument("--seed", type=int, default=1)
     wanted = parser.parse_args()

@@ -5,9 +5,9 @@ Run it where ibprof is installed:
 
     python studies/brown2018/warm_up.py [--seeds N]
 
-Prints a row for I/O alone, for each pattern of table 5.1 and each share of the machine at 2 ms. A row has the survey's
-mean over its seeds, the mean over as many seeds after 50 messages, and the difference.
-Then it prints the same of the largest slow-downs.
+It prints a row for I/O alone, for each pattern of table 5.1 and each share of the machine at 2 ms. A row has the
+survey's mean over its seeds, the mean over as many seeds with a warm-up of 50 messages, and the difference.
+Then it prints the same rows for the largest slow-downs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ JOB_PAIRS = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="of each pattern (default: 5)")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds of each pattern (default: 5)")
     seeds = range(1, parser.parse_args().seeds + 1)
     means = read_means([TABLES / f"{name}.csv" for name in ("interference", "scaling", "placement")])
     print("| measured | survey | after 50 | off, % |\n|---|---|---|---|")
