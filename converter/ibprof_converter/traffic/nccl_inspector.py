@@ -311,7 +311,7 @@ def _add_flows(
     ranks = max(communicator.ranks, len(members))
     sums: Counter[tuple[str, bool]] = Counter()
     for (function, _), (amount, algorithm) in communicator.collectives.items():
-        is_tree = function == "AllReduce" and algorithm in _TREES
+        is_tree = function == "AllReduce" and algorithm in _TREES and ranks > 1
         sent = amount if is_tree else ring_bytes(function, amount, ranks)
         sums[function, is_tree] += sent
         if amount and not sent and ranks > 1:

@@ -157,6 +157,18 @@ def test_collectives_of_one_file_alone_are_left_out(tmp_path: Path) -> None:
     assert traffic.unmapped == {"collectives with one rank's file alone": 3 * 2 * SIZE * 7 // 8}
 
 
+@pytest.mark.parametrize("algorithm", ["RING", "TREE"])
+def test_collectives_of_a_communicator_of_one_rank_send_nothing(algorithm: str, tmp_path: Path) -> None:
+    paths = write(tmp_path, "AllReduce")
+    alone = collective("AllReduce", 0)
+    alone["coll_perf"]["coll_algo"] = algorithm
+    whole = read_inspector(paths, "inspector")
+    paths[0].write_text(f"{paths[0].read_text()}{line(0, 1, 'host01', alone, communicator='0x90')}\n")
+    traffic = read_inspector(paths, "inspector")
+    assert traffic.unmapped == {}
+    assert traffic.bytes.tolist() == whole.bytes.tolist()
+
+
 def test_each_ring_leaves_a_host_at_another_rank(tmp_path: Path) -> None:
     traffic = read_inspector(write(tmp_path, "AllReduce"), "inspector")
     between = (traffic.source // 2) != (traffic.destination // 2)
