@@ -4,6 +4,7 @@
 #
 #     scripts/make-deb.sh WHEEL FOLDER
 set -eu
+umask 022 # all users must be able to read the package's files
 
 wheel=$1
 folder=$2

@@ -83,15 +83,17 @@ def test_the_tag_is_that_of_any_linux_since_2012(machine: str, wheels: Path) -> 
 @pytest.mark.parametrize(("machine", "name"), [("x86_64", "amd64"), ("aarch64", "arm64")])
 def test_a_debian_package_needs_what_the_wheel_needs(machine: str, name: str, wheels: Path, tmp_path: Path) -> None:
     (wheel,) = wheels.glob(f"ibprof-*_{machine}.whl")
-    subprocess.run(["scripts/make-deb.sh", wheel, tmp_path], cwd=ROOT, check=True)
+    subprocess.run(["scripts/make-deb.sh", wheel, tmp_path], cwd=ROOT, check=True, umask=0o077)
     (package,) = tmp_path.glob(f"ibprof_*_{name}.deb")
+    listed = subprocess.run(["dpkg-deb", "--contents", package], capture_output=True, text=True, check=True).stdout
+    assert {line[7:10] for line in listed.splitlines()} == {"r--", "r-x"}, "all users can read its files"
     depends = subprocess.run(
         ["dpkg-deb", "--field", package, "Depends"], capture_output=True, text=True, check=True
     ).stdout
     given = dict(re.findall(r"python3-(\w+) \(>= (?:1:)?([\d.]+)\)", depends))
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    listed = project.partition("\ndependencies = [")[2].partition("\n]")[0]
-    needed = dict(re.findall(r'"(\w+)>=([\d.]+)"', listed))
+    dependencies = project.partition("\ndependencies = [")[2].partition("\n]")[0]
+    needed = dict(re.findall(r'"(\w+)>=([\d.]+)"', dependencies))
     assert {"pyyaml" if each == "yaml" else each: least for each, least in given.items()} == needed
     subprocess.run(["dpkg-deb", "--extract", package, tmp_path / "root"], check=True)
     packages = tmp_path / "root" / "usr" / "lib" / "python3" / "dist-packages"
