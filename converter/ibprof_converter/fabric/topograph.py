@@ -84,7 +84,7 @@ def read_instances(path: str | PathLike[str], data: bytes) -> list[Instance]:
         name, layers = each["id"], each.get("network_layers") or []
         if not isinstance(name, str) or not _NAME.fullmatch(name) or not name.isprintable():
             raise InputError(path, line, "the name of a host", quote_found(json.dumps(name)))
-        if not isinstance(layers, list) or not all(isinstance(layer, str) for layer in layers):
+        if not isinstance(layers, list) or not all(isinstance(layer, str) and layer for layer in layers):
             raise InputError(path, line, 'names of switches in "network_layers"', quote_found(json.dumps(layers)))
         found.append(Instance(line, name, layers))
     return found

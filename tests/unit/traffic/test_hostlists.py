@@ -111,6 +111,7 @@ def test_lists_of_topograph_take_time_by_their_length(tmp_path: Path) -> None:
         ('{"instances": "abc"}', r"hosts: expected JSON with"),
         ('{"instances": [{"id": "a", "network_layers": "leaf"}]}', r"hosts:1: expected names of switches"),
         ('{"instances": [{"id": "a", "network_layers": [["leaf"]]}]}', r"hosts:1: expected names of switches"),
+        ('{"instances": [{"id": "a", "network_layers": ["leaf", ""]}]}', r"hosts:1: expected names of switches"),
         ('{"instances": [{"network_layers": []}]}', r"each with an \"id\""),
         ('{"instances": [\n{"id": "a"}', r"hosts:2: expected JSON with"),
         ("node01\nnode 02 x\n", r"hosts:2: expected a host, perhaps with slots"),
