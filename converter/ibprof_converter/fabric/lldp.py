@@ -82,7 +82,7 @@ def parse_lldp_files(name: str | PathLike[str], paths: Sequence[str | PathLike[s
         paths: paths of the files. Damaged files are left out and reported.
 
     Raises:
-        InputError: no file lists a neighbour. If a file is damaged, its error is raised.
+        InputError: no file lists a neighbour. The error names the first damaged file, if there is one.
     """
     found = _Neighbours()
     log = DamageLog(name if Path(name).is_dir() or len(paths) == 1 else f"{fspath(name)} and {len(paths) - 1} more")
