@@ -39,6 +39,31 @@ def test_files_and_unsettled_means_are_named(stored: bool, shown: str, tmp_path:
 _RING = "rank {0} {{\nc: calc 20000\ns: send 65536b to {1} tag 1\nr: recv 65536b from {2} tag 1\ns requires c\n}}\n"
 
 
+def run_with_slow_links(folder: Path, role: str, speeds: Mapping[int, str]) -> list[str]:
+    """Simulate a job on 16 hosts; return the names of hosts whose links, by number, get other speeds."""
+    ring = "".join(_RING.format(rank, (rank + 1) % 16, (rank + 15) % 16) for rank in range(16))
+    (folder / "ring.goal").write_text(f"num_ranks 16\n{ring}")
+    made = generate("xgft:2:4,4:1,4")
+    listed = ListedFabric.of(made.fabric, made.tables)
+    host_links = [link for link in listed.links if not is_trunk(listed, link)]
+    slow = {number: host_links[number] for number in speeds}
+    links = {link: replace(link, speed=speeds[number]) for number, link in slow.items()}
+    replace(listed, links=tuple(links.get(link, link) for link in listed.links)).write(folder / "fabric")
+    study = folder / "study.yaml"
+    study.write_text(f"fabric: fabric\njobs: [{{name: mpi, role: {role}}}]\neffort: {{messages: 20, background: 5}}\n")
+    assert sim.main(["run", str(study), "-o", str(folder / "out"), "--workers", "1"]) == 0
+    ends = [listed.name(node) for link in slow.values() for node in (link.a.node, link.b.node)]
+    return [name for name in ends if name.startswith("host")]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_slower_of_two_slow_senders_is_named_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their links are slow; the times of their messages are no outliers."""
+    less, more = run_with_slow_links(tmp_path, "goal, goal: ring.goal", {2: "10", 11: "5"})
+    named = [line for line in capsys.readouterr().err.splitlines() if "slow sender" in line]
+    assert [f"{host} HCA-1" in line for host, line in zip((more, less), named, strict=True)] == [True, True]
+
+
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("role", ["pairs, bytes: 64 KiB, interval: 20 us", "goal, goal: ring.goal"])
 @pytest.mark.parametrize("speed", ["25", "5"])
@@ -46,19 +71,9 @@ def test_a_slow_sender_is_named_with_its_link(
     speed: str, role: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its partner, whose messages are as slow, is not. A rank of a program, which also computes, is named once."""
-    ring = "".join(_RING.format(rank, (rank + 1) % 16, (rank + 15) % 16) for rank in range(16))
-    (tmp_path / "ring.goal").write_text(f"num_ranks 16\n{ring}")
-    made = generate("xgft:2:4,4:1,4")
-    listed = ListedFabric.of(made.fabric, made.tables)
-    slow = [link for link in listed.links if not is_trunk(listed, link)][5]
-    links = tuple(replace(link, speed=speed) if link is slow else link for link in listed.links)
-    replace(listed, links=links).write(tmp_path / "fabric")
-    study = tmp_path / "study.yaml"
-    study.write_text(f"fabric: fabric\njobs: [{{name: mpi, role: {role}}}]\neffort: {{messages: 20, background: 5}}\n")
-    assert sim.main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    (host,) = run_with_slow_links(tmp_path, role, {5: speed})
     named = [line for line in capsys.readouterr().err.splitlines() if "slow sender" in line]
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    host = next(name for node in (slow.a.node, slow.b.node) if (name := listed.name(node)).startswith("host"))
     if speed == "25":
         assert not named
         assert "slow_senders" not in summary

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -348,6 +349,7 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
     host_gbps = _find_port_gbps(watch)[network.host_port]
     to_slow = _share_to(watch, _find_outliers(host_gbps, is_rate=True))
     found: dict[tuple[str, str], SlowSender] = {}
+    longest_us: dict[tuple[str, str], float] = defaultdict(float)
     for number, job in enumerate(simulation.jobs):
         clients = np.flatnonzero(simulation.job_of_client == number)
         if len(clients) < _LEAST_PEERS:
@@ -372,11 +374,12 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
             figures = {
                 key: (float(each[at]), float(np.nanmedian(each))) for key, each in values.items() if slow[key][at]
             }
-            guid = f"0x{int(fabric.node_guid[node]):016x}"
-            if same := found.get((job.name, guid)):
+            key = job.name, f"0x{int(fabric.node_guid[node]):016x}"
+            if same := found.get(key):
                 figures |= same.figures
-            found[job.name, guid] = SlowSender(job.name, guid, fabric.node_name[node], figures)
-    return sorted(found.values(), key=lambda each: -each.figures.get("mean_us", (0.0, 0.0))[0])
+            found[key] = SlowSender(*key, fabric.node_name[node], figures)
+            longest_us[key] = max(longest_us[key], float(np.nan_to_num(values["mean_us"][at])))
+    return [found[key] for key in sorted(found, key=lambda key: -longest_us[key])]
 
 
 def describe_slow_senders(found: list[SlowSender], most: int = 3) -> Iterator[str]:
