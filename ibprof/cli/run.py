@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ibprof run`: run a command and record its MPI traffic; its output and exit status do not change.
 
-The command is a child process with the same input and output, and gets this process's signals. `watch_loads` reports
-whether a process of this host loads a library: the kernel reports each open of its file.
+The command is a child process with the same input and output, and gets this process's signals. Inside a job, as in
+`mpirun ibprof run -- ./app`, it replaces this process. `watch_loads` reports whether a process of this host loads a
+library: the kernel reports each open of its file.
 """
 
 from __future__ import annotations
