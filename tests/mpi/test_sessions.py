@@ -16,7 +16,7 @@ RANKS = 5
 BYTES = 5000
 MPI_THREAD_MULTIPLE = 3
 
-AGAIN, OPEN = "MPI was initialised again when it had ended", "sessions were open when MPI_Finalize was called"
+AGAIN, OPEN = "MPI was initialised again after its end", "sessions were open when MPI_Finalize was called"
 RINGS = {"one": (1, None), "again": (1, AGAIN), "within": (2, None), "around": (2, None), "asked": (1, None)}
 RINGS |= {"left": (1, OPEN), "self": (1, None)}
 """Mode of programs/sessions.c -> messages recorded of each rank, and messages reported missing."""
@@ -58,5 +58,5 @@ def test_messages_in_and_around_sessions(name: str, what: str, build: Build, tmp
     alone = all(rank.thread_level < MPI_THREAD_MULTIPLE for rank in profile.ranks)  # then times are on
     assert profile.times.calls[of_ring].sum() == (rings * RANKS if alone else 0)
     for rank in profile.ranks:
-        missing = [said for said in rank.notes if "is missing" in said]
+        missing = [said for said in rank.notes if " missing" in said]
         assert [said.partition(":")[0] for said in missing] == ([note] if note else [])

@@ -349,7 +349,7 @@ def _without_agreement(matrix: Matrix) -> Matrix:
 def render() -> str:
     """Return the page's list of programs, and its table of MPIs with the programs that each does not run."""
     lines = [f"{number}. {kind.language}: {kind.title}" for number, kind in enumerate(KINDS, 1)]
-    lines += ["", "| MPI, layer | source | all but |", "|---|---|---|"]
+    lines += ["", "| MPI, layer | source | programs not run |", "|---|---|---|"]
     for target in TARGETS:
         missing = ", ".join(str(number) for number, kind in enumerate(KINDS, 1) if not has(target, kind))
         lines.append(f"| {target.label} | `{target.source.lower()}` | {missing} |")
