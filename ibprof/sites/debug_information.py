@@ -138,10 +138,11 @@ def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol
     frames: list[list[Frame]] = [[] for _ in addresses]
     readable = SourceNames()
 
-    def keep(index: int, function: bytes | None, folder: bytes | None, name: bytes, line: int) -> None:
+    def keep(index: int, function: bytes | None, folder: bytes | None, name: bytes | None, line: int) -> None:
         symbol = symbols[index]
         text = readable(_text(function)) if function else symbol.function if symbol else ""
-        frames[index].append(Frame(text, os.path.normpath(os.path.join(_text(folder or b""), _text(name))), line))  # noqa: PTH118
+        path = os.path.normpath(os.path.join(_text(folder or b""), _text(name))) if name else ""  # noqa: PTH118
+        frames[index].append(Frame(text, path, line))
 
     found = ctypes.CFUNCTYPE(None, ctypes.c_size_t, *[ctypes.c_char_p] * 3, ctypes.c_int)(keep)
     message = ctypes.create_string_buffer(_MESSAGE_BYTES)
