@@ -142,7 +142,7 @@ def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol
         symbol = symbols[index]
         text = readable(_text(function)) if function else symbol.function if symbol else ""
         path = os.path.normpath(os.path.join(_text(folder or b""), _text(name))) if name else ""  # noqa: PTH118
-        frames[index].append(Frame(text, path, line))
+        frames[index].append(Frame(text, path, max(line, 0)))  # damaged files have negative lines
 
     found = ctypes.CFUNCTYPE(None, ctypes.c_size_t, *[ctypes.c_char_p] * 3, ctypes.c_int)(keep)
     message = ctypes.create_string_buffer(_MESSAGE_BYTES)

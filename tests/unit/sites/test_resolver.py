@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sysconfig
 from pathlib import Path
 
@@ -130,6 +131,28 @@ def test_code_without_debug_information_among_other_code(build: Build) -> None:
     assert found.frames[-1] == ()
     assert found.symbols[-1] == ("sink", 0)
     assert found.note == f"1 of {len(found.frames)} {NO_LINES}"
+
+
+def test_lines_above_the_largest_are_unknown(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """libbacktrace's lines are of type int: these become negative, and an archive cannot have negative lines."""
+    monkeypatch.setitem(SOURCES, "exchange.c", f'# 3000000000 "exchange.c"\n{SOURCES["exchange.c"]}')
+    found, addresses = resolve_calls(build("-g", "-O2"))
+    assert all(each.line >= 0 for frames in found.frames for each in frames)
+    assert found.note == f"{len(addresses)} of {len(addresses)} {NO_LINES}"
+
+
+def test_a_caller_in_an_unknown_file_is_kept(build: Build, tmp_path: Path) -> None:
+    build("-g")
+    assembly, program = tmp_path / "exchange.s", tmp_path / "changed"
+    run("gcc", "-O2", "-gdwarf-4", "-dA", "-S", tmp_path / "exchange.c", "-o", assembly)
+    decl_file = "0x3a"
+    changed, count = re.subn(r"0x58(?=\s.*DW_AT_call_file)", decl_file, assembly.read_text())
+    assert count
+    assembly.write_text(changed)
+    run("gcc", assembly, tmp_path / "sink.o", "-o", program)
+    found, _ = resolve_calls(program)
+    names = [[(frame.function, Path(frame.file).name) for frame in frames] for frames in found.frames]
+    assert sorted(names) == [[("inner", "exchange.c"), ("outer", ""), ("main", "")], [("main", "exchange.c")]]
 
 
 def test_program_that_was_built_again(build: Build) -> None:
