@@ -12,7 +12,7 @@ struct cursor {
     const uint8_t *at, *end;
 };
 
-/* Return the next byte. After the end of the table, return 0. No entry begins with 0. */
+/* Return the next byte. After the end of the table, return 0. No entry of a location table begins with 0. */
 static uint8_t next_byte(struct cursor *table)
 {
     return table->at < table->end ? *table->at++ : 0;
