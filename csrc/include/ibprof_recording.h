@@ -68,8 +68,8 @@
 #define IBP_NO_ROOT 0xffffffff
 #define IBP_BYTES_UNKNOWN 0xffffffffffffffff
 /* Maximum number of samples of each kind in a process. With tables in private memory, samples need at most 256 KiB, and
- * 18 KiB more where more than 64 receives with wildcards are open. */
-#define IBP_SAMPLES_MAX 576
+ * 120 bytes for each open receive with wildcards. */
+#define IBP_SAMPLES_MAX 572
 #define IBP_LONGEST_MAX 192 /* additional samples of the longest collectives, and of the longest messages */
 #define IBP_LEVEL_LONG 255 /* the level of these samples */
 

@@ -52,6 +52,14 @@ int reader_count(enum ibp_segment_kind kind)
     return count;
 }
 
+uint64_t reader_bytes(enum ibp_segment_kind kind)
+{
+    uint64_t bytes = 0;
+
+    for (const struct ibp_segment *segment = NULL; (segment = next_segment(segment, kind));) bytes += segment->bytes;
+    return bytes;
+}
+
 const void *reader_record(enum ibp_segment_kind kind, int number)
 {
     for (const struct ibp_segment *segment = NULL; (segment = next_segment(segment, kind));

@@ -17,6 +17,8 @@ void reader_open(const char *folder);
 
 /* Return the number of records of a kind, and a record by its index. */
 int reader_count(enum ibp_segment_kind kind);
+/* Return the size of all segments of a kind. */
+uint64_t reader_bytes(enum ibp_segment_kind kind);
 const void *reader_record(enum ibp_segment_kind kind, int number);
 
 const struct ibp_process *reader_process(void);

@@ -162,6 +162,9 @@ static void test_sources_stay(void)
         ibp_samples_add_sources(GRAPH + (uint64_t)round, 0, sources, SOURCES);
     }
     CHECK(reader_count(IBP_SEGMENT_MESSAGE_SAMPLES) == IBP_SAMPLES_MAX + IBP_LONGEST_MAX);
+    /* A segment has twice the size of the one before it, so that one sample more may need 64 KiB more. */
+    CHECK(reader_bytes(IBP_SEGMENT_MESSAGE_SAMPLES) == 60 << 10);
+    CHECK(reader_bytes(IBP_SEGMENT_COLLECTIVE_SAMPLES) == 60 << 10);
     for (int i = 0; i < IBP_SAMPLES_MAX + IBP_LONGEST_MAX; i++) {
         const struct ibp_message_sample *sample = reader_record(IBP_SEGMENT_MESSAGE_SAMPLES, i);
 

@@ -11,6 +11,7 @@
 #define PLACES IBP_OPEN_REQUEST_PLACES
 
 _Static_assert(IBP_OPEN_REQUESTS_MAX < PLACES, "there is a free place");
+_Static_assert(sizeof(struct ibp_open_request) == 120, "the table has 30 KiB (docs/formats/recording.md)");
 
 struct ibp_open_request *ibp_open_request_places;
 static uint32_t used, last_serial;

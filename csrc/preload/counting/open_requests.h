@@ -54,12 +54,12 @@ struct ibp_open_request {
     bool is_persistent, is_started;
     /* A call is about to complete the request. With several threads, MPI may reuse its handle from now on. */
     bool is_completing;
+    uint16_t operation;
     /* Distinguishes successive entries of one handle. */
     uint32_t serial;
     /* For a receive that cannot be numbered yet (counting/message_order.h): its identifier in that list, from 1;
      * otherwise 0. */
     unsigned order;
-    uint16_t operation;
 };
 
 /* Number of started requests. While it is 0, completing calls need not search the table. */
