@@ -249,7 +249,7 @@ def _try_lines(
     if bare := sum(not each for each in frames):
         return frames, (
             f"{bare} of {len(frames)} call sites are in code without lines that ibprof reads: compile it with -g, "
-            "without -gsplit-dwarf"
+            "without -gsplit-dwarf or -gz=zstd"
         )
     return frames, ""
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import sysconfig
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ibprof.sites.code_location import Limits, ObjectAddresses, resolve_objects
+from ibprof.sites.elf_file import ElfFile
 from ibprof_testing.samples.compiled import (
     SOURCES,
     Build,
@@ -24,7 +27,9 @@ from ibprof_testing.samples.compiled import (
     run,
 )
 
-NO_LINES = "call sites are in code without lines that ibprof reads: compile it with -g, without -gsplit-dwarf"
+NO_LINES = (
+    "call sites are in code without lines that ibprof reads: compile it with -g, without -gsplit-dwarf or -gz=zstd"
+)
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -75,6 +80,17 @@ def test_split_debug_information_of_dwarf_5(build: Build) -> None:
     """libbacktrace 0.1 reads no lines of it, and the note says so."""
     found, _ = resolve_calls(build("-g", "-O2", "-gsplit-dwarf", "-gdwarf-5"))
     assert found.note == f"2 of 2 {NO_LINES}"
+
+
+def test_debug_information_in_another_compression(build: Build) -> None:
+    zstd = (2).to_bytes(4, sys.byteorder)
+    program = build("-g", "-gz")
+    with closing(ElfFile(str(program))) as file, program.open("r+b") as content:
+        for name in (".debug_info", ".debug_line"):
+            content.seek(file.sections[name].offset)
+            content.write(zstd)
+    found, addresses = resolve_calls(program)
+    assert found.note == f"{len(addresses)} of {len(addresses)} {NO_LINES}"
 
 
 @pytest.mark.parametrize("name", ["two words.c", "größe.c", "日本.c", 'quo"te.c'])
