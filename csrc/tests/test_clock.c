@@ -4,19 +4,39 @@
 #include "check.h"
 #include "platform/clock.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 static time_t step_s;
+static bool is_interrupted = true;
 
-/* Replaces libc's function, so that the Unix clock can be stepped. */
+/* Replaces libc's function, so that the Unix clock can be stepped, and the first reading of it interrupted. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     const int failed = (int)syscall(SYS_clock_gettime, clock, now);
 
-    if (!failed && clock == CLOCK_REALTIME) now->tv_sec += step_s;
-    return failed;
+    if (failed || clock != CLOCK_REALTIME) return failed;
+    now->tv_sec += step_s;
+    if (is_interrupted) nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    is_interrupted = false;
+    return 0;
+}
+
+static uint64_t read_unix_clock(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void an_interrupted_reading_is_repeated(void)
+{
+    CHECK(ibp_clock_ns() && !is_interrupted);
+    CHECK(read_unix_clock() + 40000000 - ibp_clock_ns() < 80000000);
 }
 
 static void steps_of_the_unix_clock_change_no_duration(void)
@@ -34,6 +54,7 @@ static void steps_of_the_unix_clock_change_no_duration(void)
 
 int main(void)
 {
+    an_interrupted_reading_is_repeated();
     steps_of_the_unix_clock_change_no_duration();
     return 0;
 }

@@ -267,20 +267,11 @@ void ibp_sample_refuse(enum ibp_instance instance, enum ibp_unsampled reason)
     process->unsampled[instance][reason]++;
 }
 
-/* Read the monotonic clock and the Unix time four times. Record the reading that took the shortest time. */
 static void note_clocks(unsigned place)
 {
-    uint64_t least = UINT64_MAX;
-
-    for (unsigned i = 0; i < 4; i++) {
-        const uint64_t before = ibp_clock_monotonic_ns(), unix_ns = ibp_clock_ns(), after = ibp_clock_monotonic_ns();
-
-        if (after - before >= least) continue;
-        least = after - before;
-        process->sample_clock_ns[place] = before + least / 2;
-        process->sample_unix_ns[place] = unix_ns;
-    }
-    noted_ns = process->sample_clock_ns[place];
+    noted_ns = ibp_clock_monotonic_ns();
+    process->sample_clock_ns[place] = noted_ns;
+    process->sample_unix_ns[place] = ibp_clock_unix(noted_ns);
 }
 
 void ibp_samples_note_clock(uint64_t now_ns)

@@ -24,24 +24,44 @@ uint64_t ibp_clock_monotonic_ns(void)
     return nanoseconds(&now);
 }
 
-uint64_t ibp_clock_ns(void)
+/* Return the Unix time when the monotonic clock was 0. Read the clocks four times and use the reading that took the
+ * shortest time, because others may have been interrupted. */
+static uint64_t find_unix_at_zero(void)
 {
-    static uint64_t unix_at_zero; /* Unix time when the monotonic clock was 0; 0 until the first call */
+    uint64_t least = UINT64_MAX, found = 0;
+
+    for (unsigned i = 0; i < 4; i++) {
+        struct timespec now;
+        const uint64_t before = ibp_clock_monotonic_ns();
+        uint64_t took;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        took = ibp_clock_monotonic_ns() - before;
+        if (took >= least) continue;
+        least = took;
+        found = nanoseconds(&now) - before - took / 2;
+    }
+    return found;
+}
+
+uint64_t ibp_clock_unix(uint64_t monotonic_ns)
+{
+    static uint64_t unix_at_zero; /* 0 until the first call */
     uint64_t at_zero = __atomic_load_n(&unix_at_zero, __ATOMIC_RELAXED);
 
     if (!at_zero) {
-        struct timespec now;
-        const uint64_t before = ibp_clock_monotonic_ns();
-
-        clock_gettime(CLOCK_REALTIME, &now);
-        const uint64_t found = nanoseconds(&now) - before - (ibp_clock_monotonic_ns() - before) / 2;
+        const uint64_t found = find_unix_at_zero();
 
         /* Of several threads the first one decides. */
-        if (__atomic_compare_exchange_n(&unix_at_zero, &at_zero, found, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        if (__atomic_compare_exchange_n(&unix_at_zero, &at_zero, found, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             at_zero = found;
-        }
     }
-    return at_zero + ibp_clock_monotonic_ns();
+    return at_zero + monotonic_ns;
+}
+
+uint64_t ibp_clock_ns(void)
+{
+    return ibp_clock_unix(ibp_clock_monotonic_ns());
 }
 
 uint64_t ibp_clock_coarse_ns(void)

@@ -12,6 +12,9 @@
  * change durations of this process. */
 uint64_t ibp_clock_ns(void);
 
+/* Return the Unix time of a time of the monotonic clock. */
+uint64_t ibp_clock_unix(uint64_t monotonic_ns);
+
 /* Return nanoseconds since an unspecified moment, which is the same for all processes of a host. */
 uint64_t ibp_clock_monotonic_ns(void);
 
