@@ -120,11 +120,13 @@ def _are_sources(records: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
 def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np.uint64]:
     """Return the score above which a record's process kept all messages that it timed; 0 where it kept all of them."""
     constants = recording_layout().constants
-    is_kept = (records["level"] == constants["IBP_LEVEL_LONG"]) & (records["communicator"] != 0)
+    is_used = records["level"] == constants["IBP_LEVEL_LONG"]
+    # In a killed process, one of the used records may be empty, because it was being replaced.
+    is_kept = is_used & (records["communicator"] != 0)
     processes = int(owner.max(initial=-1)) + 1
     limits = np.full(processes, np.iinfo(np.uint64).max, np.uint64)
     np.minimum.at(limits, owner[is_kept], records["score_ns"][is_kept])
-    limits[np.bincount(owner[is_kept], minlength=processes) < constants["IBP_LONGEST_MAX"]] = 0
+    limits[np.bincount(owner[is_used], minlength=processes) < constants["IBP_LONGEST_MAX"]] = 0
     return limits[owner]
 
 

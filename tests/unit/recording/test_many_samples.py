@@ -54,3 +54,17 @@ def test_of_many_whole_instances_stay_and_stand_for_more(tmp_path: Path, monkeyp
     # Tags in blocks of 16 go together, as those of one Waitall.
     _, together = np.unique(np.stack([messages.number, messages.tag // 16]), axis=1, return_counts=True)
     assert set(together) == {16 * RANKS}
+
+
+def test_a_killed_process_replaced_one_of_its_longest_messages(tmp_path: Path) -> None:
+    """The record has no communicator then. All records are in use, so messages with lower scores may be missing."""
+    layout = recording_layout()
+    longest = layout.constants["IBP_LONGEST_MAX"]
+    messages = np.zeros(longest + 1, layout.types["message_sample"])
+    messages["communicator"], messages["number"] = 7, np.arange(longest + 1)
+    messages["level"], messages["score_ns"] = layout.constants["IBP_LEVEL_LONG"], 1000 + np.arange(longest + 1)
+    messages["communicator"][1] = 0
+    messages["level"][-1], messages["score_ns"][-1] = 3, 500
+    make_recording(tmp_path, [Process(0, 1, counters=[[counter(0, 8)]], samples={23: messages.tobytes()})])
+    samples = read_recording(tmp_path).message_samples
+    assert samples.is_long[samples.level == 3].tolist() == [False]
