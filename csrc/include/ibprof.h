@@ -25,15 +25,17 @@
 extern "C" {
 #endif
 
-/* Count traffic outside of named regions, since the last call or since MPI_Init, for region `name`. */
+/* ibprof_region: assign traffic outside of named regions to region `name`. This is all such traffic since the last call
+ * of one of these two functions, or since MPI_Init before the first call. ibprof_region_at: do the same for region
+ * FILE:LINE. */
 void ibprof_region(const char *name) __attribute__((weak));
 void ibprof_region_at(const char *file, int line) __attribute__((weak));
 
-/* Enter a named region; leave the region entered last. */
+/* ibprof_region_begin: enter a named region. ibprof_region_end: leave the region that was entered last. */
 void ibprof_region_begin(const char *name) __attribute__((weak));
 void ibprof_region_end(void) __attribute__((weak));
 
-/* Switch counting off and on again, as MPI_Pcontrol(0) and MPI_Pcontrol(1) do. */
+/* ibprof_off: stop counting, as MPI_Pcontrol(0) does. ibprof_on: continue counting, as MPI_Pcontrol(1) does. */
 void ibprof_off(void) __attribute__((weak));
 void ibprof_on(void) __attribute__((weak));
 

@@ -19,11 +19,12 @@ struct ibp_nccl_recorder {
     /* Open the recording of this process, and record the version of NCCL. Return whether the process has a
      * recording. */
     bool (*open)(const char *library);
-    /* Set the rank of this process. It is used only if neither MPI nor the launcher gives the rank. With rank and ranks
-     * 0, undo this. */
+    /* Set the rank of this process, for a process that gets no rank from MPI or the launcher. If `rank` and `ranks` are
+     * 0, remove the rank again. */
     void (*set_rank)(uint32_t rank, uint32_t ranks);
-    /* Return the next free record of a kind for NCCL, filled with zeros; NULL if the recording is full. `publish` adds
-     * the record to the recording and returns its index. Only one thread at a time may call both. */
+    /* `reserve`: return the next free record of a kind for NCCL, filled with zeros; NULL if the recording is full.
+     * `publish`: add the record to the recording, and return its index. Only one thread at a time may use these two
+     * functions. */
     void *(*reserve)(enum ibp_segment_kind kind);
     uint32_t (*publish)(enum ibp_segment_kind kind);
     /* Return whether this process records now. False in a child of fork, after the end of the recording, and while the
@@ -31,7 +32,7 @@ struct ibp_nccl_recorder {
     bool (*is_recording)(void);
     /* Return the index of the open region. */
     uint32_t (*region)(void);
-    /* Return whether ticks are cycles of the processor's counter. Otherwise, they are nanoseconds of `clock_ns`. */
+    /* Return whether ticks are cycles of the processor's counter. Otherwise, ticks are nanoseconds of `clock_ns`. */
     bool (*has_cycles)(void);
     uint64_t (*clock_ns)(void);
     /* Copy the recording to its destination, if a copy is due. */

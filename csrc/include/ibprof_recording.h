@@ -19,8 +19,8 @@
  * ignore unknown members at the end of a record, and read missing members as zeros.
  *
  * Numbers have the byte order of the host, which `byte_order` shows. Unless stated otherwise, times are Unix times in
- * nanoseconds, and sizes are in bytes. A record is valid as soon as ibp_segment.used includes it. It is never moved or
- * removed.
+ * nanoseconds, and sizes are in bytes. A record is valid as soon as ibp_segment.used includes it. Valid records are
+ * never moved or removed.
  */
 #ifndef IBPROF_RECORDING_H
 #define IBPROF_RECORDING_H
@@ -131,8 +131,8 @@ enum ibp_side {
     /* A call for which other processes wait: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
     /* Not a sample of a message: the record says that this process receives from the peer in neighbourhood collectives.
-     * It has no times. Each process also has such a record with itself as the peer, so that a process without sources
-     * has a record too. */
+     * The record has no times. Each process also has such a record with itself as the peer, so that a process without
+     * sources has a record too. */
     IBP_SIDE_SOURCE = 4
 };
 
@@ -179,7 +179,7 @@ enum ibp_opcode { IBP_OPCODE_SEND = 0, IBP_OPCODE_WRITE = 1, IBP_OPCODE_READ = 2
 enum ibp_mark_kind {
     /* Recording began. */
     IBP_MARK_START = 0,
-    /* IBPROF_REGION() was called: `region` is the closed region. */
+    /* IBPROF_REGION() was called. `region` is the region that got the traffic since the last such call. */
     IBP_MARK_CLOSE = 1,
     /* A named region was entered. */
     IBP_MARK_BEGIN = 2,
@@ -240,8 +240,8 @@ struct ibp_file_header {
     char launch[256];
     char library_version[32];
     /* If IBPROF_OUTPUT is on a network file system, processes map a file on the storage of their node instead. Each
-     * process copies its segments to the recording from time to time, and at its end. Otherwise, `storage` and `output`
-     * are empty. */
+     * process copies its segments to the recording from time to time, and when it ends. Without such a file, `storage`
+     * and `output` are empty. */
     /* The mapped file. */
     char storage[IBP_PATH_BYTES];
     /* The file in IBPROF_OUTPUT, to which segments are copied at the same offsets. */
@@ -267,7 +267,7 @@ struct ibp_segment {
     uint32_t record_bytes;
     /* Number of records for which the segment has space. */
     uint32_t capacity;
-    /* Number of valid records. Incremented when the members of a record are set. */
+    /* Number of valid records. Incremented after the members of a record are set. */
     uint32_t used;
     /* Version of the records, from 1; 0 in format version 1. */
     uint32_t version;
@@ -277,9 +277,9 @@ struct ibp_segment {
 struct ibp_process {
     uint32_t pid;
     uint32_t flags; /* enum ibp_process_flags */
-    /* Has no meaning if world_size is 0. */
+    /* Rank in MPI_COMM_WORLD, or the rank that the launcher gave. It has no meaning if world_size is 0. */
     uint32_t world_rank;
-    /* 0 if the process is no rank: it did not initialise MPI, and no launcher gave it a rank. */
+    /* Number of ranks. 0 if the process is not a rank: it did not initialise MPI, and no launcher gave it a rank. */
     uint32_t world_size;
     /* The thread level that MPI provides, from 0 (MPI_THREAD_SINGLE) to 3 (MPI_THREAD_MULTIPLE). */
     uint32_t thread_level;
@@ -292,7 +292,8 @@ struct ibp_process {
     uint64_t lost_messages;
     /* Number of marks. IBP_SEGMENT_MARKS contains only the first marks. */
     uint64_t marks_seen;
-    /* Number of regions beyond the limit of names or of depth. Their traffic counts for the enclosing region. */
+    /* Number of regions beyond the limit of names or of depth. The traffic of such a region counts for the region
+     * around it. */
     uint64_t regions_refused;
     /* Time during which recording was switched off. */
     uint64_t off_ns;
@@ -304,10 +305,10 @@ struct ibp_process {
     /* Number of queue pairs to which the program may post without verbs, and to which it has not posted through
      * verbs. */
     uint32_t queue_pairs_unseen;
-    /* When the process began to copy its segments to `output` the last time; 0 if it maps the recording itself. */
+    /* When the process began its last copy of its segments to `output`. 0 if the process maps the recording itself. */
     uint64_t copy_begun_ns;
-    /* When that copy was complete. If copy_begun_ns is later, the process ended while it was copying: the copy then
-     * contains data of two moments. */
+    /* When the last complete copy ended. If copy_begun_ns is later, the process ended while it was copying. The copy
+     * then contains data of two moments. */
     uint64_t copied_ns;
     /* Redo log for moving a counter to another region. If redo_from is not 0, redo_bytes and redo_messages replace the
      * values of counter number redo_into, and counter number redo_from is empty. Counters are numbered from 1, in the
@@ -356,11 +357,11 @@ struct ibp_process {
     uint64_t long_ns;
 };
 
-/* A port of an InfiniBand or RoCE device of this host. Only the first process of a host records them. */
+/* A port of an InfiniBand or RoCE device of this host. Only the first process of a host records ports. */
 struct ibp_port {
     char device[64];
     uint32_t port;
-    /* 0 without a LID (Ethernet). */
+    /* 0 if the port has no LID (Ethernet). */
     uint32_t lid;
     uint32_t lmc;
     /* The number of the port's state in PortInfo, such as IBP_PORT_ACTIVE. */
@@ -373,7 +374,7 @@ struct ibp_port {
     char gids[IBP_GIDS_PER_PORT][40];
     /* Since version 2. The PCI address of the device, such as 0000:3b:00.0; empty if there is none. */
     char pci[32];
-    /* -1 if the kernel does not know the node. */
+    /* NUMA node of the device; -1 if the kernel does not know it. */
     int32_t numa_node;
     uint32_t reserved;
     /* Cores near the device, in the kernel's format, such as 0-15,64-79; empty if unknown. */
@@ -389,7 +390,7 @@ struct ibp_port {
     double pci_gts_max;
 };
 
-/* A network interface of this host. Only the first process of a host records them. */
+/* A network interface of this host. Only the first process of a host records interfaces. */
 struct ibp_interface {
     char name[32];
     /* The InfiniBand or RoCE device of the interface; empty if there is none. */
@@ -512,16 +513,16 @@ struct ibp_demand {
     uint64_t calls;
 };
 
-/* Time inside the calls of an origin, in ticks. The rate of ticks follows from ibp_process. All waits and all calls
- * that may take long are timed. Of the other calls, some are chosen at random and timed. The estimated time is ticks +
- * times_weight * sampled_ticks, with times_weight of ibp_process. If a process is killed while it closes a region, the
- * times of one origin may count twice. */
+/* Time inside the calls of an origin, in ticks. The rate of ticks follows from ibp_process. All waits, and all calls
+ * that may take long, are timed. Some of the other calls are chosen at random and timed. The estimated time is ticks +
+ * times_weight * sampled_ticks, with times_weight of ibp_process. If a process is killed while times are moved to
+ * another region, the times of one origin may count twice. */
 struct ibp_time {
     uint32_t origin;
     uint32_t reserved;
     /* Number of calls, including calls that have not returned. */
     uint64_t calls;
-    /* Number of calls that were timed as a whole. */
+    /* Number of calls that were timed from entry to return. */
     uint64_t timed;
     /* Ticks of timed calls, and of all waits inside other calls. */
     uint64_t ticks;
@@ -544,11 +545,11 @@ struct ibp_counter_of_1 {
     uint64_t messages;
 };
 
-/* A network address of this process, or of a peer to which it sent messages. Recorded if the source knows peers only by
- * address. The peer is the process whose recording, in this file or another host's file, contains the address with
- * `own` set. */
+/* A network address of this process, or of a peer to which this process sent messages. Addresses are recorded if the
+ * source knows peers only by address. The peer is the process that recorded the same address with `own` set. The
+ * recording of the peer may be in another host's file. */
 struct ibp_address {
-    /* 1 for an address of this process. */
+    /* 1 for an address of this process; 0 for an address of a peer. */
     uint32_t own;
     /* Length of the address. If an address is too long, the record ends with a hash of the whole address. */
     uint32_t bytes;
@@ -592,7 +593,7 @@ struct ibp_pair {
     /* Device on this host; empty if unknown. Then the remote port is unknown too. */
     char device[64];
     uint32_t port;
-    /* 0 without a LID (Ethernet). */
+    /* 0 if the port has no LID (Ethernet). */
     uint32_t lid;
     uint32_t remote_lid;
     uint32_t reserved;
@@ -601,9 +602,10 @@ struct ibp_pair {
     uint8_t remote_gid[IBP_GID_BYTES];
 };
 
-/* Work requests between a pair of ports. For each pair and opcode, the sum of all records with IBP_REGION_ALL is the
- * total. A record with a region is the region's part of the total. A record with IBP_REGION_OFF is the part that was
- * posted while recording was off. The rest of the total belongs to the open region, ibp_process.transfers_region. */
+/* Work requests between a pair of ports. The total of a pair and opcode is the sum of all its records with
+ * IBP_REGION_ALL. A record with a region is the region's part of this total. A record with IBP_REGION_OFF is the part
+ * that was posted while recording was off. The rest of the total belongs to the open region,
+ * ibp_process.transfers_region. */
 struct ibp_transfer {
     /* Index into the process's pairs, in the order of its segments. */
     uint32_t pair;
@@ -661,8 +663,9 @@ struct ibp_grid {
     int32_t place[IBP_GRID_DIMENSIONS];
 };
 
-/* A text about the start of the job that names its hosts. Only the first process of a host records them. If a text is
- * too long for a record, it continues in the next record with the same name. The last record of a text is not full. */
+/* A text about the start of the job that contains names of the job's hosts. Only the first process of a host records
+ * such texts. If a text is too long for a record, it continues in the next record with the same name. The last record
+ * of a text is not full. */
 struct ibp_launch {
     /* An environment variable, or "command line" for the launcher's arguments; each argument ends with 0x1f. */
     char name[64];
@@ -680,8 +683,8 @@ struct ibp_collective_sample {
      * Both are equal for a blocking call. */
     uint32_t origin;
     uint32_t end_origin;
-    /* One of 2^level calls of the same stratum is sampled. IBP_LEVEL_LONG: sampled because it is one of the longest
-     * calls. */
+    /* One of 2^level calls of the same stratum is sampled. A stratum has calls with the same operation, class of
+     * message size and class of communicator size. IBP_LEVEL_LONG: sampled because it is one of the longest calls. */
     uint32_t level;
     /* Number of processes in the communicator, including both groups of an intercommunicator. */
     uint32_t size;
@@ -689,16 +692,16 @@ struct ibp_collective_sample {
     uint32_t member;
     /* The root's rank in the communicator; IBP_NO_ROOT if the operation has no root. */
     uint32_t root;
-    /* Bytes of the call, as in ibp_demand; 0 if unknown. */
+    /* Bytes of the call, counted as in ibp_demand; 0 if unknown. */
     uint64_t bytes;
     /* When the starting call was entered. */
     uint64_t start_ns;
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
-    /* Since version 2. For a blocking call: its duration, or the time between the start of the previous collective and
-     * its start, whichever is longer. So a process that comes late to the call, and does not wait, has a high score
-     * too. 0 for other calls. */
+    /* Since version 2. For a blocking call, the longer of two times: from its entry to its return, and from the start
+     * of the previous collective to its start. The second time gives a process that comes late, and so does not wait, a
+     * high score too. 0 for other calls. */
     uint64_t score_ns;
 };
 
@@ -729,8 +732,9 @@ struct ibp_message_sample {
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
-    /* Since version 2. The duration of the completing call, or how late the message was posted, whichever is longer. 0
-     * if the messages of the envelope (sender, receiver, communicator, tag) were not all timed. */
+    /* Since version 2. The longer of two times: the duration of the completing call, and how late the message was
+     * posted. How late: the longest time between two successive posts of its round, up to its post. 0 if the messages
+     * of the envelope (sender, receiver, communicator, tag) were not all timed. */
     uint64_t score_ns;
 };
 
@@ -813,9 +817,9 @@ struct ibp_nccl_sample {
     /* One of 2^level operations is sampled. */
     uint8_t level;
     uint16_t reserved;
-    /* Number of the operation, from 1; 0 if the record is free. For a ring in which all ranks send and receive: among
-     * the operations of all such rings on this communicator, channel and direction. For other tasks: among their sends
-     * on the channel. */
+    /* Number of the operation, from 1; 0 if the record is free. In a ring in which all ranks send and receive,
+     * operations are counted over all such rings on this communicator, channel and direction. In other tasks,
+     * operations are counted over the sends of these tasks on the channel. */
     uint64_t number;
     /* When the GPU provided the first data to send; 0 if nothing was sent. */
     uint64_t arrival_ns;

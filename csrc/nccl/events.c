@@ -30,7 +30,7 @@
 #define SAMPLE_LEVELS 48
 #define CHANNELS 64 /* NCCL's MAXCHANNELS */
 
-/* What an operation waits for. */
+/* The GPU, process or network for which an operation waits. */
 enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
 
 /* A sample of proxy operations. */
@@ -46,8 +46,8 @@ struct ibp_nccl_context {
     struct ibp_nccl_communicator *record;
     uint32_t index;
     unsigned interface;
-    /* `has_gap`: ibprof missed earlier operations of the communicator, so its numbers of operations differ from the
-     * numbers on other ranks. */
+    /* `has_gap`: ibprof missed earlier operations of the communicator, so the numbers of operations on this rank differ
+     * from the numbers on other ranks. */
     bool is_described, has_gap;
     /* Number of operations by channel: receives of rings, sends of rings, other sends. */
     uint32_t numbers[3][CHANNELS];
@@ -59,7 +59,8 @@ struct ibp_nccl_context {
     } newest[CHANNELS];
 };
 
-/* `operations`: number of operations in progress. `since`: since when there is at least one. */
+/* `operations`: number of operations in progress. `since`: start of the present period with at least one operation in
+ * progress. */
 struct activity {
     uint32_t operations;
     uint64_t since;
@@ -472,7 +473,7 @@ static void end_activity(struct operation *operation)
 
 /* -- samples ------------------------------------------------------------------------------------------------------- */
 
-/* Return the highest level that keeps an operation. It is equal on all ranks of a ring. */
+/* Return the highest level that keeps an operation. The level is equal on all ranks of a ring. */
 static unsigned find_keeps(const struct ibp_nccl_context *context, unsigned channel, uint32_t number)
 {
     uint64_t hash = (context->record->hash ^ (uint64_t)channel << 32 ^ number) * UINT64_C(0x9e3779b97f4a7c15);

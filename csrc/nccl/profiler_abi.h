@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * All published versions of NCCL's profiler interface, which RCCL has too. The declarations follow its documentation;
- * scripts/check-nccl-layout.py compares them with NCCL's headers. docs/formats/nccl-profiler.md lists versions,
- * releases and offsets. Members that ibprof does not read are declared too, because the next plug-in reads them.
+ * All published versions of NCCL's profiler interface, which RCCL has too. The declarations follow NCCL's
+ * documentation; scripts/check-nccl-layout.py compares them with NCCL's headers. docs/formats/nccl-profiler.md lists
+ * versions, releases and offsets. Members that ibprof does not read are declared too, because the next plug-in reads
+ * them.
  *
  * Releases differ in members at the end of events: NCCL 2.32 adds `user_tag`, RCCL adds members to the proxy operation.
  * This file declares the members that all releases of a version have. That is enough, because ibprof never copies an

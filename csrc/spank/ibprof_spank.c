@@ -33,7 +33,7 @@ SPANK_PLUGIN(ibprof, 1)
 static struct {
     const char *library;
     const char *output; /* NULL: the library's default */
-    double share;       /* share of all jobs, in percent */
+    double share;       /* share of jobs that are recorded, in percent */
 } site;
 
 static struct {
@@ -85,8 +85,9 @@ int slurm_spank_init(spank_t spank, int count, char **arguments)
     return ESPANK_SUCCESS;
 }
 
-/* Return whether a job is one of the share of recorded jobs. The result depends only on the job's number, so it is
- * equal for all steps on all nodes. S_JOB_ID differs between components of a heterogeneous job, SLURM_JOB_ID does not. */
+/* Return whether a job is among the share of jobs that are recorded. The result depends only on the job's number, so it
+ * is equal for all steps on all nodes. S_JOB_ID differs between components of a heterogeneous job, SLURM_JOB_ID does
+ * not. */
 static bool is_sampled(spank_t spank)
 {
     char number[16];

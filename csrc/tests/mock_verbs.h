@@ -17,7 +17,8 @@ struct mock_device {
 /* Return a device of that name, to be opened. */
 struct ibv_device *mock_device(const char *name);
 
-/* Refuse the n-th request of each post from now on (from 1); 0 accepts all. A silent refusal names no request. */
+/* Refuse the n-th request of each post from now on (n from 1). With n = 0, accept all requests. `silently`: the post
+ * does not report which request was refused. */
 void mock_refuse(int nth, int silently);
 
 /* Let calls that modify or destroy objects fail from now on. */

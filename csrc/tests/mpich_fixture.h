@@ -22,7 +22,7 @@ struct ibp_source_operations;
 #define SOME_ADDRESS UINT64_C(22)
 extern uint32_t some_peer;
 
-/* Run a test in a separate process, which records by a source. */
+/* Run a test in a separate process, which records messages with this source. */
 void run_recorded(void (*test)(void), const struct ibp_source_operations *source);
 
 /* Enter a call. */

@@ -128,7 +128,8 @@ static void test_rounds_are_kept_whole(void)
     CHECK(whole >= 16);
 }
 
-/* Receives from MPI_PROC_NULL take places only while there are free ones. Then half of the envelopes are kept. */
+/* At first, receives from MPI_PROC_NULL fill all entries of the table. Other envelopes replace them, and half of these
+ * envelopes are kept. */
 static void test_receives_from_nobody_leave_the_table(void)
 {
     enum { PEERS = 40, ROUNDS = 100, FURTHER = PEERS * (ROUNDS - 1) };
@@ -165,7 +166,7 @@ static uint32_t count_timed(uint32_t messages, uint64_t between_ns)
     return timed;
 }
 
-/* All messages are timed while there is enough time between them, whatever their number was before. */
+/* Each message is timed if enough time has passed since the last messages, even if messages were frequent before. */
 static void test_each_rare_message_is_timed(void)
 {
     CHECK(!count_timed(40000, 500));

@@ -79,7 +79,7 @@ static void test_everybody(void)
     CHECK(mock_now(1) == 11 && !replaced);
     ibp_got_redirect_all("mock_layer", (void *)layer, (void *)replacement);
     CHECK(mock_now(1) == 5011 && mock_lazy(1) == 5011 && replaced == 2);
-    CHECK(mock_layer(1) == 10 && replaced == 2); /* libibprof's own calls stay */
+    CHECK(mock_layer(1) == 10 && replaced == 2); /* libibprof's own calls remain unchanged */
     ibp_got_restore();
     CHECK(mock_now(1) == 5011); /* permanent */
 }

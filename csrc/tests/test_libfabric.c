@@ -121,11 +121,11 @@ static void data_in_one_message_count_when_they_leave(void)
 {
     endpoint = mock_endpoint(MPICH_5);
     announce_in(IBP_OPERATION_Isend, IBP_CALL_SENDING, POINT_TO_POINT);
-    send_data(DATA(OTHER_CONTEXT, 1), 10); /* which was counted when it was announced */
+    send_data(DATA(OTHER_CONTEXT, 1), 10); /* these data were counted when they were announced */
     CHECK(SENT(Isend) == 0);
     send_data(DATA(POINT_TO_POINT, 1), 100);
     CHECK(SENT(Isend) == 100);
-    send_data(DATA(POINT_TO_POINT, 2), 1000); /* likewise */
+    send_data(DATA(POINT_TO_POINT, 2), 1000); /* these data, too */
     CHECK(SENT(Isend) == 100);
     announce_in(IBP_OPERATION_Bcast, IBP_CALL_COLLECTIVE, COLLECTIVE);
     send_data(DATA(POINT_TO_POINT, 3), 10000);
@@ -191,7 +191,8 @@ static void the_first_part_of_a_message_has_its_size(void)
 
 /* -- active messages ----------------------------------------------------------------------------------------------- */
 
-/* Write an active message: its handler, the bytes of the header that follows, and those of data that it carries. */
+/* Write an active message: its handler, the number of bytes of the header that follows, and the number of bytes of data
+ * that the message carries. */
 static void write_active(uint8_t handler, uint8_t next_header_bytes, uint32_t data_bytes)
 {
     memset(data, 0, sizeof data);
@@ -223,7 +224,7 @@ static void active_messages_have_headers_and_data(void)
     CHECK(SENT(Send) == 1000 && CONTROL(UNATTRIBUTED) == 72);
     enter_call(IBP_OPERATION_Allreduce, IBP_CALL_COLLECTIVE, WORLD);
     write_active(0, 48, 0);
-    write_program_header(COLLECTIVE, 14, 500000); /* which follow */
+    write_program_header(COLLECTIVE, 14, 500000); /* the data follow */
     endpoint->messages->inject(endpoint, data, 24 + 48, SOME_ADDRESS);
     ibp_leave();
     write_active(2, 8, 3000);

@@ -47,8 +47,9 @@ static void lines_of_3_10(void)
 
 static void lines_of_3_11(void)
 {
-    /* Each entry: 128 + 8 * form + units - 1. Forms 0 to 9: this line and a byte; 10 to 12: 0 to 2 lines on and two
-     * bytes; 13: a signed number; 14: that and three numbers; 15: no line. */
+    /* Each entry begins with 128 + 8 * form + units - 1. Forms 0 to 9: the same line; one byte follows. Forms 10 to 12:
+     * 0 to 2 lines further; two bytes follow. Form 13: a signed number of lines follows. Form 14: a signed number of
+     * lines and three numbers follow. Form 15: no line. */
     static const uint8_t table[] = {
         0x80 | 14 << 3 | 0, 0x02, 0x00, 0x41, 0x02, 0x05, /* 1 unit, line 11, numbers of one byte and of two */
         0x80 | 3 << 3 | 7,  0x12,                         /* 8 units, line 11 */

@@ -393,7 +393,7 @@ static void refuses_a_folder_it_cannot_write(const char *folder)
     CHECK(file >= 0);
     snprintf(path, sizeof path, "%s/file/below", folder);
     CHECK(!ibp_recording_open(path, why, sizeof why) && strstr(why, path));
-    /* Of nested folders the first error is the reason, not the missing parent of the last one. */
+    /* If nested folders cannot be created, the first error is reported, not the missing parent of the last folder. */
     if (!getuid()) CHECK(!seteuid(65534));
     CHECK(!ibp_recording_open("/closed/to/users", why, sizeof why) && strstr(why, strerror(EACCES)));
     CHECK(!seteuid(getuid()));

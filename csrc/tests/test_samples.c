@@ -83,7 +83,7 @@ static void test_space_is_shared(void)
     CHECK(frequent == (1000000U + (1U << level) - 1) >> level || frequent == 1000000U >> level);
 }
 
-/* The longest collectives are kept among the collectives that the hash does not choose, or later drops. */
+/* Among the collectives that the hash does not choose, or drops later, the longest are kept. */
 static void test_the_longest_are_kept(void)
 {
     enum { CALLS = 5000, STREAM = 55 };
@@ -112,7 +112,7 @@ static void test_the_longest_are_kept(void)
     CHECK(kept == IBP_LONGEST_MAX);
     for (uint64_t i = 1; i <= CALLS; i++) kept -= i * 2654435761U % 1000003 >= ibp_long_ns[IBP_INSTANCE_COLLECTIVE];
     CHECK(!kept);
-    /* A collective that the hash chose, and drops when there are more. */
+    /* A collective that the hash chooses at first, and drops when there are more collectives. */
     for (uint64_t number = 1; number < 200000; number++) {
         struct ibp_collective_sample *const sample = take(STREAM + 1, number, 7);
 
@@ -126,7 +126,7 @@ static void test_the_longest_are_kept(void)
     CHECK(kept == 1);
 }
 
-/* So are the longest messages, in a space of their own. */
+/* The longest messages are also kept, in separate space. */
 static void test_the_longest_messages_are_kept(void)
 {
     const uint64_t of_collectives = process->long_ns;

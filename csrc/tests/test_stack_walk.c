@@ -220,7 +220,7 @@ static NEVER_INLINED __attribute__((optimize("no-omit-frame-pointer"))) void wit
     place = distance_of_caller((const void *)call_with_frame_pointer);
     CHECK(place >= 0 && place + 2 < last.count && last.addresses[place + 2] == own);
     call_without_frame_pointer(note_callers);
-    CHECK(distance_of_caller((const void *)call_without_frame_pointer) >= 0); /* the walk does not crash behind it */
+    CHECK(distance_of_caller((const void *)call_without_frame_pointer) >= 0); /* no crash beyond this frame */
     call_with_nonsense(note_callers);
     CHECK(distance_of_caller((const void *)call_with_nonsense) == last.count - 1);
 }

@@ -25,7 +25,7 @@ enum ibp_event_kind {
     IBP_EVENT_METRIC = 4
 };
 
-/* An event of a location. The values of all events are in a separate array, in the order of events. */
+/* An event of a location. The values of all events are in a separate array, sorted as their events are. */
 struct ibp_event {
     uint64_t time_ns;
     uint32_t reference;
@@ -34,8 +34,8 @@ struct ibp_event {
     uint16_t values;
 };
 
-/* OTF2's functions that write events, which the caller has loaded: OTF2_EvtWriter_Enter, ...Leave,
- * ...ParameterUnsignedInt, ...ParameterString, ...Metric. The types are those of OTF2's header. */
+/* OTF2's functions that write events: OTF2_EvtWriter_Enter, ...Leave, ...ParameterUnsignedInt, ...ParameterString,
+ * ...Metric. The caller has loaded these functions. The types are the types of OTF2's header. */
 struct ibp_otf2_writer {
     int (*enter)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);
     int (*leave)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);
@@ -45,7 +45,7 @@ struct ibp_otf2_writer {
                   const uint8_t *types, const uint64_t *values);
 };
 
-/* Write events by the OTF2_EvtWriter `writer`. Return 0, an error code of OTF2, or -EINVAL for an invalid event. */
+/* Write events with `writer`, an OTF2_EvtWriter. Return 0, an error code of OTF2, or -EINVAL for an invalid event. */
 int ibp_otf2_write(const struct ibp_otf2_writer *otf2, void *writer, const struct ibp_event *events, size_t count,
                    const uint64_t *values);
 

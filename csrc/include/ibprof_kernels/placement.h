@@ -24,17 +24,16 @@
 struct ibp_placement_score {
     /* Bytes that do not arrive. */
     int64_t lost;
-    /* Largest time of a link direction, in seconds. */
+    /* Largest time that a link direction needs for its bytes, in seconds. */
     double most;
-    /* Largest time of a link direction between switches, in seconds. */
+    /* Largest time that a link direction between switches needs for its bytes, in seconds. */
     double most_between;
-    /* Sum of the times of all link directions, in seconds. */
+    /* Sum of the times that all link directions need for their bytes, in seconds. */
     double sum;
 };
 
-/* A placement problem: ranks, their traffic, and the slots of hosts. How the bytes between two ports are split among
- * rails depends on the set of rails on which both ports are. Each set that occurs has a row in `sent` and
- * `received`. */
+/* A placement problem: ranks, their traffic, and the slots of hosts. The bytes between two ports are split among the
+ * rails to which both ports belong. `sent` and `received` have a row for each set of rails that occurs. */
 struct ibp_placement_problem {
     uint32_t ranks;
     /* Number of slots, at least the number of ranks. The slots of a host have successive numbers. The slots of a group
@@ -46,10 +45,10 @@ struct ibp_placement_problem {
     uint32_t rows;
     /* Largest number of leaf switches on one rail. */
     uint32_t leaves;
-    /* Number of counted link directions: those between switches, those to and from hosts, and an additional one, on
-     * which all paths that do not arrive are counted. */
+    /* Number of counted link directions: link directions between switches, link directions to and from hosts, and one
+     * more, which counts all paths that do not arrive. */
     uint32_t ends;
-    /* Number of counted link directions between switches. They have the first numbers. */
+    /* Number of counted link directions between switches. Their numbers are the lowest, from 0. */
     uint32_t between;
     /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but ranks move to free slots only together
      * with all other ranks of their host. */
@@ -71,12 +70,12 @@ struct ibp_placement_problem {
     const uint32_t *port_of_slot;
     /* [hosts + 1], the first slot of each host */
     const uint32_t *host_first;
-    /* [hosts], 1 if the slots of a host have different ports. Then the ranks on the host use its first slots, in the
+    /* [hosts], 1 if the slots of a host have different ports. Then the ranks on this host use its first slots, in the
      * order of ranks: the n-th of these ranks uses the port of the n-th slot. */
     const uint8_t *is_numbered;
     /* [ports], one bit for each rail on which the port is */
     const uint8_t *rails_of_port;
-    /* [256], the row of each set of rails */
+    /* [256], index of the row in `sent` and `received` for each set of rails (a set has one bit for each rail) */
     const int32_t *row_of_rails;
     /* [hosts], the group of each host. The hosts of a group are close to each other */
     const uint32_t *group_of_host;
@@ -86,7 +85,7 @@ struct ibp_placement_problem {
     const uint32_t *leaf_of_port;
     /* [rails][leaves], the leaf's switch in `routes`; IBP_NONE if the leaf sends nothing */
     const int32_t *leaf_switch;
-    /* [rails][ports], the LID of a port; 0 if it has none */
+    /* [rails][ports], the LID of a port; 0 if the port has no LID */
     const int32_t *lid;
     /* [rails]. Paths are computed from the routes when they are needed, because a table of all paths takes gigabytes on
      * large fabrics. */
@@ -127,7 +126,8 @@ struct ibp_placement_search {
     uint8_t *is_counted;
     /* [ends], `unit` of a link direction in the energy */
     const double *unit;
-    /* [ends], bytes. A proposal is refused if it raises the load of a link direction above its limit */
+    /* [ends], bytes. A proposal is refused if it raises the load of a link direction above this element of the link
+     * direction */
     const int64_t *limit;
     /* [ends], bytes */
     int64_t *load;
@@ -142,7 +142,7 @@ struct ibp_placement_search {
     uint32_t *best;
     struct ibp_placement_score best_score;
     double energy;
-    /* The lowest energy for which a score was computed. */
+    /* The lowest energy of a placement whose score was computed. */
     double computed_at;
     uint32_t doublings;
     /* Temperatures at the beginning and at the end of the search, relative to the energy. */
@@ -155,7 +155,7 @@ struct ibp_placement_search {
     uint64_t climbs;
     /* State of the random number generator. */
     uint64_t random;
-    /* Number of link directions visited so far. */
+    /* Work done so far, measured in visits of link directions. */
     uint64_t work;
     uint64_t all_work;
     uint64_t proposals;
@@ -171,12 +171,12 @@ struct ibp_graph {
     const double *weight;
 };
 
-/* Write the table of paths: `first` as `path_first`, and the paths themselves if `paths` is not NULL. `space` is memory
- * for one path. Return the total length of all paths. */
+/* Write the table of paths. `first` gets the contents of the member `path_first`. The paths are written to `paths`,
+ * unless it is NULL. `space` is memory for one path. Return the total length of all paths. */
 uint64_t ibp_placement_paths(const struct ibp_placement_problem *problem, uint32_t *space, uint32_t *first,
                              uint32_t *paths);
 
-/* Set load[ends] to the bytes on each link direction with a placement. `space` is memory for one path. */
+/* Set load[ends] to the bytes on each link direction that a placement causes. `space` is memory for one path. */
 void ibp_placement_load(const struct ibp_placement_problem *problem, uint32_t *space, const uint32_t *slot_of_rank,
                         int64_t *load);
 
@@ -184,8 +184,8 @@ void ibp_placement_load(const struct ibp_placement_problem *problem, uint32_t *s
 void ibp_placement_score_load(const struct ibp_placement_problem *problem, const int64_t *load,
                               struct ibp_placement_score *score);
 
-/* Continue the search until `work` reaches `until` or `all_work`. The result does not depend on how the work is split
- * over calls. */
+/* Continue the search until its member `work` reaches `until`, or its member `all_work`, if that is less. The result
+ * does not depend on how the work is split over calls. */
 void ibp_placement_search(const struct ibp_placement_problem *problem, struct ibp_placement_search *search,
                           uint64_t until);
 
@@ -194,10 +194,10 @@ void ibp_placement_search(const struct ibp_placement_problem *problem, struct ib
  * edges, refinement by Fiduccia-Mattheyses moves. Return 0, or a negative errno if memory is exhausted. */
 int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint8_t *part);
 
-/* Assign the vertices of a graph to places in a row, so that vertices with heavy edges get near places. gap[vertices -
- * 1] is the distance between each place and the next. The row is divided in two repeatedly, at its largest gap (of
- * equal gaps, the gap nearest to the middle), until no gap is left. Set place[vertices] to the place of each vertex.
- * Return 0, or a negative errno if memory is exhausted. */
+/* Assign the vertices of a graph to places in a row, so that the two vertices of a heavy edge get places near each
+ * other. gap[vertices - 1] is the distance between each place and the next. The row is divided in two repeatedly, at
+ * its largest gap (of equal gaps, the gap nearest to the middle), until no gap is left. Set place[vertices] to the
+ * place of each vertex. Return 0, or a negative errno if memory is exhausted. */
 int ibp_divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, uint32_t *place);
 
 /* -- cffi ends -- */

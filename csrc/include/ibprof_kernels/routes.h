@@ -46,15 +46,15 @@ struct ibp_hop {
     int32_t to;
 };
 
-/* A subnet, in arrays by which routes are followed fast. Leaf switches, to which a CA or router is connected, have the
- * first numbers. */
+/* The arrays of a subnet that are needed to follow routes. A leaf switch is a switch to which a CA or router is
+ * connected. Leaf switches have the lowest numbers. */
 struct ibp_routes {
     /* Number of switches; at most 65534, because each has a LID. */
     uint32_t switches;
     uint32_t leaves;
     /* Number of ports of each switch in `hop`. */
     uint32_t width;
-    /* Number of LIDs in `egress`. No table contains larger LIDs. */
+    /* Number of LIDs in `egress`. No forwarding table contains larger LIDs. */
     uint32_t lids;
     uint32_t ends;
     uint32_t ports;

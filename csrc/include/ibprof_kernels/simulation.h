@@ -40,7 +40,8 @@ struct ibp_sim_network {
     const uint64_t *minimal;
     /* [host], the number of its leaf switch, from 0 */
     const uint32_t *host_leaf;
-    /* [switch][switch], the virtual lane of packets from the first leaf to the second. NULL: lane 0 */
+    /* [switch][switch], the virtual lane of packets from one leaf switch (first index) to another (second index). NULL:
+     * all packets use lane 0 */
     const uint8_t *lane;
     /* Number of virtual lanes, 1 to 16. */
     uint32_t lanes;
@@ -51,8 +52,8 @@ struct ibp_sim_network {
 /* No client. */
 #define IBP_SIM_NOBODY 0xffffffff
 
-/* A step of a client: a message to a host. The step starts when the client has received the messages of the first
- * `awaits` of its slots. */
+/* A step of a client: a message to a host. The step starts when the client has received the messages of its first
+ * `awaits` slots. */
 struct ibp_sim_step {
     uint32_t host;
     /* `client`: the receiving client, or IBP_SIM_NOBODY. `slot`: the slot of the message in a round of that client. */
@@ -133,8 +134,8 @@ struct ibp_sim_state {
     uint64_t in_flight;
     /* enum ibp_sim_stop */
     uint32_t stopped;
-    /* For IBP_SIM_UNROUTED: a switch and a destination host. The switch has no route to the host, or its route leads to
-     * another host. */
+    /* For IBP_SIM_UNROUTED: a switch and a destination host. Either the switch has no route to the host, or the
+     * switch's route leads to another host. */
     uint32_t switch_without_route, host_without_route;
 };
 
@@ -160,8 +161,8 @@ int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *
 void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
 
 /* Read the state of each link direction. bytes[end][job]: bytes admitted since the beginning. busy[end][job]: ticks to
- * transmit them. queued[end]: bytes that are in the queue or wait for buffer now, summed over the lanes.
- * most_queued[end]: the maximum of these bytes on one lane so far. */
+ * transmit the admitted bytes. queued[end]: bytes that are now in the queue or wait for buffer, summed over the lanes.
+ * most_queued[end]: the largest number of bytes so far that were in the queue of one lane or waited for its buffer. */
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued);
 
 /* Read the state of each client: number of completed steps, their bytes, and the tick of the last completion.

@@ -49,7 +49,7 @@ struct ibp_matrix {
     /* Element (row, column) is bytes[row * row_step + column * column_step]. */
     const uint64_t *bytes;
     uint64_t row_step;
-    /* 1, or 0 if a row sends the same bytes to every column. */
+    /* 1, or 0 if each row sends the same number of bytes to all columns. */
     uint64_t column_step;
 };
 

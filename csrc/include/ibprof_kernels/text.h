@@ -21,7 +21,8 @@
 size_t ibp_csv_pairs(const char *names, const uint64_t *name_begin, const int64_t *source, const int64_t *destination,
                      const uint64_t *bytes, const uint64_t *messages, size_t count, char *text);
 
-/* The form of a line that maps a LID to a port: the text after `0x` and four hexadecimal digits. */
+/* Forms of a line that maps a LID to a port. A line begins with `0x` and four hexadecimal digits, the LID. The form is
+ * the text after these digits. */
 enum ibp_entry_form {
     /* ` : 001`, then a blank or the end of the line; or ` : UNREACHABLE`. Ports are below IBP_NO_PORT */
     IBP_ENTRY_FDBS = 0,
@@ -53,9 +54,9 @@ uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size);
  * capacity for all lines. */
 void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form form, struct ibp_entries *entries);
 
-/* Write entries into tables. Entries from begin[i] to begin[i + 1] - 1 belong to table row[i]; IBP_NONE: to no table.
- * If entries of a LID contradict each other, the port becomes IBP_NO_PORT. Return the index of the first entry that
- * another entry contradicts, or -1. */
+/* Write entries into tables. Entries from begin[i] to begin[i + 1] - 1 belong to table row[i]; if row[i] is IBP_NONE,
+ * they belong to no table. If entries of a LID contradict each other, the port becomes IBP_NO_PORT. Return the index of
+ * the first entry that another entry contradicts, or -1 if there is none. */
 int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
                         uint8_t *table, uint64_t width);
 
@@ -92,8 +93,8 @@ struct ibp_lst {
     uint64_t slots;
     /* Number of bytes and lines read, and number of links and names stored; 0 at first. */
     uint64_t at, lines, links, name_count;
-    /* The last invalid line, without its line break; the first byte of its first invalid field; and the expected
-     * content. */
+    /* The last invalid line. `begin`, `end`: the line without its line break. `mismatch`: the first byte of the line's
+     * first invalid field. `expected`: the content that this field must have. */
     uint64_t begin, end, mismatch;
     const char *expected;
 };

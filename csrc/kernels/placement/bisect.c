@@ -14,7 +14,7 @@
 
 enum { COARSEST = 60, LEVELS = 40, TRIES = 8, PASSES = 10, FRUITLESS = 120 };
 
-/* Coarsening stops if the coarser graph would have more than this fraction of the vertices. */
+/* Coarsening stops if the coarser graph would have more than this fraction of the finer graph's vertices. */
 #define SHRINKS 0.95
 
 typedef struct level {
@@ -56,8 +56,8 @@ static void shuffle(uint64_t *state, uint32_t *order, uint32_t count)
     }
 }
 
-/* Match each vertex with an unmatched neighbour: the neighbour with the largest weight of the edge, divided by the
- * sizes of both vertices. Return the number of coarse vertices. */
+/* Match each vertex with an unmatched neighbour: the neighbour with the largest (weight of the edge) / (size of the
+ * vertex * size of the neighbour). Return the number of coarse vertices. */
 static uint32_t match(level_t *level, const uint32_t *order, uint32_t largest)
 {
     uint32_t count = 0;
@@ -159,8 +159,9 @@ static int64_t excess_after(const level_t *level, const parts_t *p, uint32_t ver
     return p->part[vertex] ? excess + level->size[vertex] : excess - level->size[vertex];
 }
 
-/* Return the free vertex with the largest gain whose move brings the parts nearer to their target sizes, or leaves them
- * near to them. */
+/* Return the free vertex with the largest gain. Only vertices are considered whose move either brings the parts nearer
+ * to their target sizes, or leaves the parts at most `slack` away from these sizes. Return UINT32_MAX if there is
+ * none. */
 static uint32_t find_move(const level_t *level, const parts_t *p, int64_t excess, int64_t slack)
 {
     uint32_t chosen = UINT32_MAX;
@@ -333,7 +334,7 @@ int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint
     return count < 0 ? count : 0;
 }
 
-/* A segment: vertices that will get successive places. */
+/* A segment: vertices that will get successive places in the row. */
 typedef struct segment {
     uint32_t begin, count, depth;
 } segment_t;
@@ -342,7 +343,7 @@ typedef struct division {
     /* [vertices], the vertices of each segment, in ascending order */
     uint32_t *vertex;
     uint32_t *spare;
-    /* [vertices], the number of each vertex in the present segment; UINT32_MAX if it is in another segment */
+    /* [vertices], the number of each vertex in the present segment; UINT32_MAX if the vertex is in another segment */
     uint32_t *number;
     segment_t *pending;
     uint8_t *part;
@@ -352,7 +353,7 @@ typedef struct division {
     double *weight;
 } division_t;
 
-/* Return where to divide a segment: the size of its first part; 0 if it has no gaps. */
+/* Return the size of the first part into which a segment is divided; 0 if the segment has no gaps. */
 static uint32_t choose_size(const double *gap, uint32_t count)
 {
     double largest = 0;

@@ -13,7 +13,7 @@
  * of the energy also causes a recomputation. */
 #define SUM_EVERY 4096
 #define FALLEN 0x1p-10
-/* If hosts have several slots: one in HOSTS_EVERY proposals exchanges all ranks of two hosts. */
+/* If hosts have several slots, one in HOSTS_EVERY proposals exchanges all ranks of two hosts. */
 #define HOSTS_EVERY 8
 /* HOSTS_EVERY for problems in which only whole hosts move to free slots. It equals the value of `has_several` for these
  * problems. */
@@ -62,7 +62,7 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
     }
 }
 
-/* Add to `change` the traffic between a rank and its neighbour `n`, if both are on the given slots. */
+/* Add to `change` sign * (the traffic between a rank on `slot` and its neighbour `n` on slot `other`). */
 static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t slot, uint32_t other, int sign)
 {
     uint32_t here = p->port_of_slot[slot], there = p->port_of_slot[other];
@@ -71,8 +71,8 @@ static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t sl
     change_path(p, s, there, here, ibp_placement_amounts(p, p->received, n, here, there), sign);
 }
 
-/* Add to `change` the effect of moving a rank. If both ranks of a pair move, the pair is counted once, with the first
- * rank. */
+/* Add to `change` the effect of moving a rank. If both ranks of a pair of neighbours move, their traffic is added only
+ * once, in the first of both calls. */
 static void change_rank(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint32_t old_slot = s->slot_of_rank[rank], new_slot = s->new_slot[rank];

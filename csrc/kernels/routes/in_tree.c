@@ -49,7 +49,7 @@ void ibp_tree_visit(struct ibp_tree *tree, uint32_t place)
             (struct ibp_tree_step){(uint16_t)place, (uint16_t)(next < switches ? next : switches), (uint32_t)end};
         place = next;
     }
-    /* A switch that is being visited closes a loop. For all other places, the reason is known. */
+    /* If a switch is still being visited, the path is a loop. For all other places (step.h), the reason is known. */
     uint8_t state = place >= switches         ? (uint8_t)(2 + place - switches)
                     : tree->state[place] == 1 ? 2 + IBP_LOOP
                                               : tree->state[place];

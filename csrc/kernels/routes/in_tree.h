@@ -10,7 +10,7 @@
 
 #include "routes/step.h"
 
-/* A known step: packets at switch `place` leave by link direction `end` to switch `next`. If they arrive at the
+/* A known step: packets at switch `place` leave by link direction `end` to switch `next`. If the step ends at the
  * destination, `next` is the number of switches. */
 struct ibp_tree_step {
     uint16_t place;
@@ -37,10 +37,10 @@ void ibp_tree_fini(struct ibp_tree *tree);
 /* Begin the in-tree of another destination: `lid` is the LID of a port. */
 void ibp_tree_begin(struct ibp_tree *tree, uint32_t lid);
 
-/* Compute the steps on the path from a switch that are not known yet. */
+/* Compute the steps of the path from a switch that are still unknown. */
 void ibp_tree_visit(struct ibp_tree *tree, uint32_t place);
 
-/* Return how the path from a place ends. */
+/* Return how the path from a place (step.h) ends. */
 static inline enum ibp_reason ibp_tree_reason(struct ibp_tree *tree, uint32_t place)
 {
     if (place >= tree->routes->switches) return (enum ibp_reason)(place - tree->routes->switches);

@@ -17,8 +17,8 @@ static inline uint32_t ibp_arrive(const struct ibp_routes *routes, const struct 
     return routes->switches + (hop->to == port + (int32_t)routes->switches ? IBP_DELIVERED : IBP_WRONG_END);
 }
 
-/* Take one step from a switch towards `lid`, the LID of `port`. Return the next place, and the link direction in
- * `end`. */
+/* Take one step from a switch towards `lid`, the LID of `port`. Return the next place. Set `end` to the link
+ * direction. */
 static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, int32_t port, uint32_t at, int32_t *end)
 {
     *end = IBP_NONE;
@@ -34,8 +34,8 @@ static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, i
     return ibp_arrive(routes, hop, port);
 }
 
-/* Send a packet from its source. Return the next place, and the link direction in `end`; it is IBP_NONE if the source
- * is a switch. */
+/* Send a packet from its source. Return the next place. Set `end` to the link direction; to IBP_NONE if the source is a
+ * switch. */
 static inline uint32_t ibp_start(const struct ibp_routes *routes, int32_t source_lid, int32_t destination_lid,
                                  int32_t *end)
 {

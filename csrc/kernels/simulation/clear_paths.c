@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum {
-    /* Several different clients, queues or sizes. */
+    /* Mark in ibp_sim_use: there are several different clients, queues or sizes. */
     MANY = IBP_SIM_NOTHING - 1,
     /* Maximum number of paths that are examined before the first tick. */
     PATHS_MAX = 1 << 22
@@ -86,7 +86,7 @@ static void split_message(struct ibp_sim *sim, uint32_t number)
                                           .ahead = path->queue[1],
                                           .size = path->packet + IBP_SIM_PACKET_LIMIT};
 
-    if (!left) return; /* all packets are gone: the event at the host has the right tick */
+    if (!left) return; /* all packets have passed the host's link: the message's event has the right tick */
     path->whole = IBP_SIM_NOTHING;
     sim->state.in_flight--;
     ibp_sim_count_skipped(sim, 1 - left * path->hops);
@@ -118,7 +118,8 @@ static bool is_of_equal_packets(const struct ibp_sim *sim, uint64_t bytes)
     return bytes <= sim->network.packet_bytes || bytes % sim->network.packet_bytes == 0;
 }
 
-/* Return whether successive packets from one link never wait at the next link, and fit into its buffer. */
+/* Return whether successive packets from link `before` never wait at the next link, and fit into the next link's
+ * buffer. */
 static bool keeps_up(const struct ibp_sim *sim, const struct ibp_sim_kind *before, const struct ibp_sim_kind *kind,
                      uint64_t ticks)
 {
@@ -126,7 +127,8 @@ static bool keeps_up(const struct ibp_sim *sim, const struct ibp_sim_kind *befor
            (kind->delay / ticks + 3) * sim->network.packet_bytes <= kind->capacity;
 }
 
-/* Return whether the buffer is large enough to keep a host's link busy until the message is sent. */
+/* Return whether the buffer at the end of a host's link is large enough to keep the link busy until the message is
+ * sent. */
 static bool has_buffer_for_link(const struct ibp_sim *sim, const struct ibp_sim_kind *kind, uint64_t packet)
 {
     return (kind->delay / ibp_sim_ticks_of(kind, packet) + 3) * sim->network.packet_bytes <= kind->capacity;
@@ -262,7 +264,7 @@ static bool note_client(struct ibp_sim *sim, uint32_t number)
         if (!path->hops) return false;
         note_use(sim, number, step->bytes, path);
     }
-    path->from = IBP_SIM_NOTHING; /* its clear part is still unknown */
+    path->from = IBP_SIM_NOTHING; /* the clear part of this path is still unknown */
     return true;
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Clear paths. If nothing can delay a packet on the rest of its path, it needs no events at the remaining queues.
+ * Clear paths. A path is clear from a queue on if nothing can delay a packet at this queue and at later queues. Then
+ * the packet needs no events at these queues.
  *
- * A message uses the queues of its path from its start to its completion. If it is the only user of the remaining
- * queues, nothing can delay its packets: the time of arrival follows from the links, and no other packet depends on
- * their buffers. If a later message uses one of these queues, packets have events again, up to this queue. Packets that
- * have already skipped the queue must have left it before a packet of the other message can arrive there: `earliest`
- * ensures this.
+ * From its start to its completion, a message uses the queues of its path. If no other message uses the remaining
+ * queues, nothing can delay the packets of the message: their time of arrival follows from the links, and no other
+ * packet depends on the buffers of these queues. If a later message uses one of these queues, packets have events
+ * again, up to this queue. Packets that have already skipped the queue must have left it before a packet of the other
+ * message can arrive there: `earliest` ensures this.
  *
  * So each message has the same start and latency as in a simulation of every hop. Loads of links are not counted.
  *
@@ -20,11 +21,11 @@
 
 #include "simulation/queues.h"
 
-/* A message of a process starts: mark the queues of its path as used. Return whether it can be sent as a whole. To be
- * called only if hops are skipped. */
+/* To be called when a message of a process starts, only if hops are skipped. Mark the queues on the message's path as
+ * used. Return whether the message can be sent as a whole. */
 bool ibp_sim_use_path(struct ibp_sim *sim, uint32_t process);
 
-/* A message of a process is complete: undo ibp_sim_use_path. To be called only if hops are skipped. */
+/* To be called when a message of a process is complete, only if hops are skipped. Undo ibp_sim_use_path. */
 void ibp_sim_leave_path(struct ibp_sim *sim, uint32_t process);
 
 /* Return whether the rest of a packet's path is clear, from the switch at which it arrives. */

@@ -69,8 +69,8 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
     inject(sim, host);
 }
 
-/* Schedule the arrival of a packet that was put into the waiting packets of the next queue before its arrival.
- * Meanwhile, the next queue has free buffer, so the packet need not wait. */
+/* Schedule the arrival of a packet that was added to the waiting packets of the next queue before it arrived. The next
+ * queue has free buffer now, so the packet need not wait. */
 static void schedule_after_all(struct ibp_sim *sim, uint32_t number, struct ibp_sim_waiter waiter, uint64_t arrival)
 {
     const struct ibp_sim_packet packet = {
@@ -90,7 +90,7 @@ void ibp_sim_admit_waiting(struct ibp_sim *sim)
             const uint64_t arrival = sim->arrival ? *ibp_sim_arrival_of(sim, queue, 0) : 0;
             const struct ibp_sim_waiter first = ibp_sim_pop_waiter(sim, queue);
 
-            /* The packet is not here yet. Its arrival serves the queue, before or with all later packets. */
+            /* The packet has not arrived yet. Its arrival serves the queue, before or with all later packets. */
             if (arrival > sim->state.now) {
                 queue->queued -= ibp_sim_bytes_of(first.size);
                 schedule_after_all(sim, number, first, arrival);
@@ -110,7 +110,7 @@ static uint64_t round_of(const struct ibp_sim_process *process)
     return process->done / process->client.steps;
 }
 
-/* Return a random number. If the job is `alike`, it is equal for all clients in a round. */
+/* Return a random number. If the job is `alike`, all clients get the same number in a round. */
 static uint64_t sample_number(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const uint32_t job = process->client.job;
@@ -131,7 +131,7 @@ static void write_sample(struct ibp_sim *sim, uint32_t number, const struct ibp_
 {
     const struct ibp_sim_process *process = &sim->process[number];
 
-    if (sim->samples == sim->sample_capacity) return; /* cannot happen: the run ends before */
+    if (sim->samples == sim->sample_capacity) return; /* cannot happen: the run ends before the array is full */
     sim->sample[sim->samples++] = (struct ibp_sim_sample){
         .client = number,
         .host = step->host,

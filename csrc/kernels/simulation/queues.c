@@ -8,8 +8,8 @@
 
 /* -- routing ------------------------------------------------------------------------------------------------------- */
 
-/* List the queues on the path between two hosts. Return their number; 0 if the forwarding tables do not lead to the
- * host, or if there are too many queues. */
+/* List the queues on the path between two hosts. Return the number of queues; 0 if the forwarding tables do not lead to
+ * the host, or if the path has more than IBP_SIM_PATH_MAX queues. */
 static uint8_t list_queues(const struct ibp_sim *sim, struct ibp_sim_path *path)
 {
     uint32_t queue = ibp_sim_port_of_host(sim, path->from) * sim->network.lanes + path->lane;

@@ -33,8 +33,8 @@ static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node,
 /* Set the path of a process to the path between two hosts, unless it is set already. */
 void ibp_sim_set_path(struct ibp_sim *sim, uint32_t process, uint32_t from, uint32_t to);
 
-/* Return the queue by which a packet will leave node `to`, IBP_SIM_AT_HOST, or IBP_SIM_CHOOSE + the switch. Computed
- * when the packet departs to this node, because it is not needed earlier. */
+/* Return the queue by which a packet will leave node `to`, IBP_SIM_AT_HOST, or IBP_SIM_CHOOSE + the switch. To be
+ * called when the packet departs to this node, because the result is not needed earlier. */
 static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to, uint32_t client, unsigned hop)
 {
     const struct ibp_sim_path *path = &sim->path[client];
@@ -47,7 +47,8 @@ static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to
     return hop < path->hops ? path->queue[hop] : ibp_sim_look_up(sim, to, path->to, ibp_sim_lane_of(sim, client));
 }
 
-/* Return the least occupied of all queues on shortest routes. If several are equal, choose one at random. */
+/* Return the least occupied of all queues on shortest routes. If several queues are equally occupied, choose one of
+ * them at random. */
 uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client);
 
 /* Return the address of the number that identifies the set of ports on shortest routes, from a switch to the last

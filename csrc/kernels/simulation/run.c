@@ -20,7 +20,7 @@ static void arrive_at_host(struct ibp_sim *sim, struct ibp_sim_packet packet)
     const struct ibp_sim_process *process = &sim->process[packet.client];
     const uint32_t host = process->to;
 
-    if (packet.queue != IBP_SIM_NOTHING) { /* otherwise its hops were skipped */
+    if (packet.queue != IBP_SIM_NOTHING) { /* otherwise the packet has skipped its hops */
         const uint32_t there = ibp_sim_shared(sim, packet.queue, packet.client)->to;
 
         if (there != host) {
@@ -81,7 +81,7 @@ static void arrive_at_switch(struct ibp_sim *sim, struct ibp_sim_packet packet)
     const struct ibp_sim_queue *queue = &sim->queue[ahead];
     if (queue->waiting || !ibp_sim_has_buffer(sim, queue, bytes)) {
         ibp_sim_wait(sim, ahead, packet, sim->state.now);
-        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* waiting packets may arrive later */
+        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* some waiting packets have not arrived yet */
         return;
     }
     ibp_sim_admit(sim, ahead, client, packet.size);
@@ -92,7 +92,7 @@ static void arrive(struct ibp_sim *sim, struct ibp_sim_packet packet)
 {
     const bool is_whole = packet.queue == IBP_SIM_NOTHING && packet.ahead != IBP_SIM_AT_HOST;
 
-    if (is_whole && sim->path[packet.client].whole != packet.ahead) return; /* the message is not whole any more */
+    if (is_whole && sim->path[packet.client].whole != packet.ahead) return; /* its packets have events again */
     sim->state.packet_hops++;
     if (packet.ahead == IBP_SIM_AT_HOST || is_whole)
         arrive_at_host(sim, packet);

@@ -3,10 +3,11 @@
  *
  * The state of a simulation.
  *
- * A packet occupies buffer in one virtual lane of a link direction: in a queue. It takes the buffer when the queue
- * admits the packet, and releases it when the next queue admits the packet or the host receives it. This models
- * credits. A link direction transmits packets in the order of admission. So the tick at which a packet arrives at the
- * next node is known when it is admitted, and one event for each packet and hop is enough.
+ * A packet occupies buffer in one virtual lane of a link direction: in a queue. The packet takes the buffer when the
+ * queue admits the packet. It releases the buffer when the next queue admits the packet, or when the host receives the
+ * packet. This models credits. A link direction transmits packets in the order of admission. So the tick at which a
+ * packet arrives at the next node is known when the packet is admitted, and one event for each packet and hop is
+ * enough.
  *
  * The files of this module, from low to high. Each calls only functions of files before it:
  *
@@ -40,7 +41,7 @@ enum {
     IBP_SIM_RING_BITS = 2,
     /* Maximum number of queues in a listed path. */
     IBP_SIM_PATH_MAX = 15,
-    /* Maximum number of packets by which the prefetcher is ahead. */
+    /* Maximum number of packets between the present event and the prefetcher. */
     IBP_SIM_LEAD = 16,
     /* Every packet is smaller than this. */
     IBP_SIM_PACKET_LIMIT = 1 << 24
@@ -159,11 +160,12 @@ struct ibp_sim_process {
 struct ibp_sim_path {
     /* If hops are skipped: packets skip the hops from this queue of the path on. */
     _Alignas(64) uint8_t clear_from;
-    /* Number of listed queues; 0 if the path is not listed: each packet then looks up each queue. */
+    /* Number of queues in the member `queue`. 0 if the path is not listed; then each packet looks up its next queue at
+     * each hop. */
     uint8_t hops;
     uint16_t job;
-    /* The listed queues. With adaptive routing instead: the queue of the sending host, the queue of the last switch,
-     * the last switch, and its leaf number. */
+    /* The queues of the path, in order. With adaptive routing, the array contains instead: the queue of the sending
+     * host, the queue of the last switch, the last switch, and the leaf number of this switch. */
     uint32_t queue[IBP_SIM_PATH_MAX];
     /* [hop], ticks from the arrival at the hop's queue to the arrival at the host */
     uint32_t rest[IBP_SIM_PATH_MAX];
@@ -176,8 +178,8 @@ struct ibp_sim_path {
     uint32_t from, to;
     /* Size of the packets of the message, which all have the same size. */
     uint32_t packet;
-    /* For a message that is sent as a whole: the number of its event, and the tick at which its first packet began.
-     * Otherwise, the number is IBP_SIM_NOTHING. */
+    /* For a message that is sent as a whole: the number of its event, and the tick at which its first packet began to
+     * be sent. For other messages, the number is IBP_SIM_NOTHING. */
     uint32_t whole;
     uint64_t begun;
     uint64_t bytes;
@@ -228,11 +230,11 @@ struct ibp_sim {
     /* [port][lane] */
     struct ibp_sim_queue *queue;
     /* Number of ports of a switch, up to the last port that has a link on any switch. The `width` of the network may be
-     * far larger: with it, queues would use only a small part of the caches. */
+     * far larger; with that many ports, queues would use only a small part of the caches. */
     uint32_t width;
     /* Number of transmit ports. */
     uint32_t ports;
-    /* The first queue of a host. */
+    /* Index of the first queue that belongs to a host. */
     uint32_t first_of_hosts;
     /* [end], the port that transmits on a link direction; IBP_SIM_NOTHING if there is none */
     uint32_t *port_of_end;
@@ -298,7 +300,7 @@ struct ibp_sim {
  * exhausted. The caller calls free(). */
 void *ibp_sim_allocate(uint64_t count, size_t size);
 
-/* Enlarge an array of ibp_sim_allocate. Return false if memory is exhausted. */
+/* Enlarge an array that ibp_sim_allocate has returned. Return false if memory is exhausted. */
 bool ibp_sim_grow(struct ibp_sim *sim, void **array, uint64_t count, uint64_t capacity, size_t size);
 
 /* Return whether packets may skip hops. */

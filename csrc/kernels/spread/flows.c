@@ -18,7 +18,7 @@
 
 enum { FLOWS_FOR_THREADS = 1 << 12, HOPS_GUESSED = 6 };
 
-/* If the loads of the threads need more bytes than this, fewer threads are faster. */
+/* If the loads of all threads together need more bytes than this, fewer threads are faster. */
 static const uint64_t PRIVATE_LOADS = (uint64_t)1 << 28;
 
 /* A flow in sorted order. */
@@ -53,7 +53,8 @@ struct worker {
     uint64_t ended[IBP_REASONS];
 };
 
-/* Sum the flows of one destination and group along the in-tree. They are `first` .. `stop` - 1 of the sorted flows. */
+/* Sum the flows of one destination and group along the in-tree. These flows are `first` .. `stop` - 1 of the sorted
+ * flows. */
 static void sum_flows(struct spreading *all, struct worker *worker, uint32_t lid, uint64_t first, uint64_t stop,
                       uint32_t group)
 {

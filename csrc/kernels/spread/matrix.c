@@ -12,8 +12,8 @@
 
 enum { HUGE_PAGE = 1 << 21 };
 
-/* Sort rows by the leaf of their source. Rows of sources without a leaf are last: switches, ports without a link, and
- * CAs that are connected to each other. There are few of these or none. */
+/* Sort rows by the leaf of their source. The last rows are rows of sources without a leaf: switches, ports without a
+ * link, and CAs that are connected to each other. A matrix has few such rows or none. */
 static void sort_rows(struct ibp_matrix_spread *all)
 {
     const struct ibp_routes *routes = all->routes;
@@ -39,7 +39,8 @@ static void sort_rows(struct ibp_matrix_spread *all)
     }
 }
 
-/* Add the bytes of each row that arrive to the load of the row's first link, and count these bytes as arrived. */
+/* For each row, add `sent` to the load of the row's first link, and count these bytes as arrived. Bytes that do not
+ * arrive were subtracted from `sent` before. */
 static void load_first_links(struct ibp_matrix_spread *all)
 {
     for (uint64_t i = 0; i < all->begin[all->routes->leaves]; i++) {
@@ -50,7 +51,7 @@ static void load_first_links(struct ibp_matrix_spread *all)
     }
 }
 
-/* Sum rows whose source has no leaf over their routes, as flows. */
+/* Rows whose source has no leaf are summed as flows, which are followed along their routes. */
 static int spread_others(struct ibp_matrix_spread *all)
 {
     const struct ibp_matrix *matrix = all->matrix;
@@ -99,7 +100,7 @@ static int check(const struct ibp_matrix *matrix)
     return 0;
 }
 
-/* Allocate memory in huge pages, which cause only one page fault for 2 MiB. All of it will be written. */
+/* Allocate memory in huge pages, which cause only one page fault for 2 MiB. The caller writes all of this memory. */
 static uint64_t *allocate_sums(uint64_t count)
 {
     size_t bytes = (count * sizeof(uint64_t) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;

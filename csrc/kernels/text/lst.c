@@ -65,7 +65,7 @@ static bool read_decimal(const struct line *line, const uint8_t **at, int most, 
     if (line->stop - *at > 1 && **at == '.' && (*at)[1] >= '0' && (*at)[1] <= '9')
         for (++*at; *at < line->stop && most_behind-- && **at >= '0' && **at <= '9'; ++*at, unit *= 10)
             sum = sum * 10 + (**at - '0');
-    /* Both are integers below 2^53, so only the quotient is rounded. */
+    /* `sum` and `unit` are integers below 2^53, so only the quotient is rounded. */
     *number = sum / unit;
     return true;
 }

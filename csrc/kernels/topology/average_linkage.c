@@ -84,7 +84,7 @@ static void compact(clusters_t *c)
     }
     for (uint32_t i = 0; i < c->slots; i++) {
         if (c->gone[i] != 0) continue;
-        float *to = c->distance + (size_t)count * c->alive; /* never after the position that is read */
+        float *to = c->distance + (size_t)count * c->alive; /* never after the position that is being read */
         const float *from = row_of(c, i);
         uint32_t column = 0;
         for (uint32_t j = 0; j < c->slots; j++) {

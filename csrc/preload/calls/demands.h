@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Positions of the arguments that determine the bytes of a call. In each wrapper, the compiler reads them from the
- * array as constants, so a call that is not in the ledger costs nothing.
+ * Positions of the arguments that determine the bytes of a call. In each wrapper, the compiler reads these positions
+ * from the array as constants, so a call that is not in the ledger costs nothing.
  */
 #ifndef IBPROF_CALLS_DEMANDS_H
 #define IBPROF_CALLS_DEMANDS_H
@@ -19,7 +19,7 @@ struct ibp_demand_places {
     int8_t items, type, root;
 };
 
-/* By operation. */
+/* By operation: the shape of the demand, and the positions of the arguments that determine it. */
 static const struct ibp_demand_places ibp_demand_places[IBP_OPERATIONS + 1] = {
 #define IBP_DEMAND_OF(name, nonblocking, shape, items, type, root)                                                     \
     [IBP_OPERATION_##name] = {IBP_DEMAND_##shape, items, type, root},                                                  \

@@ -73,8 +73,8 @@ static void *our_function(const char *name)
     return found ? found : ibp_large_call(name);
 }
 
-/* Return ibprof's function with a name, if this function would call the function that was found. Otherwise the found
- * function belongs to another tool or is another version: return it. */
+/* If ibprof has a function with this name, and it would call the function `found`, return ibprof's function. Otherwise
+ * return `found`, which belongs to another tool or is another version. */
 static void *prefer_own(const char *name, void *found)
 {
     void *own = found ? our_function(name) : NULL;
@@ -106,8 +106,8 @@ static void *look_up_version(void *library, const char *name, const char *versio
     return prefer_own(name, real.versioned_lookup(library, name, version));
 }
 
-/* Return whether ibprof must handle a lookup. A lookup with RTLD_DEFAULT or RTLD_NEXT depends on the caller and must be
- * made by the real function. It finds ibprof's functions anyway. */
+/* Return whether ibprof must handle a lookup. The real function must make a lookup with RTLD_DEFAULT or RTLD_NEXT,
+ * because its result depends on the caller. Such a lookup finds ibprof's functions anyway. */
 static bool is_answered(void *library, const char *name)
 {
     return library != RTLD_DEFAULT && library != RTLD_NEXT && name && is_watched(name);

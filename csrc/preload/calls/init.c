@@ -30,8 +30,8 @@ static void leave_world(void)
         ibp_process_note_missing("sessions were open when MPI_Finalize was called: their later messages are missing\n");
 }
 
-/* Return whether MPI_Finalize deletes the attribute. MPICH deletes attributes only when the last session ends, which a
- * program may never end. */
+/* Return whether MPI_Finalize deletes ibprof's attribute. MPICH deletes attributes only when the last session ends,
+ * which a program may never end. */
 static bool stops_in_finalize(void)
 {
     return has_last_attribute && __atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) <= 0;

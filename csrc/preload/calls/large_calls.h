@@ -2,13 +2,14 @@
  * Copyright The ibprof developers
  *
  * Wrappers of MPI-4's functions for large counts, MPI_..._c. Many MPI libraries lack these functions. Programs such as
- * mpi4py refer to them by weak symbols, and use other functions if they are missing. So ibprof must not export them.
- * Instead, ibprof redirects calls that are already bound to the MPI library's functions.
+ * mpi4py refer to them by weak symbols, and use other functions if these are missing. So ibprof must not export
+ * wrappers with these names. Instead, ibprof redirects calls that are already bound to the MPI library's functions.
  */
 #ifndef IBPROF_CALLS_LARGE_CALLS_H
 #define IBPROF_CALLS_LARGE_CALLS_H
 
-/* Redirect these calls in all loaded libraries. To be called before MPI is initialised. */
+/* Redirect the calls of MPI's functions for large counts in all loaded libraries. To be called before MPI is
+ * initialised. */
 void ibp_wrap_large_calls(void);
 
 /* Return the wrapper of a function by its name; NULL if there is none. */

@@ -68,8 +68,7 @@ void ibp_lifecycle_prepare(void)
     hook_callers();
 }
 
-/* Return whether the limit of memory (ulimit -v) is so low that the memory used by ibprof may be missing in the
- * program. */
+/* Return whether the limit of memory (ulimit -v) is so low that the program may lack the memory that ibprof uses. */
 static bool is_memory_scarce(void)
 {
     const uint64_t spare = UINT64_C(32) << 20;

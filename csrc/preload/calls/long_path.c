@@ -81,7 +81,7 @@ static int call_next(const struct call_in_progress *making)
 
 enum { FUNCTION_NAME = 64 };
 
-/* By wrapper: the next function was found. */
+/* By wrapper: whether the wrapper's next function was found. */
 static char is_found[IBP_OPERATIONS * IBP_FORMS];
 
 /* Write the name of the function that a wrapper wraps. */
@@ -95,7 +95,7 @@ static void name_function(unsigned operation, unsigned form, char name[static FU
 }
 
 /* Find the next function of a wrapper, and store it in the wrapper's pointer. Return NULL if there is none. In a
- * wrapper with IBP_HAS_CHOICES, it also becomes the chosen function, until ibp_choose is called. */
+ * wrapper with IBP_HAS_CHOICES, the next function also becomes the chosen function, until ibp_choose is called. */
 static __attribute__((noinline)) void *set_next(unsigned wrapper, void **next)
 {
     void *before = __atomic_load_n(&next[0], __ATOMIC_RELAXED), *found;
@@ -189,7 +189,7 @@ static bool moves_nothing(const struct call_in_progress *making, const struct ib
     return call->is_large ? !counts : !(int)counts;
 }
 
-/* In place of the peer: the source must not compare the message. */
+/* Passed in place of the peer if the source must not compare the message. */
 #define NOT_COMPARED (-1)
 
 /* Give the arguments of a send to the source, which compares them with the message that it sees. Calls for large counts
@@ -300,9 +300,9 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
-/* After a call that was neither sampled nor timed: grant repetitions of the call (counting/repeats.h), if it posts no
- * message, or if its message has the same envelope as the message of the previous call. Only for several threads in
- * MPI. */
+/* After a call that was neither sampled nor timed: grant repetitions of the call (counting/repeats.h). This is done if
+ * the call posts no message, or if its message has the envelope of the previous call's message. Only for several
+ * threads in MPI. */
 static void let_repeat(const struct call_in_progress *making, struct ibp_call *call,
                        const struct ibp_sampled_message *message, uint64_t generation)
 {
@@ -340,7 +340,7 @@ static void note_ready(const struct call_in_progress *making)
         ibp_partitions_ready((uintptr_t)IBP_HANDLE(last_argument(making)));
 }
 
-/* By operation: another tool wraps the operation too. */
+/* By operation: whether another tool wraps the operation too. */
 static bool is_wrapped[IBP_OPERATIONS];
 
 /* Return whether this call is made by another tool's wrapper inside a call of the program that is timed as a whole. */

@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * The long path of wrappers of MPI calls. A call cannot take the short path if several threads are in MPI, if times are
- * recorded, if MPI uses an internal tag for it, or if it is the first call at its site. All wrappers share the code of
- * the long path, and pass their arguments as an array. With a copy of this code in each of four hundred wrappers, the
- * copies would be most of the library.
+ * recorded, if MPI uses an internal tag for the call, or if the call is the first at its site. All wrappers share the
+ * code of the long path, and pass their arguments as an array. With a copy of this code in each of four hundred
+ * wrappers, the copies would be most of the library.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H

@@ -33,8 +33,8 @@ static void enter_start(struct ibp_call *call, ibp_handle communicator)
     if (takes_tag) ibp_source->before_tag();
 }
 
-/* While wrappers of sends must set the current call: start the requests at the beginning of an array that ibprof does
- * not know. Return the number of started requests. */
+/* While wrappers of sends must set the current call: start the first requests of an array, up to the first request that
+ * ibprof knows. Return the number of started requests. */
 static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
 {
     struct ibp_request known;
@@ -95,7 +95,7 @@ static inline bool is_to_be_seen(void)
     return IBP_LIKELY(ibp_get_here()->is_outside) || (ibp_is_active() && !ibp_is_within_call());
 }
 
-/* Count a start that needs no further work. Return false if it needs further work. */
+/* Count a start and return true, if the start needs no further work. Otherwise return false. */
 static inline bool is_short_start(struct ibp_call *call, void **requests, int count)
 {
     if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) || IBP_UNLIKELY(!call->time_at_random) ||

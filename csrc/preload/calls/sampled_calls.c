@@ -303,13 +303,13 @@ static void name_made(struct ibp_sampled_collective *sampled, const struct ibp_c
     if (has_tag && making.parent) number_group(sampled, called, read_handle(called->arguments[place]));
 }
 
-/* Return the request that a call created (the last argument); 0 if the request is complete. */
+/* Return the request that a call created (the call's last argument); 0 if the request is already complete. */
 static uintptr_t made_request(const struct ibp_called *called)
 {
     return ibp_own_request((uintptr_t)read_handle(called->arguments[called->count - 1]));
 }
 
-/* Remember a request. Return its entry; NULL if the request is complete or the table is full. */
+/* Remember a request. Return its entry; NULL if the request is already complete or the table is full. */
 static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_role role, unsigned operation,
                                              const struct ibp_instance_known *known)
 {

@@ -17,7 +17,7 @@
 
 enum { WINDOWS = 64, PEERS_MAX = 256, POOL = 4096, TAG_OF_POSTS = 0, TAG_OF_COMPLETIONS = 1 };
 
-/* The processes of an epoch in progress: a range of the pool, which contains their ranks in the window. */
+/* The processes of an epoch in progress. Their ranks in the window are in the pool, in successive elements. */
 struct epoch {
     int count, begin;
 };

@@ -14,8 +14,8 @@
 
 #include <stdint.h>
 
-/* ibp_epoch_begin: return the time at which one of these calls is entered; 0 for other calls, and while no samples are
- * taken. ibp_epoch_end: after the call has succeeded, record its samples. */
+/* ibp_epoch_begin: for a call that begins or ends an epoch, return the time at which the call is entered. Return 0 for
+ * other calls, and while no samples are taken. ibp_epoch_end: after the call has succeeded, record its samples. */
 uint64_t ibp_epoch_begin(unsigned operation);
 void ibp_epoch_end(uint64_t enter_ns, const struct ibp_called *called);
 

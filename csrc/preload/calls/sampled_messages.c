@@ -391,8 +391,8 @@ void ibp_partitions_ready(uintptr_t request)
     ibp_unlock();
 }
 
-/* Number the message that a probe found. If the probe matched the message, record the sample of its receive now,
- * because the later receive does not wait for the sender. */
+/* Number the message that a probe found. If the probe matched the message, record the sample of the message's receive
+ * now, because the later receive does not wait for the sender. */
 static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments, uint64_t now_ns)
 {
     const struct ibp_message_places *const places = sampled->places;

@@ -139,8 +139,8 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
-/* Grant repetitions of a call (counting/repeats.h), if it posts no message, or if its message has the same envelope as
- * the message of the previous call. */
+/* Grant repetitions of a call (counting/repeats.h), if the call posts no message, or if its message has the envelope of
+ * the previous call's message. */
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
                                              long peer, long tag, long communicator, struct ibp_envelope *envelope)
 {
@@ -159,7 +159,8 @@ static __attribute__((noinline)) void repeat(const void *address, struct ibp_cal
     call->last_envelope = envelope;
 }
 
-/* If a call has the arguments of the granted call at its site, count it and return true. */
+/* If a call has the arguments of the granted call at the same site, count the call and return true. Otherwise return
+ * false. */
 static inline __attribute__((always_inline)) bool repeats(unsigned operation, struct ibp_repeat *last,
                                                           const void *address, long items, long type, long peer,
                                                           long tag, long communicator)

@@ -97,7 +97,8 @@ static struct ibp_call_point *take(struct ibp_call_point *place, const void *key
     return place;
 }
 
-/* Record a site and return its number, unless `most` sites exist. */
+/* Record a site and return its number. Return IBP_SITE_OTHER if `most` sites exist, if the site's object is unknown, or
+ * if the recording is full. */
 static uint32_t record(const struct ibp_site *described, uint32_t most)
 {
     struct ibp_site *site;
@@ -177,7 +178,7 @@ static struct ibp_call_point *learn_address(const void *address)
     uint32_t site = IBP_SITE_UNKNOWN;
     struct ibp_object_place where;
 
-    if (is_known(place)) return place; /* another thread has filled it */
+    if (is_known(place)) return place; /* another thread has filled the entry */
     if (!place->key && (places.taken == TAKEN_MAX || !has_space(1))) return NULL;
     if (!ibp_object_find(address, &where)) {
         ;
@@ -235,7 +236,7 @@ static struct ibp_call_point *learn_script(const struct ibp_script_frame *frame)
     struct ibp_call_point *const place = place_at(key);
     struct ibp_site site;
 
-    if (place->key) return place; /* another thread has filled it */
+    if (place->key) return place; /* another thread has filled the entry */
     return describe(frame, 0, &site) ? take_same(key, place_of_site(&site, IBP_SITES_MAX)) : NULL;
 }
 
@@ -282,7 +283,7 @@ static struct ibp_call_point *learn_chain(const struct ibp_caller_chain *chain)
     struct ibp_call_point *place = place_at(chain->key);
     const uint32_t length = chain->addresses + chain->frames;
 
-    if (place->key) return place; /* another thread has filled it */
+    if (place->key) return place; /* another thread has filled the entry */
     place = NULL;
     for (uint32_t i = length; i-- > 0;) {
         place = place_of_part(chain, i, place ? place->site : 0, length > 1 ? SITES_OF_CHAINS : IBP_SITES_MAX);

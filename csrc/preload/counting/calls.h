@@ -50,7 +50,7 @@ struct ibp_call {
     int64_t until_timed, after_timed;
     /* The envelope of the last message. */
     const struct ibp_envelope *last_envelope;
-    /* Every call is timed as a whole. */
+    /* Every call of the operation at this site is timed from entry to return. */
     bool is_timed;
     /* A call took long: the next `watched` calls are timed as a whole, to see whether long calls are frequent.
      * `watch_span`: number of calls to time after the next long call. */

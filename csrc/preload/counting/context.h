@@ -38,8 +38,8 @@ struct ibp_recent {
  * the origin and the peer of its last messages. */
 struct ibp_context {
     /* For a call: the communicator whose messages need no classification; 0 if each message must be classified. Both
-     * begin as MPI_COMM_WORLD. Calls at a site mostly use one communicator: `sent_on` follows the communicator of the
-     * last message, and the peers of `send` and `isend` are ranks in it. */
+     * members are MPI_COMM_WORLD at first. Calls at a site mostly use one communicator: `sent_on` becomes the
+     * communicator of the last message, and the peers of `send` and `isend` are ranks in it. */
     ibp_handle sent_on, received_on;
     /* For a call: messages with lower tags must be classified. */
     int lowest_tag;

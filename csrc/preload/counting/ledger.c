@@ -100,7 +100,8 @@ static uint64_t *enter(struct ibp_call *call, struct ibp_demanded demanded)
     return slot->ordinal ? slot->amount : NULL;
 }
 
-/* Behind a layer such as mpitrampoline, the handles among the arguments do not belong to the MPI library. */
+/* Return whether a call may be entered. Behind a layer such as mpitrampoline, no call is entered, because the handles
+ * among the arguments do not belong to the MPI library. */
 static bool is_wanted(const struct ibp_call *call)
 {
     return ibp_is_active() && ibp_counting && ibp_operation_wanted[call->operation] && !ibp_mpi.is_behind_layer;

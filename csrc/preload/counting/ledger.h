@@ -70,7 +70,8 @@ void ibp_ledger_enter(struct ibp_call *call, struct ibp_demanded demanded);
 void ibp_ledger_add(const struct ibp_demanding *call);
 void ibp_ledger_add_failed(struct ibp_call *call);
 
-/* Forget all remembered partners: when a communicator of one of them is freed, or when the region changes. */
+/* ibp_ledger_forget: if any remembered partner belongs to a communicator that is freed, forget all remembered partners.
+ * ibp_ledger_forget_all: forget all remembered partners, when the region changes. */
 void ibp_ledger_forget(ibp_handle communicator);
 void ibp_ledger_forget_all(void);
 

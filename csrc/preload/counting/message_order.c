@@ -10,7 +10,7 @@
 
 struct waiting {
     struct ibp_posted_receive receive;
-    /* 0 for a blocking receive, and after completion. */
+    /* The request of the receive; 0 for a blocking receive, and after completion. */
     uintptr_t request;
     struct ibp_instance_known known;
     /* Identifier of the receive, which does not change when other receives leave the list. */
@@ -217,7 +217,7 @@ void ibp_receive_try_cancel(unsigned of)
     struct waiting *const waiting = find(of);
 
     if (!waiting) return;
-    waiting->receive.source = IBP_ANY; /* as a wildcard, so that it gets no number before it completes */
+    waiting->receive.source = IBP_ANY; /* as for a wildcard: no number before completion */
     waiting->is_cancelling = true;
 }
 

@@ -57,8 +57,8 @@ struct ibp_open_request {
     uint16_t operation;
     /* Distinguishes successive entries of one handle. */
     uint32_t serial;
-    /* For a receive that cannot be numbered yet (counting/message_order.h): its identifier in that list, from 1;
-     * otherwise 0. */
+    /* For a receive that cannot be numbered yet: its identifier, from 1, in the list of waiting receives
+     * (counting/message_order.h); otherwise 0. */
     unsigned order;
 };
 

@@ -18,9 +18,9 @@ extern IBP_INTERNAL bool ibp_periodic, ibp_periodic_in_messages;
 
 /* A periodic task. Its times are values of ibp_clock_coarse_ns. */
 struct ibp_periodic_task {
-    /* Any thread may call it, without the lock. */
+    /* Return whether the task is due. Any thread may call this function, without the lock. */
     bool (*is_due)(uint64_t now_ns);
-    /* Called with the lock held. */
+    /* Do the work of the task. The lock is held. */
     void (*run)(uint64_t now_ns);
     struct ibp_periodic_task *next;
 };
@@ -34,9 +34,9 @@ void ibp_periodic_end(void);
 /* Run the tasks that are due. */
 void ibp_periodic_run(void);
 
-/* State that limits readings of the clock to one in `step` cycles of the processor's counter. `step` is less than a
- * millisecond on any processor; 0 if there is no counter: then the clock is read each time. `looked`: the cycles at the
- * last reading. */
+/* State that limits readings of the clock to one in `step` cycles of the processor's counter. `step` is shorter than a
+ * millisecond on any processor. A `step` of 0 marks that there is no counter; then the clock is read each time.
+ * `looked`: the value of the counter at the last reading of the clock. */
 struct ibp_periodic_cycles {
     uint64_t step, looked;
 };

@@ -33,7 +33,7 @@ static struct {
         uint64_t since_ns;
     } entered[DEPTH_MAX];
     unsigned depth;
-    /* When region 0 began: the time of the last mark. */
+    /* When region 0 began, or when IBPROF_REGION() was last called. */
     uint64_t open_since_ns;
     /* IBPROF_REGION() was called. */
     bool marked;
@@ -153,7 +153,7 @@ static uint32_t close_open_region(const char *name, uint64_t now)
     return region;
 }
 
-/* Leave the region entered last. */
+/* Leave the region that was entered last. */
 static void leave_region(uint64_t now)
 {
     if (regions->depth && --regions->depth < DEPTH_MAX) {

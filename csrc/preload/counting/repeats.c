@@ -37,7 +37,7 @@ static struct table *table_of(struct ibp_repeat *places)
     return (struct table *)places;
 }
 
-/* Create a table. Return NULL if there are too many, or if memory is exhausted. */
+/* Create a table. Return NULL if there are too many tables, or if memory is exhausted. */
 static struct table *make_table(void)
 {
     struct table *const made = tables_count < TABLES_MAX ? ibp_memory_map(sizeof *made) : NULL;
@@ -163,7 +163,7 @@ void ibp_repeats_move(const struct ibp_time *from, struct ibp_time *into)
             if (place->time == from) place->time = into;
 }
 
-/* No other thread is in MPI. */
+/* Called while no other thread is in MPI. */
 void ibp_repeats_end(void)
 {
     for (uint32_t i = 0; i < tables_count; i++) take_back_table(tables[i]);
@@ -179,7 +179,7 @@ static void grant(struct table *table, struct ibp_repeat *place, const void *add
     int64_t most = IBP_REPEATS_MOST;
 
     if (call->until_timed < most) most = call->until_timed;
-    /* Leave half to other entries, because they may have the same envelope. */
+    /* Leave half of the messages to other entries, which may have the same envelope. */
     if (repeat->messages && repeat->messages->left / 2 < most) most = repeat->messages->left / 2;
     if (most <= 0 || !call->time_at_random) return;
     call->until_timed -= most;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Repeated calls. A call whose message is small and whose arguments are those of the previous call at its call site is
- * only counted: it is neither sampled nor timed. It needs only a comparison and a decrement. A call site is granted a
- * number of calls in advance: at most as many as remain before the next call to be timed or the next message to be
- * sampled. Granted calls that were not made are taken back.
+ * Repeated calls. A call repeats the previous call at its call site if its message is small and its arguments are the
+ * same. Such a call is only counted; it is neither sampled nor timed. It needs only a comparison and a decrement. A
+ * call site is granted a number of calls in advance: at most as many as remain before the next call to be timed or the
+ * next message to be sampled. Granted calls that were not made are taken back.
  *
  * When a process is killed, the granted calls that were made are not yet counted: at most IBP_REPEATS_MOST calls for
  * each entry of the table and each thread.
@@ -39,10 +39,10 @@ struct ibp_repeat {
     /* The arguments of a call that posts a message. */
     long communicator, type;
     int peer, tag;
-    /* Number of granted calls that are left. */
+    /* Number of granted calls that were not made yet. */
     int32_t left;
-    /* A message with at least this many items is large. 0 for a derived datatype, because MPI may reuse its handle for
-     * another datatype. */
+    /* A message with at least this many items is large. 0 marks a derived datatype. MPI may reuse the handle of a
+     * derived datatype for another datatype, so its size is looked up at each call. */
     uint32_t large;
     /* The remaining messages of the envelope; NULL for a call that posts no message. */
     struct ibp_messages_left *messages;
@@ -97,8 +97,8 @@ void ibp_repeats_choose(void);
 enum ibp_watched { IBP_WATCHED_REQUESTS, IBP_WATCHED_RECEIVES, IBP_WATCHED };
 void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
 
-/* Grant repetitions of the call that was counted last. They replace the grant of another call in the same entry. Only
- * for one thread at a time in MPI. */
+/* Grant repetitions of the call that was counted last. If the entry already contains a grant for another call, this
+ * grant is replaced. Only for one thread at a time in MPI. */
 void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
 
 /* As ibp_repeat_grant, for several threads in MPI. Calls are granted after two similar calls in a row. `generation`:
@@ -114,7 +114,7 @@ void ibp_repeats_forget_later(void);
 void ibp_repeats_take_back(void);
 void ibp_messages_take_back(struct ibp_messages_left *messages);
 
-/* Count granted calls of the time record `from` in the time record `into`. */
+/* Count the granted calls that belong to the time record `from` in the time record `into` instead. */
 void ibp_repeats_move(const struct ibp_time *from, struct ibp_time *into);
 
 #endif

@@ -36,7 +36,7 @@ struct ibp_request {
     uint8_t kind; /* enum ibp_kind of its sent bytes */
     uint32_t peer;
     uint64_t bytes;
-    /* For a receive or a message. */
+    /* The communicator of a receive or of a matched message. */
     ibp_handle communicator;
     /* For a send: the context of the call that created it. For a receive on MPI_COMM_WORLD: the context of its
      * operation. */
@@ -120,7 +120,7 @@ void ibp_request_demand(void *address);
  * freed. */
 ibp_handle ibp_request_communicator(void *address);
 
-/* Return the call that created a request of ibp_request_keep_call; for other requests, the call of
+/* Return the call that created a request, if ibp_request_keep_call has remembered it; otherwise the call of
  * IBP_OPERATION_NONE. */
 struct ibp_call *ibp_request_call(void *address);
 

@@ -26,7 +26,7 @@ static struct {
     uint32_t group_ranks;
     /* 0 if the user wants no snapshots, or no source sees messages. */
     uint64_t period_ns;
-    /* Infinite until the first snapshot is planned. */
+    /* When the next snapshot is due; infinite until the first snapshot is planned. */
     uint64_t next_ns;
     /* When a message last checked the clock, and how long the process had been inside calls until then. */
     uint64_t asked_ns;
@@ -106,7 +106,8 @@ static void note_sum(struct ibp_times_sum sum)
 
 bool ibp_timeline_is_due(uint64_t now_ns)
 {
-    /* Threads check without the lock. If two threads check at once, it does not matter whose time is stored. */
+    /* Threads check without the lock. If two threads check at once, it does not matter which of their times is
+     * stored. */
     const bool due = now_ns >= __atomic_load_n(&timeline.next_ns, __ATOMIC_RELAXED);
 
     if (due) return true;

@@ -57,8 +57,8 @@ extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
     uint64_t ticks;
 } ibp_thread_waits;
 
-/* The hook of that function calls these before and after a wait. ibp_times_thread_wait_begin returns 0 if the wait is
- * not counted. */
+/* The hook of the function in which threads wait calls these functions before and after a wait.
+ * ibp_times_thread_wait_begin returns 0 if the wait is not counted. */
 uint64_t ibp_times_thread_wait_begin(void);
 void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
 
@@ -110,7 +110,8 @@ static inline bool ibp_items_are_known(ibp_handle type)
     return ibp_datatype_is_elementary(type) || (ibp_datatype_size_offset && type);
 }
 
-/* Return from how many items on a message of a datatype is large; 0 if only MPI knows the datatype's size. */
+/* Return the smallest number of items with which a message of a datatype is large. 0 marks that only MPI knows the
+ * datatype's size. */
 static inline uint32_t ibp_items_that_are_large(ibp_handle type)
 {
     return ibp_datatype_is_elementary(type) ? IBP_TIMES_LARGE : 0;
@@ -152,7 +153,7 @@ static inline __attribute__((always_inline)) bool ibp_posts_message(unsigned ope
            operation != IBP_OPERATION_Imrecv;
 }
 
-/* Count a call if it is not timed as a whole. Return false if it is. */
+/* If a call is not timed as a whole, count it and return true. Otherwise return false. */
 static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_call *call)
 {
     if (IBP_UNLIKELY(!call->time_at_random) || IBP_UNLIKELY(--call->until_timed < 0)) return false;
@@ -162,7 +163,7 @@ static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_
 }
 
 /* The timing of a call as a whole; `time` is NULL if the call is not timed. If the program leaves an outermost,
- * randomly chosen call by a non-local exit that ibprof does not notice, its time is not added. */
+ * randomly chosen call by a non-local exit that ibprof does not notice, the time of this call is not added. */
 struct ibp_timing {
     struct ibp_call *call;
     struct ibp_time *time;

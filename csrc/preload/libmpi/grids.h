@@ -14,7 +14,7 @@
 IBP_INTERNAL void ibp_grid_note(ibp_handle communicator);
 
 /* Find the processes that send to this process in neighbourhood collectives. Write their ranks in the communicator to
- * `sources`, and return their number; -1 if it is unknown or larger than `most`. The lock must be free. */
+ * `sources`. Return the number of these processes; -1 if it is unknown or larger than `most`. The lock must be free. */
 IBP_INTERNAL int ibp_graph_sources(ibp_handle communicator, int most, int *sources);
 
 #endif

@@ -42,8 +42,8 @@ struct ibp_implementation {
  * false if there is none. */
 bool ibp_implementation_find(struct ibp_implementation *found);
 
-/* Find the MPI library for which the library `front` translates handles. It must have a known ABI and be initialised.
- * Return false if there is none. */
+/* Find the MPI library for which the library `front` translates handles. The MPI library must have a known ABI and be
+ * initialised. Return false if there is none. */
 bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
 
 /* Return the ABI of a library; IBP_ABI_NONE if unknown. ibprof infers the ABI from symbols that only an implementation

@@ -52,7 +52,7 @@ uint64_t ibp_clock_unix(uint64_t monotonic_ns)
     if (!at_zero) {
         const uint64_t found = find_unix_at_zero();
 
-        /* Of several threads the first one decides. */
+        /* If several threads compute the value at once, the first thread sets it. */
         if (__atomic_compare_exchange_n(&unix_at_zero, &at_zero, found, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             at_zero = found;
     }

@@ -19,7 +19,7 @@ struct ibp_script_frame {
      * instructions have other keys. */
     uint64_t key;
     const char *frame, *code;
-    int64_t position; /* of the instruction in the bytecode */
+    int64_t position; /* position of the instruction in the bytecode */
 };
 
 /* Find the program's innermost frame. If all frames belong to mpi4py, find the innermost of these. Return false if this

@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-/* For each of these libraries that is loaded, append a line `NAME is loaded: ...` on data that ibprof may not see. */
+/* For each loaded library that can move data without MPI messages, append a line `NAME is loaded: ...` on the data that
+ * ibprof may not see. */
 void ibp_other_transports_describe(char *notes, size_t bytes);
 
 #endif

@@ -15,7 +15,8 @@
  * another user the owner of the file. */
 int ibp_own_file_create(const char *path);
 
-/* Open a file for reading. Return the descriptor, or -1 with errno set; EEXIST if the path is no such file. */
+/* Open a file for reading. Return the descriptor, or -1 with errno set; EEXIST if the path is not a regular file of
+ * this user. */
 int ibp_own_file_open(const char *path);
 
 /* Open a file for reading and writing. `reader` is its descriptor from ibp_own_file_open. Return a descriptor, or -1

@@ -58,7 +58,7 @@ struct ibp_source_operations {
 
     /* Start persistent requests of the application by one call of `start`: the first request and the requests after it,
      * up to the first request that does not send or receive a message. Set `result`, and return the number of started
-     * requests. It is 0 if the first request is a partitioned message or a collective. The pointer is NULL if
+     * requests. This number is 0 if the first request is a partitioned message or a collective. The pointer is NULL if
      * `labels_sends` is set. */
     size_t (*start)(ibp_start_function *start, size_t count, void **requests, int *result);
 
@@ -86,7 +86,7 @@ extern const struct ibp_source_operations *ibp_source;
  * other processes are compared with the calls that send them. */
 extern IBP_INTERNAL bool ibp_source_unproved;
 
-/* The reason why ibprof does not see the messages of this rank; empty if it does. */
+/* The reason why ibprof does not see the messages of this rank; empty if ibprof sees them. */
 extern IBP_INTERNAL char ibp_source_why_not[1024];
 
 /* Record notes on the traffic that the source does not see. */

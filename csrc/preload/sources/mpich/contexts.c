@@ -7,10 +7,10 @@
 #include "libmpi/lock.h"
 #include "sources/mpich/freed_communicators.h"
 
-/* The lowest bits distinguish parts of one communicator (mpir_contextid.h of 3.4 to 5.0). The next bit marks the
- * context of messages within the local group of an intercommunicator. The other bits of this context may differ from
- * the context of messages between the groups, because the remote group chose the context of messages between the
- * groups. */
+/* The lowest bits distinguish parts of one communicator (mpir_contextid.h of 3.4 to 5.0). The next bit marks local
+ * contexts: contexts of messages within the local group of an intercommunicator. An intercommunicator also has a
+ * context of messages between its groups. The remote group chose that context, so its other bits may differ from the
+ * bits of the local context. */
 #define PREFIX_SHIFT 3
 #define LOCAL_CONTEXT 8
 

@@ -54,8 +54,9 @@ static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context
                : NULL;
 }
 
-/* Count a message to a peer other than the last message's, or of another call, if the message has a counter already.
- * Remember the counter. Return false if there is no counter. Inside a call, the send mode does not matter. */
+/* Count a message that has a counter already, although the last message had another peer or belonged to another call.
+ * Remember the counter. Return false if the message has no counter yet. Inside a call, the send mode does not
+ * matter. */
 static inline bool see_known(struct ibp_context *here, size_t member, size_t count, ibp_handle datatype, int peer,
                              int tag, int mode, ibp_handle communicator)
 {

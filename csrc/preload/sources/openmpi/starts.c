@@ -183,7 +183,7 @@ int ibp_openmpi_start_own(size_t count, void **requests)
 
 int ibp_openmpi_hook_start(size_t count, void **requests)
 {
-    /* The wrapper of MPI_Start has already counted them. */
+    /* The wrapper of MPI_Start has already counted these requests. */
     if (ibp_current_call.starts_request) return ibp_openmpi_next.start(count, requests);
     return start_each(count, requests, ibp_current_call.operation);
 }

@@ -9,9 +9,10 @@
 #include "libmpi/lock.h"
 #include "platform/log.h"
 
-/* Internal tags of Open MPI are negative. Blocking collectives and neighbourhood collectives have fixed tags; those of
- * neighbourhood collectives are below half of the range (coll_tags.h of 4.1 and 5.0). For a call that sends after it
- * has returned, Open MPI allocates the next tag of the communicator, counted down from this first tag. */
+/* Internal tags of Open MPI are negative. Blocking collectives and neighbourhood collectives have fixed tags. The tags
+ * of neighbourhood collectives are below half of the range (coll_tags.h of 4.1 and 5.0). For a call that sends after it
+ * has returned, Open MPI allocates the next tag of the communicator. These tags are counted down from this first
+ * tag. */
 #define FIRST_COUNTED_TAG_OF_4 (-27)
 int ibp_openmpi_first_counted_tag;
 

@@ -86,7 +86,7 @@ static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build 
 }
 
 /* Store the requests of this thread at the route of their queue pair, if the queue pair still exists. If memory is
- * exhausted, count them as accepted. */
+ * exhausted, count these requests as accepted. */
 static void park(void)
 {
     struct ibp_route *route = building.queue_pair;

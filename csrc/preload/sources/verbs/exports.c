@@ -47,7 +47,7 @@ DEFINE(struct ibp_verbs_qp *, ibv_create_qp, void *domain, void *wanted)
     qp = next(domain, wanted);
     if (!qp) return NULL;
     ibp_verbs_see_device(qp->context);
-    ibp_verbs_enter_qp(qp, NULL); /* its attributes have no flags for wr_ functions */
+    ibp_verbs_enter_qp(qp, NULL); /* attributes of ibv_create_qp have no flags for wr_ functions */
     return qp;
 }
 

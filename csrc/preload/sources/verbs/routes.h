@@ -28,7 +28,7 @@ struct ibp_verbs_provider {
 /* Return the shared copy of these functions; NULL if memory is exhausted. The verbs lock must be held. */
 const struct ibp_verbs_provider *ibp_verbs_provider_share(const struct ibp_verbs_provider *functions);
 
-/* The thread that posts first owns a route. Only the owner adds to the records in `own`, so it needs no atomic
+/* The thread that posts first owns a route. Only the owner adds to the records in `own`, so the owner needs no atomic
  * addition. Other threads use shared records. A post accesses only the first cache line of this struct. */
 struct ibp_route {
     const void *owner;

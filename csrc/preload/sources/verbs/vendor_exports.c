@@ -24,7 +24,7 @@ DEFINE(struct ibp_verbs_qp *, efadv_create_driver_qp, void *domain, void *wanted
     static struct ibp_verbs_qp *(*next)(void *, void *, uint32_t);
 
     FIND_REAL(next, IBP_EFA_LIBRARY, "efadv_create_driver_qp", NULL);
-    return enter(next(domain, wanted, type), NULL); /* its attributes have no flags for wr_ functions */
+    return enter(next(domain, wanted, type), NULL); /* the attributes have no flags for wr_ functions */
 }
 
 DEFINE(struct ibp_verbs_qp *, efadv_create_qp_ex, void *context, struct ibp_verbs_qp_init *wanted, void *special,
