@@ -147,8 +147,8 @@ enum ibp_source {
     IBP_SOURCE_LIBFABRIC = 3,
     /* Work requests: wire payload including all headers above InfiniBand's, by port. */
     IBP_SOURCE_VERBS = 4,
-    /* NCCL or RCCL: bytes that proxies pass to the network, by rank of a communicator. These bytes are not sent through
-     * MPI. */
+    /* NCCL or RCCL: bytes that proxies pass to the network, by rank of an NCCL communicator. MPI does not send these
+     * bytes. */
     IBP_SOURCE_NCCL = 5
 };
 
@@ -352,8 +352,8 @@ struct ibp_process {
      * thread was ready to run but had no core. 0 before MPI_Finalize, and if the kernel does not measure it. */
     uint64_t cpu_ns;
     uint64_t no_core_ns;
-    /* Since version 7. All collectives with a score above this value have a sample; 0 if all collectives have a
-     * sample. */
+    /* Since version 7. All collectives with a score above this value have a sample. 0 if all collectives have a sample,
+     * whatever their score. */
     uint64_t long_ns;
 };
 
@@ -406,7 +406,7 @@ struct ibp_interface {
     uint32_t is_physical;
 };
 
-/* A kind of transport, with its device, that a process had open when it ended MPI. */
+/* A kind of transport, with its device, that a process had open when MPI ended. */
 struct ibp_transport {
     /* "tcp"; "verbs", "psm", "cxi", "knem" or "xpmem" for an open device file; "library" for a loaded library. */
     char kind[16];
@@ -414,7 +414,7 @@ struct ibp_transport {
     char device[64];
     /* Number of connections, open files, or loaded libraries. */
     uint32_t handles;
-    /* Shortest round trip time of the connections so far; 0 if unknown. */
+    /* Shortest round trip time that the kernel measured on these connections; 0 if unknown. */
     uint32_t min_rtt_us;
     /* Bytes of the connections, which may include data other than MPI messages. 0 if the kernel does not count them. */
     uint64_t sent_bytes;
@@ -578,8 +578,8 @@ struct ibp_mark {
     uint64_t time_ns;
     uint32_t kind; /* enum ibp_mark_kind */
     uint32_t region;
-    /* Totals of user data since the start. 0 in marks of IBP_MARK_BEGIN and IBP_MARK_END, because it would take long to
-     * compute the totals. */
+    /* Totals of user data since the start. They are 0 in marks of IBP_MARK_BEGIN and IBP_MARK_END, because computing
+     * the totals would take long. */
     uint64_t sent_bytes;
     uint64_t sent_messages;
     uint64_t received_bytes;
@@ -635,8 +635,8 @@ struct ibp_hardware {
 
 /* A snapshot (IBPROF_INTERVAL): bytes and messages of user data that a process had sent and fetched until a moment, by
  * group of peers. The difference of two snapshots is the traffic between their moments. A process keeps a limited
- * number of snapshots. When all records are used, every other snapshot is dropped and its record is reused, so records
- * are not sorted by time. */
+ * number of snapshots. When all records are used, every other snapshot is dropped and the records of dropped snapshots
+ * are reused. So records are not sorted by time. */
 struct ibp_snapshot {
     /* 0 if the snapshot was dropped. */
     uint64_t time_ns;
@@ -679,8 +679,8 @@ struct ibp_collective_sample {
     uint64_t communicator;
     /* Number of the call among the calls on this communicator. */
     uint64_t number;
-    /* `origin`: origin of the call that started the collective. `end_origin`: origin of the call that completed it.
-     * Both are equal for a blocking call. */
+    /* `origin`: origin of the call that started the collective. `end_origin`: origin of the call that completed the
+     * collective. For a blocking call, both are equal. */
     uint32_t origin;
     uint32_t end_origin;
     /* One of 2^level calls of the same stratum is sampled. A stratum has calls with the same operation, class of
@@ -720,7 +720,7 @@ struct ibp_message_sample {
     uint32_t level;
     uint16_t side; /* enum ibp_side */
     /* Since version 2. Upper bound on the number of messages and collectives, sampled or not, that the completing call
-     * completed; 0 if unknown. In version 1, this was the upper half of `side`, which is 0. */
+     * completed; 0 if unknown. In version 1, `side` had 32 bits; these 16 bits were its upper half, which was 0. */
     uint16_t completed;
     /* Rank of the other process in MPI_COMM_WORLD. */
     uint32_t peer;
@@ -763,7 +763,7 @@ struct ibp_nccl_communicator {
 
 /* The collectives, sends or receives with the same communicator, function, algorithm, protocol and region. */
 struct ibp_nccl_task {
-    /* Index of the communicator among those of the process, in the order of segments. */
+    /* Index of the communicator among the NCCL communicators of the process, in the order of segments. */
     uint32_t communicator;
     /* Index of the region among the regions of the process. */
     uint32_t region;
@@ -771,13 +771,13 @@ struct ibp_nccl_task {
     char function[24];
     char algorithm[16];
     char protocol[8];
-    /* The largest number of channels that one of these calls used. */
+    /* The largest number of channels that a call of this task used. */
     uint32_t channels;
     uint32_t reserved;
     uint64_t calls;
     /* Sum, over the calls, of the number of elements times their size; 0 for unknown types. */
     uint64_t bytes;
-    /* Ticks during which at least one proxy operation of these calls was in progress. */
+    /* Ticks during which at least one proxy operation of this task was in progress. */
     uint64_t busy_ticks;
 };
 

@@ -17,11 +17,11 @@ static int open_common_file(const char *path, backtrace_error_callback failed, v
 
 #include <stdio.h>
 
-/* Maximum depth of inlined functions. Beyond it, the innermost functions are left out. */
+/* Maximum depth of inlined functions. Beyond this depth, the innermost functions are left out. */
 #define DEEPEST 256
 
-/* List of all memory that libbacktrace's alloc.c allocates. libbacktrace never frees most of it, so it is freed
- * here. */
+/* List of all memory that libbacktrace's alloc.c allocates. libbacktrace never frees most of this memory, so lines.c
+ * frees it. */
 struct block {
     struct block *next, *previous;
     max_align_t contents[];
@@ -118,9 +118,9 @@ static int find_frames(struct backtrace_state *state, struct dwarf_data *data, u
     return 1;
 }
 
-/* Call `found` for each function that contains an address, innermost first. The path of its source file may be relative
- * to `folder`. Names may be NULL. `path` must not contain an empty part (//). Return 0, or -1 with an error message in
- * `message` (256 bytes). */
+/* Call `found` for each function that contains an address, innermost first. The path of the function's source file may
+ * be relative to `folder`. Names may be NULL. `path` must not contain an empty part (//). Return 0, or -1 with an error
+ * message in `message` (256 bytes). */
 __attribute__((visibility("default"))) int ibp_find_lines(const char *path, const uint64_t *addresses, size_t count,
                                                           found_frame *found, char *message)
 {

@@ -54,8 +54,8 @@ static bool is_this(const void *symbol)
     return dladdr(&chain, &own) && dladdr(symbol, &other) && own.dli_fbase == other.dli_fbase;
 }
 
-/* Find the interface of the plug-in: NCCL's version or an older one. Since version 4, the first members of events are
- * equal in all versions, so a plug-in for an older version can read newer events. */
+/* Find the interface of the plug-in, in NCCL's version or in an older version. Since version 4, the first members of
+ * events are equal in all versions, so a plug-in for an older version can read newer events. */
 static void find_profiler(void *library, unsigned version)
 {
     const unsigned oldest = version < 4 ? version : 4;

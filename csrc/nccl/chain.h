@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Load the next plug-in for a version of the interface, at the first call. Return whether there is one. */
+/* Load the next plug-in for a version of the interface, at the first call of this function. Return whether there is a
+ * next plug-in. */
 bool ibp_nccl_chain_open(unsigned version);
 
 /* Begin a communicator in the next plug-in. Return the plug-in's context or NULL. Set `mask` to the events that the

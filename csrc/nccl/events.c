@@ -30,7 +30,7 @@
 #define SAMPLE_LEVELS 48
 #define CHANNELS 64 /* NCCL's MAXCHANNELS */
 
-/* The GPU, process or network for which an operation waits. */
+/* The GPU, peer or network for which an operation waits. */
 enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
 
 /* A sample of proxy operations. */
@@ -98,8 +98,8 @@ struct operation {
     uint64_t bytes;
     uint64_t begin, since;
     /* `waiting`: number of steps that wait for the GPU, the peer or the network (enum wait). `ticks`: how long the
-     * operation waited for each. While steps wait for different things, only the wait of the most advanced step
-     * counts. */
+     * operation waited for the GPU, the peer or the network. While its steps wait for several of these, only the wait
+     * of the most advanced step counts. */
     uint8_t waiting[WAITS];
     uint64_t ticks[WAITS];
     struct sample *sample;
@@ -165,8 +165,8 @@ static void describe_library(const void *caller, char *text, size_t bytes)
                  version / 100 % 100, version % 100);
 }
 
-/* Open libibprof.so by its path, because other products have a library with this name. If it is preloaded, dlopen
- * returns a handle of the loaded library. */
+/* Open libibprof.so by its path, because other products have a library with this name. If libibprof.so is preloaded,
+ * dlopen returns a handle of the loaded library. */
 static const struct ibp_nccl_recorder *find_recorder(char *why, size_t bytes)
 {
     char path[PATH_MAX];
@@ -249,8 +249,8 @@ static void note_clock_now_and_then(struct ibp_nccl_communicator *record)
     unlock();
 }
 
-/* Set the rank of the process: its rank in the first communicator with several ranks. If the process has two ranks in
- * that communicator, its rank is unknown. */
+/* Set the rank of the process to its rank in the first communicator with several ranks. If the process has two ranks in
+ * that communicator, the rank of the process is unknown. */
 static void note_rank(const struct ibp_nccl_communicator_facts *facts)
 {
     static struct {
@@ -283,7 +283,7 @@ static void fill(struct ibp_nccl_context *context, const struct ibp_nccl_communi
     context->is_described = true;
 }
 
-/* The lock must be held. */
+/* Begin a communicator. The lock must be held. */
 static struct ibp_nccl_context *begin(unsigned interface, const struct ibp_nccl_communicator_facts *facts)
 {
     struct ibp_nccl_context *context;
@@ -702,8 +702,8 @@ static enum wait wait_of(int state_of_step)
     }
 }
 
-/* Return what an operation waits for. If several steps wait, the most advanced step decides. Steps of sends wait for
- * the GPU, then for the network. Steps of receives wait for the network, then for the GPU. */
+/* Return the GPU, peer or network for which an operation waits. If several steps wait, the most advanced step decides.
+ * Steps of sends wait for the GPU, then for the network. Steps of receives wait for the network, then for the GPU. */
 static enum wait wait_of_operation(const struct operation *operation)
 {
     if (!operation->is_send && operation->waiting[FOR_GPU]) return FOR_GPU;

@@ -24,7 +24,7 @@ void mock_refuse(int nth, int silently);
 /* Let calls that modify or destroy objects fail from now on. */
 void mock_fail(int fails);
 
-/* Add up the bytes and messages accepted over all queue pairs, by kind of request: sent, written, read, atomic. */
+/* Set the sums of accepted bytes and messages over all queue pairs, by kind of request: send, write, read, atomic. */
 void mock_accepted(uint64_t bytes[4], uint64_t messages[4]);
 
 /* Open a device without ibv_open_device, as a driver's own function does. */

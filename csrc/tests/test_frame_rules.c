@@ -88,7 +88,7 @@ static void copies_and_damages(void)
     for (unsigned i = 0; i < DAMAGED; i++) {
         const uintptr_t at = code + random_number() % (code_end - code);
         const bool is_found = ibp_frame_rule_find(&of_libc, at, &rule);
-        /* The header, the sorted table, or the entries behind it. */
+        /* The header, the sorted table, or the entries after the table. */
         const size_t where = i % 8 == 0   ? table + random_number() % 12
                              : i % 8 == 1 ? table + random_number() % table_bytes
                                           : table + random_number() % (bytes - table);

@@ -90,7 +90,7 @@ static void test_cut_links(void)
         uint8_t *text = malloc(size);
         memcpy(text, link, size);
         int is_invalid = ibp_read_lst(text, size, &lst);
-        /* Complete lines end in `SPD=1`, `SPD=10`, a blank behind it, `GBPS=1` or `GBPS=1.5`. */
+        /* Complete lines end in `SPD=1`, `SPD=10`, `SPD=10` and a blank, `GBPS=1` or `GBPS=1.5`. */
         bool is_whole = size + 1 >= speed && (size <= speed + 1 || size == speed + 7 || size == speed + 9);
         CHECK(is_invalid == !is_whole);
         CHECK(lst.links == !is_invalid && lst.lines == 1);

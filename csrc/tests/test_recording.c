@@ -318,7 +318,8 @@ static void threads_count_together(const char *folder)
     CHECK(sum_counters(only_file(folder), -1).messages == THREADS * 20000);
 }
 
-/* Snapshots become fewer and stay right: totals grow to the counted bytes, and the groups are known. */
+/* The number of snapshots stays bounded and the snapshots stay right: totals grow to the counted bytes, and the groups
+ * are known. */
 static void snapshots_are_bounded(const char *folder)
 {
     enum { RANKS = 100, GROUP = 4 };

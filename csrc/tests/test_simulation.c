@@ -246,7 +246,7 @@ static void test_slots(void)
     ibp_sim_free(sim);
 }
 
-/* On random networks, all bytes sent arrive, in one run or in many short ones. */
+/* On random networks, all bytes that were sent arrive, in one long run or in many short runs. */
 static void test_many(uint32_t seed)
 {
     struct net net;

@@ -87,13 +87,13 @@ struct ibp_placement_problem {
     const int32_t *leaf_switch;
     /* [rails][ports], the LID of a port; 0 if the port has no LID */
     const int32_t *lid;
-    /* [rails]. Paths are computed from the routes when they are needed, because a table of all paths takes gigabytes on
-     * large fabrics. */
+    /* [rails], the routes of each rail. Paths are computed from these routes at each use, because a table of all paths
+     * takes gigabytes on large fabrics. */
     const struct ibp_routes *const *routes;
     /* [rails], index in `position` of the first link direction of each rail */
     const uint64_t *position_first;
-    /* The number of each link direction of `routes` among counted link directions; IBP_UNCOUNTED if it is not
-     * counted. */
+    /* The number of each link direction of `routes` among the counted link directions; IBP_UNCOUNTED if the link
+     * direction is not counted. */
     const uint32_t *position;
     /* [rails][ports], the link direction from a port, and the link direction to a port; used only for paths that
      * arrive */
@@ -107,9 +107,9 @@ struct ibp_placement_problem {
     const double *seconds_per_byte;
 };
 
-/* A search by simulated annealing. A proposal swaps two groups or two hosts, or moves a group to free slots. It is
- * accepted if it lowers the energy: the sum over link directions of (bytes * unit) ^ (2 ^ doublings). In the beginning,
- * some proposals that raise the energy are accepted too. */
+/* A search by simulated annealing. A proposal swaps two groups or two hosts, or moves a group to free slots. A proposal
+ * is accepted if it lowers the energy: the sum over link directions of (bytes * unit) ^ (2 ^ doublings). In the
+ * beginning, some proposals that raise the energy are accepted too. */
 struct ibp_placement_search {
     /* [switches of the largest rail + 2], memory for one path */
     uint32_t *path;
@@ -124,7 +124,7 @@ struct ibp_placement_search {
     uint64_t moves;
     /* [ranks]; all 0 between calls */
     uint8_t *is_counted;
-    /* [ends], `unit` of a link direction in the energy */
+    /* [ends], the member `unit` in the energy of each link direction */
     const double *unit;
     /* [ends], bytes. A proposal is refused if it raises the load of a link direction above this element of the link
      * direction */

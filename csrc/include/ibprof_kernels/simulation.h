@@ -141,17 +141,17 @@ struct ibp_sim_state {
 
 struct ibp_sim;
 
-/* Set up a simulation. The arrays of the network must exist as long as the simulation; all other input is copied.
+/* Set up a simulation. The arrays of the network must exist until the end of the simulation; all other input is copied.
  * Return NULL if memory is exhausted or a number is out of range. */
 struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct ibp_sim_job *job, uint32_t jobs,
                             const struct ibp_sim_client *client, uint32_t clients, const struct ibp_sim_step *step,
                             uint64_t steps, uint64_t seed);
 void ibp_sim_free(struct ibp_sim *sim);
 
-/* Let packets skip hops on which nothing can delay them, which makes the simulation faster. To be called before the
+/* Let packets skip hops at which nothing can delay them. This makes the simulation faster. To be called before the
  * first run. The start and the latency of each message do not change, except by the order of events within a tick.
- * ibp_sim_ends does not count skipped hops. Return 1 if hops are skipped; 0 if they cannot be skipped (adaptive
- * routing, several lanes, reads, long paths); or -ENOMEM. */
+ * ibp_sim_ends does not count skipped hops. Return 1 if hops are skipped. Return 0 if hops cannot be skipped (adaptive
+ * routing, several lanes, reads, long paths), or -ENOMEM. */
 int ibp_sim_skip_hops(struct ibp_sim *sim);
 
 /* Run until the first of: tick `until`, `capacity` written samples, the end of all work, IBP_SIM_HOPS_AT_A_TIME hops.

@@ -8,9 +8,9 @@
 
 #include "ibprof_kernels/placement.h"
 
-/* Write the path from a leaf to a port to `path`, which has space for the longest path. Return its length. The last
- * link direction leads to the port. For a path that does not arrive, `path` contains only the last of the `ends` link
- * directions, on which all such paths are counted. */
+/* Write the path from a leaf to a port to `path`, which has space for the longest path. Return the length of the path.
+ * The last link direction leads to the port. If the path does not arrive, `path` contains only the last of the `ends`
+ * link directions. All such paths are counted on this link direction. */
 uint32_t ibp_placement_follow(const struct ibp_placement_problem *problem, uint32_t rail, uint32_t leaf, uint32_t to,
                               uint32_t *path);
 

@@ -25,7 +25,8 @@ struct ibp_tree {
     int32_t port;
     uint8_t *state;             /* [switch]: 0: not visited, 1: being visited, 2 + reason */
     struct ibp_tree_step *by;   /* [switch]: the step from the switch, if there is one */
-    /* All visited switches. If packets from a switch arrive, the next switch on their path is listed before it. */
+    /* All visited switches. If packets from a switch arrive at the destination, the next switch on their path is listed
+     * before this switch. */
     uint16_t *visited;
     uint32_t visits;
     uint16_t *stack;

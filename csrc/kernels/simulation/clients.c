@@ -6,8 +6,8 @@
 
 /* -- injection ----------------------------------------------------------------------------------------------------- */
 
-/* After a packet of a host's first process: the process becomes the last of the ring, or leaves the ring if it has
- * nothing more to send. */
+/* To be called after the first process of a host's ring has sent a packet. The process becomes the last of the ring, or
+ * leaves the ring if it has nothing more to send. */
 static void advance_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
 {
     const struct ibp_sim_process *process = &sim->process[number];
@@ -20,7 +20,7 @@ static void advance_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uin
         sim->process[outbox->last].next_at_host = process->next_at_host;
 }
 
-/* Put packets of a host's messages on its link, as long as there is buffer. */
+/* Put packets of a host's messages on the host's link, until the link's buffer is full. */
 static void inject(struct ibp_sim *sim, uint32_t host)
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];

@@ -84,7 +84,7 @@ static inline uint64_t ibp_sim_ticks_of(const struct ibp_sim_kind *kind, uint64_
     return (bytes * kind->byte_ticks + UINT32_MAX) >> 32;
 }
 
-/* Update the number of queued bytes and its maximum. */
+/* Update the number of queued bytes of a queue, and the maximum of this number. */
 static inline void ibp_sim_note_queued(struct ibp_sim *sim, uint32_t number, struct ibp_sim_queue *queue)
 {
     if (queue->queued > queue->most) queue->most = queue->queued;
@@ -151,8 +151,8 @@ static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, stru
     return first;
 }
 
-/* If other packets wait for the next queue on a packet's path, let the packet wait there even before it arrives. Then
- * its arrival needs no event. Otherwise return false. */
+/* If other packets wait for the next queue on a packet's path, let the packet wait there even before it arrives, and
+ * return true. Then the packet's arrival needs no event. Otherwise return false. */
 static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, struct ibp_sim_packet packet, uint64_t arrival)
 {
     const struct ibp_sim_path *path = &sim->path[packet.client];

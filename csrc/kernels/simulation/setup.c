@@ -80,7 +80,7 @@ static void *copy(const void *from, uint64_t count, size_t size)
     return made;
 }
 
-/* Return the number of a kind of port. Add the kind if it is not among the first KINDS_COMPARED kinds. */
+/* Return the number of a kind of port. If the kind is not among the first KINDS_COMPARED kinds, add a new kind. */
 static uint32_t number_kind(struct ibp_sim *sim, const struct ibp_sim_kind *kind)
 {
     const uint32_t compared = sim->kinds < KINDS_COMPARED ? sim->kinds : KINDS_COMPARED;
@@ -129,7 +129,8 @@ static void set_up_ends(struct ibp_sim *sim)
     for (unsigned bits = 0; bits < 32; bits++) sim->free_ring[bits] = IBP_SIM_NOTHING;
 }
 
-/* Return the number of a set of ports of a switch. Add the set if it is not among the first sets of the switch. */
+/* Return the number of a set of ports of a switch. If the set is not among the first sets of the switch, add a new
+ * set. */
 static uint16_t number_choice(const struct ibp_sim *sim, const uint64_t *ports, uint64_t *choices, uint32_t *count)
 {
     const size_t words = (sim->width + 63) / 64;

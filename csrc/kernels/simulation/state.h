@@ -173,7 +173,7 @@ struct ibp_sim_path {
     /* `alone_from`: clear_from if no other message uses the queues of the path. `always_from`: clear_from if any other
      * message may use them. */
     uint8_t alone_from, always_from;
-    /* The message may be sent as a whole (clear_paths.h), as far as the other members permit. */
+    /* The message may be sent as a whole (clear_paths.h), if the other members permit this too. */
     bool may_be_whole;
     uint32_t from, to;
     /* Size of the packets of the message, which all have the same size. */

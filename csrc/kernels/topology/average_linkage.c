@@ -19,7 +19,7 @@ typedef struct {
     float *gone;
     uint32_t *size;
     int32_t *node;
-    /* A chain of slots: each is the nearest neighbour of the slot before it. */
+    /* A chain of slots. Each slot is the nearest neighbour of the slot before it. */
     uint32_t *chain;
     uint32_t chained;
     uint32_t slots;
@@ -31,8 +31,8 @@ static float *row_of(const clusters_t *c, uint32_t slot)
     return c->distance + (size_t)slot * c->slots;
 }
 
-/* Return the nearest other cluster. If several are equally near, return `preferred` if it is one of them, otherwise the
- * first. */
+/* Return the nearest other cluster. If several clusters are equally near, return `preferred` if it is one of them,
+ * otherwise the first of them. */
 static uint32_t find_nearest(const clusters_t *c, uint32_t slot, uint32_t preferred)
 {
     const float *row = row_of(c, slot);

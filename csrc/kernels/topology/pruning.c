@@ -16,8 +16,8 @@ static double loss(double weight_a, double height_a, double weight_b, double hei
     return gap <= 0 ? 0 : weight_a * weight_b / (weight_a + weight_b) * gap * gap;
 }
 
-/* Merge inner children into `top`, as long as the increase of the sum of squares is below the gain for each merged
- * child. `inner` is memory for all nodes below `top`. */
+/* Merge inner children into `top`, one after the other, until all remaining children must be kept (ibp_prune_tree).
+ * `inner` is memory for all nodes below `top`. */
 static double absorb(const tree_t *t, int32_t top, double variance, double penalty, int32_t *into, double *weight,
                      double *height, int32_t *inner)
 {

@@ -83,8 +83,8 @@ static void *prefer_own(const char *name, void *found)
     return found == (is_mpi_call(name) ? ibp_mpi_next(name) : ibp_verbs_real(name)) ? own : found;
 }
 
-/* Set when a library was opened with RTLD_DEEPBIND. Its calls of MPI are then bound directly to the MPI library and
- * bypass ibprof. */
+/* Set when a library was opened with RTLD_DEEPBIND. The dynamic linker binds the library's calls of MPI directly to the
+ * MPI library, so these calls bypass ibprof. */
 static char opened_deep;
 
 /* Redirect the MPI calls of a library that was opened with RTLD_DEEPBIND. Called before the program looks up the first

@@ -42,7 +42,7 @@ struct ibp_choices {
     void *among_threads;
 };
 
-/* Set which function a wrapper calls. This depends on whether times and sites are recorded now. */
+/* Set the function that a wrapper calls. The choice depends on whether times and sites are recorded now. */
 void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices);
 
 /* Set the functions of all wrappers by ibp_choose (trampolines.c). */

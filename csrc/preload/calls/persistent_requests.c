@@ -105,8 +105,8 @@ static inline bool is_short_start(struct ibp_call *call, void **requests, int co
     return ibp_time_at_random(call);
 }
 
-/* `next_...` is the next function with the wrapper's name; before the first call, it is a function that finds the next
- * function. Usually, the wrapper ends with a jump to it. */
+/* `next_...` is the next function with the wrapper's name. Before the first call, `next_...` is a function that finds
+ * the next function. Usually, the wrapper ends with a jump to `next_...`. */
 #define START_WRAPPER(exported, of_operation, parameters, arguments, start_all, count, requests)                       \
     static int find_##exported parameters;                                                                             \
     static int(*next_##exported) parameters = find_##exported;                                                         \

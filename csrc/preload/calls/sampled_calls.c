@@ -501,7 +501,7 @@ static void complete(struct ibp_open_request *entry, const struct ibp_completing
         ibp_open_request_remove(entry);
 }
 
-/* Complete a receive of the list of waiting receives (counting/message_order.h), unless it was numbered in the
+/* Complete a receive of the list of waiting receives (counting/message_order.h), unless the receive was numbered in the
  * meantime. A cancelled receive got no message. */
 static void complete_waiting(unsigned order, const void *statuses, int status, const struct ibp_completing *completing)
 {

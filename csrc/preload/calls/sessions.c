@@ -35,7 +35,7 @@ static void begin(const void *session)
 }
 
 /* Return whether a group has several processes. MPI_Comm_size is not used, because it rejects MPI_COMM_NULL, which a
- * process outside of the group gets. */
+ * process outside of the group gets as the new communicator. */
 static bool has_several_processes(ibp_handle group)
 {
     static int (*size_of)(ibp_handle, int *);

@@ -59,8 +59,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         .root = ARGUMENT(count, ibp_demand_places[IBP_OPERATION_##name].root),                                         \
     })
 
-/* `next`: the next function with the wrapper's name; until it is found, a function that takes the long path. With
- * `HAS_CHOICES`, the wrapper calls `chosen` instead. */
+/* `next`: the next function with the wrapper's name. Until this function is found, `next` is a function that takes the
+ * long path. With `HAS_CHOICES`, the wrapper calls `chosen` instead of `next`. */
 #define HAS_CHOICES(count) int (*chosen)(PARAMETERS_##count);
 #define HAS_NONE(count)
 #define LONG_PATH(function, name, form, count, choices)                                                                \

@@ -34,7 +34,7 @@
     IBP_EXPORT int exported(__VA_ARGS__);                                                                              \
     IBP_EXPORT int exported(__VA_ARGS__)
 
-/* Begin a wrapper of an MPI-4 function for large counts. It is not exported (large_calls.h). */
+/* Begin a wrapper of an MPI-4 function for large counts. The wrapper is not exported (large_calls.h). */
 extern IBP_INTERNAL const struct ibp_replacements ibp_large_trampolines, ibp_large_one_sided;
 #define IBP_LARGE(function) ibp_large_##function
 #define IBP_DEFINE_LARGE(function, ...) static int IBP_LARGE(function)(__VA_ARGS__)

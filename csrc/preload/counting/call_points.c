@@ -74,7 +74,8 @@ static bool grow(void)
     return true;
 }
 
-/* Return whether the table has space for `more` entries. It may be at most half full. The lock must be held. */
+/* Return whether the table has space for `more` entries. At most half of the table may be used. The lock must be
+ * held. */
 static bool has_space(uint32_t more)
 {
     return places.taken + more <= places.current->capacity / 2 || grow();
@@ -113,7 +114,7 @@ static uint32_t record(const struct ibp_site *described, uint32_t most)
 
 /* -- sites that several call points share ------------------------------------------------------------------------- */
 
-/* Return the key of a site. It differs from all keys of frames. */
+/* Return the key of a site. The key differs from all keys of frames. */
 static const void *key_of_site(const struct ibp_site *site)
 {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
@@ -150,8 +151,8 @@ static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */
 
-/* An object was unloaded. The addresses of its code may now belong to other sites. If the object is loaded again, its
- * sites may have other addresses. */
+/* Whether an object was unloaded. The addresses of the object's code may now belong to other sites. If the object is
+ * loaded again, its sites may have other addresses. */
 static bool is_any_unloaded;
 
 static bool is_known(const struct ibp_call_point *place)

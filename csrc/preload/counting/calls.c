@@ -34,7 +34,7 @@ struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
 struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
 bool ibp_sites_recorded, ibp_labels_sends;
 
-/* One `ibp_call` for each site and operation. They are never moved or removed. */
+/* The `ibp_call` of each site and operation. An `ibp_call` is never moved or removed. */
 static struct {
     struct ibp_call *parts[CALLS_MAX / CALLS_OF_PART];
     /* Hash table by site and operation. An entry is the index in `parts` plus 1; 0 if it is free. */

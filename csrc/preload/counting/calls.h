@@ -128,7 +128,7 @@ bool ibp_calls_forget_unloaded(void);
 #define IBP_CALL_HERE(operation)                                                                                       \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_find(operation, __builtin_return_address(0)))
 
-/* Expand to that call if it is cached, and otherwise to NULL. */
+/* Expand to the call of the function that contains this macro, if the call is cached; otherwise to NULL. */
 #define IBP_CALL_HERE_CACHED(operation)                                                                                \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_cached(operation, __builtin_return_address(0)))
 

@@ -53,7 +53,7 @@ static void map_some(void)
 
 /* -- contexts of communicators ------------------------------------------------------------------------------------- */
 
-/* Clear the state of a counter before its first message. The counter may be in the list of used ones. */
+/* Clear the state of a counter before its first message. The counter may be in the list of used counters. */
 static void clear(struct ibp_recent *recent)
 {
     recent->peer = IBP_NO_PEER;

@@ -23,7 +23,7 @@
 struct ibp_named_communicator {
     /* 0 if the entry is free. */
     ibp_handle handle;
-    /* The hash; 0 if it is unknown. */
+    /* The name, a hash; 0 if the name is unknown. */
     uint64_t name;
     /* Number of collective calls on the communicator so far. */
     uint64_t calls;

@@ -81,7 +81,7 @@ extern IBP_INTERNAL struct ibp_context ibp_outside;
  * or counting is off, all contexts are closed, and ibp_between is not ibp_outside. */
 extern IBP_INTERNAL struct ibp_context *ibp_here, *ibp_between;
 
-/* The store below is atomic, because several threads write the variable. It compiles to a plain move. */
+/* The store below is atomic, because several threads write the variable. An atomic store compiles to a plain move. */
 static inline struct ibp_context *ibp_get_here(void)
 {
     return ibp_here;
@@ -111,7 +111,7 @@ void ibp_context_set_open(struct ibp_context *context, int lowest_tag);
 /* Set the operation of an element that has no counter yet. */
 void ibp_recent_begin(struct ibp_recent *recent, unsigned operation);
 
-/* Forget all remembered counters and origins, because each region has separate ones. */
+/* Forget all remembered counters and origins, because each region has separate counters and origins. */
 void ibp_recents_forget(void);
 
 /* Set `sent_on` to the communicator of a call's last message. */

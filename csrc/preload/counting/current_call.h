@@ -28,13 +28,14 @@ struct ibp_current_call {
     bool starts_request;
     /* The call is nonblocking and has a count of 0. */
     bool moves_nothing;
-    /* The internal tag that MPI will probably use for the call; 0 if it uses none. */
+    /* The internal tag that MPI will probably use for the call; 0 if MPI uses none. */
     int tag;
     /* The communicator argument; 0 if there is none. */
     long communicator;
     /* The end of the wrapper's stack frame. */
     uintptr_t frame;
-    /* The call. It remains set after the return. For sends, it is set only while several threads are in MPI. */
+    /* The call. This member remains set after the call has returned. For sends, it is set only while several threads
+     * are in MPI. */
     struct ibp_call *call;
 };
 

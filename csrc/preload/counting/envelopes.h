@@ -44,7 +44,7 @@ struct ibp_envelope {
 
 #define IBP_ENVELOPE_PLACES 1024
 
-/* The table. Before ibp_envelopes_begin, it is an array of free entries that is never written. */
+/* The table. Before ibp_envelopes_begin, the table is an array of free entries that is never written. */
 extern IBP_INTERNAL struct ibp_envelope *ibp_envelopes;
 
 /* A message number that is never reached: no message is sampled. */
@@ -104,7 +104,7 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
 struct ibp_numbered ibp_envelope_peek(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 
 /* ibp_envelope_stop: stop sampling the messages of an envelope. ibp_envelopes_disorder: stop sampling all messages
- * received on a communicator; if it is 0, on all communicators. */
+ * received on a communicator. If `communicator` is 0, do this on all communicators. */
 void ibp_envelope_stop(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 void ibp_envelopes_disorder(ibp_handle communicator);
 

@@ -15,7 +15,7 @@
 
 #define IBP_REGIONS_MAX 8192
 #define IBP_ORIGIN_BITS 24
-/* The origin of everything that needs a new origin when memory is exhausted. It has no record. */
+/* When memory is exhausted, this is the origin of all data that need a new origin. It has no record. */
 #define IBP_ORIGIN_UNKNOWN ((1U << IBP_ORIGIN_BITS) - 1)
 
 #define IBP_OPERATIONS_MAX 256

@@ -80,7 +80,7 @@ static inline __attribute__((always_inline)) struct ibp_repeat *ibp_repeat_in(st
     return (struct ibp_repeat *)((char *)table + offset) + operation * 97 % IBP_REPEATS;
 }
 
-/* Return the present generation; it is odd while no calls may be granted. */
+/* Return the present generation. An odd number marks that no calls may be granted. */
 static inline uint64_t ibp_repeats_now(void)
 {
     return __atomic_load_n(&ibp_repeats_generation, __ATOMIC_RELAXED);

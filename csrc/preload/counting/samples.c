@@ -37,7 +37,7 @@ static struct {
 /* Number of message samples that ibp_samples_add_sources has used. */
 static uint32_t sources_held;
 
-/* The collectives and messages with the largest scores among those that the hash does not choose. `lowest`: index of
+/* Among the collectives and messages that the hash does not choose: records of the largest scores. `lowest`: index of
  * the record with the lowest score. */
 static struct {
     struct ibp_sample *records[IBP_LONGEST_MAX];

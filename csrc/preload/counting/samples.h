@@ -69,12 +69,12 @@ unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum);
  * record, and stores the hash that identifies the communicator last. */
 void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps);
 
-/* Collectives and messages with a larger score (`score_ns` of their records) are kept, even if the hash does not choose
- * them. */
+/* Collectives and messages whose score (`score_ns` of their records) is above this value are kept, even if the hash
+ * does not choose them. */
 extern IBP_INTERNAL uint64_t ibp_long_ns[IBP_INSTANCES];
 
-/* Return a record for a collective or message with a score above ibp_long_ns; NULL if the recording is full. This may
- * be the record that had the lowest score. The caller fills the record, and stores the hash that identifies the
+/* Return a record for a collective or message with a score above ibp_long_ns; NULL if the recording is full. The record
+ * may be the former record of the lowest score. The caller fills the record, and stores the hash that identifies the
  * communicator last. */
 void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns);
 

@@ -25,14 +25,15 @@
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 
-/* A call is long if it takes more ticks than this, about a microsecond. */
+/* A call is long if it takes more ticks than this. This is about a microsecond. */
 #define LONG_TICKS 3000
 
-/* If a call spends more ticks than this outside of the progress loop, about 0.1 ms, it was interrupted. */
+/* A call was interrupted if it spends more ticks than this outside of the progress loop. This is about 0.1 ms. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
 /* Number of calls that are timed as a whole after a long call, to detect sites whose calls are sometimes long. If one
- * of these calls is long too, the number is multiplied by 4 up to WATCHED_MOST; if none is, it is divided by 4. */
+ * of these calls is long too, the number is multiplied by 4, up to WATCHED_MOST. If none of these calls is long, the
+ * number is divided by 4. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 
@@ -357,8 +358,9 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
         add_to_estimate(time, rest);
         return;
     }
-    /* If an interrupt or another process caused the long time, it is no estimate for other calls. Therefore it counts
-     * only for this call, and the next calls of the site are timed as a whole, to see whether they are long too. */
+    /* If an interrupt or another process caused the long time, this time is no estimate for other calls. Therefore the
+     * time counts only for this call, and the next calls of the site are timed as a whole, to see whether they are long
+     * too. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
     set_random_choice(call, NULL);

@@ -51,7 +51,7 @@ extern IBP_INTERNAL bool ibp_times_see_sends;
 extern IBP_INTERNAL bool ibp_times_see_thread_waits;
 
 /* Where several threads may be in MPI: the record that counts this thread's waits, and the ticks of all waits of this
- * thread. The record is NULL while the call is timed as a whole. */
+ * thread. The record is NULL while this thread's call is timed as a whole. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
     struct ibp_time *time;
     uint64_t ticks;

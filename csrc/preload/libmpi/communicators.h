@@ -58,8 +58,8 @@ struct ibp_communicator {
     bool is_grouped;
 };
 
-/* Return the entry of a communicator. At the first call, fill it with the size and world ranks that MPI reports. Return
- * NULL if memory is exhausted. */
+/* Return the entry of a communicator. At the first call for a communicator, fill the entry with the size and world
+ * ranks that MPI reports. Return NULL if memory is exhausted. */
 struct ibp_communicator *ibp_communicator_find(ibp_handle communicator);
 
 /* Fill the entry of a new communicator. The lock of ibprof must be free, to avoid a deadlock. MPICH and Intel MPI take
@@ -76,8 +76,9 @@ const struct ibp_communicator *ibp_communicator_at(size_t *place);
 /* Return the entry of a communicator that may have been freed; NULL if there is none. */
 const struct ibp_communicator *ibp_communicator_known(ibp_handle communicator);
 
-/* Return the entry of a window; NULL if memory is exhausted. At the first call, fill it with size and world ranks.
- * ibprof's lock must be held; it is released while MPI is called. To be called within an MPI call on the window. */
+/* Return the entry of a window; NULL if memory is exhausted. At the first call for a window, fill the entry with size
+ * and world ranks. ibprof's lock must be held; the function releases the lock while it calls MPI. To be called within
+ * an MPI call on the window. */
 const struct ibp_communicator *ibp_window_find(ibp_handle window);
 
 /* Forget a handle that is freed, because MPI may reuse it. */

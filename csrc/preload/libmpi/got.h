@@ -31,8 +31,8 @@ struct ibp_replacements {
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
 /* In libraries that were opened with RTLD_DEEPBIND: redirect all calls of MPI functions, whether or not the dynamic
- * linker has bound them. This is permanent. `choose` returns the function that shall be called: `found` itself, or a
- * replacement. */
+ * linker has bound them. The redirection is permanent. `choose` returns the function that shall be called: `found`
+ * itself, or a replacement. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
 /* As ibp_got_redirect_deep, for calls of MPI's Fortran bindings in the program and all libraries. */
@@ -41,8 +41,8 @@ void ibp_got_redirect_bindings(void *(*choose)(const char *name, void *found));
 /* Undo ibp_got_redirect, ibp_got_redirect_in_parts and ibp_got_redirect_users. */
 void ibp_got_restore(void);
 
-/* Redirect all callers of `function` under a name. This is permanent, because a caller may be unloaded before the
- * change could be undone. Slots with other targets, and slots of libibprof.so, remain unchanged. */
+/* Redirect all callers of `function` under a name. The redirection is permanent, because a caller may be unloaded
+ * before the change could be undone. Slots with other targets, and slots of libibprof.so, remain unchanged. */
 void ibp_got_redirect_all(const char *name, void *function, void *replacement);
 
 #endif

@@ -53,7 +53,7 @@ void ibp_grid_note(ibp_handle communicator)
 
 enum { IS_CART, IS_GRAPH, IS_DIST_GRAPH, TOPOLOGIES };
 
-/* Return the type of a communicator's topology; TOPOLOGIES if it has none. */
+/* Return the type of a communicator's topology; TOPOLOGIES if the communicator has no topology. */
 static int find_topology(ibp_handle communicator)
 {
     static const int values[][TOPOLOGIES] = {

@@ -294,8 +294,8 @@ static int64_t factored(const struct machine *machine, int64_t number)
     return (int64_t)((uint64_t)number * (uint64_t)machine->common->data_factor);
 }
 
-/* Read a DWARF expression of a form that compilers write. Its value is a register plus an offset, or the memory at this
- * address. Return IBP_VALUE_NONE for other expressions. */
+/* Read a DWARF expression of a form that compilers write. The value of the expression is a register plus an offset, or
+ * the memory at this address. Return IBP_VALUE_NONE for other expressions. */
 static struct ibp_value_place take_expression(struct machine *machine, enum ibp_value_form itself,
                                               enum ibp_value_form in_memory)
 {

@@ -282,8 +282,8 @@ static READS_SHARED enum step step_by_rule(struct frame *frame, const struct kno
     return frame->is_exact || frame->registers[IBP_REGISTER_STACK] > before ? STEPPED : LOST;
 }
 
-/* The frame pointer of a function is the address where it has stored the caller's frame pointer; the return address
- * follows. */
+/* The frame pointer of a function is the address at which the function has stored the caller's frame pointer. The
+ * return address follows the caller's frame pointer. */
 static enum step step_by_frame_pointer(struct frame *frame)
 {
     const uintptr_t pointer = frame->registers[IBP_REGISTER_FRAME], least = frame->registers[IBP_REGISTER_STACK];

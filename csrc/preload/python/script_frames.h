@@ -22,9 +22,9 @@ struct ibp_script_frame {
     int64_t position; /* position of the instruction in the bytecode */
 };
 
-/* Find the program's innermost frame. If all frames belong to mpi4py, find the innermost of these. Return false if this
- * thread executes no Python code, or if the interpreter is unknown. To be fast in every MPI call, the function makes no
- * system call and reads no text. */
+/* Find the program's innermost frame. If all frames belong to mpi4py, find the innermost of all frames. Return false if
+ * this thread executes no Python code, or if the interpreter is unknown. To be fast in every MPI call, the function
+ * makes no system call and reads no text. */
 bool ibp_script_find(struct ibp_script_frame *frame);
 
 /* Go to the next outer frame of the program. Return false if there is none. */

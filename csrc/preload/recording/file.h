@@ -24,7 +24,7 @@ struct ibp_recording_file {
     struct ibp_file_header *header;
     /* This process created the file. */
     bool first;
-    /* The user of this process when it opened the file. Only this user may write to the file. */
+    /* The user of this process when the process opened the file. Only this user may write to the file. */
     uid_t user;
 };
 

@@ -42,8 +42,8 @@ static bool name_by_pmix(struct name job)
     return join(job, "PMIX_NAMESPACE", '/', "OMPI_MCA_orte_precondition_transports");
 }
 
-/* LSF's jsrun has PMIx too. It numbers the launches of a batch job. Source: environments under jsrun, as octotiger and
- * Lightning's LSFEnvironment show them. */
+/* LSF's jsrun has PMIx too. jsrun numbers the launches of a batch job. Source: environments under jsrun, as octotiger
+ * and Lightning's LSFEnvironment show them. */
 static bool name_by_jsm(struct name job)
 {
     return *ibp_environment("JSM_NAMESPACE_RANK") && join(job, "PMIX_NAMESPACE", '/', "LSB_JOBID");

@@ -15,8 +15,8 @@ void ibp_ports_record(void);
 /* Return whether this host has InfiniBand or RoCE devices. */
 bool ibp_ports_exist(void);
 
-/* ibp_interface_path: write the path of an attribute of a network interface, such as "statistics/tx_bytes". It is below
- * /sys/class/net, unless IBPROF_SYSFS is set. ibp_interface_read: read the attribute. */
+/* ibp_interface_path: write the path of an attribute of a network interface, such as "statistics/tx_bytes". The path is
+ * below /sys/class/net, unless IBPROF_SYSFS is set. ibp_interface_read: read the attribute. */
 void ibp_interface_path(char *path, size_t bytes, const char *interface, const char *name);
 bool ibp_interface_read(const char *interface, const char *name, char *into, size_t bytes);
 

@@ -18,8 +18,8 @@
 #define LARGEST_SEGMENT_PAGES 256
 #define SEGMENTS_MAX 4096
 
-/* The size and the version of each kind of records. If members are added at the end of a record, its version is
- * incremented. */
+/* The size and the version of each kind of records. If members are added at the end of a kind's records, the version of
+ * the kind is incremented. */
 static const struct {
     uint32_t bytes, version;
 } record[KINDS] = {

@@ -33,7 +33,7 @@ uint32_t ibp_recording_used(enum ibp_segment_kind kind);
 int ibp_recording_is_first(void);
 
 /* If the recording is mapped from the storage of the node, copy the data of this process to IBPROF_OUTPUT. The caller
- * must prevent changes meanwhile. Return 0 or an errno; 0 if there is nothing to copy. */
+ * must prevent changes meanwhile. Return 0 after a copy, and if there is nothing to copy; otherwise an errno. */
 int ibp_recording_copy(void);
 
 /* Return the number of seconds between two copies; 0 if the recording is copied only at the end. */

@@ -52,8 +52,8 @@ struct ibp_source_operations {
     void (*before_tag)(void);
     void (*after_tag)(int error);
 
-    /* Return whether MPI allocates an internal tag at each start of a persistent collective, instead of once when it is
-     * created. NULL: once. */
+    /* Return whether MPI allocates an internal tag at each start of a persistent collective. Otherwise, MPI allocates
+     * one tag when the persistent collective is created. NULL in a source of such an MPI. */
     bool (*starts_take_tags)(void);
 
     /* Start persistent requests of the application by one call of `start`: the first request and the requests after it,

@@ -64,9 +64,9 @@ static bool is_version(const char *number)
     return !strncmp(version, number, strlen(number));
 }
 
-/* Return whether MPICH allocates a tag for the current call. MPICH 3 allocates one for every call. MPICH 4 and 5 and
- * Intel MPI allocate none for calls with a count of 0, as the tags of later calls showed. Later versions of MPICH may
- * differ; then ibprof learns it from messages. */
+/* Return whether MPICH allocates a tag for the current call. MPICH 3 allocates a tag for every call. MPICH 4 and 5 and
+ * Intel MPI allocate no tag for calls with a count of 0, as the tags of later calls showed. Later versions of MPICH may
+ * differ; then ibprof learns from messages whether a tag was allocated. */
 static bool is_given_tag(const struct ibp_communicator *communicator)
 {
     if (!ibp_current_call.moves_nothing || is_version("3.")) return true;
@@ -266,8 +266,8 @@ static bool is_between_groups(void)
     return communicator && communicator->is_between;
 }
 
-/* Return whether MPICH is known to call the nonblocking collective in the current blocking collective. It always does
- * so for neighbourhood collectives, and for other collectives if an environment variable requests it. */
+/* Return whether MPICH is known to call the nonblocking collective in the current blocking collective. MPICH always
+ * does so for neighbourhood collectives. For other collectives, it does so if an environment variable requests it. */
 static bool is_made_of_nonblocking(void)
 {
     const unsigned operation = ibp_current_call.operation;
@@ -296,9 +296,9 @@ static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t ta
     return number >= communicator->tags_taken && number < communicator->tags_taken + FEW;
 }
 
-/* Return whether a message of an unknown context may belong to the current blocking call: MPICH calls a nonblocking
- * collective in it. Such a call sends its messages before it waits, so they come before messages of pending calls with
- * the same tag. */
+/* Return whether a message of an unknown context may belong to the current blocking call. This is possible if MPICH
+ * calls a nonblocking collective in the blocking call. A blocking call sends its messages before it waits, so these
+ * messages come before messages of pending calls with the same tag. */
 static bool is_of_current_blocking(uint32_t tag)
 {
     const struct ibp_communicator *communicator;

@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-/* Number of remembered communicators. New ones replace the oldest. Few programs free communicators that are in use. */
+/* Number of remembered communicators. New communicators replace the oldest. Few programs free communicators that are in
+ * use. */
 #define KEPT 16
 
 static struct freed {

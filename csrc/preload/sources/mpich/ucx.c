@@ -60,7 +60,7 @@ static int hook_create_generic(const struct ibp_ucx_generic_operations *operatio
     return original.create_generic(&hooked, context, datatype);
 }
 
-/* Return the bytes of the data to be sent. For a generic datatype, they are known only after the send. */
+/* Return the bytes of the data to be sent. For a generic datatype, this number is known only after the send. */
 static uint64_t bytes_of(const void *buffer, size_t count, uint64_t datatype)
 {
     const struct ibp_ucx_iov *parts = buffer;

@@ -165,9 +165,9 @@ static bool is_watched(const struct ibp_openmpi_request *part)
 }
 
 /* Count a completed request whose callback was not called. Open MPI reads the callback of a request some time before it
- * marks the request as complete. If ibprof sets the callback in between, Open MPI does not call it, although the
- * request was still pending. Therefore ibprof also replaces the function that frees the request, because Open MPI calls
- * that function after completion. */
+ * marks the request as complete. If ibprof sets the callback in between, Open MPI does not call the callback, although
+ * the request was still pending. Therefore ibprof also replaces the function that frees the request, because Open MPI
+ * calls that function after completion. */
 static __attribute__((noinline)) void settle(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

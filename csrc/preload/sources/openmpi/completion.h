@@ -67,7 +67,8 @@ extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 /* Count received bytes for a watch. */
 void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t watch);
 
-/* Count the received bytes of a request for a watch: now if the request is complete, otherwise when it completes. */
+/* Count the received bytes of a request for a watch. Count them now if the request is complete, otherwise when it
+ * completes. */
 void ibp_openmpi_request_watch(void *request, uint64_t watch);
 
 /* Watch a persistent request that is about to be started. No other thread uses it yet. */
@@ -87,8 +88,8 @@ static inline void ibp_openmpi_count_received(const struct ibp_openmpi_status *s
         ibp_openmpi_count_other(status, context);
 }
 
-/* Count the received bytes of a request in a context: now if the request is complete, otherwise when it completes.
- * Return 0, for a tail call. */
+/* Count the received bytes of a request in a context. Count them now if the request is complete, otherwise when it
+ * completes. Return 0, for a tail call. */
 static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -126,8 +127,8 @@ int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_co
  * yet. The lock must be held. */
 void ibp_openmpi_request_expect_next_among_threads(void *request, struct ibp_context *context);
 
-/* Count the received bytes of a request in a context that counts it as pending: now if the request is complete,
- * otherwise when it completes. Return 0, for a tail call. */
+/* Count the received bytes of a request in a context that counts the request as pending. Count them now if the request
+ * is complete, otherwise when it completes. Return 0, for a tail call. */
 static inline int ibp_openmpi_request_expect_among_threads(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

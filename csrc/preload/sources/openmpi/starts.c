@@ -27,7 +27,8 @@ static inline struct ibp_context *context_known(const struct ibp_request *reques
     return IBP_LIKELY(context != NULL) && IBP_LIKELY(context->receive.operation == request->operation) ? context : NULL;
 }
 
-/* Count a request that is about to be started, on the fast path. Return false if this path may be wrong. */
+/* Count a request that is about to be started, on the fast path, and return true. Return false if the fast path may be
+ * wrong for this request. */
 static inline bool count_known(void *address)
 {
     struct ibp_request *request = ibp_request_at_hash(address);
@@ -73,7 +74,7 @@ static void expect_receive(struct ibp_request *request, unsigned operation)
 }
 
 /* Count a request that is about to be started. `within`: operation of the current call, 0 outside of calls. Copy the
- * entry of the request; its role is 0 if the request is unknown. */
+ * entry of the request; the role in the copy is 0 if the request is unknown. */
 static __attribute__((noinline)) void count_any(void *address, unsigned within, struct ibp_request *copy)
 {
     struct ibp_request *request;

@@ -112,7 +112,8 @@ extern IBP_INTERNAL IBP_THREAD_LOCAL char ibp_thread_mark;
 
 static inline void ibp_amount_add(uint64_t *amount, uint64_t bytes, uint64_t messages)
 {
-    /* Atomic stores, because other threads may read. No atomic addition, because only this thread writes. */
+    /* The stores are atomic, because other threads may read. The addition is not atomic, because only this thread
+     * writes. */
     __atomic_store_n(&amount[0], __atomic_load_n(&amount[0], __ATOMIC_RELAXED) + bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&amount[1], __atomic_load_n(&amount[1], __ATOMIC_RELAXED) + messages, __ATOMIC_RELAXED);
 }
