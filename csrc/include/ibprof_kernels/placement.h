@@ -195,9 +195,9 @@ void ibp_placement_search(const struct ibp_placement_problem *problem, struct ib
 int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint8_t *part);
 
 /* Assign the vertices of a graph to places in a row, so that the two vertices of a heavy edge get places near each
- * other. gap[vertices - 1] is the distance between each place and the next. The row is divided in two repeatedly, at
- * its largest gap (of equal gaps, the gap nearest to the middle), until no gap is left. Set place[vertices] to the
- * place of each vertex. Return 0, or a negative errno if memory is exhausted. */
+ * other. The array gap[vertices - 1] contains the distance between each place and the next. The row is divided in two
+ * repeatedly, at its largest gap (of equal gaps, the gap nearest to the middle), until no gap is left. Set
+ * place[vertices] to the place of each vertex. Return 0, or a negative errno if memory is exhausted. */
 int ibp_divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, uint32_t *place);
 
 /* -- cffi ends -- */

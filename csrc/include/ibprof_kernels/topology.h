@@ -16,9 +16,9 @@
 
 /* -- cffi begins -- */
 
-/* Compute a tree by average linkage. distance[leaf][leaf] must be symmetric and finite, and is overwritten. size[k]:
- * number of leaves below node leaves + k. height[k]: mean distance between the leaves below one child of this node and
- * the leaves below its other child. */
+/* Compute a tree by average linkage. The matrix distance[leaf][leaf] must be symmetric and finite, and is overwritten.
+ * Element size[k] is set to the number of leaves below node leaves + k. Element height[k] is set to the mean distance
+ * between the leaves below one child of this node and the leaves below its other child. */
 int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double *height, uint32_t *size);
 
 /* Compute a tree by neighbour joining. distance[leaf][leaf] must be symmetric, finite and 0 on the diagonal, and is

@@ -154,7 +154,7 @@ static void move(search_t *s, int64_t rank, uint32_t slot)
 }
 
 /* Propose that group `in` replaces group `out` on a host; either may be FREE. If the slots of the host have different
- * ports, other ranks of the host move to adjacent slots, so that ranks still occupy the first slots of the host in the
+ * ports, other ranks of the host move to adjacent slots. So ranks still occupy the first slots of the host, in the
  * order of ranks. */
 static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out, int64_t in)
 {

@@ -196,8 +196,8 @@ static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t cl
     ibp_sim_transmit(sim, into, client, size);
 }
 
-/* Release buffer of a queue. If a packet may wait for it, or if a host has more to send on it, add the queue to the
- * list of queues that released buffer. */
+/* Release buffer of a queue. If a packet may wait for this queue, or if a host has more to send through it, add the
+ * queue to the list of queues that released buffer. */
 static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     struct ibp_sim_queue *queue = &sim->queue[number];

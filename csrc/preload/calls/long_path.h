@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The long path of wrappers of MPI calls. A call cannot take the short path if several threads are in MPI, if times are
+ * The long path of wrappers of MPI calls. A call takes the long path if several threads are in MPI, if times are
  * recorded, if MPI uses an internal tag for the call, or if the call is the first at its site. All wrappers share the
  * code of the long path, and pass their arguments as an array. With a copy of this code in each of four hundred
  * wrappers, the copies would be most of the library.
@@ -27,11 +27,11 @@ enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_
  * Return the result of the function; IBP_MISSING_CALL if MPI does not have the function. */
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller);
 
-/* A wrapper of a sending or timed call calls the next function (the MPI library's or another tool's), or one of these
- * functions, which call the next function. */
+/* Functions that call the next function, which is the MPI library's or another tool's. A wrapper of a sending or timed
+ * call calls one of these functions, or the next function directly. */
 struct ibp_choices {
-    /* While times are recorded: `timed` for most calls. `whole` for calls that another tool wraps too: they are timed
-     * as a whole, so that calls of the tool's wrapper are recognised as parts of them. */
+    /* Used while times are recorded. `timed`: for most calls. `whole`: for calls that another tool wraps too. Such a
+     * call is timed as a whole, so that ibprof recognises calls of the tool's wrapper as parts of it. */
     void *timed, *whole;
     /* While wrappers of sends must set the current call (ibp_labels_sends). NULL for calls that do not send. */
     void *label;

@@ -35,9 +35,9 @@ struct ibp_caller_chain {
     struct ibp_script_frame frame[1 + IBP_CALLERS_MAX];
 };
 
-/* Find the chain of callers of an MPI call from its return address. Return false if the site is unknown: the address is
- * outside of all objects, or in a binding of MPI that the program did not call through a stub (libmpi/callers.h). For
- * known addresses, the function neither locks nor allocates. */
+/* Find the chain of callers of an MPI call from its return address. Return false if the site is unknown. It is unknown
+ * if the address is outside of all objects, or in a binding of MPI that the program did not call through a stub
+ * (libmpi/callers.h). For known addresses, the function neither locks nor allocates. */
 bool ibp_caller_chain_find(const void *address, struct ibp_caller_chain *chain);
 
 /* Forget all known addresses after objects were unloaded. Afterwards, chains with the same addresses get other keys. */

@@ -99,9 +99,9 @@ static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t by
     return slot;
 }
 
-/* If the last call at a call's site had the same communicator and root, and the size of the call's datatype is known:
- * enter the call before it is made, and return true. Return false for all other calls. Only for one thread at a time in
- * MPI. */
+/* Enter a call before it is made, and return true, if two conditions hold: the last call at its site had the same
+ * communicator and root, and the size of its datatype is known. Otherwise return false. Only for one thread at a time
+ * in MPI. */
 static inline __attribute__((always_inline)) bool ibp_ledger_add_known(struct ibp_demanding call)
 {
     const struct ibp_ledger_recent *recent = &call.call->ledger;

@@ -31,8 +31,8 @@ enum step {
 /* The memory range of the stack on which this thread last walked. */
 static IBP_THREAD_LOCAL struct ibp_mapped_range stack;
 
-/* Return whether the address `least` is in a stack. If it is outside of the known stack, search the mapped memory: this
- * may be the thread's first walk, the stack of a signal handler, or a stack that has grown. */
+/* Return whether the address `least` is in a stack. If it is outside of the known stack, search the mapped memory.
+ * Possible reasons: this is the thread's first walk, this is the stack of a signal handler, or the stack has grown. */
 static bool enter_stack(uintptr_t least)
 {
     return least - stack.begin < stack.end - stack.begin || ibp_mapped_range_find(least, &stack);

@@ -28,9 +28,9 @@ struct ibp_recording_file {
     uid_t user;
 };
 
-/* Create or join the file in the folder that `output` names (%j job, %h host), and write the path of the folder, which
- * is created if needed. If the folder is on a network file system, or its files cannot be mapped, the file is created
- * on the storage of the node. Return 0 or an errno. */
+/* Create the folder that `output` names (%j job, %h host), if needed, and write its path to `folder`. Create or join
+ * the file in this folder. If the folder is on a network file system, or its files cannot be mapped, the file is
+ * created on the storage of the node. Return 0 or an errno. */
 int ibp_file_open(struct ibp_recording_file *recording, const char *output, char *folder, size_t bytes);
 
 /* Reopen the file or its copy, and check that it is still this recording. Return a descriptor, or -1 with errno set. */
