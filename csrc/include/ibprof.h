@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /* ibprof_region: assign traffic outside of named regions to region `name`. This is all such traffic since the last call
- * of one of these two functions, or since MPI_Init before the first call. ibprof_region_at: do the same for region
+ * of one of these two functions, or since MPI_Init if there was no such call. ibprof_region_at: do the same for region
  * FILE:LINE. */
 void ibprof_region(const char *name) __attribute__((weak));
 void ibprof_region_at(const char *file, int line) __attribute__((weak));

@@ -342,9 +342,10 @@ struct ibp_process {
      * of the recording, and as late as possible. */
     uint64_t sample_clock_ns[2];
     uint64_t sample_unix_ns[2];
-    /* By enum ibp_instance: number of collectives, and of messages sent or received, sampled or not. */
+    /* By enum ibp_instance: number of collectives, and number of messages sent or received. Calls and messages without
+     * a sample are counted too. */
     uint64_t instances[IBP_INSTANCES];
-    /* By enum ibp_instance: the largest level of a sample. */
+    /* By enum ibp_instance: the largest level of the samples. */
     uint64_t level[IBP_INSTANCES];
     /* Number of collectives and of messages that could not be sampled, by reason. */
     uint64_t unsampled[IBP_INSTANCES][IBP_UNSAMPLED_REASONS];
@@ -546,8 +547,8 @@ struct ibp_counter_of_1 {
 };
 
 /* A network address of this process, or of a peer to which this process sent messages. Addresses are recorded if the
- * source knows peers only by address. The peer is the process that recorded the same address with `own` set. The
- * recording of the peer may be in another host's file. */
+ * source knows peers only by address. The address of a peer belongs to the process that recorded the same address with
+ * `own` set. That process may have recorded it in another host's file. */
 struct ibp_address {
     /* 1 for an address of this process; 0 for an address of a peer. */
     uint32_t own;

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #define PAIRS (1 << 16)
-/* Events to which later events may refer as their parent, even after the event has stopped. The pairs (chain.h) of
+/* Events to which later events may refer as their parent, even after this parent has stopped. The pairs (chain.h) of
  * these events are reused, oldest first. */
 #define LASTING (IBP_NCCL_GROUP | IBP_NCCL_COLL | IBP_NCCL_P2P | ~0xffULL)
 

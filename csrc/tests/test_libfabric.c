@@ -125,7 +125,7 @@ static void data_in_one_message_count_when_they_leave(void)
     CHECK(SENT(Isend) == 0);
     send_data(DATA(POINT_TO_POINT, 1), 100);
     CHECK(SENT(Isend) == 100);
-    send_data(DATA(POINT_TO_POINT, 2), 1000); /* these data, too */
+    send_data(DATA(POINT_TO_POINT, 2), 1000); /* also counted when they were announced */
     CHECK(SENT(Isend) == 100);
     announce_in(IBP_OPERATION_Bcast, IBP_CALL_COLLECTIVE, COLLECTIVE);
     send_data(DATA(POINT_TO_POINT, 3), 10000);

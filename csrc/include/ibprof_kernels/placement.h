@@ -124,10 +124,10 @@ struct ibp_placement_search {
     uint64_t moves;
     /* [ranks]; all 0 between calls */
     uint8_t *is_counted;
-    /* [ends], the member `unit` in the energy of each link direction */
+    /* [ends], the factor `unit` of each link direction in the formula of the energy */
     const double *unit;
-    /* [ends], bytes. A proposal is refused if it raises the load of a link direction above this element of the link
-     * direction */
+    /* [ends], maximum load of each link direction, in bytes. A proposal is refused if it raises a load above this
+     * maximum */
     const int64_t *limit;
     /* [ends], bytes */
     int64_t *load;

@@ -15,8 +15,8 @@
 #define FALLEN 0x1p-10
 /* If hosts have several slots, one in HOSTS_EVERY proposals exchanges all ranks of two hosts. */
 #define HOSTS_EVERY 8
-/* HOSTS_EVERY for problems in which only whole hosts move to free slots. The member `has_several` of these problems is
- * this value. */
+/* WHOLE_HOSTS: the value of `has_several` for problems in which only whole hosts move to free slots. WHOLE_HOSTS_EVERY:
+ * used in place of HOSTS_EVERY for these problems. */
 #define WHOLE_HOSTS 2
 #define WHOLE_HOSTS_EVERY 2
 #define FREE (-1)

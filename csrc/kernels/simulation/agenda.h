@@ -13,9 +13,9 @@
 
 enum {
     IBP_SIM_WHEEL_MASK = IBP_SIM_WHEEL - 1,
-    /* Words of `bucket_used`. */
+    /* Number of words of `bucket_used`. */
     IBP_SIM_WHEEL_WORDS = IBP_SIM_WHEEL / 64,
-    /* Words of `bucket_used` that ibp_sim_first_after reads. */
+    /* Number of words of `bucket_used` that ibp_sim_first_after reads. */
     IBP_SIM_NEAR_WORDS = 8,
     IBP_SIM_CHUNK_MASK = IBP_SIM_CHUNK - 1
 };

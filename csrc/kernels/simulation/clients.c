@@ -20,7 +20,7 @@ static void advance_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uin
         sim->process[outbox->last].next_at_host = process->next_at_host;
 }
 
-/* Put packets of a host's messages on the host's link, until the link's buffer is full. */
+/* Put packets of a host's messages on the host's link, until no message or no free buffer is left. */
 static void inject(struct ibp_sim *sim, uint32_t host)
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];

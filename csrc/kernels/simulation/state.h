@@ -187,8 +187,8 @@ struct ibp_sim_path {
 
 /* If hops are skipped: the use of a queue. */
 struct ibp_sim_use {
-    /* `messages`: number of active messages whose path contains the queue. `processes`: sum of the numbers of their
-     * processes. */
+    /* `messages`: number of active messages whose path contains the queue. `processes`: sum of the indices of the
+     * processes that send these messages. If there is only one message, the sum is the index of its process. */
     uint32_t messages, processes;
     /* `client`: the only client that ever uses the queue. `before`: the previous queue of all packets. `packet`: the
      * size of all packets. If there are several, the value is MANY (clear_paths.c). */

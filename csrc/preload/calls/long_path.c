@@ -119,7 +119,7 @@ static inline void *next_function(unsigned wrapper, void **next)
 
 /* -- arguments of calls -------------------------------------------------------------------------------------------- */
 
-/* Return the handle at an address; 0 if the address is NULL. MPI reports an error for this address. */
+/* Return the handle at an address; 0 if the address is NULL, for which MPI will report an error. */
 static ibp_handle handle_at(long address)
 {
     if (!address) return 0;

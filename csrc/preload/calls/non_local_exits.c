@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* PLACE: index of the word of a jmp_buf in which glibc and musl store the stack pointer. glibc stores the stack pointer
- * XORed with a secret and rotated by ROTATED bits. */
+/* PLACE: glibc and musl store the stack pointer in the word of a jmp_buf with this index. glibc stores the stack
+ * pointer XORed with a secret and rotated by ROTATED bits. */
 #if defined(__x86_64__)
 enum { PLACE = 6, ROTATED = 17 };
 #elif defined(__aarch64__)

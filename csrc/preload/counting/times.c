@@ -25,10 +25,10 @@
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 
-/* A call is long if it takes more ticks than this. This is about a microsecond. */
+/* A call is long if it takes more ticks than this. The ticks are about a microsecond. */
 #define LONG_TICKS 3000
 
-/* A call was interrupted if it spends more ticks than this outside of the progress loop. This is about 0.1 ms. */
+/* A call that spends more ticks than this outside of the progress loop was interrupted. The ticks are about 0.1 ms. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
 /* Number of calls that are timed as a whole after a long call, to detect sites whose calls are sometimes long. If one

@@ -18,7 +18,7 @@
 /* For variables that each message uses. Without this attribute, a compiler would access them through the GOT, because
  * another library might define them. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
-/* Keep a parameter that was passed on the stack in memory during a call. Otherwise the compiler would load the
+/* Keep a parameter in memory during a call, if it was passed on the stack. Otherwise the compiler would load the
  * parameter into a register, and would have to save this register. */
 #define IBP_IN_MEMORY(parameter) __asm__("" : "+m"(parameter))
 #define IBP_LIKELY(condition) __builtin_expect(!!(condition), 1)
