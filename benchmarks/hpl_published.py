@@ -49,7 +49,7 @@ def square_grid(processes: int) -> tuple[int, int]:
 
 def print_shared() -> None:
     """Print the errors of predictions for processes that share a node: one row for each system and grid."""
-    print("\n| system | a node | grid | n | published GFlop/s | without sharing | with sharing |")
+    print("\n| system | processes per node | grid | n | published GFlop/s | without sharing | with sharing |")
     print("|---" * 7 + "|")
     with SHARED.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -85,8 +85,8 @@ def main() -> None:
         "hours",
         "all bytes over one bandwidth",
         "HPL's model",
-        "80% to 97% of peak",
-        "inside",
+        "with 80% to 97% of peak",
+        "published is inside",
     )
     print(f"| {' | '.join(heads)} |")
     print("|---" * len(heads) + "|")
