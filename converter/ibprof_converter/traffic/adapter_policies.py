@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model which adapter a rank uses and which rail its bytes take, if these were not measured.
+"""Model the adapter of each rank and the rail of each message, if they were not measured.
 
-Every rail policy keeps the sum of the bytes.
+A rail policy only distributes bytes over rails: the sum over all rails is the sum of the bytes sent.
 
 Source: section 4.4.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation): Open MPI 1.6 splits
-messages over both rails, 1.8 alternates.
+each message over both rails. Open MPI 1.8 sends messages over the two rails in turn.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MEANINGS = {
 
 
 def describe_nic(nic: str) -> str:
-    """Return the label of an adapter policy with its meaning. In `nic`, `; ` separates the labels of several jobs."""
+    """Return each label in `nic`, followed by its meaning in brackets. `; ` separates the labels of several jobs."""
     return "; ".join(f"{label} ({_MEANINGS[label]})" for label in nic.split("; "))
 
 
@@ -53,7 +53,7 @@ def label_of_policy(policy: str) -> str:
 
 
 def number_on_host(host: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Return the number of each rank among the ranks of its host, from 0: int64 [rank].
+    """Number the ranks of each host from 0, in rank order. Return the number of each rank: int64 [rank].
 
     Args:
         host: int [rank], the host of each rank.
@@ -70,9 +70,10 @@ class ChosenPorts:
     """Ports used by ranks.
 
     Attributes:
-        lid: int32 [rank, rail], the port of each rank; with policy `SPREAD` the rank's first port.
-        spread: int32 [rank, rail, adapter], with policy `SPREAD` the ports over which each message is spread, else
-            None.
+        lid: int32 [rank, rail], LID of the port that each rank uses on each rail; with policy `SPREAD`, of its first
+            port.
+        spread: int32 [rank, rail, adapter], LIDs of the ports over which each message is spread; None for other
+            policies than `SPREAD`.
         nic: source of the ports, as in `Traffic`.
     """
 
@@ -85,11 +86,11 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
     """Return the ports that the ranks of a placement use.
 
     Args:
-        nic: one of `NIC_POLICIES`; None: the recorded choice, else `NEAR` if the recording shows near adapters, else
-            `RANK`.
+        nic: one of `NIC_POLICIES`. None: the adapters that the ranks chose in the recorded run. If these are unknown
+            or several per rank: `NEAR` if the recording shows the adapters near the ranks, else `RANK`.
 
     Raises:
-        UsageError: the policy is unknown, or the recording lacks its data.
+        UsageError: the policy is unknown, or the recording lacks the data that the policy needs.
     """
     ports, recorded = placement.ports, placement.adapters
     in_turn = ports if placement.in_turn is None else placement.in_turn
@@ -114,7 +115,7 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
 
 
 def _take_turns(ports: npt.NDArray[np.int32], group: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-    """Return one port of each rank on each rail, int32 [rank, rail]. The ranks of a group take the ports in turn."""
+    """Return the LID of one port per rank and rail, int32 [rank, rail]. Ranks of a group take their ports in turn."""
     turn = number_on_host(group)[:, np.newaxis] % np.maximum(count_ports(ports), 1)
     return np.take_along_axis(ports, turn[:, :, np.newaxis], axis=2)[:, :, 0]
 
@@ -127,10 +128,10 @@ def _group_alike(host: npt.NDArray[np.int32], ports: npt.NDArray[np.int32]) -> n
 
 @dataclass(frozen=True, slots=True)
 class AdapterShares:
-    """Flows cut into shares, one for each pair of adapters; arrays of one length. Shares of 0 bytes are left out.
+    """Flows cut into shares, one for each pair of adapters; arrays of equal length. Shares of 0 bytes are left out.
 
     Attributes:
-        flow: intp, the flow's row for each share.
+        flow: intp, row of the flow that each share is a part of.
         source_lid, destination_lid: int32, LIDs of the adapters.
         bytes: uint64, bytes of each share.
     """
@@ -144,7 +145,7 @@ class AdapterShares:
 def spread_flows(
     source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
 ) -> AdapterShares:
-    """Cut each flow into equal parts. The host with more adapters sets the number of parts: one for each adapter.
+    """Cut each flow into equal parts: as many as the sending or the receiving host has adapters, whichever has more.
 
     Part i leaves by adapter i of the sending host and enters by adapter i of the receiving host, each modulo the host's
     number of adapters. If the bytes do not divide evenly, each of the first parts gets one more byte.
@@ -186,10 +187,10 @@ MEASURED_RAILS = "measured (what was posted to queue pairs)"
 
 @dataclass(frozen=True, slots=True)
 class RailShares:
-    """Flows cut into shares, one for each rail; arrays of one length. Shares of 0 bytes are left out.
+    """Flows cut into shares, one for each rail; arrays of equal length. Shares of 0 bytes are left out.
 
     Attributes:
-        flow: the flow's row for each share.
+        flow: row of the flow that each share is a part of.
         rail: int32, rail of each share.
         bytes: uint64, bytes of each share.
     """
@@ -207,7 +208,7 @@ def share_out(
     bytes: npt.NDArray[np.uint64],
     messages: npt.NDArray[np.uint64],
 ) -> RailShares:
-    """Distribute flows over the rails that both ends have.
+    """Distribute each flow over the rails on which both its sender and its receiver have a port.
 
     * `split` cuts every flow into equal parts. If the bytes do not divide evenly, each of the first rails gets one
     more byte.
@@ -217,11 +218,11 @@ def share_out(
     operations), its next flow continues with the next rail, as in Open MPI.
     * `first` and `second` send everything over the first or the second rail.
 
-    If one end of a flow is not on the selected rail, the flow takes the rails on which both ends are.
+    If a flow's sender or receiver has no port on the selected rail, the flow takes the rails on which both have one.
 
     Args:
         policy: one of `RAIL_POLICIES`.
-        usable: bool [flow, rail], at least one rail for every flow.
+        usable: bool [flow, rail], true if both ends have a port on the rail; at least one rail for every flow.
         source, destination: int32 [flow], the ranks.
         bytes, messages: uint64 [flow], totals of each flow.
 
@@ -264,7 +265,7 @@ def _collect(by_rail: list[npt.NDArray[np.uint64]]) -> RailShares:
 def _part(
     total: npt.NDArray[np.uint64], parts: npt.NDArray[np.uint64], index: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Return the size of part `index` if each total is cut into `parts`; the first parts may be 1 larger."""
+    """Cut each total into `parts` parts; the first parts may be 1 larger. Return the size of part `index`, from 0."""
     quotient, remainder = np.divmod(total, parts)
     return quotient + (index < remainder)
 
@@ -276,13 +277,13 @@ def _messages_part(
     rails: npt.NDArray[np.uint64],
     turn: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.uint64]:
-    """Return the bytes of each flow's messages on usable rail number `turn` (from 1) of `rails`.
+    """Return the bytes that each flow sends over one of its usable rails, if its messages take the rails in turn.
 
     Args:
         bytes, messages: totals of each flow.
-        begun: number of earlier messages of the same rank pair.
+        begun: number of messages that the same rank pair sent in earlier flows.
         rails: number of usable rails of each flow.
-        turn: number of the rail among the flow's usable rails.
+        turn: number of the rail among the flow's usable rails, from 1.
     """
     messages = np.maximum(messages, np.uint64(1))  # a flow without a message count is one message
     # Message i (from 0) of a flow takes turn 1 + (begun + i) mod rails. So this rail takes the messages with
@@ -299,7 +300,7 @@ def _messages_part(
 def _messages_before(
     source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], messages: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Return the number of messages in earlier flows of the same rank pair, for each flow."""
+    """Return for each flow the number of messages in earlier flows of the same rank pair."""
     order = np.lexsort((destination, source))
     counted = np.maximum(messages, np.uint64(1))[order]
     before = np.cumsum(counted) - counted

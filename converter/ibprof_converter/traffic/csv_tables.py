@@ -26,7 +26,7 @@ _PLAIN_DIGITS = 19
 """Largest number of digits that always fit into 64 bits."""
 
 _TOTAL_LIMIT = 1 << 64
-"""Limit of the total bytes of a file. Below it, no sum of 64 bits overflows."""
+"""The bytes of a file must sum to less than this limit, so that sums fit into 64 bits."""
 
 _FORMS = {
     ("src_lid", "dst_lid", "bytes"),
@@ -113,7 +113,7 @@ def _read_columns(
     """Read rows of numbers into one list or array per column.
 
     Args:
-        columns: for each column its meaning, for errors, and its limit.
+        columns: for each column its content, for error messages, and its limit. Numbers must be below the limit.
     """
     plain = _read_plain(path, [limit for _, limit in columns]) if path.is_file() else None
     if plain is not None:
@@ -128,7 +128,7 @@ def _read_columns(
 
 
 def _read_plain(path: Path, limits: Sequence[int]) -> npt.NDArray[np.uint64] | None:
-    """Read a file whose rows have only decimal numbers of at most 19 digits: uint64 [column, row].
+    """Read a file whose rows have only decimal numbers of at most 19 digits. Return uint64 [column, row].
 
     Returns:
         None for any other file; `_read_columns` then reads it row by row, or reports the invalid row.

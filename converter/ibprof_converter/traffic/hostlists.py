@@ -114,7 +114,9 @@ def find_line(path: Path, name: str) -> int | None:
 
 
 def deal_ranks(expression: str, ranks: int) -> list[str]:
-    """Return the host of each rank from a Slurm expression. Hosts get equal blocks of ranks, the first ones one more.
+    """Return the host of each rank. Each host gets a block of consecutive ranks, in the order of a Slurm host list.
+
+    The blocks are equal. If the ranks do not divide evenly, each of the first hosts gets one more rank.
 
     Raises:
         UsageError: the expression is invalid.
@@ -144,7 +146,7 @@ def _read_hosts(path: Path, number: int, line: str) -> list[ListedHost]:
 
 
 def _read_rank_lines(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Yield the line, the rank and the host of each line of a rank file."""
+    """Yield line number, rank and host of each line of a rank file."""
     seen: set[int] = set()
     for number, line in lines:
         match = _RANK_LINE.fullmatch(line)
@@ -205,9 +207,9 @@ def _read_placement(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tu
 
 
 def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
-    """Return line number and host of each host in a Slurm topology, in the order of the file.
+    """Return the line number and the name of each host in a Slurm topology, in the order of the file.
 
-    The comma after a host makes it a Slurm expression.
+    A comma is added to each name: text with a comma is parsed as a Slurm host list.
     """
     from ibprof_converter.fabric.fabric_graph import NodeKind  # noqa: PLC0415  (few lists are topologies)
     from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm, parse_slurm_yaml  # noqa: PLC0415
@@ -220,7 +222,7 @@ def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
 
 
 def _read_instances(path: Path, data: bytes) -> list[tuple[int, str]]:
-    """Return line number and host of each instance in JSON of topograph's graph engine, sorted by switch."""
+    """Return line number and host of each instance in JSON of topograph's graph engine, grouped by switch."""
     from ibprof_converter.fabric.topograph import read_instances  # noqa: PLC0415  (few lists are graphs)
 
     # Switches are sorted by the position of their first instance in the file.
@@ -251,7 +253,7 @@ def _read_torchrun(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[i
 
 
 def _take_column(path: Path, lines: list[tuple[int, str]], column: int, is_last: bool) -> Iterator[tuple[int, str]]:
-    """Yield the words of a column. For waiting jobs squeue prints a reason in parentheses, which is left out."""
+    """Yield the words of a column. The reason in parentheses that squeue prints for a waiting job is left out."""
     for number, line in lines:
         words = line.split()
         if len(words) <= column:
@@ -262,7 +264,7 @@ def _take_column(path: Path, lines: list[tuple[int, str]], column: int, is_last:
 
 
 def _lines_with_content(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not comments, with their numbers."""
+    """Yield number and text of each line that is neither empty nor a comment."""
     for number, line in enumerate(text.splitlines(), 1):
         content = line.split("#", 1)[0].strip()
         if content:

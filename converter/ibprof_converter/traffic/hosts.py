@@ -30,7 +30,7 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 NO_HOST = -1
 
 _MOST_KINDS = 64
-"""Largest number of different lists of adapter names that are compared.
+"""Only this number of the most frequent lists of a host's adapter names are compared.
 
 Without a limit, names with a serial number in each host would make the comparison slow.
 """
@@ -47,7 +47,10 @@ _MODEL_ANYWHERE = re.compile(r"\bMellanox Technologies\b|\bInfiniHost\b|\bConnec
 """Descriptions that drivers set before the host's name is known: they contain the adapter's model."""
 
 _DEFAULT_NAME = re.compile(r"\s*(?:localhost(?:\.\S*)?|\((?:none|null)\))(?=\s|$)", re.IGNORECASE)
-"""Node descriptions of machines without a host name. If only one adapter has such a description, it may be real."""
+"""Node descriptions of machines without a host name.
+
+If only one adapter has such a description, the name may be real.
+"""
 
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
 """Some sites write `host17_hca0` instead of `host17 HCA-1`."""
@@ -55,17 +58,18 @@ _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """Machines that can send, sorted by leaf switch, then in the natural order of their names.
+    """Machines with a port in a fabric, sorted by leaf switch, then in the natural order of their names.
 
     Attributes:
         name: [host], the hosts' names.
         ports: int32 [host, rail, adapter], LIDs of the host's ports on each rail, in the natural order of adapter names
             (`mlx5_2` before `mlx5_10`); `NO_LID` fills the rest.
-        leaf: int32 [host], number of the first port's leaf switch; leaf switches are numbered from 0, as hosts are.
-        of_node: for each rail int32 [node], the host of each adapter, `NO_HOST` for other nodes.
-        shared: names of several adapters of a rail; such a name identifies no host.
+        leaf: int32 [host], number of the leaf switch of the host's first port. Leaf switches are numbered from 0, in
+            the order of the hosts.
+        of_node: for each rail int32 [node], number of the adapter's host; `NO_HOST` for all other nodes.
+        shared: host names in descriptions that several adapters of a rail have; such a name identifies no host.
         left_out: for each rail bool [node], adapters in `of_node` whose ports are left out, as in `Fabric`.
-        in_turn: int32 [host, rail, turn], as `turns`; None if no host lacks an adapter.
+        in_turn: int32 [host, rail, turn], value of `turns`; None if no host lacks an adapter.
         lacking: host -> names of adapters that this host lacks and similar hosts have.
         uncertain: hosts with fewer adapters than most hosts, if adapter names do not show which adapters are missing.
     """
@@ -82,10 +86,10 @@ class Hosts:
 
     @property
     def turns(self) -> npt.NDArray[np.int32]:
-        """Ports that the ranks of a host take in turn: int32 [host, rail, turn]; `NO_LID` fills the rest.
+        """LIDs of the ports that the ranks of a host take in turn: int32 [host, rail, turn]; `NO_LID` fills the rest.
 
-        Where a host lacks an adapter, another adapter of the host takes that turn, so the turns of the other adapters
-        do not move.
+        Where a host lacks an adapter, another adapter of the host also takes the missing adapter's turn. So all other
+        adapters keep their turns.
         """
         return self.ports if self.in_turn is None else self.in_turn
 
@@ -136,7 +140,7 @@ class Hosts:
 
     @property
     def ends(self) -> npt.NDArray[np.int32]:
-        """Ports of all hosts, grouped by host: int32 [end, rail].
+        """LIDs of all hosts' ports, grouped by host: int32 [end, rail].
 
         An end has one port on each rail: the first ports of a host are its first end, the second ports its second end.
         `NO_LID` is used where the host has fewer ports on a rail.
@@ -147,7 +151,7 @@ class Hosts:
 
 
 def _count_hosts(having: npt.NDArray[np.integer]) -> dict[int, int]:
-    """Return value -> number of hosts with it, sorted by value, descending; 0 is left out."""
+    """Return value -> number of hosts with this value, sorted by value, descending; the value 0 is left out."""
     numbers, hosts = np.unique(having, return_counts=True)
     return {number: host for number, host in zip(numbers.tolist()[::-1], hosts.tolist()[::-1], strict=True) if number}
 
@@ -161,8 +165,8 @@ class HostIndex:
     """Find hosts by a name that a recording, a file or another rail uses.
 
     A name is matched exactly first, then without regard to case. A name with a domain matches a name without a domain
-    if they are equal up to the first dot. For example, `host17` matches `host17.cluster.example`. It never matches
-    `host1`, and `host17.a.example` never matches `host17.b.example`.
+    if they are equal up to the first dot. For example, `host17` matches `host17.cluster.example`. But `host17` never
+    matches `host1`, and `host17.a.example` never matches `host17.b.example`.
 
     Args:
         shared: names that identify no single host.
@@ -185,7 +189,7 @@ class HostIndex:
         return found[0] if len(found) == 1 else None
 
     def describe_unknown(self, name: str) -> str:
-        """Return the end of a message on an unknown name: the reason, or the most similar host name; may be empty."""
+        """Return the end of a message on an unknown name: its cause, or the most similar host name; or empty."""
         if self.is_shared(name):
             return ", a name that several adapters share"
         likely = get_close_matches(name, self._exact, 1, _MISSPELT)
@@ -211,10 +215,10 @@ def _without_domain(name: str) -> str:
 
 
 def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -> Hosts:
-    """Return the hosts of one system, whose rails are `fabrics`. `HostIndex` joins the names of one machine.
+    """Return the hosts of one system, whose rails are `fabrics`. `HostIndex` matches names on different rails.
 
-    An adapter with `Fabric.is_left_out` belongs to a host, but the host does not get its port. A host without any other
-    adapter is left out.
+    If `Fabric.is_left_out` is true for an adapter, its host is returned without the adapter's ports. A host with only
+    such adapters is left out.
 
     Args:
         rule: pattern that finds the host's name in a node description: its first group, or the whole match. Without a
@@ -240,7 +244,7 @@ def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Ho
         names = [_name_of(fabric, node, repeated, rule) for node in nodes]
         # All planes have the same hosts, so their names need no matching.
         known_as = {} if not leaves or leaves.keys() >= set(names) else _match_names(list(leaves), set(names))
-        # If the first rail has gpu1, and later rails gpu1.a and gpu1.b, these are still two hosts.
+        # If the first rail has gpu1, and a later rail has gpu1.a and gpu1.b, then gpu1.a and gpu1.b are two hosts.
         known_as = {
             name: host
             for name, host in known_as.items()
@@ -304,9 +308,9 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return the adapter names of other hosts that have all of `own` and a few more; None if no such hosts exist.
+    """Return the longer list of adapter names, if other hosts have all names of `own` and a few more; else None.
 
-    These hosts must be at least as many as the hosts with `own`.
+    At least as many hosts must have the longer list as have `own`.
     """
     wholes = [
         kind
@@ -331,9 +335,11 @@ def _number_equal(names: tuple[str, ...]) -> list[tuple[str, int]]:
 
 
 def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return a note on used hosts whose missing adapters are known, and a sentence on those where they are unknown.
+    """Return texts on the hosts in `used` that lack adapters, for ranks that take the adapters of a host in turn.
 
-    Both are for ranks that take the adapters of a host in turn. Both may be empty.
+    Returns:
+        A note on the hosts whose missing adapters are known; a sentence on the hosts whose missing adapters are
+        unknown. Each is empty if there are no such hosts.
     """
     known = [f"{hosts.name[each]}: {', '.join(names)}" for each, names in hosts.lacking.items() if each in used]
     unknown = [hosts.name[each] for each in hosts.uncertain if each in used]
@@ -372,7 +378,7 @@ def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[
 
 
 def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
-    """Return name on another rail -> name of the known host. Two names of one rail never match the same host."""
+    """Return name in `names` -> name of the same host in `known`. Two of `names` never match the same host."""
     index = HostIndex(known)
     found = {name: host for name in names if (host := index.find(name)) is not None}
     claims = Counter(found.values())
@@ -398,14 +404,14 @@ def _name_of(fabric: Fabric, node: int, repeated: set[str], rule: re.Pattern[str
 
 
 def word_of(description: str, rule: re.Pattern[str] | None) -> str:
-    """Return the host's name in an adapter's description, by a rule as in `find_hosts`."""
+    """Return the host's name in an adapter's description. `rule` is the rule of `find_hosts`."""
     if rule is not None and (match := rule.search(description)):
         return match[1] if rule.groups and match[1] else match[0]
     return _ADAPTER_ENDING.sub("", host_name(description))
 
 
 def _repeated_descriptions(fabric: Fabric) -> set[str]:
-    """Return node descriptions of several adapters, and default descriptions: they identify no host."""
+    """Return node descriptions that identify no host: those of several adapters, and default descriptions."""
     adapters = [fabric.node_name[node] for node in np.flatnonzero(fabric.node_kind == NodeKind.CA).tolist()]
     unnamed = {name for name in adapters if _DEFAULT_NAME.match(name)}
     shared = {name for name, count in Counter(adapters).items() if count > 1}

@@ -26,10 +26,10 @@ from ibprof_converter.fabric.partitions import DEFAULT_PKEY, LARGEST_PKEY, PARTI
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts, find_hosts
 
 _FEWEST_SLOTS = 3
-"""Hosts with fewer adapters have no storage adapters."""
+"""ibprof finds no storage adapters on hosts with fewer adapters."""
 
 _FEWEST_SERVERS = 2
-"""Least number of storage servers from which networks of storage are found.
+"""The networks of storage servers show storage adapters only if there are at least this many servers.
 
 A single server may be cabled to a leaf switch of compute adapters.
 """
@@ -92,7 +92,7 @@ class _Machines:
         servers: switches to which storage servers are cabled, as (rail, node).
         pkeys_of_servers: partitions of storage servers.
         networks_of_servers: first rails of networks with storage servers.
-        switch_name: returns the description of a switch.
+        switch_name: function that returns the description of a switch, given as (rail, node).
     """
 
     slots: Mapping[Slot, list[_Adapter]]
@@ -139,7 +139,8 @@ def choose_interfaces(
     elif choice.casefold().startswith(_PARTITION):
         by, left_out = "partition", _leave_out_of_partition(fabrics, adapters, choice)
     else:
-        # As in NCCL_IB_HCA: after ^ the named adapters are left out; after = only whole names match, not beginnings.
+        # As in NCCL_IB_HCA: after ^ the named adapters are left out. After = a name must be complete; without = its
+        # beginning is enough.
         is_left_out, by = choice.startswith("^"), "name"
         given = choice.removeprefix("^")
         names = _expand_names(given.removeprefix("="))
@@ -313,9 +314,9 @@ def _role(is_storage: bool) -> str:
 
 
 def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset[Slot], list[int]]:
-    """Return slots -> hosts with these slots. A host that lacks some slots of a more frequent set belongs to that set.
+    """Group hosts by their set of slots. Return slots -> hosts; groups of a single host are left out.
 
-    Sets with a single host are left out.
+    A host whose slots are only a part of a more frequent set belongs to the group of the more frequent set.
     """
     shapes = {host: frozenset(each.slot for each in own) for host, own in of_host.items()}
     count = Counter(shape for shape in shapes.values() if len(shape) >= _FEWEST_SLOTS)
@@ -331,7 +332,7 @@ def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset
 def _divide_by_name(machines: _Machines) -> set[Slot]:
     """Return the slots whose adapter names or switch names contain a word for storage, such as `lustre`.
 
-    If no name does, return the slots whose names lack a word for computing, such as `gpu`, if other slots have one.
+    If no slot has a word for storage, but some slots have a word for computing, such as `gpu`, return all other slots.
     """
     return _divide_by_words(machines, lambda each: " ".join((each.slot[1], *map(machines.switch_name, each.leaves))))
 
@@ -353,9 +354,13 @@ def _divide_by_words(machines: _Machines, describe: Callable[[_Adapter], str]) -
 def _divide_by_partition(machines: _Machines) -> set[Slot]:
     """Return the slots in storage partitions.
 
-    Partition names can have a word for storage. On most machines a storage slot can be a limited member only, or share
-    a partition with storage servers. Else, if every slot has a partition besides the default one, the smaller set of
-    slots with common partitions is for storage.
+    The first of these signs that some slots have and others lack decides:
+
+    * Names of the slot's partitions contain a word for storage.
+    * The slot is only a limited member on most machines.
+    * The slot shares a partition with storage servers on most machines.
+    * The slot is in the smaller group, if slots with common partitions form groups, and every slot has a partition
+      other than the default partition.
     """
     slots = set(machines.slots)
     if (named := _divide_by_words(machines, lambda each: " ".join(each.partition_names))) and named < slots:
@@ -376,7 +381,11 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 
 
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
-    """Return the slower slots. If slow slots are `_MANY_TIMES` as many and of one speed, return the fast slots."""
+    """Return the slots slower than the fastest slots, if they are at most as many as the fastest slots.
+
+    Return the fastest slots if the slower slots have one speed, and are at least `_MANY_TIMES` as many. Return an empty
+    set in all other cases, and if a speed is unknown.
+    """
     speed = {slot: float(np.nanmax([0.0, *_usual(members)])) for slot, members in machines.slots.items()}
     fastest = max(speed.values())
     fast = {slot for slot, gbps in speed.items() if gbps == fastest}
@@ -389,9 +398,9 @@ def _divide_by_speed(machines: _Machines) -> set[Slot]:
 
 
 def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set[Slot]) -> frozenset[int]:
-    """Return the hosts whose adapters at storage slots have the speed of their compute slots, or have only these slots.
+    """Return the hosts whose storage slots are as fast as their compute slots, and the hosts without compute slots.
 
-    Such hosts are of another hardware generation: their speeds do not show storage adapters.
+    Such a host is of another hardware generation: the speeds of its adapters do not show which are for storage.
     """
     speeds: dict[int, tuple[set[float], set[float]]] = defaultdict(lambda: (set(), set()))
     for slot, members in by_slot.items():
@@ -401,7 +410,7 @@ def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set
 
 
 def _usual(members: Sequence[_Adapter]) -> list[float]:
-    """Return the adapters' most frequent speed, the highest of equally frequent speeds. Empty if no speed is known."""
+    """Return a list with the most frequent speed; of equally frequent speeds, the highest. Empty if none is known."""
     count = Counter(each.gbps for each in members if each.gbps > 0)
     return [max(count, key=lambda gbps: (count[gbps], gbps))] if count else []
 
@@ -409,9 +418,9 @@ def _usual(members: Sequence[_Adapter]) -> list[float]:
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
     """Return the slots that are cabled to networks or leaf switches of storage servers.
 
-    If there are none, return the slots that share a leaf switch on most hosts, if they are a minority. Only machines
-    with a storage server's name count as storage servers: a host of the subnet manager may be at a leaf switch of
-    compute adapters. Most machines must have the same wiring, since single cables may be swapped.
+    If there are no such slots, return the slots that share a leaf switch on most hosts, if they are a minority. Only
+    machines with a storage server's name count as storage servers: a host of the subnet manager may be at a leaf switch
+    of compute adapters. The wiring of most machines decides, since single cables may be swapped.
     """
     slots = set(machines.slots)
     outside = {slot for slot in slots if slot[0] in machines.networks_of_servers}
@@ -435,7 +444,7 @@ def _group_slots(
 
     Args:
         values: slot -> host -> P_Keys or leaf switches.
-        is_shared: compares two of these values.
+        is_shared: function that returns true if two slots with these two values share the value.
     """
     groups: list[tuple[Slot, set[Slot]]] = []
     for slot, own in sorted(values.items()):
@@ -462,10 +471,10 @@ def _is_minority(some: set[Slot], slots: set[Slot]) -> bool:
 def _find_storage_servers(
     adapters: Sequence[_Adapter], named: Sequence[_Adapter], role: Mapping[tuple[int, int], str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the adapters, as (rail, node), of storage servers that are cabled only to storage switches or networks.
+    """Yield adapters of storage servers, as (rail, node), if they are cabled only to storage switches or networks.
 
-    A storage switch or network has storage adapters and no compute adapters. Machines without a storage server's name,
-    such as login or CPU nodes with one adapter, may run jobs there.
+    A storage switch or network has storage adapters and no compute adapters. Other machines at these switches, such as
+    login or CPU nodes with one adapter, may run jobs. So only machines with a storage server's name count.
     """
     leaves: dict[str, set[tuple[int, int]]] = {COMPUTE: set(), STORAGE: set()}
     networks: dict[str, set[int]] = {COMPUTE: set(), STORAGE: set()}

@@ -2,7 +2,7 @@
 """Map traffic between ranks to traffic between LIDs.
 
 An all-to-all over the adapters of all hosts is a matrix of equal entries. As a table of flows, 11,664 hosts need 136
-million rows; the matrix needs almost no memory. Both give the same link loads.
+million rows; the matrix needs almost no memory. The table and the matrix give the same link loads.
 """
 
 from __future__ import annotations
@@ -135,10 +135,10 @@ def map_to_lids(
 
 @dataclass(frozen=True, slots=True)
 class _TakenPorts:
-    """Flows cut into shares, with the two ports of each share; the first five arrays have one length.
+    """Flows cut into shares, with the two ports of each share; the first five arrays have equal length.
 
     Attributes:
-        flow: the demand's row of each share.
+        flow: row of the demand that each share is a part of.
         rail, source_lid, destination_lid: int32, rail and ports of each share.
         bytes: uint64, bytes of each share.
         rank_lid: int32 [rank, rail], ports of the ranks, as in `Traffic`.
@@ -157,7 +157,7 @@ class _TakenPorts:
 def _take_adapters(
     demand: RankTraffic, placement: RankPlacement, on_link: Rows, shares: RailShares, nic: str | None
 ) -> _TakenPorts:
-    """Return the ports that the flows use on their rails."""
+    """Return the ports that each share of a flow uses on its rail."""
     chosen = choose_adapters(placement, nic)
     flow = shares.flow if isinstance(on_link, slice) else on_link[shares.flow]
     source, destination, rail = demand.source[flow], demand.destination[flow], shares.rail
@@ -171,14 +171,14 @@ def _take_adapters(
 
 
 def describe_rails(policy: str, count: int, hosts: Hosts) -> str:
-    """Return the text that says how the rail of the bytes is known, for `count` rails."""
+    """Return the source of each byte's rail, in words (`Traffic.rail_source`); `count` is the number of rails."""
     if count > 1:
         return f"modelled ({policy})"
     return ONE_SUBNET if hosts.has_several else SINGLE_RAIL
 
 
 def note_incomplete(flows: int) -> tuple[str, ...]:
-    """Return a note on flows between ports that are not on all rails; empty if `flows` is 0."""
+    """Return a note on `flows` flows whose ports are not on all rails; empty if `flows` is 0."""
     if not flows:
         return ()
     return (f"{flows} flow(s) have an end that is not on all rails; these flows take the rails that join both ends",)
@@ -233,10 +233,11 @@ def note_ends(hosts: Hosts) -> str:
 def _classify_flows(
     demand: RankTraffic, placement: RankPlacement
 ) -> tuple[npt.NDArray[np.bool_], dict[str, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]:
-    """Return the flows within a host, the flows that cannot be routed by reason, and the usable rails of other flows.
+    """Find the flows within a host, the flows that cannot be routed, and the usable rails of other flows.
 
     Returns:
-        bool [flow]; reason -> bool [flow]; bool [flow, rail].
+        bool [flow], true within a host; reason -> bool [flow], true if the flow cannot be routed for this reason;
+        bool [flow, rail], true if the flow can use the rail.
     """
     source, destination = demand.source, demand.destination
     source_host, destination_host = placement.host[source], placement.host[destination]
@@ -314,7 +315,7 @@ def load_all_to_all(
 def _make_parts(
     text: str, size: int, hosts: Hosts, fabrics: Sequence[Fabric], policy: str, nic: str | None
 ) -> Iterator[Traffic]:
-    """Yield the flows in parts: each part has the flows of some senders."""
+    """Yield the flows of an all-to-all in parts: each part has the flows of some senders."""
     all_hosts = np.arange(len(hosts.ends if nic is None else hosts.name), dtype=np.int32)
     for begin in range(0, len(all_hosts), senders := max(_FLOWS // len(all_hosts), 1)):
         some = all_hosts[begin : begin + senders]
@@ -326,7 +327,11 @@ def _make_parts(
 
 
 def _pair_up(lid: npt.NDArray[np.int32]) -> Iterator[tuple[_Rows, _Rows, npt.NDArray[np.bool_]]]:
-    """Yield sources and destinations (rows of `lid`) with the same common rails, and these rails, bool [rail]."""
+    """Group the pairs of adapters by the rails that both adapters are on.
+
+    Yields:
+        Sources and destinations of a group, as rows of `lid`; bool [rail], true for the rails of the group.
+    """
     present, kind = np.unique(lid != NO_LID, axis=0, return_inverse=True)
     rows = [np.flatnonzero(kind.ravel() == number) for number in range(len(present))]
     for one, other in product(range(len(present)), repeat=2):

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 UNKNOWN_PORT = "port is not in the fabric"
 
 Group = tuple[str, str]
-"""Region and operation; `ALL` if loads are not split by it."""
+"""Region and operation. `ALL` stands for the region or operation if loads are not split by it."""
 
 
 STATIC, ESTIMATE = "static", "estimate"
-"""Loads by which links are sorted and causes judged: by the forwarding tables, or the estimate for adaptive routing."""
+"""Kinds of loads for sorting links and finding causes: by the forwarding tables, or estimated for adaptive routing."""
 
 LABEL = (
     "with adaptive routing a link has no single load: `shared` is the load if every switch spreads evenly over the "
@@ -128,7 +128,7 @@ def load_links(
 
 @dataclass(frozen=True, slots=True)
 class _Grouping:
-    """Groups of flows: `groups`, `jobs` and `sites` of `Loads`, and the group of each flow, int32 [flow]."""
+    """Groups of flows: `groups`, `jobs` and `sites` as in `Loads`; and each flow's group, int32 [flow]."""
 
     names: tuple[Group, ...]
     jobs: tuple[str, ...]
@@ -163,7 +163,10 @@ def _group(traffic: Traffic, by_region: bool, by_operation: bool, by_site: bool)
 
 
 def _name_groups(keys: npt.NDArray[np.int64], names: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return, for each column, the name of each key. A key has one digit for each column: the index of its name."""
+    """Return, for each column of `names`, the name that each key stands for.
+
+    A key is a number with one digit for each column: the index of the name in the column.
+    """
     found: list[tuple[str, ...]] = []
     for column in reversed(names):
         keys, digit = np.divmod(keys, len(column))
@@ -177,8 +180,8 @@ def match_counters(
     """Match counters with link directions, by port number and NODE GUID or PORT GUID.
 
     Returns:
-        Counted bytes for each rail, uint64 [link, end]; true where a link direction has a counter, for each rail bool
-        [link, end]; true where the counter's port has a link, bool [counter].
+        For each rail uint64 [link, end], counted bytes; for each rail bool [link, end], true if the link direction has
+        a counter; bool [counter], true if the counter's port has a link.
     """
     counted, known = [], []
     matched = np.zeros(len(counters.bytes), bool)
@@ -232,7 +235,7 @@ class Bounds:
     """Bounds and estimate of the link loads that adaptive or unknown routes can cause.
 
     Attributes:
-        reason: reason why bounds are computed.
+        reason: the reason why bounds are computed, in words.
         label: meaning of the bounds, in words.
         is_adaptive: true if packets choose among paths, so links are sorted by the estimate; false if the paths are
             fixed but unknown.
@@ -250,7 +253,7 @@ class Bounds:
 
 
 def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bounds | None:
-    """Return bounds on the loads.
+    """Return bounds on the link loads that the traffic can cause.
 
     Args:
         asked: true if the user asks for bounds.
@@ -340,13 +343,13 @@ def _rank(end: dict[str, Any]) -> tuple[int, int]:
 BY_TIME, BY_BYTES = RANKINGS
 
 ALIKE = 0.99
-"""Link directions are grouped with the busiest one of their kind if they have at least this share of its load."""
+"""Link directions whose load is at least this share of the load of the busiest in a group belong to the group."""
 
 
 def measure_line_rate_s(
     amounts: npt.NDArray[np.integer] | npt.NDArray[np.floating], gbps: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the seconds that bytes need at line rate; 0 if the speed is unknown.
+    """Return the seconds that the bytes in `amounts` need at line rate; 0 where the speed is unknown.
 
     Bytes are divided by the speed before any rounding, so equal times at different speeds compare as equal.
     """

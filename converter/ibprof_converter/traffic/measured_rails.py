@@ -37,7 +37,7 @@ _NO_HOST = -1
 
 @dataclass(frozen=True, slots=True)
 class _PairEnds:
-    """The two ends of each pair of ports; arrays of one length. The local end comes first, then the remote end.
+    """The two ends of each pair of ports; arrays of equal length. The local end comes first, then the remote end.
 
     Attributes:
         rail: int32 [pair], `_NO_RAIL` if an end is not in the fabrics or the ends are on different rails.
@@ -163,7 +163,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
 
 
 def _find_rail_and_lid(end: PortEnd, lid: int | None, ports: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the rail and the LID of a port: the base LID in the fabric, with the path bits of the run."""
+    """Return the rail and the LID of a port: its base LID in the fabric, plus the path bits of the recorded LID."""
     if end.port is None:
         return _NO_RAIL, NO_LID
     rail, base = ports.get(guid_number(end.port.port_guid), (_NO_RAIL, NO_LID))
@@ -181,10 +181,10 @@ def _known_lid(pair: PortPair, fabric: Fabric) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """Bytes of work requests distributed over flows between ranks; arrays of one length, one row per share.
+    """Bytes of work requests distributed over flows between ranks; arrays of equal length, one row per share.
 
     Attributes:
-        row: intp, index of the work requests' row.
+        row: intp, row of the work requests that the share is a part of.
         flow: intp, row of the demand; -1 if no flow can have caused the bytes.
         bytes: uint64, bytes of the share.
     """
@@ -221,7 +221,7 @@ class _FlowsByHosts:
         destination_host: npt.NDArray[np.int64],
         bytes: npt.NDArray[np.uint64],
     ) -> _Share:
-        """Distribute the bytes of each row over the flows of its region and hosts, in proportion to their bytes."""
+        """Distribute the bytes of each row over flows of its region and hosts, in proportion to the flows' bytes."""
         key = self._key(region, source_host, destination_host)
         begin, end = np.searchsorted(self._keys, key), np.searchsorted(self._keys, key, side="right")
         known = (source_host != _NO_HOST) & (destination_host != _NO_HOST) & (end > begin)

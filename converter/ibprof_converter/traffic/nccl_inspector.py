@@ -43,7 +43,7 @@ MODELLED = (
 )
 
 _FORMS = frozenset({"v4.0", "v4.1", "v4.2", "v4.3", "v4.4"})
-"""Known versions of the files' form."""
+"""Versions of NCCL Inspector's file format that ibprof reads."""
 
 _TREES = frozenset({"TREE", "NVLS_TREE"})
 _RINGS = frozenset({"", "RING", "UNKNOWN"})
@@ -90,8 +90,8 @@ class _Account:
     """Content of the files that is missing from the traffic, or modelled roughly.
 
     Attributes:
-        forms: versions of the form that the lines state.
-        cut: number of operations that a dump announces but the file lacks, since it was cut off.
+        forms: versions of the format that the lines state.
+        cut: number of operations that a dump announces but the file lacks, since the file was cut off.
         unread: kind -> number of records that ibprof does not read, such as `proxy_trace`.
         unmodelled: reason -> bytes.
         as_rings: algorithm -> number of collectives of this algorithm that are modelled as rings.
@@ -173,7 +173,7 @@ def _describe_gaps(account: _Account, communicators: Collection[_Communicator]) 
 
 
 def _read_file(path: Path, into: dict[str, _Communicator], spellings: HostSpellings, account: _Account) -> None:
-    """Add the lines of a file to communicators and the account."""
+    """Add the content of a file to the communicators in `into` and to `account`."""
     dump: dict[str, Any] = {}
     due = 0
     for number, line in _read_lines(path):
@@ -194,7 +194,7 @@ def _read_file(path: Path, into: dict[str, _Communicator], spellings: HostSpelli
 
 
 def _find_form(path: Path, line: int, record: dict[str, Any]) -> str:
-    """Return the version of the form that a line states; empty if the line does not state it."""
+    """Return the version of the format that a line states; empty if the line states no version."""
     return str(_part(path, line, record, "metadata").get("inspector_output_format_version", ""))[:_FORM_LENGTH]
 
 
@@ -285,7 +285,7 @@ def _add_line(
 
 
 def _order_processes(communicators: dict[str, _Communicator]) -> dict[tuple[str, int], int]:
-    """Return (host, process id) -> number, sorted by rank in the largest communicator, then in smaller ones."""
+    """Number the processes by rank in the largest communicator, then in smaller ones: (host, process id) -> number."""
     numbers: dict[tuple[str, int], int] = {}
     for _, each in sorted(communicators.items(), key=lambda item: (-len(item[1].members), item[0])):
         for rank in sorted(each.members):

@@ -42,7 +42,7 @@ RING = 4
 """Value of `pattern` for rings (NCCL_TOPO_PATTERN_RING)."""
 
 CROSS_ALTERNATELY = 2
-"""Value of `crossnic` with which every second host exchanges the devices of channels 0 and 1, 2 and 3, and so on."""
+"""Value of `crossnic` for which every second host swaps the network devices of each two channels (0 and 1, ...)."""
 
 _LOG_LINE = re.compile(r"([^\s:]{1,255}):([0-9]{1,10}):[0-9]{1,10} \[([0-9]{1,3})\] NCCL INFO (.*)")
 _CONNECTION = re.compile(
@@ -126,7 +126,7 @@ class RingNets:
         channels: numbers of the channels.
         of_host: host -> for each channel the device by which its ring enters, and the device by which it leaves; the
             host `""` stands for all hosts.
-        alternates: true if every second host exchanges the devices of channels 0 and 1, 2 and 3, and so on.
+        alternates: true if every second host swaps the devices of channels 0 and 1, of channels 2 and 3, and so on.
         labels: host -> number of a device -> name; the host `""` stands for all hosts.
         hosts: hosts in the order of ranks; empty if unknown.
         gpus: GPU -> names of the nearest network devices.

@@ -35,7 +35,7 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
         text: `pattern:...` as given by the user.
 
     Raises:
-        UsageError: the pattern is unknown, or its number is missing.
+        UsageError: the pattern is unknown, or its NUMBER is missing.
     """
     if is_training(text):
         return build_training(text)
@@ -121,14 +121,14 @@ def _shift(hosts: int, distance: int) -> Pairs:
 
 
 def _permutation(hosts: int, seed: int) -> Pairs:
-    """Return the pairs of a random permutation; a host that it maps to itself does not send."""
+    """Return pairs (host, its image) of a random permutation. A host that is its own image does not send."""
     destination = shuffle(hosts, seed)
     source = np.flatnonzero(destination != np.arange(hosts))
     return source, destination[source]
 
 
 def _bisect(hosts: int, seed: int) -> Pairs:
-    """Return pairs from a random half of the hosts to the other half. Of an odd number of hosts, one takes no part."""
+    """Return pairs from a random half of the hosts to the other half. If the number is odd, one host is left out."""
     order = shuffle(hosts, seed)
     half = hosts // 2
     return order[:half], order[half : 2 * half]
@@ -174,7 +174,7 @@ def _send_on_grid(sides: list[int], diagonals: bool) -> Pairs:
 
 
 def _random_pairs(hosts: int, seed: int) -> Pairs:
-    """Return between 1 and 50 x hosts random pairs; a pair may occur more than once."""
+    """Return random pairs; a pair may occur more than once. Their number is random from 1 to 50 times `hosts`."""
     generator = _generator(seed)
     count = int(generator.randint(1, hosts * 50 + 1))
     source = generator.randint(0, hosts, count)
@@ -182,7 +182,7 @@ def _random_pairs(hosts: int, seed: int) -> Pairs:
 
 
 def _random_destinations(hosts: int, seed: int) -> Pairs:
-    """Return pairs in which each host sends to k different random hosts; k is random from 1 to 50."""
+    """Return pairs in which each host sends to k different random hosts; k is random, 1 to 50."""
     generator = _generator(seed)
     count = min(int(generator.randint(1, 51)), hosts - 1)
     step = np.stack([1 + generator.permutation(hosts - 1)[:count] for _ in range(hosts)])
@@ -191,7 +191,7 @@ def _random_destinations(hosts: int, seed: int) -> Pairs:
 
 
 class _Pattern:
-    """A pattern: its written form, the name of its number (may be empty), and the function that makes pairs."""
+    """A pattern: its written form, the meaning of its NUMBER (may be empty), and the function that makes pairs."""
 
     def __init__(self, name: str, number: str, make: Callable[[int, int], Pairs]) -> None:
         self.number = number

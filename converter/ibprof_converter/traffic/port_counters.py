@@ -39,7 +39,7 @@ from ibprof_converter.traffic.traffic_data import PortCounters
 
 _WORD = 4
 _STUCK = (1 << 32) - 1
-"""Largest value of a 32-bit counter, at which it stops."""
+"""Largest value of a 32-bit counter. The counter stops at this value."""
 
 _PERFQUERY = re.compile(rb"^# Port (extended )?counters: Lid ([0-9]{1,5}) port ([0-9]{1,3})\b", re.MULTILINE)
 _SENT = re.compile(rb"^PortXmitData:\.+([0-9]{1,20})\s*$", re.MULTILINE)
@@ -60,7 +60,7 @@ Sent = dict[tuple[int, int], int]
 
 
 _EVIDENT = 0.05
-"""Headers and acknowledgements explain counters up to this share above the prediction; more is other traffic."""
+"""If a counter exceeds its prediction by at most this share, headers and acknowledgements explain the difference."""
 
 _REMARK = (
     "counters include headers, acknowledgements and other traffic, so they are some percent above the user data even "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Place ranks as recorded, by a rule, or from a file; find the bytes of a run on rails that are not given."""
+"""Place ranks as recorded, by a rule, or from a file. Find bytes of a run on rails without a fabric."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BY_LID = "host(s) found by LID alone (is this the fabric that the job ran on?)"
 _NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts of the fabric)"
 
 _WHOLE = 0.99
-"""If one rail has at least this share of the bytes, no note on other rails is written."""
+"""If one rail has at least this share of the bytes, ibprof writes no note on other rails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class RankPlacement:
 
     Attributes:
         host: int32 [rank], equal for ranks of one machine, `NO_HOST` if unknown.
-        ports: int32 [rank, rail, adapter], ports of the rank's machine on each rail in the natural order of their
-            names; `NO_LID` fills the rest. If the placement names a rank's port, only this port.
+        ports: int32 [rank, rail, adapter], LIDs of the ports of the rank's machine on each rail, in the natural order
+            of the ports' names; `NO_LID` fills the rest. If the placement names a rank's port, only this port.
         notes: sentences on the source of the ranks' ports.
         nic: source of the ports, as in `Traffic`, if the placement names the ranks' ports.
         adapters: adapters that the ranks chose in a recorded run, and adapters near the ranks; None for other
@@ -183,12 +183,12 @@ def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: 
 def _place_ranks_on(
     named: Sequence[str], hosts: Hosts, source: str, refuse: Callable[[str, str], IbprofError]
 ) -> RankPlacement:
-    """Place each rank on the host of its name.
+    """Place each rank on the host with the given name.
 
     Args:
-        named: the host of each rank.
+        named: host name of each rank.
         source: the rule or file, for the notes.
-        refuse: makes the error for an unknown name and a reason.
+        refuse: function that returns the error for an unknown name and a reason.
     """
     index = HostIndex(hosts.name, hosts.shared)
     found = {name: index.find(name) for name in dict.fromkeys(named)}
@@ -200,7 +200,7 @@ def _place_ranks_on(
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
-    """Return the host of a LID of the first rail, and ports: this LID, and the host's ports on other rails."""
+    """Return the host that has the LID `text` on the first rail; and LIDs: this LID, and the host's on other rails."""
     value = read_number(path, line, text, "a LID", LIDS)
     node = int(fabric.lid_node[value])
     host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])
@@ -217,7 +217,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
 
     A rank gets all active ports of its machine that are in the fabrics, in the natural order of their names. GUIDs of
     active InfiniBand ports identify the machine. If the fabrics have none of these GUIDs, the machine is searched by
-    its name, then by the LIDs of its ports. The same LIDs occur in any fabric, so a note reports machines found by LID.
+    its name, then by the LIDs of its ports. Every fabric uses the same LIDs, so a note reports machines found by LID.
     A note also reports machines found by name although GUIDs were recorded.
     """
     ports = lids_by_port_guid(fabrics)
@@ -269,10 +269,10 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
 def _find_turns(
     lids_of_machine: Sequence[Sequence[Sequence[int]]], hosts: Hosts, fabrics: Sequence[Fabric]
 ) -> npt.NDArray[np.int32] | None:
-    """Return the ports that the ranks of each machine take in turn, as in `Hosts`: int32 [machine, rail, number].
+    """Return the ports that the ranks of each machine take in turn, as in `Hosts`: int32 [machine, rail, turn].
 
-    A machine lacks an adapter if it is not in the fabric, or was not active when the run was recorded. The result is
-    None if no machine lacks an adapter.
+    A machine lacks an adapter that is not in the fabric, or that was not active when the run was recorded. The result
+    is None if no machine lacks an adapter.
     """
     turns: list[list[list[int]]] = []
     for machine in lids_of_machine:
@@ -307,7 +307,7 @@ def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
 def _ports_of_guids(
     active: list[Port], ports: dict[int, tuple[int, int]], rails: int
 ) -> tuple[list[list[tuple[Port, int]]], int]:
-    """Return a machine's ports with their LIDs, by rail; and the number of ports whose LID differed in the run."""
+    """Return for each rail a machine's ports with LIDs; and the number of ports that had another LID in the run."""
     found: list[list[tuple[Port, int]]] = [[] for _ in range(rails)]
     moved = 0
     for port in active:
@@ -319,7 +319,7 @@ def _ports_of_guids(
 
 
 def _drop_left_out(found: PortLids, fabrics: Sequence[Fabric]) -> PortLids:
-    """Return a machine's ports without the adapters that are left out; all ports if none would remain."""
+    """Return a machine's ports without ports of adapters that are left out; all ports if no port would remain."""
     kept = [
         [(port, lid) for port, lid in some if not fabric.is_left_out[fabric.lid_node[lid]]]
         for some, fabric in zip(found, fabrics, strict=True)
@@ -346,8 +346,8 @@ def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabri
 def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> list[list[int]]:
     """Return, for each rail, the recorded LIDs that belong to hosts in this rail's fabric.
 
-    The first port is looked up on the first rail, the second port on the second rail. With one fabric, all ports are
-    looked up there.
+    The first port is looked up on the first rail, the second port on the second rail, and so on. If there is only one
+    rail, all ports are looked up there.
     """
     lids: list[list[int]] = [[] for _ in fabrics]
     rails = [0] * len(active) if len(fabrics) == 1 else range(len(fabrics))
@@ -373,10 +373,10 @@ def _some(names: list[str], limit: int = 5) -> str:
 
 
 def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
-    """Return a note on bytes of a run that took, or may have taken, other rails than `fabric`; None without such bytes.
+    """Return a note if bytes of a run took, or may have taken, other rails than `fabric`; else None.
 
-    Recorded work requests show these bytes. Without work requests, active ports that the fabric lacks make them
-    possible.
+    Recorded work requests show the rail of bytes. Without work requests, bytes may have taken other rails if hosts had
+    active ports that the fabric lacks.
     """
     here = lids_by_port_guid([fabric])
     if describe_unmeasured(run) is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the adapters that ranks of a recorded run chose by environment variables, and the adapters near their cores."""
+"""Find the adapters that ranks of a recorded run chose by environment variables, and adapters near the ranks' cores."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ibprof.text.quantities import printable
 from ibprof_converter.traffic.hosts import stack_ports
 
 _ANY = frozenset({"", "all", "any", "-1"})
-"""Values of environment variables with which the MPI library chooses the adapter."""
+"""If an environment variable has one of these values, the MPI library chooses the adapter."""
 
 _MOST_NOTES = 4
 
 CORES = "cores"
-"""Name of the recorded choice with the cores of a process, as in `ibprof_recording.h`."""
+"""Name of the entry in `Rank.choices` that lists the cores of the process, as in `ibprof_recording.h`."""
 
 _CORE_LIMIT = 1 << 16
 
@@ -41,8 +41,8 @@ class RankAdapters:
     Attributes:
         selected: adapters named in the rank's environment, or all adapters of its host; None if no rank's environment
             names an adapter.
-        near: adapters of `selected` nearest to the rank's cores, or all of `selected` if their distances are unknown;
-            None if the distances are unknown for all ranks.
+        near: the adapters nearest to the rank's cores, among those the rank may use; all of these if distances are
+            unknown for the rank. None if distances are unknown for all ranks.
         notes: sentences on environment variables that are not followed.
     """
 
@@ -58,7 +58,7 @@ def find_rank_adapters(
 
     Args:
         ports_of_host: ports of each host of the run, in the natural order of their names.
-        chosen_of_host: the same without adapters that are left out; ranks that choose no adapter use these ports.
+        chosen_of_host: `ports_of_host` without adapters that are left out. Ranks that choose no adapter use these.
     """
     rows: list[list[list[list[int]]]] = [[[[] for _ in range(rails)] for _ in range(ranks)] for _ in range(2)]
     known = [False, False]
@@ -97,7 +97,7 @@ def _note_unmatched(unmatched: Counter[tuple[str, str]]) -> Iterator[str]:
 
 
 def _select(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
-    """Return the ports that the rank's environment allows; None if it names no port."""
+    """Return the ports that the rank's environment variables allow; None if they name none of `ports`."""
     for choice in rank.choices:
         if read := _VARIABLES.get(choice.name):
             kept = [port for port in ports if read(choice.text, port)]
@@ -144,14 +144,14 @@ _VARIABLES: Mapping[str, Callable[[str, Port], bool]] = {
     "MV2_IBA_HCA": _is_device,
     "PSM3_NIC": _is_device,
 }
-"""Environment variables whose values are verbs names of adapters."""
+"""Environment variable -> function that returns true if its value, verbs names of adapters, allows a port."""
 
 _NOT_FOLLOWED = "FI_VERBS_IFACE"
-"""Environment variable that names a network interface."""
+"""Environment variable that names a network interface, such as `ib0`. ibprof does not evaluate it."""
 
 
 def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
-    """Return the ports that are near the largest number of the rank's cores; None if no port is near any of them."""
+    """Return the ports that are near the largest number of the rank's cores; None if no port is near any core."""
     cores = next((read_cores(choice.text) for choice in rank.choices if choice.name == CORES), frozenset())
     shared = [len(cores & read_cores(port.near_cores)) for port in ports]
     if not max(shared, default=0):

@@ -21,7 +21,7 @@ ALL = "*"
 NO_RANK = -1
 
 RANK_LIMIT = 1 << 24
-"""Largest number of ranks of a job: more than any machine has. A damaged file cannot make larger arrays."""
+"""Largest number of ranks of a job. No machine has more; a damaged file could state more, and fill the memory."""
 
 SINGLE_RAIL = "single rail"
 
@@ -38,7 +38,7 @@ Rows = slice | npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RankTraffic(NotebookView):
-    """Bytes from rank to rank, on any hosts; arrays of one length, one row per flow.
+    """Bytes from rank to rank, on any hosts; arrays of equal length, one row per flow.
 
     Attributes:
         source, destination: int32, ranks below `ranks`.
@@ -46,13 +46,13 @@ class RankTraffic(NotebookView):
         region, operation: int32, indices into `regions` and `operations`.
         regions, operations: names; a single `ALL` if they are not distinguished.
         ranks: number of ranks, including those without traffic.
-        unmapped: reason -> bytes whose sender or receiver is not a rank.
+        unmapped: reason -> bytes without a known sending and receiving rank.
         origin: source of the numbers, in words, for every output.
         profile: the recorded run; None if there is none.
         site: int32, index into `sites`; empty if `sites` has one name.
         sites: names of call sites; a single `ALL` if they are not distinguished.
-        part_of: the whole traffic, if the user chose a part by operation, region or site; else None. In a part,
-            `profile` has only the chosen rows.
+        part_of: the whole traffic, if the user chose a part of it by operation, region or site; else None. The
+            `profile` of a part has only the chosen rows.
         layer: the software layer where bytes were counted, in words (`Source.layer`); empty for modelled bytes.
         doubts: sentences on the form of the files, for the first lines of a report.
     """
@@ -109,7 +109,7 @@ class RankTraffic(NotebookView):
 
 @dataclass(frozen=True, slots=True)
 class LidFlows:
-    """Flows from LID to LID; arrays of one length, one row per flow.
+    """Flows from LID to LID; arrays of equal length, one row per flow.
 
     Attributes:
         rail: int32, index of the subnet; a LID is unique only within its rail.
@@ -148,7 +148,7 @@ class Traffic(LidFlows, NotebookView):
         moved: true if `--placement` moves the ranks of a run to other hosts.
         job: int32, index into `jobs`; empty if there is only one job.
         jobs: job names; a single `ALL` if there is only one job.
-        first_rank: number of rank 0 of each job. Ranks of all jobs are numbered consecutively.
+        first_rank: for each job, the number of its rank 0. Ranks of all jobs are numbered consecutively.
         nic: how the adapter of the bytes is known: "measured", "recorded" or "modelled:POLICY"; None if no rank has
             several adapters in a subnet.
         site: int32, index into `sites`; empty if `sites` has one name.
@@ -231,7 +231,7 @@ class Traffic(LidFlows, NotebookView):
         return replace(self, **columns)
 
     def job_of_rank(self, rank: int) -> tuple[int, int]:
-        """Return the job of a rank, and its number within the job."""
+        """Return the job of a rank, and the rank's number within the job."""
         job = max(index for index, first in enumerate(self.first_rank) if first <= max(rank, 0))
         return job, rank - self.first_rank[job]
 
@@ -253,7 +253,7 @@ def join_parts(parts: Sequence[Traffic]) -> Traffic:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PortCounters(NotebookView):
-    """Bytes that ports sent, from the ports' counters; arrays of one length.
+    """Bytes that ports sent, from the ports' counters; arrays of equal length.
 
     Attributes:
         node_guid: uint64, the port's NODE GUID.
@@ -281,7 +281,7 @@ def describe_origin(traffic: RankTraffic | Traffic | PortCounters) -> str:
 
 
 def no_counters(origin: str, notes: tuple[str, ...] = ()) -> PortCounters:
-    """Return empty counters, for loads that come from neither counters nor routes."""
+    """Return counters without any rows, for loads that come from neither counters nor routes."""
     return PortCounters(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint64), origin, notes)
 
 

@@ -67,10 +67,10 @@ def read_traffic(
     Args:
         text: a path, or `pattern:...`.
         hosts: the fabrics' hosts; None without a fabric.
-        over_hosts: true if the ends of a pattern are hosts; else they are the adapters of all hosts.
+        over_hosts: true if the senders and receivers of a pattern are hosts; false if they are the hosts' adapters.
 
     Raises:
-        UsageError: the pattern is unknown, or it lacks a fabric.
+        UsageError: the pattern is unknown, or a pattern is given without a fabric.
         InputError: the file is missing or invalid.
     """
     if text.startswith(PATTERN_PREFIX):
@@ -93,7 +93,7 @@ def read_traffic(
 
 
 def _is_table(path: Path) -> bool:
-    """Return true if a path is a table, not a profile or a recording."""
+    """Return true if a path is a file with a table, not a profile or a recording."""
     if path.is_dir() or not path.exists():
         if path.suffix.lower() == ".csv":
             raise InputError(path, None, "a file", "none" if not path.exists() else "something else")
@@ -159,7 +159,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
 def _number_sites(
     site: npt.NDArray[np.int32], names: tuple[str, ...], distinct: tuple[str, ...]
 ) -> npt.NDArray[np.int32]:
-    """Return the index of each row's call site in `distinct`. Calls on one source line in two objects are one site."""
+    """Return the index of each row's call site in `distinct`. Two call sites with the same name become one."""
     number = {name: index for index, name in enumerate(distinct)}
     return np.array([number[name] for name in names], np.int32)[site]
 
@@ -190,8 +190,8 @@ def choose_demand(
 def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
     """Return the measured flows that are attributed to chosen calls.
 
-    `measured` attributes bytes to all calls of the run. Attributing the bytes to the chosen calls only would be wrong:
-    these calls would then get all bytes.
+    Rows of `measured` are selected, because measured bytes must first be attributed to all calls of the run. If they
+    were attributed to the chosen calls only, these calls would get all bytes.
 
     Args:
         measured: flows of the whole run (`map_measured_to_lids`).

@@ -34,7 +34,7 @@ TRAINING = ("nccl-ring", "nccl-tree", "moe-alltoall", "pipeline")
 """Names of the kinds of traffic; `+` joins several names."""
 
 _NEEDED = dict(zip(TRAINING, ("tp, dp or ep", "tp, dp or ep", "ep", "pp"), strict=True))
-"""Name of the traffic -> sizes, at least one of which must exceed 1 for ranks to send."""
+"""Name of the traffic -> sizes of groups. Ranks send only if at least one of these sizes exceeds 1."""
 
 _SIZES = ("tp", "pp", "dp", "ep", "etp")
 _ORDER = "tp-ep-dp-pp"
@@ -56,7 +56,7 @@ class TrainingJob:
     Attributes:
         tp, pp, dp, ep, etp: sizes of tensor, pipeline, data and expert groups, and of the tensor groups of experts (0:
             as `tp`).
-        gpus: number of ranks on a host.
+        gpus: number of ranks on each host.
         hidden, layers, seq, vocab: the model's hidden size, layers, sequence length and vocabulary.
         micro, batches: number of sequences in a micro-batch; number of micro-batches in a step (0: four per stage).
         experts: number of experts in a layer (0: as `ep`, or no experts if `ep` is 1).
@@ -113,7 +113,7 @@ class TrainingJob:
         return self.micro * self.seq * self.hidden * _BYTES[self.dtype]
 
     def layers_of(self, stage: int) -> int:
-        """Return the number of layers of a pipeline stage. The first stages have one more if layers do not divide."""
+        """Return the number of layers of a stage. The first stages may have one more than the others."""
         return self.layers // self.pp + (stage < self.layers % self.pp)
 
     def groups(self, kind: str, of_experts: bool = False) -> Groups:
@@ -149,7 +149,7 @@ def is_training(text: str) -> bool:
 
 
 def ranks_a_host(text: str) -> int | None:
-    """Return the number of ranks on a host of a training job; None for other traffic.
+    """Return the number of ranks on each host of a training job; None for other traffic.
 
     Raises:
         UsageError: the text is no valid training job.
@@ -344,7 +344,7 @@ def ring_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
 
     Args:
         hosts: the ranks of each host.
-        amount: bytes that each rank sends over all rings.
+        amount: bytes that each rank sends, summed over all rings.
     """
     rings = min(map(len, hosts), default=0) if len(hosts) > 1 else 1
     for ring in range(rings):
@@ -445,7 +445,7 @@ def _collective(
 
 
 def _pipeline(job: TrainingJob) -> Iterator[_Flow]:
-    """Yield activations to the next stage, and their gradients back. With chunks, the last stage sends to the first.
+    """Yield activations to the next stage, and their gradients back. With chunks, the last one sends to the first.
 
     With sequence parallelism each rank sends only its part. Source: Narayanan et al., sections 2.2 and 4.1.
     """

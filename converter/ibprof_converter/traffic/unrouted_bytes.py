@@ -26,7 +26,7 @@ MOST_UNROUTED = 0.01
 """`ibprof-report` exits with status 5 if a larger share of the bytes has no route."""
 
 _PAIRS = 100
-"""Number of pairs that are kept: the pairs with the most bytes."""
+"""Largest number of pairs of leaf switches that are listed: the pairs with the most bytes."""
 
 _NAMED = 3
 """Largest number of pairs, and of parts, that the sentence names."""
@@ -59,9 +59,9 @@ class UnroutedBytes:
     Attributes:
         bytes, share: bytes without a route, and their share of all bytes.
         reasons: reason -> bytes.
-        parts: for each rail, descriptions of its parts. No cable joins two parts; a connected rail has one part.
+        parts: for each rail, descriptions of its parts. No cable joins two parts, so a connected rail has one part.
         pairs: pairs of leaf switches, sorted by bytes, descending; empty if no flow has a LID.
-        text: a sentence with this data.
+        text: a sentence with the bytes, the reasons, and the parts or pairs.
     """
 
     bytes: int
