@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report which data an answer has, lacks and models. List the commands that dump a fabric."""
+"""Report which data a report is based on, lacks and models. List the commands that dump a fabric."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DumpRequest:
 
     Attributes:
         command: the command line.
-        files: the files that it writes.
+        files: the files that the command writes.
         remark: advice on running the command.
     """
 
@@ -66,12 +66,12 @@ REQUESTS = (
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The data that an answer has, lacks and models.
+    """The data that a report is based on, lacks and models.
 
     Attributes:
         origin: source of the traffic.
-        rails: how the rail of the bytes is known (`Traffic.rail_source`); None without a fabric, and for counters.
-        nic: how the adapter of the bytes is known (`Traffic.nic`).
+        rails: source of each byte's rail (`Traffic.rail_source`); None without a fabric, and for port counters.
+        nic: source of each byte's adapter (`Traffic.nic`).
         routes: source of the routes, from `name_routes`; None without routes.
         world_size: number of the job's ranks; None if no run was recorded.
         ranks_recorded: number of recorded ranks.
@@ -79,7 +79,7 @@ class Coverage:
         not_seen: sentences on bytes and calls that were not recorded.
         modelled: sentences on data that is modelled, not measured.
         notes: sentences with further facts for the reader.
-        unaccounted: operations with fewer recorded bytes than their calls requested.
+        unaccounted: operations for which fewer bytes were recorded than the calls requested.
         accounts: for each stage, the numbers of items that were kept and left out.
         lost: sentences on hosts, LIDs and lines left out when files were read, and on files of an unknown form.
         interfaces: the choice of adapters; None if all adapters are used.
@@ -108,7 +108,7 @@ def describe_coverage(
     hosts: Hosts | None = None,
     loads: Loads | None = None,
 ) -> Coverage:
-    """Return the data that an answer has, lacks and models.
+    """Return the data that a report is based on, lacks and models.
 
     Args:
         demand: the traffic between ranks; None if the traffic has no ranks.
@@ -183,7 +183,7 @@ def _keep_accounts(
     hosts: Hosts | None,
     loads: Loads | None,
 ) -> Iterator[StageAccount]:
-    """Yield the account of each stage in the order of processing; arguments as in `describe_coverage`."""
+    """Yield the account of each stage, in the order of processing. The arguments are those of `describe_coverage`."""
     if demand and (run := demand.whole.profile):
         yield from account_for_run(run)
     yield from account_for_fabrics([subnet.fabric for subnet in subnets], hosts)
@@ -248,9 +248,9 @@ def ask_question(coverage: Coverage) -> str:
 
 
 def describe_left_out(coverage: Coverage) -> Iterator[str]:
-    """Yield sentences on large losses of ranks and bytes before routing; if nothing was lost, a sentence that says so.
+    """Yield sentences on large losses of ranks and bytes before routing; if there are none, a sentence that says so.
 
-    The verdict's text, not this function, names lost hosts and bytes without a route.
+    Hosts that were left out and bytes without a route are named in the verdict, not here.
     """
     partial = any(each.left_out for each in coverage.accounts if each.stage != COLLECT)
     if partial or coverage.lost or coverage.not_seen:

@@ -64,8 +64,10 @@ class Contention:
 
     Attributes:
         flows: number of pairs of ports whose bytes pass the link direction.
-        host_flows: largest number of ports that one of these ports sends to, or receives from.
-        ratio: `flows` / `host_flows`; if above 1, more flows share this link direction than a link of their hosts.
+        host_flows: largest number of flows, on all links, that one of the sending ports sends or one of the receiving
+            ports receives.
+        ratio: `flows` / `host_flows`. If above 1, more flows share this link direction than share any of the links of
+            their hosts.
     """
 
     flows: int
@@ -112,7 +114,7 @@ class OtherPairs:
     """Sum of the pairs that are not listed.
 
     Attributes:
-        pairs: number of these pairs.
+        pairs: number of pairs that are not listed.
         bytes, share: as in `NamedShare`.
     """
 
@@ -156,12 +158,12 @@ class Hotspot:
         end: "a" or "b", the sending port.
         kind: `HOST_LINK` or `SWITCH_LINK` (between switches).
         gbps: data rate in Gbit/s; None if unknown.
-        bytes: bytes that this port sends; with adaptive routing, the estimate.
-        share: share of all bytes on links.
+        bytes: bytes that the sending port sends; with adaptive routing, the estimate.
+        share: `bytes` / sum of the bytes of all link directions.
         ratio_to_mean: `bytes` / mean of all link directions that carry bytes.
         line_rate_s: time of the bytes at the link's data rate; None if the rate is unknown.
-        contributors: senders along static routes; None for bytes counted at ports, whose senders are unknown, and if
-            only adaptive routes use the link direction.
+        contributors: senders and receivers of the bytes along static routes. None if only adaptive routes use the link
+            direction, and for port counters, which do not show senders.
         static_bytes: with adaptive routing, the bytes along the forwarding tables; else None.
     """
 
@@ -190,7 +192,7 @@ class Hotspot:
 
 
 def compare_times(spot: Hotspot, first: Hotspot) -> float:
-    """Return the time of `spot` / time of `first`, the busiest link direction; of their bytes if a speed is unknown."""
+    """Return time of `spot` / time of `first`, the busiest link direction; bytes / bytes if a speed is unknown."""
     if spot.line_rate_s is None or not first.line_rate_s:
         return min(spot.bytes / first.bytes, 1.0)
     return spot.line_rate_s / first.line_rate_s
@@ -226,7 +228,7 @@ class BusyLinks:
 
 @dataclass(frozen=True, slots=True)
 class LinkHeat:
-    """Largest and mean load of all link directions; with adaptive routing, of the estimates.
+    """Largest and mean load of all link directions. With adaptive routing, the loads are estimates.
 
     Attributes:
         links: number of links of all rails.
@@ -250,13 +252,13 @@ class FlowCounter:
         self._sent, self._received = np.zeros((rails, LIDS), np.int64), np.zeros((rails, LIDS), np.int64)
 
     def add(self, rail: int, source_lid: npt.NDArray[np.int32], destination_lid: npt.NDArray[np.int32]) -> None:
-        """Count flows of one rail. Different calls must not have the same pair of LIDs."""
+        """Count flows of one rail. No pair of LIDs may be in several calls, since each call would count it."""
         pairs = _pairs(source_lid, destination_lid)
         self._sent[rail] += np.bincount(pairs // LIDS, minlength=LIDS)
         self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)
 
     def compare(self, rail: int, flows: Traffic) -> Contention:
-        """Compare the flows on a link direction with all counted flows of their ports."""
+        """Compare the flows on a link direction with all flows that the same ports send and receive."""
         pairs = _pairs(flows.source_lid, flows.destination_lid)
         most = max(self._sent[rail, pairs // LIDS].max(initial=0), self._received[rail, pairs % LIDS].max(initial=0))
         return Contention(len(pairs), int(most), len(pairs) / max(int(most), 1))
@@ -334,7 +336,7 @@ class LinkDirections:
         on_switches: list[int] = order[self._between_switches[order]][:count].tolist()
         by_time = by == BY_TIME and self._seconds.any()
         amounts = self._seconds if by_time else self._bytes.astype(np.float64)
-        # Link directions without a load are in no group, nor are those of unknown speed where times are compared.
+        # Link directions without a load are in no group. If times are compared, nor are those of unknown speed.
         grouped = order[amounts[order] > 0]
         members = [grouped[each] for each in group_alike(amounts[grouped], self._kind[grouped], groups)]
         named = sorted({*busiest, *on_switches, *(int(each[0]) for each in members)})
@@ -414,7 +416,7 @@ class LinkDirections:
 
 
 def _number_kinds(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.int64]:
-    """Return a number for the levels of each link direction's sender and receiver: int64 [2 * link + end]."""
+    """Return a number for (sender's level, receiver's level) of each link direction: int64 [2 * link + end]."""
     level = layout.level[fabric.link_node].astype(np.int64)
     return (level << 32 | level[:, ::-1]).reshape(-1)
 

@@ -23,7 +23,7 @@ from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Tra
 from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 
 DIAGNOSED_FLOWS = 5_000_000
-"""Largest number of flows for which a report tries remedies; with more flows it takes too long."""
+"""Largest number of flows for which a report tries remedies. With more flows, the trials take too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class LinkReport:
     Attributes:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: totals, as in `Loads`.
         ranked_by: one of `RANKINGS`.
-        load_basis: loads by which links are sorted and causes judged, `static` or `estimate`.
+        load_basis: kind of the loads that sort links and show causes, `static` or `estimate`.
         heat: largest and mean load.
         hotspots: the most loaded link directions.
         switch_hotspots: the most loaded link directions between switches, whose load depends on the placement.
@@ -75,7 +75,7 @@ def report_on_links(
         subnets, layouts: subnet and layout of each rail.
         loads: the link loads caused by `placed`.
         top: number of link directions to list.
-        bounds: bounds of adaptive routing; if given, their estimate sorts links and judges causes.
+        bounds: bounds of adaptive routing. If given, links are sorted and causes found by the bounds' estimate.
         demand: the same traffic between ranks, including bytes within hosts; None without ranks, and for several jobs.
         progress: function that is called with the name of each stage of the diagnosis.
         rank_by: one of `RANKINGS`, the sort key of the listed link directions.
@@ -129,7 +129,10 @@ def diagnose_traffic(
 
 
 def _name_loaders(placed: Traffic, situation: Situation, causes: Sequence[LoadCause]) -> Iterator[LoadCause]:
-    """Yield the causes. Until a remedy changes the flows, add the senders on the busiest link before the remedy."""
+    """Yield the causes, each with the senders on the link that was busiest before the cause's remedy.
+
+    After a remedy that changes the flows, no senders are added.
+    """
     before = situation
     for cause in causes:
         if before.flows is situation.flows:
@@ -182,8 +185,8 @@ def judge_job(
     Args:
         run: the job's profile; None for traffic that was not recorded.
         links: links of the job's fabric; None if the fabric is unknown.
-        routes: sentence on routes that are not the subnet's own; empty for the subnet's routes.
-        by_region: region -> seconds of its most loaded link direction at line rate; None if unknown.
+        routes: sentence on the source of routes that are not from the subnet's tables; empty for the subnet's routes.
+        by_region: region -> time at line rate of the region's most loaded link direction, in seconds; None if unknown.
         moved: true if `--placement` moves ranks to other hosts.
         lost: sentences on hosts that were left out.
     """
@@ -203,7 +206,7 @@ def judge_job(
 
 
 def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
-    """Return true if the network has a problem. Pages show it in red.
+    """Return true if the network has a problem. Pages show a problem in red.
 
     A problem is a link that limits the job and has a worthwhile remedy. An undecided verdict is no problem. If the
     run time is unknown, only a cable or link that needs repair is a problem.
@@ -217,7 +220,7 @@ def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
 
 
 def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
-    """Return the times of the most loaded link direction. They are 0 if no link of known speed carries bytes."""
+    """Return the times of the most loaded link direction. The times are 0 if no link of known speed carries bytes."""
     on_host = links.bytes_on_host / links.bytes_total if links.bytes_total else 0.0
     diagnosis = links.diagnosis
     if diagnosis is None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure which share of the link speed a pair of hosts gets if all pairs of a pattern send at once.
 
-A pair gets an even share of the link on its route that most pairs use. The share is relative to the speed of a pair
-that sends alone, and averaged over the pairs of the pattern. For random bisections this is the effective bisection
-bandwidth.
+Each link is divided evenly among the pairs whose routes pass the link. A pair's speed is its smallest part of any link
+on its route. The pair's share is this speed / its speed if it sent alone. The mean share of the pairs of random
+bisections is the effective bisection bandwidth.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in
 High-Performance Networks", Cluster 2008. Their simulator ORCS counts in this way, with links of one speed.
@@ -47,10 +47,10 @@ class PatternThroughput:
         samples: number of samples; each has a different seed, or a different distance for shifts.
         pair_mean: mean of the pairs' shares over all pairs and samples, 0 to 1 (the measure of ORCS). A host with
             several partners divides its link's speed among them.
-        pair_deviation, pair_least, pair_most: standard deviation, smallest and largest value over the samples.
-        network_mean: mean of the shares relative to the share if only the hosts' own links limited; 1 if links between
-            switches do not limit. Pairs on one switch count as 1.
-        network_deviation, network_least, network_most: as for pairs.
+        pair_deviation, pair_least, pair_most: standard deviation, smallest and largest mean of a single sample.
+        network_mean: mean of the pair's share / its share if only links of hosts limited it. 1 if no link between
+            switches limits a pair. Pairs on one switch count as 1.
+        network_deviation, network_least, network_most: the same for `network_mean`.
         unrouted: share of pairs without a route; these pairs count as 0.
     """
 
@@ -115,7 +115,7 @@ def measure_throughput(
 
 
 def _share(subnet: Subnet, lid: npt.NDArray[np.int32], demand: RankTraffic) -> tuple[float, float, float]:
-    """Return the mean share of pairs, the mean share relative to their hosts' own links, and the unrouted share."""
+    """Return `pair_mean`, `network_mean` and `unrouted` of one sample, as in `PatternThroughput`."""
     source, destination = lid[demand.source], lid[demand.destination]
     meeting = _count_meeting(subnet, lid, source, destination)
     fabric = subnet.fabric

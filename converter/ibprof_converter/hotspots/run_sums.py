@@ -54,7 +54,7 @@ class RegionBalance:
     Attributes:
         max_bytes: bytes of the largest sender.
         mean_bytes: mean bytes of all senders.
-        ratio: `max_bytes` / `mean_bytes`; 1 if all senders are equal, 0 if nothing is sent.
+        ratio: `max_bytes` / `mean_bytes`; 1 if all senders send equal bytes, 0 if nothing is sent.
         greatest: index of the largest sender.
     """
 
@@ -73,8 +73,8 @@ class RunSummary:
         bytes_on_host: bytes between ranks of one host, as recorded.
         operations, regions, sites: sums, sorted by bytes, descending; `sites` is empty if call sites are unknown.
         hosts: sums in the order of the profile; empty without a recorded run, or if ranks are placed on other hosts.
-        balance_ranks: balance of the bytes that ranks send.
-        balance_hosts: balance of the bytes that hosts send to others; None without hosts.
+        balance_ranks: comparison of the ranks' sent bytes.
+        balance_hosts: comparison of the bytes that hosts send to other hosts; None without hosts.
         ports: bytes of each port, if work requests were recorded or the ports have counters; else empty.
     """
 
@@ -113,7 +113,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
 
 
 def add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.uint64]:
-    """Return the sum of the amounts of each key: uint64 [length]; keys are below `length`."""
+    """Return for each key from 0 to `length` - 1 the sum of its amounts: uint64 [length]."""
     sums = np.zeros(length, np.uint64)
     np.add.at(sums, key, amounts)
     return sums
