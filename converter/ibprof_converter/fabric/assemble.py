@@ -25,12 +25,12 @@ from ibprof_converter.fabric.listing import (
 from ibprof_converter.fabric.node_names import show_some
 
 NOT_ACTIVE = "link not active"
-"""Reason for leaving out an adapter that has a LID."""
+"""Reason for leaving out an adapter that has a LID but no active link."""
 
 _OLD_TOP_SPEED = "10"
 
 _PORTS_ASSUMED = 254
-"""Numbers of ports from this one are ignored: formats without numbers of ports state the maximum of any switch."""
+"""If a list states at least this number of ports, the number is unknown: some formats state a maximum instead."""
 
 
 class DuplicateLidError(InconsistentError):
@@ -41,8 +41,8 @@ def assemble(listing: Listing) -> Fabric:
     """Return the Fabric with every node, port and link once, sorted by GUID.
 
     Links that are not active carry no traffic. Such links, and nodes without active links, are left out with a warning.
-    If no link is active or no port has a LID, the fabric is a plan, or its subnet manager has not run yet. Then all
-    links count as active, and ports get synthetic LIDs.
+    If no link is active or no port has a LID, the list is a plan, or the subnet manager has not run yet.
+    Then all links count as active, and ports get synthetic LIDs.
 
     Raises:
         InputError: no link is valid.
@@ -124,7 +124,7 @@ def _make_active(listing: Listing, remark: str) -> Listing:
 
 
 def _give_lids(listing: Listing) -> Listing:
-    """Return the listing with synthetic LIDs, in the order of GUIDs and port numbers."""
+    """Return the listing with synthetic LIDs, which ascend in the order of GUIDs and port numbers."""
     is_switch = listing.kind == NodeKind.SWITCH
     ports = Groups.by(Groups.by(listing.node_guid).of_end * PORTS + np.where(is_switch, 0, listing.port))
     if len(ports.key) > LAST_UNICAST_LID:
@@ -160,7 +160,7 @@ def _drop_unconfigured_lids(listing: Listing) -> Listing:
 
 @dataclass(frozen=True, slots=True)
 class _Links:
-    """Links, each once, sorted by (node, port) of the first end, then of the second. Nodes are numbered by GUID.
+    """Links, each once, sorted by (node, port) of the first end, then of the second. Nodes are in the order of GUIDs.
 
     Attributes:
         nodes: ends of links, grouped by node.
@@ -214,7 +214,10 @@ class _Links:
 
     @property
     def half(self) -> npt.NDArray[np.bool_]:
-        """Links listed from one end only, bool [link]; none if the format and file list each link only once."""
+        """True for links listed from one end only: bool [link].
+
+        All values are false if the format may list each link once, and the file does so for all links.
+        """
         once = self.listed == 1
         return once if self.both_ends or not once.all() else np.zeros(len(once), np.bool_)
 
@@ -222,7 +225,7 @@ class _Links:
 def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None:
     """Return the listing without the rows of ports that have several links: any of these rows may be wrong.
 
-    The rows become damage. Return None if no port has several links, or if no row would remain.
+    The removed rows become damage. Return None if no port has several links, or if no row would remain.
     """
     ports, number = np.unique(links.ends, return_counts=True)
     several = ports[number > 1]
@@ -254,7 +257,7 @@ def _describe_unequal(listing: Listing, links: _Links, link: int) -> str:
 def _collect_ports(
     listing: Listing, node: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.uint64], npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Return key (node * PORTS + number), GUID, base LID and LMC of each port. Of a switch, only port 0 has a LID."""
+    """Return key (node * PORTS + number), GUID, base LID and LMC of each port. A switch has only port 0 here."""
     ports = Groups.by(node * PORTS + np.where(listing.kind == NodeKind.SWITCH, 0, listing.port))
     guid = ports.take_equal(listing, listing.port_guid, "the PortGUID of a port")
     lid = ports.take_equal(listing, listing.lid, "the LID of a port")

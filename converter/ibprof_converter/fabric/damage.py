@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collect the lines of a dump that are not used, and describe which links or routes are lost.
 
-People copy dumps from terminals, cut them, and mix them with messages of their tools. Readers use the valid lines and
-note all other lines here. Every output mentions this damage, and `--check` reports it as findings.
+People copy dumps from terminals, cut them, and mix them with messages of tools. The readers of dumps use the valid
+lines, and note all other lines here as damage. Every output mentions the damage, and `--check` reports it as findings.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class DamageKind(Enum):
     STRAY = "stray"
     """Text of a terminal or of another program: nothing is lost."""
     NO_ANSWER = "no answer"
-    """A message of the dump's tool that a node did not answer. The node, or a part of its table, may be missing."""
+    """The dumping tool reports that a node did not answer. The node, or a part of its table, may be missing."""
     LOST = "lost"
-    """Links or routes are lost: their lines are damaged or missing."""
+    """Lines of links or routes are damaged or missing: the links or routes are lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Damage:
 
     @property
     def place(self) -> str:
-        """Lines and file of the damage, as text; empty if both are unknown."""
+        """Line numbers and file of the damage, as text; empty if both are unknown."""
         return " of ".join(filter(None, (show_lines(self.lines) if self.lines else "", self.file)))
 
     @property
@@ -61,14 +61,14 @@ class Damage:
         return self.describe(0)
 
     def describe(self, more: int) -> str:
-        """Return the damage with its lines, file and GUID, and `more`, the number of other places with this damage."""
+        """Return a text on the damage: lines, file, GUID, and `more`, the number of other places with this damage."""
         of = f"{self.node_guid:#018x}: " if self.node_guid is not None else ""
         places = ", ".join(filter(None, (self.place, f"and {more} more alike" if more else "")))
         return f"{of}{self.what}{f' ({places})' if places else ''}"
 
 
 def describe_damages(damages: Sequence[Damage]) -> Iterator[str]:
-    """Yield a sentence for each kind and description of damage. It names the first place and the number of others."""
+    """Yield a sentence for each kind and description of damage, with the first place and the number of other places."""
     alike: dict[tuple[DamageKind, str], list[Damage]] = {}
     for damage in damages:
         alike.setdefault((damage.kind, damage.what), []).append(damage)
@@ -90,7 +90,7 @@ class DamageLog:
     _first: InputError | None = None
 
     def skip(self, line: int, text: bytes, expected: str, node_guid: int | None = None) -> None:
-        """Note a line that does not belong to the format. It may be the tool's message about a missing answer."""
+        """Note a line that does not belong to the format. The line may be the tool's message about a missing answer."""
         if _TOOL_MESSAGE.search(text) and not _PROGRESS.match(text):
             self._silent.setdefault(node_guid, []).append((line, text))
         else:
@@ -108,13 +108,13 @@ class DamageLog:
         self._first = self._first or error
 
     def end_within(self, line: int, text: bytes, node_guid: int | None = None) -> None:
-        """Note that the file ends within a line: the rest of this line and all later lines are missing."""
+        """Note that the file ends within a line: the rest of the line and all later lines are missing."""
         what = f"the dump ends within a line, so this line and all later lines are missing: {quote_found(text)}"
         self.miss(what, node_guid, [line])
         self._keep_first(line, "the rest of the line", text)
 
     def miss(self, what: str, node_guid: int | None = None, lines: Sequence[int] = ()) -> None:
-        """Note missing data, or data on which lines contradict each other."""
+        """Note missing data, or lines that contradict each other."""
         self._missing.append(Damage(DamageKind.LOST, what, tuple(lines), node_guid))
 
     def _keep_first(self, line: int, expected: str, text: bytes) -> None:
@@ -122,7 +122,7 @@ class DamageLog:
 
     @property
     def first_error(self) -> InputError | None:
-        """Error of the first unused line. Parsers raise it for a file without any valid line."""
+        """Error of the first unused line. Parsers raise this error for a file without any valid line."""
         return self._first
 
     def report(self) -> tuple[Damage, ...]:

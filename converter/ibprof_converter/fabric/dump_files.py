@@ -27,10 +27,10 @@ LIMIT = 1 << 31
 """Largest size of an uncompressed dump in bytes: four times the size of the tables of 11,664 hosts."""
 
 EXPANDED_LIMIT = 700_000_000
-"""Largest size of a decompressed dump in bytes. Tables of 11,664 hosts have 576 million; reading them takes 1 GB."""
+"""Largest size of a decompressed dump in bytes. The tables of 11,664 hosts have 576 million; reading needs 1 GB."""
 
 EXPANSION = 400
-"""Largest ratio decompressed / compressed size, for more than `_SMALL` bytes. Tables of regular fabrics reach 130."""
+"""Largest ratio decompressed / compressed size of dumps above `_SMALL` bytes. Tables of regular fabrics reach 130."""
 
 _SMALL = 1 << 26
 
@@ -79,7 +79,7 @@ _VIRTUAL = frozenset(
         "tracefs",
     ]
 )
-"""File systems whose files the kernel makes while they are read. Some reads never return, some change the system."""
+"""Types of file systems whose files the kernel generates. A read may never return, or change the system."""
 
 
 def read_dump(path: str | PathLike[str]) -> bytes:
@@ -151,7 +151,7 @@ def is_archive(head: bytes) -> bool:
 
 
 def head_of(data: bytes) -> bytes:
-    """Return the first bytes of data from `read_dump`, as many as `peek_dump` returns."""
+    """Return the first `_HEAD` bytes of data from `read_dump`."""
     return data[:_HEAD]
 
 
@@ -246,7 +246,7 @@ class DumpFormat(Generic[Parsed]):
 
 
 def find_format(formats: Sequence[DumpFormat[Parsed]], data: bytes) -> DumpFormat[Parsed] | None:
-    """Return the first format that recognises a file; None if no format does. `data` can be the first bytes only."""
+    """Return the first format that recognises a file; None if none does. `data` is the file, or its first bytes."""
     head = head_of(data)
     return next((each for each in formats if each.recognise(head)), None)
 
@@ -258,7 +258,7 @@ def unknown_format(
 
     Args:
         what: the expected content, for the message.
-        formats: the formats with such content.
+        formats: the known formats of this content.
     """
     known = ", ".join(each.name for each in formats)
     return InputError(path, 1, f"{what} in one of the forms {known}", quote_found(data.split(b"\n", 1)[0]))

@@ -14,7 +14,7 @@ from ibprof.native.headers import kernels_headers
 from ibprof_converter.fabric.damage import Damage
 
 LIDS = kernels_headers().constants["IBP_LIDS"]
-"""Number of LIDs: they have 16 bits. The last unicast LID is 0xBFFF."""
+"""Number of values of a LID, which has 16 bits. The last unicast LID is 0xBFFF."""
 
 NO_NODE = -1
 
@@ -29,12 +29,12 @@ class NodeKind(IntEnum):
 
 
 class Origin(Enum):
-    """Kind of the list from which a fabric was read: which data it has, and whether switches have forwarding tables."""
+    """Kind of the list from which a fabric was read. The kind decides if switches have forwarding tables."""
 
     SUBNET = "a subnet"
     """InfiniBand: switches have forwarding tables."""
     ETHERNET = "an Ethernet network"
-    """Ethernet neighbours by LLDP: no forwarding tables."""
+    """Neighbours in an Ethernet network, from LLDP: switches have no forwarding tables."""
     NAMES = "a scheduler's topology"
     """Names of switches and hosts without forwarding tables; cables and rates are assumed."""
 
@@ -48,8 +48,8 @@ class InterfaceChoice:
         is_default: true if the user did not choose.
         by: the evidence: `name`, `partition`, `speed`, `wiring`, or several of these joined by `and`.
         adapters, left_out: number of chosen adapters, and of left-out adapters.
-        left_out_names: names of the left-out adapters without host names, and the number of hosts whose adapters are
-            all left out.
+        left_out_names: text with the names of the left-out adapters, without host names, and with the number of hosts
+            whose adapters are all left out.
     """
 
     choice: str
@@ -72,9 +72,10 @@ class Partitions:
     """Partitions of a subnet.
 
     Attributes:
-        names: P_Key without the bit of full members -> name of the partition. A negative number replaces an unknown
-            P_Key.
-        of_node: node -> P_Key of its ports -> true if one of these ports is a full member.
+        names: P_Key without the bit of full members -> name of the partition. A partition of unknown P_Key has a
+            negative number instead.
+        of_node: node -> P_Key -> true if a port of the node is a full member of this partition, false if its ports are
+            limited members.
     """
 
     names: Mapping[int, str]
@@ -95,10 +96,10 @@ class Fabric:
         link_port: int32 [link, 2], the port numbers at the two ends.
         link_gbps: float64 [link], data rate of one direction in Gb/s (width x lane speed x coding); nan where unknown.
         port_node: int32 [p], node of each port that has a LID (port 0 of a switch).
-        port_number: int32 [p].
-        port_guid: uint64 [p].
+        port_number: int32 [p], port number in the node.
+        port_guid: uint64 [p], PORT GUID.
         port_lid: int32 [p], base LID.
-        port_lmc: int32 [p]; the port answers to LIDs lid .. lid + 2**lmc - 1.
+        port_lmc: int32 [p], LMC. The port has the LIDs lid .. lid + 2**lmc - 1.
         warnings: sentences on anomalies of the file.
         link_lanes: uint8 [link], width, 0 where unknown.
         link_half: bool [link], true for a link listed from one end only, in a format that lists links from both ends.
@@ -109,7 +110,7 @@ class Fabric:
         origin: the kind of list from which the fabric was read.
         left_out: description and reason of each adapter that is left out.
         synthetic_lids: true if no port had a LID, so all LIDs of the fabric are synthetic.
-        plane_of: the file that lists all planes, if this fabric is one of several planes; else empty.
+        plane_of: the file that lists all planes, if this fabric is one plane of several in a file; else empty.
         assumed_speeds: the reason why speeds are assumed; empty if the file has speeds.
         node_ports: uint8 [node], number of ports of each switch or adapter, 0 if unknown.
         lmc_known: true if the LMCs are known; if not, they are 0 until `infer_lmc` has read the tables.

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 _AT_ONCE = 512
-"""Number of goals for which distances are counted at the same time; the memory needed grows with this number."""
+"""Number of goals whose distances are counted at the same time. The memory needed grows with this number."""
 
 
 def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
@@ -23,8 +23,8 @@ def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int
     part = np.arange(nodes)
     a, b = pairs[:, 0], pairs[:, 1]
     while True:
-        # An edge joins two components: the one with the higher root takes the lower root. Then each node takes the root
-        # of its root.
+        # An edge joins two components: the higher of their two roots is linked to the lower root. Then each node takes
+        # the root of its root.
         joined = part.copy()
         lower = np.minimum(part[a], part[b])
         np.minimum.at(joined, part[a], lower)

@@ -123,7 +123,7 @@ class _Port:
 
 @dataclass(slots=True)
 class _Node:
-    """A node, of one stanza or more; for a switch, LID and LMC belong to port 0."""
+    """A node, read from one or more stanzas. If the node is a switch, `lid` and `lmc` belong to port 0."""
 
     kind: NodeKind
     ports: int
@@ -146,7 +146,7 @@ class _Reader:
     Attributes:
         nodes: NODE GUID -> stanza.
         node: the current stanza; None before the line that begins with Switch, Ca or Rt.
-        system_guid, guid, port_guid, slot: values from the lines before that line.
+        system_guid, guid, port_guid, slot: values from the lines before the line with Switch, Ca or Rt.
         chassis: number of the chassis that contains the next nodes; empty if there is no chassis.
     """
 
@@ -334,7 +334,7 @@ def _parse_port(number: int, line: bytes, node: _Node | None) -> _Port | None:
 
 
 def _find_rows(nodes: dict[int, _Node]) -> Iterator[LinkRow]:
-    """Yield a row for each line of a port. The other end is described from its own stanza if the file has it."""
+    """Yield a row for each line of a port. The other end's stanza describes the other end, if the file has it."""
     for node in nodes.values():
         for port in node.links.values():
             near = _describe(node, port)
@@ -356,7 +356,11 @@ def _describe(node: _Node, port: _Port) -> End:
 
 
 def _describe_peer(peer: _Node | None, port: _Port) -> End:
-    """Return the other end of a port's line, from its own line, else from its stanza, else from this line."""
+    """Return the other end of the link in a port's line.
+
+    The data is from the line of the other end's port. If there is none, it is from the stanza of the other end's node,
+    and otherwise from the line of `port`.
+    """
     if peer is not None and port.peer_port in peer.links:
         return _describe(peer, peer.links[port.peer_port])
     if peer is not None and peer.kind == NodeKind.SWITCH:

@@ -42,7 +42,7 @@ from ibprof_converter.fabric.slurm_listing import looks_like_slurm, looks_like_s
 from ibprof_converter.fabric.topograph import looks_like_topograph, parse_topograph
 
 LLDP = DumpFormat("lldpcli's JSON", looks_like_lldp, parse_lldp)
-"""A file lists the neighbours of one node only, so a fabric is a folder of files."""
+"""An LLDP file lists the neighbours of one node only, so a fabric is a folder of such files."""
 
 LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("ibdiagnet 2's .db_csv", looks_like_db_csv, parse_db_csv),
@@ -57,7 +57,7 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("Slurm's topology.yaml", looks_like_slurm_yaml, parse_slurm_yaml),
     DumpFormat("topograph's graph", looks_like_topograph, parse_topograph),
 )
-"""Formats of links, sorted by the data they have (state, LMC, true speeds, GUIDs), the most complete first."""
+"""Formats of links. The formats with most data (state, LMC, true speeds, GUIDs) are at the beginning."""
 
 
 _XDR = re.compile(rb"1xXDR|1x XDR|PHY=1x LOG=[A-Z]{3} SPD=200\b|:\s*1x\s*:\s*200\s*:")
@@ -66,7 +66,7 @@ _XDR = re.compile(rb"1xXDR|1x XDR|PHY=1x LOG=[A-Z]{3} SPD=200\b|:\s*1x\s*:\s*200
 _HEAD = 65536
 
 _LOOKED_AT = 200
-"""Largest number of files in a folder that are searched for another list with speeds."""
+"""If a list lacks speeds, at most this number of files in its folder are searched for another list with speeds."""
 
 _SAME_SUBNET = 0.9
 """Two lists describe one subnet if they have more than this share of links in common."""
@@ -120,7 +120,10 @@ def _version_of(path: str | PathLike[str]) -> tuple[int, ...]:
 def _read_planes(
     path: Path, names_path: Path | None, _version: tuple[int, ...]
 ) -> tuple[Listing, npt.NDArray[np.int64] | None]:
-    """Return the list of a file, and the plane of each row. The callers take one plane after the other from it."""
+    """Return the list of a file, and the plane of each row: int64 [row], None without planes.
+
+    The result is cached, since callers take one plane after the other from the list.
+    """
     listing = _read_listing(path, read_dump(path), names_path)
     return listing, number_planes(listing)
 
@@ -191,5 +194,5 @@ def _name_nodes(listing: Listing, names_path: str | PathLike[str] | None) -> Lis
 
 
 def find_link_format(data: bytes) -> DumpFormat[Listing] | None:
-    """Return the link format of a file; None if it lists no links. `data` can be the first bytes only."""
+    """Return the link format of a file; None if it lists no links. `data` is the file, or its first bytes."""
     return find_format(LINK_FORMATS, data)

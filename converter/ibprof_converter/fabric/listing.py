@@ -16,7 +16,7 @@ from ibprof_converter.fabric.damage import Damage, DamageLog
 from ibprof_converter.fabric.fabric_graph import NodeKind, Origin
 
 PORTS = 256
-"""Number of port numbers, which have 8 bits."""
+"""Number of values of a port number, which has 8 bits."""
 
 LAST_UNICAST_LID = 0xBFFF
 
@@ -47,7 +47,7 @@ class Listing:
         lanes: uint8 [row], width of the link, 0 if unknown.
         gbps: float64 [row], data rate of one direction in Gb/s, nan if unknown.
         lmc: int [row, 2], LMC of the port, `NOT_GIVEN` if the format lacks LMCs.
-        top_speed: the fastest lane speed in a `.lst`, as text; empty for formats that can show every speed.
+        top_speed: the fastest lane speed in a `.lst`, as text; empty for other formats, which can show every speed.
         remarks: sentences on data that the format lacks.
         both_ends: true for formats that list every link from both ends.
     """
@@ -117,10 +117,10 @@ class Listing:
 
 
 def drop_invalid_rows(listing: Listing) -> Listing:
-    """Return the listing without rows that no fabric can have. These rows become damage.
+    """Return the listing without rows that no fabric can have. The removed rows become damage.
 
     Raises:
-        InputError: no row is left. The error names the first row.
+        InputError: no row is left. The error names the first removed row.
     """
     same = (listing.node_guid[:, 0] == listing.node_guid[:, 1]) & (listing.port[:, 0] == listing.port[:, 1])
     invalid = np.zeros(len(listing.line), np.bool_)
@@ -181,7 +181,7 @@ class Groups:
         return cls(keys, first, group.reshape(key.shape))
 
     def take_equal(self, listing: Listing, values: npt.NDArray[AnyInteger], what: str) -> npt.NDArray[AnyInteger]:
-        """Return for each group the value that all of its ends have; `values` is [row, 2], the result [group].
+        """Return for each group the value that all its ends have: [group]. `values` is [row, 2].
 
         Raises:
             InconsistentError: ends of a group have different values.
@@ -222,7 +222,7 @@ class LinkRow(NamedTuple):
 
 
 def list_rows(rows: Sequence[LinkRow], log: DamageLog) -> Listing:
-    """Return a listing of rows, with the damage in the log.
+    """Return a listing of rows, with the damage that the log collected.
 
     Raises:
         InputError: there are no rows. The error names the first unused line, if any.

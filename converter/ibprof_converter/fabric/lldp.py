@@ -2,8 +2,9 @@
 """Read the links of an Ethernet fabric from LLDP: `lldpcli show neighbors -f json` or `-f json0`, a file for each node.
 
 A file lists the neighbours of one node and is named for the node: `node01.json`. A node without a file is known from
-the files of its neighbours. A node is a switch if a neighbour's file says that it bridges or routes. If no file says
-this of a node, it is a switch if it has a neighbour that is a host, or more than `_MOST_OF_A_HOST` links.
+the files of its neighbours. A node is a switch if a neighbour's file states that the node bridges or routes. If no
+file states this, the node is a switch if one of its neighbours is a host, or if it has more than `_MOST_OF_A_HOST`
+links.
 
 Ethernet has no LIDs and no forwarding tables. So nodes are numbered in the order of names, and routes are modelled.
 """
@@ -48,7 +49,7 @@ class _Neighbours:
 
     Attributes:
         links: sorted pair of interfaces -> number of the entry that lists the link first, and speed in Gb/s.
-        bridges: node -> true if it bridges or routes; nodes without this data are absent.
+        bridges: node -> true if the node bridges or routes. Nodes without this data are absent.
     """
 
     links: dict[tuple[Interface, Interface], tuple[int, float]] = field(default_factory=dict)
@@ -179,7 +180,7 @@ def _name_port(path: str | PathLike[str], port: dict[str, Any]) -> str:
 
 
 def _read_speed(port: dict[str, Any]) -> float:
-    """Return the speed of a port in Gb/s that auto-negotiation chose; nan if unknown."""
+    """Return the speed that a port's auto-negotiation chose, in Gb/s; nan if unknown."""
     negotiated = port.get("auto-negotiation")
     current = str(negotiated.get("current", "")) if isinstance(negotiated, dict) else ""
     if match := _GIGABITS.search(current):

@@ -31,11 +31,11 @@ _HEAD = re.compile(rb'[ \t]{0,9}"(.{0,256})", [^,\n]{0,99}, 0x([0-9A-Fa-f]{1,16}
 _COLUMNS = re.compile(rb"[ \t]{0,99}#[ \t]{0,99}:[ \t]{0,99}IB#[ \t]{0,99}:.*:[ \t]{0,99}Neighbor Description\s*")
 _SIGN = re.compile(_COLUMNS.pattern, re.MULTILINE)
 _PORT = re.compile(rb"[ \t]{0,99}[^:\n]{1,40}:[ \t]{0,99}[0-9]{1,3}[ \t]{0,99}:.*")
-# Only the beginning of a port's line or of a stanza, or a port's line without the closing quote.
+# An incomplete line: the beginning of a port's line or of a stanza, or a port's line without the closing quote.
 _CUT = re.compile(rb'[ \t]{1,99}|[ \t]{0,99}(?:[0-9][0-9/ \t]{0,99}(?::.*[^"\r])?:?|".*)')
 # A comment. In the line with column names, which also begins with `#`, a colon follows.
 _IGNORED = re.compile(rb"\s*(?:#(?![ \t]*:).*)?")
-# The first pattern is a part of a port's line; the second is another port's line within a description.
+# `_FIELDS` matches a part of a port's line. The next pattern matches another port's line within a description.
 _FIELDS = re.compile(rb".*[ \t]:.*[ \t]:.*[ \t]:.*")
 _NEXT = re.compile(rb'"[ \t]+[0-9][0-9/]{0,20}[ \t]*:[ \t]*[0-9]{1,3}[ \t]*:[ \t]*[A-Z]{2,5}[ \t]*:')
 _GUID = re.compile(r"0x([0-9A-Fa-f]{1,16})")
@@ -155,7 +155,7 @@ def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None,
 
 
 def _miss_ports(switches: Collection[_Switch], log: DamageLog) -> None:
-    """Note ports without a line as missing. If such ports are usual, the tool did not list all ports: note none."""
+    """Note ports without a line as missing. If such ports are usual, the tool did not list all ports, so note none."""
     gaps = {}
     for switch in switches:
         numbers = {*switch.numbers.values()}

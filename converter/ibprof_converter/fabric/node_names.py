@@ -56,7 +56,7 @@ def adapter_name(description: str, host: str) -> str:
 
 
 def is_adapter_named(name: str, names: Collection[str]) -> bool:
-    """Return true if an adapter's name, or a word of this name, is in `names`, which are in lower case."""
+    """Return true if an adapter's name, or a word of the name, is in `names`. All of `names` are in lower case."""
     own = name.casefold()
     return own in names or any(word in names for word in own.split())
 
@@ -143,7 +143,7 @@ def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
 
 
 def name_unnamed(listing: Listing) -> Listing:
-    """Return the listing with the NODE GUID as the name of each node that has no description."""
+    """Return the listing in which each node without a description has its NODE GUID as its name."""
     if "" not in listing.names:
         return listing
     names = listing.node_names(np.ones(listing.name.shape, np.bool_))

@@ -5,7 +5,7 @@ An XDR adapter has one port on each of four planes, with one common LID or four 
 the planes. Each plane becomes a rail, and traffic is spread evenly over these rails.
 
 A chassis can have a switch on each plane. Links inside the chassis, whose ports ibdiagnet labels `FNM`, join these
-switches, but only management uses them. An aggregation node is on one plane.
+switches, but only management uses these links. An aggregation node is on one plane.
 Source: public parsers of ibdiagnet's dumps of XDR fabrics. No complete dump was available.
 """
 
@@ -24,7 +24,7 @@ from ibprof_converter.fabric.node_names import is_aggregation_node
 
 _MOST_PLANES = 8
 _SHARED = 0.25
-"""Least share of all adapters that a plane has. It is low, since a missing leaf switch has many adapters."""
+"""A plane has at least this share of all adapters. The share is low, since a plane may lack leaf switches."""
 
 _LANE_GBPS = 190.0
 """Least data rate of an XDR lane in Gb/s. Only XDR adapters have planes."""
@@ -37,8 +37,8 @@ _SWITCH_OF_CHASSIS = re.compile(r"/U\d+$")
 def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     """Return the plane of each row, int64 [row]; None without planes. Planes are numbered by their lowest switch GUID.
 
-    Links inside a chassis have plane -1. A list has planes if all parts have the same adapters, by NODE GUID or
-    description, and if links are XDR or several ports of an adapter have the same LID.
+    Links inside a chassis have plane -1. A list has planes if its separate parts have adapters in common, by NODE GUID
+    or description, and if links are XDR or several ports of an adapter have the same LID.
     """
     is_switch = listing.kind == NodeKind.SWITCH
     nodes = Groups.by(listing.node_guid)
@@ -62,7 +62,8 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     for key in (guid, name):
         has = [set(key[ends & (plane == number)].tolist()) for number in range(len(parts))]
         every = set().union(*has)
-        # Two planes have adapters in common. A plane that lacks cables may be in pieces, which have none in common.
+        # Two planes have adapters in common. A plane that lacks cables may be in pieces; pieces of one plane have no
+        # adapter in common.
         ranked = sorted(range(len(has)), key=lambda number: -len(has[number]))
         whole = sorted(
             number
@@ -83,8 +84,8 @@ def _join_pieces(has: list[set[int]], whole: list[int]) -> npt.NDArray[np.int64]
         whole: the parts that are planes.
 
     Returns:
-        int64 [part], index into `whole`. A piece belongs to the only plane that has none of its adapters; None if no
-        plane or several planes have none of them.
+        int64 [part], index into `whole`. A piece belongs to the only plane that has none of the piece's adapters. None
+        if there is no such plane, or several.
     """
     of_part = np.full(len(has), -1, np.int64)
     of_part[whole] = np.arange(len(whole))

@@ -5,7 +5,8 @@ r"""Parse the output of `ibnetdiscover -p`: a line for each port, so two for eac
     SW    14  8 0x0002c90200f00028 4x SDR                                    'leaf 4'
 
 The GUIDs are PORT GUIDs. The PORT GUID of a switch is also its NODE GUID. The NODE GUID of an adapter is assumed to be
-PORT GUID minus port number. This is right for many adapters, and groups the ports of an adapter; a remark reports it.
+PORT GUID minus port number. This is right for many adapters, and groups the ports of an adapter. A remark reports the
+assumption.
 The format lacks link state, number of ports, SystemGUID and LMC.
 """
 
@@ -96,7 +97,7 @@ def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
 
 
 def _split_names(text: bytes, names: set[bytes]) -> tuple[str, str]:
-    """Split `one' - 'other` at a separator. If there are several, choose that with known descriptions on both sides."""
+    """Split `one' - 'other` at the separator. Of several separators, use one with known descriptions on both sides."""
     cuts = [at for at in range(len(text)) if text.startswith(_BETWEEN_NAMES, at)]
     pairs = [(text[:at], text[at + len(_BETWEEN_NAMES) :]) for at in cuts] or [(text, b"")]
     best = max(pairs, key=lambda pair: (pair[0] in names) + (pair[1] in names))

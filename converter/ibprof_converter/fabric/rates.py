@@ -14,7 +14,7 @@ _LANE_GBPS = {
     "5": 5.0 * _8B10B,  # DDR
     "10": 10.0 * _8B10B,  # QDR; FDR10 (10.3125 x 64/66 = 10) has the same text in OpenSM and ibdiagnet 1
     "FDR10": 10.3125 * _64B66B,
-    "EDR20": 20.625 * _64B66B,  # like FDR10, a speed that only Mellanox has
+    "EDR20": 20.625 * _64B66B,  # only adapters and switches of Mellanox have FDR10 and EDR20
     "14": 14.0625 * _64B66B,  # FDR
     "25": 25.78125 * _64B66B,  # EDR
     "50": 53.125 * _RS_FEC,  # HDR
@@ -46,7 +46,7 @@ _BY_CODE = (
     (16, {1: "FDR10", 2: "EDR20"}),
     (0, {1: "2.5", 2: "5", 4: "10"}),
 )
-"""Bytes of LinkSpeedActv of ibdiagnet 2, sorted by speed, descending: number of the byte's lowest bit, code -> speed.
+"""Bytes of ibdiagnet 2's LinkSpeedActv, from fast to slow speeds: number of the byte's lowest bit, code -> speed.
 
 The lowest byte is LinkSpeedActive, the second LinkSpeedExtActive (FDR to XDR), the third has speeds of Mellanox, the
 fourth is the second extension (XDR). Several bytes can be set: 2052 is NDR, with QDR in the lowest byte.

@@ -17,14 +17,15 @@ r"""Parse Slurm's topology: `topology.conf`, the output of `scontrol show topolo
           - switch: leaf1
             nodes: node[01-32]
 
-The output of `scontrol show topoconf` has all kinds in each topology, empty (`block: {}`) except one, and empty values.
+The output of `scontrol show topoconf` lists all kinds in each topology; all except one are empty (`block: {}`). Values
+can be empty too.
 
 Any user of a cluster can read these files. They name switches and hosts only. A line with both Switches and Nodes comes
 from `scontrol`; its Nodes are the hosts of all switches below. A block counts as a switch; an assumed switch joins all
 blocks.
 
-Hosts' links are assumed to have `HOST_GBPS`. The uplinks of a switch are assumed to have equal speeds, and together the
-speed of all hosts' links below the switch. So no link is oversubscribed.
+Hosts' links are assumed to have `HOST_GBPS`. All uplinks of a switch are assumed to have the same speed. Together they
+are as fast as the links of all hosts below the switch. So no link is oversubscribed.
 """
 
 from __future__ import annotations
@@ -228,7 +229,7 @@ def list_assumed(
 
 
 def _list_once(links: Sequence[NamedLink]) -> list[NamedLink]:
-    """Return each link once, also if it is listed from both ends, without links of a switch to itself."""
+    """Return each link once, even if it is listed from both ends. Links of a switch to itself are left out."""
     seen: set[frozenset[str]] = set()
     kept = []
     for link in links:
@@ -266,7 +267,8 @@ def _assume_speeds(links: Sequence[NamedLink], is_switch: set[str]) -> list[floa
     found = []
     for link in links:
         pair = frozenset((link.switch, link.other))
-        # A link between two switches of one level is as fast as all hosts below the switch with more hosts.
+        # A link between two switches of one level is as fast as the links of all hosts below one of the two switches:
+        # the switch with more hosts.
         hosts = 1.0 if link.other not in is_switch else share.get(pair) or max(behind[name] for name in pair) or 1.0
         found.append(HOST_GBPS * hosts)
     return found
