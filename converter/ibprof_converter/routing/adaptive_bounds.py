@@ -2,12 +2,12 @@
 """Compute bounds and an estimate of link loads with adaptive routing.
 
 For each packet, an adaptive switch chooses a port of a group by the ports' fill levels. If all ports of the group carry
-the same share, a link has its `shared` load. If the other ports are always full, one link carries all traffic that can
-use it: its `most` load. The estimate is between these two, since packets avoid ports that are fuller than others.
+the same share, a link has its `shared` load. If all other ports of the group are always full, one link carries all
+traffic that can use it: its `most` load. The estimate assumes that packets avoid ports that are fuller than others.
 
 The estimate starts from even shares, and changes the shares in a few rounds. In each round a port gets a smaller share
-if its own load takes long, or if the loads on the following links take long: a full buffer there fills the ports
-before it.
+if its own load takes long, or if the loads on the following links take long. A full buffer at a following link fills
+the buffers before it.
 
 A packet has the same ports to choose from as in the packet simulation. benchmarks/adaptive_estimate.py compares the
 estimate with the simulation; docs/formats/fabrics.md lists the errors. Private tables, virtual lanes and service
@@ -28,7 +28,10 @@ from ibprof_converter.routing.subnet_routes import NONE
 ROUNDS = 8
 EXPONENT = 0.5
 BACK_PRESSURE = 0.8
-"""Factor of the following links' pressure, fitted by benchmarks/adaptive_estimate.py."""
+"""Pressure that a link takes over from the following links: this factor times the mean pressure of these links.
+
+The value was fitted by benchmarks/adaptive_estimate.py.
+"""
 
 _LEAST_PRESSURE = 0.05
 
@@ -36,7 +39,7 @@ _SETTLED = 1e-3
 """The rounds end when no load changes by more than this share of the largest load."""
 
 _KEPT_CHOICES = 1 << 23
-"""Largest number of choices that are kept from round to round. More choices are recomputed in each round."""
+"""If traffic has more choices, they are not kept in memory from round to round, but recomputed in each round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,8 @@ class _Demand:
     """Sums of flows.
 
     Attributes:
-        access: uint64 [link direction], bytes on the links of hosts.
-        between: uint64 [class + 1, switch + 1], bytes that enter at a switch for a class of destinations.
+        access: uint64 [link direction], bytes on the links of hosts; 0 for links between switches.
+        between: uint64 [class + 1, switch + 1], bytes that the hosts of a switch send to a class of destinations.
         unrouted: bytes of flows without a path.
     """
 
@@ -80,7 +83,7 @@ def bound_adaptive(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> AdaptiveB
 
     Args:
         paths: the egress ports that the switches of the subnet may choose.
-        parts: the flows, in parts.
+        parts: the flows, divided into parts that fit in memory.
     """
     fabric = paths.network.fabric
     demand = _sum_flows(paths, parts)
@@ -135,8 +138,9 @@ class _Spread:
 
     Attributes:
         load: float64 [edge], bytes.
-        behind: float64 [edge], mean pressure of the edges that the bytes of this edge take next.
-        lost: bytes of flows that no port of their first switch brings to the destination.
+        behind: float64 [edge], mean pressure of the edges that the bytes of this edge take next. An edge is a link
+            direction between switches; its pressure is the time of its load, or more if following edges are full.
+        lost: bytes of flows whose first switch has no port that leads to the destination.
     """
 
     load: npt.NDArray[np.float64]
@@ -145,7 +149,7 @@ class _Spread:
 
 
 class _Batches:
-    """The ports that packets of the traffic may choose, in batches, and the spreading of the traffic over them."""
+    """Spread traffic over the ports that its packets may choose. The choices are processed in batches of classes."""
 
     def __init__(self, paths: AdaptivePaths, demand: _Demand) -> None:
         self._paths = paths
@@ -223,7 +227,7 @@ def _estimate(paths: AdaptivePaths, batches: _Batches, shared: npt.NDArray[np.fl
         before, spread = load, batches.spread(weight, pressure)
         load = spread.load
         pressure = np.maximum(load * seconds_per_byte, BACK_PRESSURE * spread.behind)
-        # Never end after the first round, which does not know the loads of following links.
+        # Never end after the first round, in which pressures do not yet include the following links.
         if number and np.abs(load - before).max(initial=0.0) <= _SETTLED * load.max(initial=0.0):
             break
     return load

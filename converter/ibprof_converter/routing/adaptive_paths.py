@@ -28,9 +28,10 @@ _BATCH = 1 << 21
 _MOST_HOPS = 64
 
 _GROUPS = 1 << 20
-"""Limits of the code of a switch's choice. Codes below `_STATIC` are a static port; codes from `_STATIC` on are groups.
+"""Limits of the code of a switch's choice.
 
-From `_GROUPS` on, a hash chooses the port of the group.
+A code below `_STATIC` is a static port. From `_STATIC` on, fill levels choose a port of group (code - `_STATIC`). From
+`_GROUPS` on, a hash chooses a port of a group.
 """
 _STATIC = 256
 
@@ -64,8 +65,8 @@ class Choices:
         sender, receiver: int64 [choice], c * switches + switch, for the sending and the receiving switch.
         edge: int64 [choice], index into `SwitchEdges`.
         hashed: bool [choice], true if a hash of the flow chooses the port; false if fill levels do.
-        steps: first choice of each step, then the number of choices. Every choice that leads to a switch is in an
-            earlier step than the choices of this switch.
+        steps: index of each step's first choice, then the number of choices. Every choice that leads to a switch is in
+            an earlier step than the choices of this switch.
     """
 
     classes: npt.NDArray[np.int64]
@@ -92,7 +93,7 @@ class AdaptivePaths:
     """Choices of the switches of one subnet.
 
     Args:
-        adaptive: groups of ports; None: all switches choose among their minimal egress ports.
+        adaptive: groups of ports from a `.far`; None: all switches choose among their minimal egress ports.
 
     Attributes:
         edges: link directions between switches.
@@ -138,7 +139,7 @@ class AdaptivePaths:
             yield self._find_choices(np.asarray(classes[start : start + size], np.int64))
 
     def minimal(self, target: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return pairs of a target, as index into `target`, and an edge that leads one step closer to this target."""
+        """Return all pairs of a target (index into `target`) and an edge that leads one link closer to this target."""
         near = self.distance[target][:, self.edges.target]
         closer = np.isfinite(near) & (near == self.distance[target][:, self.edges.source] - 1)
         of_target, edge = np.nonzero(closer)
@@ -177,7 +178,7 @@ class AdaptivePaths:
         edge: npt.NDArray[np.int64],
         hashed: npt.NDArray[np.bool_],
     ) -> Choices:
-        """Sort choices by their largest number of steps to the target; leave out choices that never reach it."""
+        """Sort choices by largest number of links to the target, descending. Leave out those that never reach it."""
         switches = self.switches
         sender = of_class * switches + self.edges.source[edge]
         receiver = of_class * switches + self.edges.target[edge]
@@ -212,7 +213,10 @@ class AdaptivePaths:
         )
 
     def _cyclic(self, choices: Choices, classes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return true for classes whose choices have a cycle, bool [class]: a choice leads back to an earlier step."""
+        """Return true for classes whose choices have a cycle: bool [class].
+
+        In a cycle, a choice leads to a switch whose choices are in the same or an earlier step.
+        """
         step = np.repeat(np.arange(len(choices.steps) - 1), np.diff(choices.steps))
         first = np.full(len(classes) * self.switches, np.iinfo(np.int64).max)
         np.minimum.at(first, choices.sender, step)
@@ -224,9 +228,9 @@ class AdaptivePaths:
     # -- groups
 
     def _code_choices(self, adaptive: AdaptiveRouting, lids: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-        """Return the choice of each switch for each LID: int64 [switch, LID].
+        """Return the code of each switch's choice for each LID: int64 [switch, LID].
 
-        If no port of a group leads to a switch, the static port is used.
+        If no port of a group leads to another switch, the static port replaces the group.
         """
         network = self.network
         code = np.full((self.switches, len(lids)), UNREACHABLE, np.int64)
@@ -285,7 +289,7 @@ def _first_ports(adaptive: AdaptiveRouting, guid: int, group: int) -> tuple[int,
 
 @dataclass(frozen=True, slots=True)
 class FlowPorts:
-    """For each flow its port, the index of the port's switch, and the two link directions between port and switch."""
+    """For each LID its port, the index of the port's switch, and the two link directions between port and switch."""
 
     port: npt.NDArray[np.int32]
     switch: npt.NDArray[np.int32]

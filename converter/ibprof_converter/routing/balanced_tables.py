@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute forwarding tables with shortest routes that use all links evenly, for any traffic.
 
-ibprof compares them with the present tables, to show the effect of routing alone. On fabrics with cycles (tori,
-dragonflies), deadlocks are possible.
+ibprof compares the balanced tables with the present tables, to show the effect of routing alone. On fabrics with cycles
+(tori, dragonflies), balanced routes can deadlock.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Optimized Routing for Large-Scale InfiniBand Networks", HOTI 2009.
 Destinations are routed one after the other, each over the links that the earlier routes use least.

@@ -77,7 +77,7 @@ def looks_like_far(head: bytes) -> bool:
 def is_far_of(path: str | PathLike[str], switches: Collection[int]) -> bool:
     """Return true if a `.far` contains any of the NODE GUIDs in `switches`; false if the file cannot be read.
 
-    The whole file is read only if its beginning contains none of them.
+    The whole file is read only if its beginning contains none of these NODE GUIDs.
     """
     if _has_any(peek_dump(path), switches):
         return True
@@ -142,7 +142,7 @@ class _Reading:
 
     Attributes:
         log: lines that are not used.
-        parts: entries of each section that has entries.
+        parts: entries of each switch's section, if it has entries.
         groups: (switch, group, sub-group) -> WHBF and ports.
         private: switches with private tables (number 1 and above).
         strange: unknown state -> number of entries with it.
@@ -186,7 +186,7 @@ class _Reading:
             self.log.miss("no entries of its forwarding table", switch, [self._line_of(head.start())])
 
     def skip_lines(self, begin: int, end: int, switch: int | None, form: str = "`Switch 0x<NODE GUID>`") -> None:
-        """Note the lines from `begin` to `end` that are neither empty nor comments nor column names."""
+        """Note the lines from `begin` to `end` as unused, except empty lines, comments and column names."""
         for line, text in self._lines(begin, end):
             if not _is_known(text):
                 self.log.skip(line, text, form, switch)

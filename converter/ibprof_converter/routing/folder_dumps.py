@@ -94,7 +94,7 @@ class FolderDumps:
 
 
 def identify_content(path: Path) -> Content | None:
-    """Return the kind of a file by its beginning; None for a file of no kind, and for an unreadable file."""
+    """Return the kind of a file's content by its first bytes; None for unknown content, and for an unreadable file."""
     return _identify(peek_dump(path))
 
 
@@ -178,7 +178,7 @@ _SWITCH = re.compile(
     rb"|^\"?[^\n]{0,256},[0-9]{1,3},2,[0-9]{1,3},[0-9]{1,3},0x[0-9A-Fa-f]{1,16},0x([0-9A-Fa-f]{1,16}),",  # NODES
     re.MULTILINE,
 )
-"""GUID of a switch in formats whose files are often large. Files of other formats are parsed to find them."""
+"""Matches GUIDs of switches in formats whose files are often large. Files of other formats are parsed instead."""
 
 
 def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[str]]:
@@ -216,7 +216,7 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
 
 
 def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Choose the list with the most hosts, and lists with at least half of these hosts: the rails of one machine."""
+    """Choose the list with the most hosts, and all lists with at least half of these hosts, as rails of one machine."""
     hosts: dict[Path, set[str]] = {}
     notes = []
     for path in lists:
@@ -261,7 +261,7 @@ def _find_host_names(path: Path) -> set[str]:
 
 
 def find_far(lst_path: Path, candidates: Sequence[Path]) -> Path | None:
-    """Return the `.far` of a list of links: the file with the list's name without suffix, else one with its switches.
+    """Return the `.far` of a list of links: `NAME.far` for a list `NAME.SUFFIX`, else a file with the list's switches.
 
     Args:
         candidates: other `.far` files, which may contain the list's switches.

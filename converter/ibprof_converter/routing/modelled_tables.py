@@ -97,7 +97,7 @@ class _Choices:
         self._row = np.arange(len(self.switch))
 
     def take_least_used(self, used: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-        """Return the least used port of each row, uint8 [row], and count its use. Of equal ports, take the first."""
+        """Return the least used port of each row, uint8 [row], and add 1 to its use. Of equal ports, take the first."""
         uses = used[self.switch[:, np.newaxis], self._port]
         uses[self._is_none] = np.iinfo(np.int32).max
         chosen = self._port[self._row, uses.argmin(axis=1)]
@@ -105,11 +105,11 @@ class _Choices:
         return np.asarray(chosen, np.uint8)
 
     def find_lower_level(self, level: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the lower level of two: of the row's switch, and of the switches its ports lead to: int64 [row]."""
+        """Return the lower level, of the row's switch or of the switches its ports lead to: int64 [row]."""
         return np.minimum(level[self.switch], level[self._leads_to[self.switch, self._port[:, 0]]])
 
     def take_by_number(self, number: int, divisor: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Return a port of each row, uint8 [row]: port number (`number` // `divisor`) modulo the number of ports."""
+        """Return a port of each row, uint8 [row]. Its index is (`number` // `divisor`) modulo the number of ports."""
         return np.asarray(self._port[self._row, number // divisor % self._count], np.uint8)
 
 

@@ -43,7 +43,7 @@ class RailFiles:
         partitions: files of the subnet's partitions.
         synthetic: the name of a synthetic fabric, which has no files; otherwise empty.
         notes: sentences on files that are not used.
-        plane: number of the plane in the list, or of the subnet in the synthetic fabric; None if it has only one.
+        plane: number of the plane in the list, or of the subnet in the synthetic fabric; None if there is only one.
     """
 
     links: Path
@@ -140,7 +140,7 @@ def find_rails(
 
 
 def _split_planes(rail: RailFiles) -> list[RailFiles]:
-    """Return a rail for each plane of a list or each subnet of a synthetic fabric; `rail` itself if it has only one."""
+    """Return a rail for each plane of a list or subnet of a synthetic fabric; `rail` itself if there is only one."""
     count = count_subnets(rail.synthetic) if rail.synthetic else 1 if rail.parts else count_planes(rail.links)
     return [rail] if count == 1 else [replace(rail, plane=plane) for plane in range(count)]
 
@@ -167,7 +167,7 @@ def has_links(path: Path) -> bool:
 
 
 def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> RailFiles:
-    """Return a rail with its named files. Without named tables, tables in the folder of its links or below are used."""
+    """Return a rail with its named files. Without named tables, use tables in its list's folder or below."""
     if rail.synthetic:
         return rail
     tables, candidates, notes = rail.tables, rail.candidates, rail.notes
@@ -237,9 +237,11 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
 
 
 def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[RailFiles], list[str]]:
-    """Return the rails with readable lists, and notes on the other lists. The first rail also gets these notes.
+    """Return the rails with readable lists; and `notes` plus a note on each unreadable list.
 
-    An unreadable list may be other text that looks like a list. If there is only one list, it is kept unread.
+    All these notes are also added to the first rail.
+
+    An unreadable list may be other text that looks like a list. If there is only one list, it is kept without reading.
     """
     if len(rails) < 2:
         return rails, notes

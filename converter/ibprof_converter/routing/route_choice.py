@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a rail with routes from its forwarding tables, from OpenSM on this machine, or from a model.
 
-OpenSM computes tables for the fabric's links and LIDs, which ibsim simulates. Debian's packages are `opensm` and
+ibsim simulates the fabric's links and LIDs, and OpenSM computes tables for them. Debian's packages are `opensm` and
 `ibsim-utils`. No packet leaves the machine, and no privileges are needed.
 """
 
@@ -43,8 +43,9 @@ def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = Non
     """Read the files of one rail, or generate a synthetic rail, with routes from any source.
 
     Args:
-        number: the rail's number; synthetic rails differ in it.
-        routes: source of the routes, as `parse_routes` returns it; None: the rail's tables, or a model without tables.
+        number: the rail's number. Each number gives another synthetic rail.
+        routes: source of the routes, as `parse_routes` returns it; None: the rail's tables, or modelled tables if the
+            rail has none.
 
     Raises:
         InputError: a file is invalid, or the requested tables do not exist.
@@ -92,12 +93,12 @@ def read_routed_subnet(path: str | PathLike[str], routes: str | None = None) -> 
 
 
 def name_routes(subnets: Sequence[Subnet]) -> str:
-    """Return the different sources of the rails' routes, joined by `and`."""
+    """Return the sources of the rails' routes as text: each different source once, joined by `and`."""
     return " and ".join(dict.fromkeys(subnet.route_source for subnet in subnets))
 
 
 def describe_routes(subnets: Sequence[Subnet]) -> str | None:
-    """Return a sentence on the source of routes; None if all routes come from tables that were read."""
+    """Return a sentence on the source of routes; None if all routes come from tables read from files."""
     sources = [source for source in dict.fromkeys(subnet.route_source for subnet in subnets) if source != TABLES]
     if not sources:
         return None
@@ -127,7 +128,7 @@ class RoutedByOpenSM:
 
     Attributes:
         engine: the engine that made the tables. OpenSM uses another engine if the wanted engine rejects the fabric.
-        lanes: number of virtual lanes needed to avoid deadlocks, from OpenSM's log; None if the log does not state it.
+        lanes: number of virtual lanes that the routes need to avoid deadlocks; None if OpenSM's log does not state it.
     """
 
     subnet: Subnet

@@ -2,8 +2,8 @@
 """Add the bytes of traffic to link directions. Trace the path of one packet hop by hop.
 
 The routes from all sources to one destination form a tree. Bytes that reach a switch are summed before they are moved
-to the next switch. So the cost depends on the number of switches, not on the number of pairs times hops. A traced path
-is the path that `ibtracert` prints, with the reason why it ends.
+to the next switch. So the run time depends on the number of switches, not on the number of pairs times hops. A traced
+path is the path that `ibtracert` prints, with the reason why the path ends.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def _find_port(fabric: Fabric, lid: int) -> int:
 
 
 def _look_up(network: IndexedNetwork, node: int, lid: int) -> tuple[int, Reason | None]:
-    """Return a switch's egress port for a LID, and the reason if the path ends here, else None."""
+    """Return a switch's egress port for a LID; and the reason if the path ends at this switch, else None."""
     row = network.row[network.switch_of[node]]
     if row == NONE:
         return 0, Reason.MISSING_TABLE

@@ -53,7 +53,7 @@ _OTHER = kernels_headers().types["ibp_other_line"]
 
 @dataclass(slots=True)
 class Stanzas:
-    """For each table its first entry, its switch, and true if it is a private table other than number 0.
+    """For each table the index of its first entry, its switch's GUID, and true if it is a private table above number 0.
 
     Attributes:
         log: lines that are not used.
@@ -97,7 +97,7 @@ class Stanzas:
 
 
 def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
-    """Note later lines as missing if the dump ends within an entry's line. The entry itself is complete."""
+    """If the dump ends within an entry's line, note all later lines as missing. The entry itself is complete."""
     data = entries.data
     begin = data.rfind(b"\n") + 1
     last = data[begin:]
@@ -110,7 +110,7 @@ def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
 def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
     """Return the tables made of the entries. Private tables other than number 0 are left out.
 
-    If a LID has several ports in one table, it gets no port: any of these may be wrong.
+    If a LID has several ports in one table, the LID gets no port: any of the ports may be wrong.
 
     Raises:
         InputError: there are no tables, or they are nearly empty.
@@ -178,7 +178,7 @@ def _report_contradictions(
 
 
 class EntryForm(IntEnum):
-    """Form of an entry's line: the text after `0x` and the LID in four hexadecimal digits."""
+    """Form of an entry's line: the text that follows the LID, which is `0x` and four hexadecimal digits."""
 
     _generate_next_value_ = kernels_headers().numbers_of("ibp_entry_form", "IBP_ENTRY_")
     FDBS = auto()
@@ -259,8 +259,8 @@ class Entries:
             shape: the table's shape, larger than the highest row and LID.
 
         Returns:
-            Ports, uint8 [row, LID], `UNREACHABLE` for LIDs without an entry or with different entries; and the first
-            entry that differs from another entry of its LID, or None.
+            Ports, uint8 [row, LID], `UNREACHABLE` for LIDs without an entry or with different entries; and the index of
+            the first entry that differs from another entry of the same LID, or None.
         """
         kernels = load_kernels()
         table = np.full(shape, UNREACHABLE, np.uint8)

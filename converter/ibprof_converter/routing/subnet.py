@@ -48,7 +48,8 @@ class Subnet:
         fabric: the fabric, with each port's LMC from `guid2lid` or from the tables.
         tables: the tables of the fabric's switches.
         warnings: sentences on anomalies of the fabric and the tables, and on contradictions between the two.
-        gaps: warnings on tables that lead to nodes or links that the fabric lacks: its list is cut, or older.
+        gaps: warnings on tables that lead to nodes or links that the fabric lacks: the list of links is cut, or older
+            than the tables.
         adaptive: adaptive routing of the switches; None if unknown.
         route_source: source of the tables: `TABLES`, `modelled:MODEL` or `opensm:ENGINE`.
         routes: routes of packets, made from fabric and tables.
@@ -70,7 +71,7 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
     """Read the files of one rail, or generate a synthetic rail.
 
     Args:
-        number: the rail's number; synthetic rails differ in it.
+        number: the rail's number. Each number gives another synthetic rail.
 
     Raises:
         InputError: a file is invalid, or there are no tables.
@@ -93,7 +94,7 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
 
 
 def _read_tables(files: RailFiles, fabric: Fabric) -> ForwardingTables:
-    """Return the tables in a rail's file. Planes share one file, so a plane gets only the tables of its switches."""
+    """Return the tables in a rail's file. All planes share one file; a plane gets only its switches' tables."""
     assert files.tables is not None
     if files.plane is None:
         return read_tables(files.tables)
@@ -147,7 +148,7 @@ def join_subnet(
     """Join a fabric and its tables, and compare the two with each other.
 
     Raises:
-        InconsistentError: no switch of the fabric has one of the tables.
+        InconsistentError: no table belongs to a switch of the fabric.
     """
     switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     row = find_rows(fabric.node_guid[switch], tables)
@@ -237,7 +238,7 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
 
 def find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
     """Return true for LIDs to which some table has a route, but which no port is known to have: bool [LID]."""
-    # `UNREACHABLE` has all bits set. So the AND of all rows is `UNREACHABLE` only if no row has a port.
+    # `UNREACHABLE` has all bits set. So a LID's AND over all rows is `UNREACHABLE` only if no row has a port for it.
     reachable = np.bitwise_and.reduce(tables.port, axis=0) != UNREACHABLE
     return np.asarray(reachable & (fabric.lid_port[: len(reachable)] == NONE))
 
@@ -256,7 +257,7 @@ def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
 
 
 def find_dangling_ports(network: IndexedNetwork) -> list[tuple[int, int]]:
-    """Return the ports, as (node, port), that tables use but that have no link. Port 0, the switch, is left out."""
+    """Return ports without a link that tables use, as (node, port). Port 0, the switch itself, is left out."""
     found = []
     has_no_link = network.end_at == NONE
     has_no_link[:, [0, UNREACHABLE]] = False
@@ -286,7 +287,7 @@ def find_tables(fabric: Fabric, files: RailFiles, adaptive: AdaptiveRouting | No
     """Return the fabric's tables from the candidates: the first file with all tables, else the most complete file.
 
     Files of `ibroute`, which have one switch's table each, are merged. Without candidates, the list of links is
-    searched for tables, since it may be the log of a terminal session.
+    searched for tables, since the list may be the log of a terminal session.
 
     Raises:
         MissingTablesError: no candidate has a table of this fabric.

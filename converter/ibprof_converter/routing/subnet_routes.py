@@ -41,7 +41,8 @@ class PairPaths:
     """The paths of some pairs of LIDs.
 
     Attributes:
-        offset: int64 [pair + 1]; the path of pair i is `end[offset[i]:offset[i + 1]]`, empty if it does not arrive.
+        offset: int64 [pair + 1]. The path of pair i is `end[offset[i]:offset[i + 1]]`; empty for a path that does not
+            arrive.
         end: int32, link directions (2 * link + end), in the order of the path.
         reason: uint8 [pair], the `Reason` with which each path ends.
     """
@@ -99,7 +100,7 @@ class SubnetRoutes:
         fabric, switches = network.fabric, len(self.switch_node)
         switch_of = np.full(fabric.nodes, NONE, np.int32)
         switch_of[self.switch_node] = np.arange(switches, dtype=np.int32)
-        # An additional last element, `NONE`, makes `NONE` a valid index, as in `IndexedNetwork`.
+        # The additional last element has the value `NONE`, so `NONE` is a valid index, as in `IndexedNetwork`.
         to = switch_of[network.next_node]
         to = np.where((to == NONE) & (network.arrives_at != NONE), network.arrives_at + switches, to)
         hop = np.zeros((switches, PORTS), _HOP)
@@ -170,7 +171,7 @@ def check_status(status: int) -> None:
 
 
 def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]:
-    """Return all switches, beginning with those that have a CA or router; and the number of the latter."""
+    """Return all switches, beginning with switches that have a CA or router; and the number of such switches."""
     node = network.fabric.link_node
     is_switch = network.switch_of[node] != NONE
     is_leaf = np.zeros(network.fabric.nodes, np.bool_)

@@ -48,7 +48,7 @@ SMALLEST = 4 << 20
 """Least size in bytes of a dump whose tables are cached. Smaller dumps are read fast."""
 
 LIMIT = 512 << 20
-"""Largest size of the cache in bytes. Beyond it, the least recently used tables are deleted."""
+"""Largest size of the cache in bytes. If the cache is larger, the least recently used tables are deleted."""
 
 _SETTLED_S = 2.0
 """A file that changed less than this many seconds ago is not cached: a second change may have the same time stamp."""
@@ -72,7 +72,7 @@ def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTa
     if cached is not None:
         return cached
     tables = _read_tables(path)
-    # If the file was rewritten during the reading, its cache entry is another one now: do not store.
+    # If the file was rewritten while it was read, its identity has changed: do not store the tables.
     # Damaged tables are not cached, so that the damage is reported each time.
     if entry is not None and not tables.damage and CacheEntry.of(path) == entry:
         entry.store(tables)
@@ -101,7 +101,7 @@ def _find_anywhere(data: bytes) -> DumpFormat[ForwardingTables] | None:
 
 
 def find_table_format(data: bytes) -> DumpFormat[ForwardingTables] | None:
-    """Return the table format of a file; None if it has no tables. `data` can be the first bytes only."""
+    """Return the table format of a file; None if it has no tables. `data` is the file, or its first bytes."""
     return find_format(TABLE_FORMATS, data)
 
 
@@ -117,7 +117,7 @@ def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """The cache file for the tables of one dump, as long as the dump does not change."""
+    """The cache file with the tables of one dump. It is valid as long as the dump does not change."""
 
     path: Path
     identity: str

@@ -27,8 +27,8 @@ class ForwardingTables:
     Attributes:
         name: name of the tables' file, for messages.
         switch_guid: uint64 [switch], ascending NODE GUIDs of the switches that have a table.
-        port: uint8 [switch, LID], egress port; `UNREACHABLE` if there is no route or the switch's table is shorter; 0
-            is the switch itself. The second axis has the length of the longest table.
+        port: uint8 [switch, LID], egress port; 0 if the LID is the switch itself. `UNREACHABLE` if there is no route,
+            or if the switch's table ends before the LID. The second axis has the length of the longest table.
         warnings: sentences on anomalies of the file.
         damage: unused lines of the file, and missing entries.
     """
@@ -41,7 +41,7 @@ class ForwardingTables:
 
 
 def merge_tables(parts: Sequence[ForwardingTables]) -> ForwardingTables:
-    """Return the tables of several files as one. If several files have a switch, the first file is used.
+    """Return the tables of several files as one. If several files have the same switch, its first table is used.
 
     Each damage gets the name of its file.
     """
@@ -94,7 +94,7 @@ class AdaptiveRouting:
         name: the file's name, for messages.
         tables: the static port of each LID, from the same file.
         state: uint8 [switch, LID], `LidState` of each entry; rows and LIDs as in `tables`.
-        group: int32 [switch, LID], group of ports for a LID, `NO_GROUP` if the switch has no choice.
+        group: int32 [switch, LID], group of ports for the LID; `NO_GROUP` if the LID has only a static port.
         groups: (NODE GUID, group) -> sub-groups, sorted by number.
         warnings: sentences on parts that are not used.
         damage: unused lines of the file.
