@@ -22,8 +22,8 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
     """Return each node's level, by a breadth-first search from all hosts.
 
     CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1. Every other switch is one level
-    above its lowest neighbour. Switches without hosts take the level of switches with similar cabling, if there are
-    any. Switches that no host reaches are at level 1.
+    above its lowest neighbour. Then switches without hosts below move to the level of switches with similar cabling, if
+    there are such switches. Switches that no host reaches are at level 1.
 
     Args:
         fabric: the nodes and links.
@@ -42,7 +42,7 @@ def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
 
     Not every switch with a CA is a leaf. The aggregation nodes of spines look like CAs, and a management host may be
     cabled to a spine. So aggregation nodes do not count. A switch with fewer than half the usual number of CAs (the
-    median over CAs) is a leaf only if the cabling agrees. It is not a leaf in these cases:
+    median over CAs) is not a leaf in these cases:
 
     * The switch is linked to a leaf with many hosts.
     * The switch joins parts that are otherwise separate, like a top switch that joins pods.
@@ -91,7 +91,7 @@ def _climb(fabric: Fabric, leaves: npt.NDArray[np.intp]) -> npt.NDArray[np.int32
 
 
 def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return True for each switch that is above other switches, if the CAs on it are not counted as hosts.
+    """Return True for each of `nodes` that is above other switches, if the CAs on `nodes` are not counted as hosts.
 
     Args:
         fabric: the nodes and links.
@@ -116,7 +116,7 @@ _ALIKE = 0.5
 
 
 def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return levels in which switches without hosts below are on the level of switches with similar cabling.
+    """Return the levels after moving switches without hosts below to the level of switches with similar cabling.
 
     Args:
         fabric: the nodes and links.
@@ -152,12 +152,14 @@ def _are_alike(
 ) -> npt.NDArray[np.bool_]:
     """Return True for each `far` switch that is cabled like a `known` switch.
 
-    The two have most of their neighbours `above` in common, and some known switch has at least as many links up.
+    Of all neighbours `above` of the two, they have at least the share `_ALIKE` in common. Any of the `known` switches
+    must have at least as many links up as the `far` switch.
 
     Args:
         pairs: int [edge, 2], switches of each link, in both orders.
+        above: bool [node], true for the switches one level above the `known` switches.
     """
-    links_of = []  # number of links from each switch to each upper one
+    links_of = []  # number of links from each switch to each switch `above`
     for switches in (far, known):
         row, column = np.full(len(above), -1), np.full(len(above), -1)
         row[switches], column[above] = np.arange(len(switches)), np.arange(above.sum())
@@ -174,7 +176,7 @@ def _are_alike(
 def _lower(
     level: npt.NDArray[np.int32], pairs: npt.NDArray[np.integer], nodes: npt.NDArray[np.intp], base: int
 ) -> None:
-    """Set switches to a level, and the switches below them to the lower levels."""
+    """Set the level of `nodes` to `base`, and the levels of the switches below them to `base` - 1 and lower."""
     below = level[nodes]
     level[nodes] = base
     while len(nodes) and base > 1:
@@ -215,9 +217,9 @@ class SlowSwitch:
 
     Attributes:
         node: the switch.
+        links: intp [link], the slow links of the switch.
         usual: float64 [link], usual speed of links to the same level, in Gbit/s.
         peers: number of other switches with links of the usual speed.
-        peers: number of other switches with links of that speed.
         lanes: lanes of the usual links if the switch's links are narrower; else 0.
     """
 
@@ -228,7 +230,7 @@ class SlowSwitch:
     lanes: int
 
     def describe(self, fabric: Fabric) -> str:
-        """Return a description of the slow links, compared with the peers."""
+        """Return a description of the slow links, compared with the links of other switches."""
         own, usual = fabric.link_gbps[self.links], self.usual
         rate = " or ".join(f"{gbps:g}" for gbps in np.unique(own).tolist())
         others = " or ".join(f"{gbps:g}" for gbps in np.unique(usual).tolist())
@@ -242,10 +244,10 @@ class SlowSwitch:
 
 
 def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[SlowSwitch]:
-    """Return the switches whose links to a level have one speed, which is lower than the usual speed of such links.
+    """Return the switches whose links to a level all have the same speed, if it is below the usual speed of such links.
 
-    If two speeds are equally common, the faster speed is the usual one. A switch with a single link to a level is left
-    out, since the link may be the fault.
+    If two speeds are equally common, the faster speed is the usual speed. A switch with a single link to a level is
+    left out: the link may have the fault, not the switch.
     """
     pairs = np.sort(level[fabric.link_node], axis=1)
     is_known = fabric.link_gbps > 0
@@ -291,10 +293,10 @@ class FewLinks:
     """Switches of the top level with fewer links down than usual.
 
     Attributes:
-        nodes: intp [switch], these switches.
-        count: int64 [switch], number of their links down.
-        usual: usual number of links.
-        peers: number of switches with links in the same part and level, with the same number of ports.
+        nodes: intp [switch], the switches with fewer links.
+        count: int64 [switch], number of the switch's links down.
+        usual: usual number of links down.
+        peers: number of compared switches: with links down, in the same part and level, with the same number of ports.
         level: the level.
     """
 
@@ -306,7 +308,7 @@ class FewLinks:
 
 
 def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[FewLinks]:
-    """Yield switches of the top level with fewer links down than most comparable switches; none if it is level 1.
+    """Yield switches of the top level with fewer links down than most comparable switches; none if the top is level 1.
 
     Switches are compared within one part of the fabric, and with equal numbers of ports: a smaller switch has fewer
     links by design. Links between switches of the level, as between groups of a Dragonfly+, do not count.
@@ -330,7 +332,7 @@ def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[Few
 
 
 def find_usual_count(counts: npt.NDArray[np.int64]) -> int:
-    """Return the largest number that at least two values and a quarter of all values have; else the commonest one."""
+    """Return the largest value that occurs at least twice and in a quarter of `counts`; else the most common value."""
     number, having = np.unique(counts, return_counts=True)
     shared = number[having >= max(2, len(counts) / 4)]
     return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])

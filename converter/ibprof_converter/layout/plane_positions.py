@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions in a plane, for fabrics without levels: every switch has hosts, and most links join such switches.
 
-The cabling alone decides, in this order:
+The cabling selects the first form that fits:
 
 * Grids, tori and hypercubes: products of rings, paths and pairs.
 * Fully connected groups of switches, as in a dragonfly.
-* Otherwise approximate distances in hops.
+* Any other graph: distances in the plane approximate the hops between switches.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.graph_search import find_parts
 
 Points = npt.NDArray[np.float64]
-"""float64 [switch, 2]: across and up, neighbours about 1 apart."""
+"""Position of each switch, to the right and up: float64 [switch, 2]. Neighbours are about 1 apart."""
 
 _FLAT_SHARE = 0.3
 """If more than this share of the links between switches is within levels, levels carry no information."""
 
 _FEWEST = 4
-"""Least number of switches that form a shape."""
+"""Fabrics with fewer switches are drawn level by level."""
 
 _ASIDE = 0.25
 """Offset of a folded ring's two sides from its middle, so that lines of neighbouring rings are evenly apart."""
 
 _BELOW_RING = 0.28
-"""Distance of hosts below their switch in a grid. The line of a ring's other side is at twice `_ASIDE`."""
+"""Distance of hosts below their switch in a grid. The line of the ring's other side is twice `_ASIDE` away."""
 
 _BELOW = 0.45
 """Distance of hosts below their switch in all other cases."""
 
 _DIAGONAL_GAP = 0.5
-"""Space between diagonals, along which all factors except two are drawn."""
+"""Space between two cells' diagonals. All factors except the two longest are drawn along diagonals."""
 
 _GROUP_GAP = 1.5
-"""Space between the groups on a circle."""
+"""Space between neighbouring groups on the circle."""
 
 _SQUARES_LIMIT = 1 << 22
-"""At most this many pairs of neighbours are searched for squares; a torus of 10,000 switches has 15 per switch."""
+"""With more pairs of neighbours, squares are not searched. A torus of 10,000 switches has 15 pairs per switch."""
 
 _BULGES = tuple(np.arange(4, 19) / 20)
 """Candidate heights of a group's arc, relative to half of its width."""
 
 _MEASURED = 1500
-"""With more links, only the links of one group are checked for their distance from switches."""
+"""If there are more links, only the links of one group are checked for their distance from switches."""
 
 _PIVOTS = 64
 _STRESS_LIMIT = 600
@@ -62,7 +62,8 @@ _STRESS_ROUNDS = 60
 def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
     """Return true if the share of links within levels exceeds `_FLAT_SHARE`, so that levels carry little information.
 
-    Leaf switches then have links among themselves. In a dragonfly+, only the top switches of its cells have such links.
+    Leaf switches must have links among themselves too. In a dragonfly+, only the top switches of cells have such links,
+    so it is drawn by levels.
     """
     pairs = _pair_switches(fabric)
     is_switch = fabric.node_kind == NodeKind.SWITCH
@@ -74,7 +75,7 @@ def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
 
 
 def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points, float]:
-    """Return the switches of a fabric (nodes), their positions, and the height for hosts below each switch."""
+    """Return the switches of a fabric (nodes), their positions, and the distance of hosts below their switch."""
     switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     pairs = np.searchsorted(switch, _pair_switches(fabric))
     graph: list[set[int]] = [set() for _ in switch]
@@ -113,11 +114,11 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
     """Return positions by the factors of a product of rings, paths and pairs; None for other graphs.
 
     Two opposite links in a square of four switches run along one factor. So do two links at a switch that are in no
-    square. (A ring of four is itself a square. It is found as two pairs, which are joined again.)
+    square. (A ring of four is itself a square. The search finds two pairs instead of this ring, and joins them again.)
 
-    The two longest factors are the rows and columns. Rings among these are folded: the switches of one half stand
-    between those of the other half. So all links are short, and no link lies on another link or on a switch. All other
-    factors are drawn in each cell, along a bent diagonal.
+    The two longest factors are the rows and columns. If one is a ring, it is folded: the switches of one half stand
+    between the switches of the other half. So all links are short, and no link lies on another link or on a switch. All
+    other factors are drawn in each cell, along a bent diagonal.
     """
     edges = _find_factors(graph)
     if edges is None:
@@ -140,7 +141,7 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
     bent = (np.arange(steps) + 0.5) / max(steps, 1)
     across, up = (np.concatenate([[0.0], np.cumsum(1 + bend)]) for bend in (1 - bent, bent))
     pitch = across[-1] + 1 + (_DIAGONAL_GAP if steps else 0)
-    # Along one axis, the two sides of a ring are apart on the other axis.
+    # The two sides of a ring along one axis are separated on the other axis.
     return np.stack(
         [x * pitch + across[diagonal] + _ASIDE * y_side, y * pitch + up[diagonal] + _ASIDE * x_side], axis=1
     )
@@ -156,7 +157,10 @@ def _join_pairs(factors: list[_Factor]) -> list[_Factor]:
 
 
 def _fold(factor: _Factor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return positions along an axis, and the side of a ring (1, -1; 0 for a path): 0, n - 1, 1, n - 2 and so on."""
+    """Return positions along an axis, and the side of a ring: 1 or -1; 0 for a path.
+
+    The order of a folded ring of n switches is 0, n - 1, 1, n - 2, and so on.
+    """
     if not factor.is_ring:
         return factor.position, np.zeros_like(factor.position)
     ahead = 2 * factor.position
@@ -245,7 +249,7 @@ def position_in_groups(graph: list[set[int]]) -> Points | None:
 
 
 def _find_closest(points: Points, pairs: npt.NDArray[np.intp]) -> float:
-    """Return the smallest distance of a given link from a switch that is not one of its ends."""
+    """Return the smallest distance between any of the given links and a switch that is not an end of this link."""
     least = np.inf
     for pair in pairs:
         start, along = points[pair[0]], points[pair[1]] - points[pair[0]]
@@ -280,7 +284,7 @@ def position_by_distance(graph: list[set[int]]) -> Points:
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()
     _, vectors = np.linalg.eigh(centred.T @ centred)
     points = -centred @ vectors[:, [-1, -2]] if hops.shape[1] > 1 else np.stack([hops[:, 0], hops[:, 0] * 0], axis=1)
-    # The sign of an eigenvector is arbitrary. The first switch off the middle is placed to the right, and above.
+    # The sign of an eigenvector is arbitrary. It is chosen so that the first switch off the middle is right and above.
     for axis in (0, 1):
         off = points[np.abs(points[:, axis]) > 1e-9 * np.abs(points).max(initial=1e-9), axis]
         points[:, axis] *= -1 if len(off) and off[0] < 0 else 1
@@ -302,7 +306,7 @@ def _choose_pivots(graph: list[set[int]]) -> Iterable[int]:
 
 
 def _count_hops(graph: list[set[int]], start: int) -> npt.NDArray[np.float64]:
-    """Return the hops from a switch to all others; unreachable switches get one more than the largest number."""
+    """Return the hops from a switch to all others. Unreachable switches get the largest number of hops plus 1."""
     hops = np.full(len(graph), -1.0)
     hops[start] = 0
     frontier = [start]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of nodes in a drawing; the lower end of each link, called `a` in every output.
+"""Positions of nodes in a drawing, and the lower end of each link. Every output calls the lower end `a`.
 
 In a tree, parents are above their children, the nodes of a pod or chassis are adjacent, and few links cross. Nodes that
-are connected below a level (a leaf with its hosts, a pod) form a block; the nodes of a block are adjacent on every
-level. Within its blocks, a level is sorted by the mean position of its neighbours. Several rounds go from the leaves up
-and from the top down. The order with the fewest crossings is kept.
+are connected at or below a level (a leaf with its hosts, a pod) form a block. On every level, the nodes of a block are
+adjacent, and sorted by the mean position of their neighbours. Several rounds go from the leaves up and from the top
+down. The order with the fewest crossings is kept.
 
 Source: the barycentre method of Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Transactions on Systems, Man and Cybernetics 11 (1981), here within blocks.
@@ -55,7 +55,7 @@ class FabricLayout:
 def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = None) -> list[FabricLayout]:
     """Return positions for the fabrics of one system, one per rail.
 
-    The second rail mirrors the first: its switches are below, and adapters of one host (`host_name`) share a column.
+    The second rail mirrors the first: switches are below the hosts. Adapters of one host (`host_name`) share a column.
     Further pairs of rails follow to the right. The order of lines in a file has no influence.
 
     Args:
@@ -77,7 +77,7 @@ def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = Non
 
 
 class _HostColumns:
-    """X of the hosts in the first rail, which the second rail uses too."""
+    """The x of the hosts in the first rail. The second rail puts the same hosts at the same x."""
 
     def __init__(self) -> None:
         self._of_host: dict[str, list[float]] = defaultdict(list)
@@ -167,12 +167,13 @@ def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.in
 
 
 def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
-    """Return the end (0 or 1) of each link that is nearer to the hosts.
+    """Return the lower end of each link, 0 or 1: the end on the lower level, nearer to the hosts.
 
-    If both ends are on one level, the end with the smaller node GUID counts, then the end with the smaller port.
+    If both ends are on one level, the end with the smaller NODE GUID is the lower end. If both ends are at one node, it
+    is the end with the smaller port number.
 
     Returns:
-        intp [link], end of each link.
+        intp [link].
     """
     node = fabric.link_node
     keys = np.stack([layout.level[node].astype(np.uint64), fabric.node_guid[node], fabric.link_port.astype(np.uint64)])
@@ -206,8 +207,8 @@ class LevelTree:
     Attributes:
         fabric: the nodes and links.
         level: int32 [node], levels of the nodes.
-        rank: int64 [node], order by name: the initial order, and the tie-break.
-        part: int64 [level, node], block of each node: the nodes connected to it at or below that level.
+        rank: int64 [node], order by name. It is the initial order, and sorts nodes with equal keys.
+        part: int64 [level, node], block of each node: the nodes that are connected to it at or below this level.
         chassis: int64 [node], chassis of each node; -1 without a chassis.
     """
 
@@ -250,16 +251,20 @@ class LevelTree:
         return x
 
     def _lead(self, part: npt.NDArray[np.int64], key: Positions) -> Positions:
-        """Return the least key of the level-0 nodes in each node's block; blocks without such nodes sort last."""
+        """Return for each node the least key of the level-0 nodes in its block; blocks without such nodes sort last."""
         least = np.full(self.fabric.nodes, np.inf)
         bottom = self.level == 0
         np.minimum.at(least, part[bottom], key[bottom])
         lead: Positions = least[part]
-        # Blocks without hosts all have the same key; their lowest node breaks the tie.
+        # Blocks without hosts would all have the same key, so they are sorted by their lowest node.
         return np.where(np.isinf(lead), 1e18 + part, lead)
 
     def _sort(self, lead: list[Positions], key: Positions, hosts_x: Positions | None) -> Positions:
-        """Sort each level by the means of its lower neighbours, from the leaves up: float64 [node], rank in level."""
+        """Sort each level by the mean position of the neighbours below, from the leaves up.
+
+        Returns:
+            float64 [node], position of each node in the order of its level.
+        """
         position = np.zeros(self.fabric.nodes)
         for level in range(len(lead)):
             if level == 0:
@@ -293,7 +298,7 @@ class LevelTree:
         return np.where(count > 0, total / np.maximum(count, 1), position)
 
     def _arrange(self, level: int, lead: list[Positions], mean: Positions, position: Positions) -> None:
-        """Sort a level by block, mean position of the chassis, chassis, mean position of the neighbours, and name."""
+        """Store in `position` the order of a level: by block, mean of the chassis, chassis, own `mean`, and name."""
         here = np.flatnonzero(self.level == level)
         in_chassis = self.chassis[here] >= 0
         total = np.bincount(self.chassis[here[in_chassis]], weights=mean[here[in_chassis]])
@@ -306,7 +311,7 @@ class LevelTree:
         position[here[np.lexsort(keys)]] = np.arange(len(here))
 
     def _stand(self, position: Positions, hosts_x: Positions | None) -> Positions:
-        """Return x from the order in each level: hosts below their leaves, each block above its hosts."""
+        """Return x of all nodes from the order in each level: hosts below their leaves, each block above its hosts."""
         x = self._put_hosts_under_leaves(position) if hosts_x is None else hosts_x.copy()
         right = float(x[self.level == 0].max(initial=-1.0)) + 1
         for level in range(1, len(self.part)):
@@ -319,7 +324,7 @@ class LevelTree:
         return x
 
     def _put_hosts_under_leaves(self, position: Positions) -> Positions:
-        """Return x of the nodes of level 0, in columns of equal width per leaf; others follow to the right."""
+        """Return x of the nodes of level 0: below their leaf, in columns of equal width; others are to the right."""
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == 0) & (self.level[pairs[:, 1]] == 1)]
         leaf_of = np.full(self.fabric.nodes, np.inf)  # the first of several leaves
@@ -340,10 +345,10 @@ class LevelTree:
     def _stand_over_blocks(
         self, part: npt.NDArray[np.int64], here: npt.NDArray[np.intp], x: Positions, right: float
     ) -> Positions:
-        """Spread the nodes of a level, in their order, over the ranges of x of their blocks."""
+        """Return x of a level's nodes: spread, in their order, over the range of x of their block's hosts."""
         nodes = self.fabric.nodes
         low, high = np.full(nodes, np.inf), np.full(nodes, -np.inf)
-        # A node of level 0 that is cabled to this level, as aggregation nodes are, does not extend the range.
+        # A node of level 0 without a leaf, such as the aggregation node of a spine, does not extend the range.
         bottom = np.flatnonzero((self.level == 0) & np.isin(self.part[1], self.part[1][self.level == 1]))
         np.minimum.at(low, part[bottom], x[bottom])
         np.maximum.at(high, part[bottom], x[bottom])
@@ -363,7 +368,7 @@ def _spread_evenly(count: int, width: float) -> Positions:
 
 
 def count_crossings(fabric: Fabric, level: npt.NDArray[np.integer], x: npt.NDArray[np.float64]) -> int:
-    """Return the number of pairs of links that cross, among those that join the same two levels.
+    """Return the number of crossings: pairs of links between the same two levels that cross.
 
     Links within a level do not count.
 
@@ -388,7 +393,7 @@ def _rank(x: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _count_inversions(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> int:
-    """Return the number of pairs ordered differently by `first` and `second`: O(n log n), one bit at a time."""
+    """Return the number of pairs that `first` and `second` order differently: O(n log n), one bit at a time."""
     value = second[np.lexsort((second, first))]
     total = 0
     for bit in reversed(range(int(value.max(initial=0)).bit_length())):

@@ -3,8 +3,8 @@
 
 No plan of the cabling is needed. Switches with almost equal cabling show the cables that each of them should have.
 
-Each cable of a torus is a side of squares; each cable within a group of a dragonfly is a side of triangles. A misplaced
-cable is a side of neither. Incomplete squares and triangles show the missing cables.
+Each cable of a torus is a side of squares of four cables. Each cable within a group of a dragonfly is a side of
+triangles. A misplaced cable is a side of neither. Incomplete squares and triangles show the missing cables.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _MOST_MISFITS = 0.1
 """If a larger share of the cables between switches is misplaced, the fabric is of another kind."""
 
 _SWAPPED = 4
-"""This number of misplaced cables, the result of one swap, is allowed in a fabric of any size."""
+"""A fabric of any size may have this number of misplaced cables: one swap can cause them."""
 
 _ALIKE = 0.5
-"""Least share of common neighbours of similarly cabled switches."""
+"""Two switches are similarly cabled if more than this share of all their neighbours are common neighbours."""
 
 _FEWEST = 3
-"""Least number of similarly cabled switches that define the usual cabling."""
+"""At least this number of similarly cabled switches are needed to define the usual cabling."""
 
 _MOST_ODD = 12
 """If more switches have unusual cabling, swapped cables are not searched."""
@@ -53,10 +53,10 @@ Misfits = tuple[str, npt.NDArray[np.int64], Pairs]
 """Name of the regular graph, extra edges (int64 [edge]), and pairs with a missing edge (int64 [pair, 2])."""
 
 _MOST_MISSING = 12
-"""If more cable ends are missing, the fabric is no torus."""
+"""If more ends of cables are missing, the fabric is no torus."""
 
 _BRANCHES = 3
-"""Number of partners that are tried for a switch with a missing cable."""
+"""Number of switches that are tried as the other end of a missing cable."""
 
 _DIMENSIONS = 4
 
@@ -77,7 +77,7 @@ class RegularCabling:
 
 
 def fit_regular_cabling(fabric: Fabric) -> RegularCabling | None:
-    """Return the regular fabric with the fewest cables out of place; None if no regular fabric fits."""
+    """Return the tree that fits the cabling, else the torus, else the dragonfly; None if none of them fits."""
     between = _find_between(fabric)
     if not len(between) or int((fabric.node_kind == NodeKind.SWITCH).sum()) > _LARGEST:
         return None
@@ -100,7 +100,7 @@ def _are_swapped(fabric: Fabric, fitted: RegularCabling) -> bool:
 def _leave_bridges(
     fabric: Fabric, between: npt.NDArray[np.intp], extra: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the links of `extra` whose removal keeps their ends connected; the other links are intended."""
+    """Return the links of `extra` whose ends stay connected without `extra`. The other links are intended."""
     part = find_parts(fabric.nodes, fabric.link_node[np.setdiff1d(between, extra)])
     ends = part[fabric.link_node[extra]]
     joined: npt.NDArray[np.int64] = extra[ends[:, 0] == ends[:, 1]]
@@ -149,11 +149,11 @@ def _fit_level(
     Args:
         fabric, between, level: the fabric, its links between switches, and the nodes' levels.
         lower: the level of the compared switches.
-        others: ends of cables that do not lead one level up or down.
+        others: int32 [cable, 2], ends of cables that do not lead one level up or down.
 
     Returns:
-        The extra links, which most switches with almost equal cabling do not have, and the pairs of switches between
-        which a cable is missing. None if the level's cabling is irregular.
+        The extra links, which most switches with almost equal cabling do not have; and the pairs of switches that lack
+        a cable, one row per cable. None if the level's cabling is irregular.
     """
     ends = fabric.link_node[between]
     of_level = np.sort(level[ends], axis=1)
@@ -183,14 +183,14 @@ def _fit_level(
 
 
 def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | None:
-    """Return the number of cables that most similarly cabled switches have; int64 [lower, upper].
+    """Return the numbers of cables that most similarly cabled switches have.
 
     Args:
         count: int64 [lower, upper], cables between switches of two levels.
         has_other_end: bool [lower], true for switches with a cable that does not lead one level up or down.
 
     Returns:
-        The expected numbers of cables; None for an irregular fabric.
+        int64 [lower, upper], expected numbers of cables; None for an irregular fabric.
     """
     totals = count.sum(axis=1)
     has = (count > 0).astype(np.float64)
@@ -211,8 +211,8 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
         usual = having.argmax(axis=0)
         is_rule = 2 * having.max(axis=0) > int(peers.sum())
         expected[members] = np.where(is_rule, usual, count[members])
-        # If half of the switches have more cables to an upper switch, the others with a cable to elsewhere lack these
-        # cables.
+        # If exactly half of the switches have more cables to an upper switch, the other half may lack these cables. A
+        # switch of the other half lacks them if one of its cables leads elsewhere instead (`has_other_end`).
         halves = 2 * having == int(peers.sum())
         half = halves.any(axis=0) & ~is_rule
         larger = most - halves[::-1].argmax(axis=0)
@@ -223,14 +223,14 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
 
 @dataclass(frozen=True, slots=True)
 class _Cables:
-    """Cables between two levels: int [cable], lower and upper switch (numbers), and the lower switch's port."""
+    """Cables between two levels: int [cable], numbers of lower and upper switch, and port of the lower switch."""
 
     row: npt.NDArray[np.intp]
     column: npt.NDArray[np.intp]
     port: npt.NDArray[np.int32]
 
     def count_ports(self, lower: int, upper: int, meant: int) -> int:
-        """Return how many other switches have a cable to `meant` at the port where `lower` has its cable to `upper`."""
+        """Return the number of other lower switches that use the port of the cable `lower` - `upper` for `meant`."""
         ports = self.port[(self.row == lower) & (self.column == upper)]
         return max(int(((self.port == each) & (self.column == meant) & (self.row != lower)).sum()) for each in ports)
 
@@ -238,9 +238,10 @@ class _Cables:
 def _swap_back(count: Counts, cables: _Cables) -> Counts | None:
     """Return the regular cabling after swapping two cables.
 
-    A swap of two cables keeps each switch's number of cables. The swap shows the intended cabling if no majority shows
-    it: among three switches, or if either of two uplinks could be wrong. If several cablings are possible, one with the
-    most usual ports is chosen: two leaves with swapped cables could also be meant for each other's pods.
+    A swap of two cables keeps each switch's number of cables. ibprof tries all swaps if no majority of switches shows
+    the intended cabling: among three switches, or if either of two uplinks could be wrong. Several swaps can give a
+    regular cabling: two leaves with swapped cables could also be intended for each other's pods. Then the cabling whose
+    cables use the most usual ports is chosen.
 
     Args:
         count: int64 [lower, upper], cables between switches of two levels.
@@ -279,9 +280,9 @@ def _choose_odd(
     to: int,
     number: int,
 ) -> list[int]:
-    """Return `number` cables from `at` to `to`: those whose port leads to `to` on the fewest other switches.
+    """Return `number` cables from `at` to `to`: the cables whose port leads to `to` on the fewest other switches.
 
-    Among equal cables, the one with the highest port comes first.
+    If several cables are equal in this, the cable with the highest port is chosen.
     """
     here = np.flatnonzero((row == at) & (column == to))
     usual = [int(((port == port[index]) & (column == to) & (row != at)).sum()) for index in here.tolist()]
@@ -292,7 +293,7 @@ def _choose_odd(
 def _number_switches(
     fabric: Fabric, between: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
-    """Return the linked switches (nodes, ascending), and each link as two indices of these: int [link, 2]."""
+    """Return the nodes of the linked switches, ascending; and for each link the indices of its ends: int [link, 2]."""
     nodes, index = np.unique(fabric.link_node[between], return_inverse=True)
     return nodes, index.reshape(-1, 2)
 
@@ -308,7 +309,7 @@ def find_dragonfly_groups(fabric: Fabric) -> dict[int, int]:
 
 
 def _fit_flat(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling | None:
-    """Fit a torus or a dragonfly: fabrics in which all or most switches have hosts."""
+    """Fit a torus or a dragonfly, in which at least half of the switches have hosts."""
     nodes, edges = _number_switches(fabric, between)
     if 2 * len(np.intersect1d(nodes, find_leaves(fabric))) < len(nodes):
         return None
@@ -320,7 +321,7 @@ def _fit_flat(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling |
 
 
 def find_flat_misfits(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
-    """Return the torus or dragonfly that a graph almost is; None for other graphs.
+    """Return the torus or dragonfly that a graph resembles, with extra and missing edges; None for other graphs.
 
     Args:
         nodes: number of nodes.
@@ -343,7 +344,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     count = _adjacency(nodes, edges[first])
     near = count.astype(np.float64)
     degree = count.sum(axis=1)
-    # Squares over an edge: walks of three edges between its ends that avoid the edge.
+    # A square contains an edge, and a walk of three other edges between the ends of this edge. Count such walks.
     squares = near @ near @ near - degree[:, np.newaxis] - degree + 1
     wrong = first[squares[edges[first, 0], edges[first, 1]] < 1]
     repaired = count.copy()
@@ -353,7 +354,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     if completed is None:
         return None
     sides, added = completed
-    # A cable that closes no square, because its neighbours are missing, still fits.
+    # A cable that closes no square, because the other cables of its squares are missing, still fits.
     pairs = [tuple(sorted(pair)) for pair in added]
     fits = [link for link in wrong.tolist() if tuple(sorted(edges[link].tolist())) in pairs]
     for link in fits:
@@ -363,7 +364,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
 
 
 def _count_lacking(count: npt.NDArray[np.int64]) -> dict[int, int] | None:
-    """Return the number of missing edges of nodes; None if a node has too many edges, or too many nodes lack edges."""
+    """Return node -> number of missing edges; None if a node has too many edges, or too many edges are missing."""
     degree = count.sum(axis=1)
     usual = int(np.bincount(degree).argmax())
     lacking = {int(node): usual - int(degree[node]) for node in np.flatnonzero(degree < usual)}
@@ -373,7 +374,7 @@ def _count_lacking(count: npt.NDArray[np.int64]) -> dict[int, int] | None:
 
 
 def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> tuple[str, list[tuple[int, int]]] | None:
-    """Add edges between nodes that lack edges, until the graph is a torus; edges that close most squares come first.
+    """Add edges between nodes that lack edges, until the graph is a torus. Try edges that close most squares first.
 
     Returns:
         The sides of the torus, and the added edges; None if no torus results.
@@ -399,7 +400,7 @@ def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> t
 
 
 def _name_torus(count: npt.NDArray[np.int64]) -> str | None:
-    """Return the sides of a graph's torus, from the number of nodes at each distance; None if it is not a torus."""
+    """Return the sides of a torus, from the number of nodes at each distance; None if the graph is no torus."""
     hops = count_hops(len(count), np.argwhere(count), np.arange(len(count)))
     if (hops < 0).any():
         return None
@@ -428,8 +429,8 @@ def _factorise(nodes: int, degree: int) -> list[tuple[int, ...]]:
 def find_groups(nodes: int, edges: npt.NDArray[np.integer]) -> npt.NDArray[np.intp] | None:
     """Return the group of each node of a dragonfly, numbered from 0 in the order of the nodes.
 
-    The result is None if there are no groups. Neighbours in a group have most neighbours in common. Groups are of equal
-    size, with at least three nodes.
+    The result is None if there are no groups. Two linked nodes are in one group if they have many neighbours in common.
+    There are at least three groups, of equal size, with at least three nodes each.
     """
     near = np.minimum(_adjacency(nodes, edges), 1)
     common = near @ near
@@ -475,10 +476,11 @@ def _fit_global(
     between: npt.NDArray[np.int64],
     inside: npt.NDArray[np.bool_],
 ) -> tuple[npt.NDArray[np.int64], list[tuple[int, int]]] | None:
-    """Compare the cables between groups: all pairs of groups should have the same number, and so should all switches.
+    """Compare the cables between groups. All pairs of groups should have the same number, and all switches too.
 
     Returns:
-        Cables of pairs with too many cables, and pairs of switches that lack a cable; None if no number is usual.
+        The cables in excess of the usual number of a pair of groups; and the pairs of switches that lack a cable. None
+        if no number is usual.
     """
     pairs = np.argwhere(np.triu(np.ones_like(between, np.bool_), 1))
     numbers = between[pairs[:, 0], pairs[:, 1]]
