@@ -61,7 +61,7 @@ class CandidateRow:
         name: source of the placement.
         bottleneck_seconds: largest time of a link direction, in seconds.
         max_link_seconds: largest time of a link direction between switches, in seconds.
-        host_link_seconds: largest time of a host's access link over both directions, in seconds.
+        host_link_seconds: largest time of a link direction of a host, in seconds.
         lost_bytes: bytes without a route, which no time includes.
     """
 
@@ -77,17 +77,18 @@ class PlacementComparison(NotebookView):
     """The result of a search, compared with other candidates.
 
     Attributes:
-        rows: candidates, the best placement first.
+        rows: candidates; the best placement is the first row.
         bounds: lower bounds over all placements.
         found: result of the search.
         hosts: host of each rank in the best placement.
-        nic: source of each rank's adapter, such as `modelled:rank`; None if no host has several on one rail.
-        load_basis: loads of the times, `static` or `estimate`; with estimates there is no lower bound.
+        nic: source of each rank's adapter, such as `modelled:rank`; None if no host has several adapters on one rail.
+        load_basis: kind of the loads from which times are computed, `static` or `estimate`. With estimates there is no
+            lower bound.
         routes: source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`.
         free_hosts, slots: numbers of hosts and of slots to choose from.
         notes: sentences on gaps, modelled data and further facts.
         accounts: account of each stage.
-        interfaces: the choice of adapters; None if all are used.
+        interfaces: the choice of adapters; None if all adapters are used.
     """
 
     rows: tuple[CandidateRow, ...]
@@ -149,7 +150,7 @@ class CandidateTimes:
 
     Args:
         problem: the ranks to place.
-        subnets: subnet of each column of the slots' LIDs. Several columns can be adapters in one subnet.
+        subnets: subnet of each column of `RankSlots.lid`. Several columns can be adapters in one subnet.
         is_adaptive: true if switches route adaptively; times between switches are then estimates.
     """
 
@@ -168,7 +169,7 @@ class CandidateTimes:
         return CandidateRow(name, max(seconds, host), seconds, host, score.lost)
 
     def random_rows(self) -> tuple[CandidateRow, CandidateRow]:
-        """Return the median and the best of `RANDOM_SEEDS` random placements."""
+        """Return the medians of the times of `RANDOM_SEEDS` random placements, and the best of these placements."""
         problem = self._problem
         rows = [self.row("random", random_slots(problem.slots, problem.ranks, seed)) for seed in range(RANDOM_SEEDS)]
         median = CandidateRow(
@@ -200,7 +201,7 @@ class CandidateTimes:
 
 
 def order_of_row(row: CandidateRow) -> tuple[int, float, float]:
-    """Return a sort key of candidates, best first."""
+    """Return a sort key of a candidate; the best candidate has the smallest key."""
     return row.lost_bytes, row.bottleneck_seconds, row.max_link_seconds
 
 
@@ -227,7 +228,7 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     for column in (*columns, "busiest access link of a host"):
         table.add_column(column, justify="left" if column == "placement" else "right")
     for row in comparison.rows:
-        # Times are comparable only if the same bytes are lost as in the best placement.
+        # Times are comparable only if as many bytes are lost as in the best placement.
         comparable = row.bottleneck_seconds and row.lost_bytes == comparison.rows[0].lost_bytes and row.name != "best"
         gain = f"{(1 - best / row.bottleneck_seconds) * 100:.0f}%" if comparable else ""
         table.add_row(

@@ -20,7 +20,8 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
 
     Args:
         problem: the ranks to place.
-        known: largest time of a known placement, in seconds; a smaller time makes the first bound tighter.
+        known: largest time of a link direction with a known placement, in seconds. The smaller this time, the tighter
+            is the first bound.
     """
     between = bound_max_seconds(problem)
     return TimeBounds(max(between, bound_host_seconds(problem), bound_kept_together(problem, known)), between)
@@ -29,9 +30,10 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
 def bound_kept_together(problem: PlacementProblem, known: float) -> float:
     """Return a lower bound on the largest time of a link direction of a host, over all placements.
 
-    Only placements with a smaller time than the known one matter. In these, two ranks share a host if their bytes alone
-    would take the known time on a link; and so do all ranks that such pairs connect. At best, the further slots of a
-    host hold the neighbours with the most bytes. All other bytes pass the links of the ranks' ports.
+    Only placements with a smaller time than `known` matter. In such a placement, two ranks share a host if their bytes
+    alone would take the time `known` on a link. All ranks that such pairs connect are a group on one host. At best, the
+    host's other slots hold the neighbours that exchange most bytes with the group. All other bytes of the group pass
+    the links of the host's ports.
 
     Args:
         problem: the ranks to place.
@@ -43,7 +45,7 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
         return 0.0
     fastest = float(paths.seconds_per_byte[own].min())
     owner, other = neighbours.owner().astype(np.int64), neighbours.rank.astype(np.int64)
-    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], whatever rails the hosts have
+    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], least bytes for any set of common rails
     joined = (sent * fastest >= known).any(axis=1)
     pairs = np.column_stack([owner[joined], other[joined]])
     _, of_rank = np.unique(find_parts(problem.ranks, pairs), return_inverse=True)
@@ -71,8 +73,8 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound on the largest time of a link direction of a host, over all placements.
 
     Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 others, at best with its
-    largest neighbours. All other bytes pass the link of its port. At best, ranks are spread evenly over hosts: some
-    host carries at least the mean of these other bytes over all ranks.
+    largest neighbours. All other bytes of the rank pass the link of its port. At best, these bytes are spread evenly:
+    some port carries at least the sum over all ranks, divided by the number of ports.
     """
     slots, neighbours, paths = problem.slots, problem.neighbours, problem.paths
     most_slots = int(np.bincount(slots.host_of_slot).max(initial=0))
@@ -92,12 +94,13 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
 def bound_max_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound on the largest time of a link direction between switches, over all placements.
 
-    Ranks behind one leaf or on one host exchange no bytes between switches. Let c be the largest number of slots that
-    share a leaf or a host with one slot, including this slot. The bytes of at most c - 1 neighbours then stay off these
-    links. All other bytes that a rank receives come from behind other leaves:
+    Ranks behind one leaf or on one host exchange no bytes over links between switches. Let c be the largest number of
+    slots that share a leaf or a host with one slot, including this slot. Then the bytes of at most c - 1 neighbours
+    pass no link between switches. All other bytes that a rank receives come from behind other leaves:
 
     * These bytes pass the last link directions of the paths to the rank's port, which the tables fix.
-    * Ranks without a slot behind other leaves share one leaf. Their bytes enter and leave this leaf together.
+    * If the other leaves have too few slots, some ranks must be behind one leaf. The bytes of these ranks enter and
+      leave this leaf together.
 
     Returns:
         Seconds; 0 if all ranks fit behind one leaf.
@@ -107,7 +110,7 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
 
 def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     paths, slots, neighbours = problem.paths, problem.slots, problem.neighbours
-    # A pair's rails depend on its ports. At least this many bytes take this rail, for any pair of ports.
+    # The rails of a pair of ranks depend on their ports. For any ports, at least these bytes take this rail.
     sent, received = (amount[:, :, rail].min(axis=1) for amount in (neighbours.sent, neighbours.received))
     leaf_of_slot = paths.leaf_of_port[rail][slots.port_of_slot]
     slots_of_leaf = np.bincount(leaf_of_slot, minlength=paths.leaves)
@@ -136,7 +139,9 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return the largest number of slots behind a leaf, or on a host with a slot behind the leaf: int64 [leaf].
+    """Return for each leaf the number of slots that are behind it or on one host with a slot behind it: int64 [leaf].
+
+    The host with the largest number is used.
 
     Args:
         leaf, host: uint32 [slot], leaf and host of each slot.
@@ -151,7 +156,11 @@ def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], le
 
 
 def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots: int) -> npt.NDArray[np.int64]:
-    """Return the bytes of each rank, except those of its `slots` - 1 largest neighbours: int64 [rank]."""
+    """Return each rank's bytes without the bytes of its `slots` - 1 largest neighbours: int64 [rank].
+
+    Args:
+        amount: int64 [neighbour], bytes from or to each neighbour.
+    """
     owner = neighbours.owner().astype(np.int64)
     order = np.lexsort((-amount, owner))
     position = np.arange(len(order)) - neighbours.first.astype(np.int64)[owner[order]]
@@ -162,7 +171,7 @@ def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots
 
 
 def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.float64]) -> float:
-    """Return the highest total rate of the last link directions on the paths to a port."""
+    """For each port, sum the rates of the last link directions on all paths to it. Return the largest sum."""
     ports = paths.lid.shape[1]
     step = max(_PATHS // paths.leaves, 1)
     largest = 1e-300
@@ -179,7 +188,10 @@ def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.
 def _border_ends(
     paths: SwitchPaths, rail: int, leaves: npt.NDArray[np.integer], ports: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the first and the last link direction of paths: int64 [leaf, port], `NO_END` for an empty path."""
+    """Return the first and the last link direction between switches of each path: int64 [leaf, port].
+
+    `NO_END` stands for a path without links between switches.
+    """
     first, last = paths.borders(rail, np.repeat(leaves, len(ports)), np.tile(ports, len(leaves)))
     shape = (len(leaves), len(ports))
     return first.reshape(shape), last.reshape(shape)

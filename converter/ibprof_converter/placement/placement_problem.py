@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objective of a rank placement, its cost: traffic of the ranks, slots, and link directions between them."""
+"""The problem that a placement search solves: traffic of ranks, slots, link directions; and the score to lower."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibprof_converter.traffic.adapter_policies import share_out
 from ibprof_converter.traffic.traffic_data import RankTraffic
 
 _PATHS_LIMIT = 1 << 22
-"""At most this many paths are kept in memory. The paths of 4,096 hosts on 256 leaf switches take some 30 MB."""
+"""If there are more paths, they are not kept in memory. 4,096 hosts on 256 leaf switches need about 30 MB."""
 
 SlotOfRank = npt.NDArray[np.uint32]
 """The slot of each rank: uint32 [rank], all different."""
@@ -30,9 +30,9 @@ class Neighbours:
     Attributes:
         first: uint64 [rank + 1], index of each rank's first neighbour.
         rank: uint32 [neighbour], rank number of the neighbour.
-        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. Bytes use the rails that both
-            hosts have; each set of common rails has a row.
-        row_of_rails: int32 [256], row of each set of rails (a bit mask).
+        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. Bytes use the rails that the
+            ports of both ranks have in common; each set of common rails has a row.
+        row_of_rails: int32 [256], row of each set of common rails, given as a bit mask; -1 if the set does not occur.
     """
 
     first: npt.NDArray[np.uint64]
@@ -60,7 +60,7 @@ class Neighbours:
         return both
 
     def owner(self) -> npt.NDArray[np.uint32]:
-        """Return the rank that each neighbour entry belongs to: uint32 [neighbour]."""
+        """Return the rank whose neighbour each entry is: uint32 [neighbour]."""
         first = self.first.astype(np.int64)
         count = first[1:] - first[:-1]
         return np.repeat(np.arange(len(self.first) - 1), count).astype(np.uint32)
@@ -88,11 +88,11 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     pairs, pair = np.unique(low * demand.ranks + high, return_inverse=True)
     sets = sorted({int(a & b) for a in np.unique(sets_of_rails) for b in np.unique(sets_of_rails)}, reverse=True)
     row_of_rails = np.full(256, -1, np.int32)
-    # [pair, sender (the higher rank, the lower rank), row, rail]
+    # [pair, sender (0: the higher rank, 1: the lower rank), row, rail]
     amounts = np.zeros((len(pairs), 2, len(sets), rails), np.int64)
     for row, number in enumerate(sets):
         row_of_rails[number] = row
-        # Bytes between hosts without a common rail go on the first rail. One of the two hosts has no path there.
+        # Bytes between ports without a common rail go on the first rail, where one of the ports has no path.
         usable = np.array([number >> rail & 1 for rail in range(rails)], np.bool_) if number else np.arange(rails) == 0
         shares = share_out(
             policy,
@@ -121,11 +121,11 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlacementScore:
-    """Score of a placement; attributes are compared from first to last.
+    """Score of a placement; a smaller score is better. Attributes are compared from first to last.
 
     Attributes:
         lost: bytes without a route.
-        bottleneck_seconds: largest time of a link direction, including hosts' own, in seconds.
+        bottleneck_seconds: largest time of a link direction, including links of hosts, in seconds.
         max_seconds: largest time of a link direction between switches, in seconds.
         sum_seconds: sum of the times of all link directions, in seconds.
     """
@@ -140,7 +140,7 @@ class PlacementProblem:
     """Ranks to place, with the bytes that they load on link directions."""
 
     hosts_are_alike: bool
-    """True if no placement changes the largest time of a host's link."""
+    """True if the largest time of a host's link is the same for all placements."""
 
     def __init__(self, neighbours: Neighbours, slots: RankSlots, paths: SwitchPaths) -> None:
         self.neighbours = neighbours
@@ -192,7 +192,7 @@ class PlacementProblem:
         self._keep_paths()
         own = paths.seconds_per_byte[paths.between_switches : -1]
         on_all = (slots.rails == (1 << slots.lid.shape[1]) - 1).all()
-        # Each host takes one rank, and all links have one rate.
+        # Each host takes one rank, and all links of hosts have the same rate.
         self.hosts_are_alike = bool(on_all and not slots.has_several and len(np.unique(own)) <= 1)
 
     def space_for_path(self) -> npt.NDArray[np.uint32]:
@@ -223,7 +223,7 @@ class PlacementProblem:
         return float((load[own] * self.paths.seconds_per_byte[own]).max(initial=0.0))
 
     def _keep_paths(self) -> None:
-        """Follow all paths once if they need little memory."""
+        """Follow all paths once and keep them, if they need little memory."""
         pairs = self.paths.lid.shape[0] * self.paths.leaves * self.paths.lid.shape[1]
         if pairs > _PATHS_LIMIT:
             return
@@ -237,5 +237,5 @@ class PlacementProblem:
 
 
 def score_of(score: Any) -> PlacementScore:
-    """Return the kernels' struct as a score."""
+    """Convert a score of the C kernels."""
     return PlacementScore(int(score.lost), float(score.most), float(score.most_between), float(score.sum))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ibprof_converter.traffic.hostlists import ListedHost
 
 OWN = "own"
-"""Given instead of a file: the hosts that the ranks ran on."""
+"""Value that a user gives instead of a file for the hosts that the ranks ran on."""
 
 _SLOTS_LIMIT = 1 << 16
 
@@ -39,15 +39,15 @@ class RankSlots:
     Attributes:
         name: [host], names of the hosts.
         host: int32 [host], index in the fabric's `Hosts`.
-        group: uint32 [host], ascending from 0: hosts of one leaf switch form a group. A host with several adapters
-            belongs to the first adapter's leaf.
+        group: uint32 [host], group of each host, ascending from 0. The hosts of one leaf switch form a group. A host
+            with several adapters belongs to the first adapter's leaf switch.
         host_of_slot: uint32 [slot], host of each slot, ascending.
-        port_of_slot: uint32 [slot], port used by the slot's rank: an adapter of its host, one on each rail.
-        lid: int32 [port, rail], LIDs of these adapters.
-        nic: source of the choice among a host's adapters; None if no host has several on one rail.
-        is_whole: true if ranks fill whole hosts, as jobs on GPUs do: as few hosts as possible.
-        together: number of successive ranks that stay on successive slots of one host, as a group; 1 for none. The
-            number of slots of each host is a multiple of it.
+        port_of_slot: uint32 [slot], port that the slot's rank uses. A port here is an adapter of the host on each rail.
+        lid: int32 [port, rail], LIDs of the port's adapters.
+        nic: source of the choice among a host's adapters; None if no host has several adapters on one rail.
+        is_whole: true if ranks must fill as few hosts as possible, as jobs on GPUs do.
+        together: number of successive ranks that stay on successive slots of one host; 1 if each rank moves alone. It
+            divides the number of slots of each host.
     """
 
     name: tuple[str, ...]
@@ -62,17 +62,17 @@ class RankSlots:
 
     @property
     def groups(self) -> RankSlots:
-        """The slots of groups, in the same order: a slot for each `together` slots."""
+        """The slots of groups of `together` ranks, in the same order: one slot for each `together` slots."""
         every = slice(None, None, self.together)
         return replace(self, host_of_slot=self.host_of_slot[every], port_of_slot=self.port_of_slot[every], together=1)
 
     def place_groups(self, slot_of_group: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        """Return the slot of each rank, given the slot of each group among `groups`: uint32 [rank]."""
+        """Return the slot of each rank, given each group's slot in `groups`: uint32 [rank]."""
         first = slot_of_group.astype(np.int64)[:, np.newaxis] * self.together
         return self.number((first + np.arange(self.together)).ravel().astype(np.uint32))
 
     def keeps_groups(self, slot_of_rank: npt.NDArray[np.uint32]) -> bool:
-        """Return true if each group is on its own successive slots."""
+        """Return true if the ranks of each group are on one slot of `groups`: on successive slots, in order."""
         of_group = slot_of_rank.astype(np.int64).reshape(-1, self.together)
         own = of_group[:, :1] // self.together * self.together + np.arange(self.together)
         return bool((of_group == own).all())
@@ -107,7 +107,7 @@ class RankSlots:
 
     @property
     def first_slot_of_group(self) -> npt.NDArray[np.uint32]:
-        """The first slot of each group, then the number of slots: uint32 [group + 1]."""
+        """The first slot of each group of hosts (`group`), then the number of slots: uint32 [group + 1]."""
         group = self.group[self.host_of_slot]
         return np.searchsorted(group, np.arange(int(self.group.max(initial=0)) + 2)).astype(np.uint32)
 
@@ -144,9 +144,10 @@ def assign_slots(
         hosts: the fabric's hosts.
         slots: host -> its number of slots.
         ranks: number of ranks to place.
-        nic: `adapter_policies.RANK` (also None): a host's slots take its adapters in turn. `FIRST`: its first adapter.
-            `SPREAD`: all adapters, each with a column of `lid`, like a separate rail.
-        whole: ranks fill whole hosts if all hosts have this number of slots; None: ranks may be anywhere.
+        nic: `adapter_policies.RANK` or None: the slots of a host take its adapters in turn. `FIRST`: all slots take the
+            host's first adapter. `SPREAD`: each slot takes all adapters. Each adapter then has a column of `lid`, as if
+            it was on a separate rail.
+        whole: if all hosts have this number of slots, ranks fill as few hosts as possible. None: any slots.
 
     Raises:
         UsageError: there are fewer slots than ranks, or the policy does not apply.
@@ -186,7 +187,7 @@ def _find_ports(
     """Return the LIDs of the slots' ports, and the port of each slot.
 
     Args:
-        ports: int32 [host, rail, adapter], LIDs of the hosts' ports; one port may be there twice.
+        ports: int32 [host, rail, adapter], LIDs of the hosts' ports; a host can have the same LID several times.
         host_of_slot: [slot], host of each slot.
         nic: the adapter policy.
     """
@@ -206,13 +207,13 @@ def _find_ports(
 
 
 def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return the adapters of hosts as if each adapter was on a separate rail: int32 [host, adapter].
+    """Return the LIDs of the hosts' adapters as if each adapter was on a separate rail: int32 [host, adapter].
 
-    Part i of a message leaves by adapter i and enters by adapter i, each modulo the host's number of adapters. That is
-    the same as separate rails if each host's number of adapters divides the largest number of adapters.
+    Part i of a message leaves by adapter i and enters by adapter i, each modulo the host's number of adapters. This has
+    the same effect as separate rails if each host's number of adapters divides the largest number of adapters.
 
     Raises:
-        UsageError: a number does not divide the largest number, or there are several subnets.
+        UsageError: a host's number of adapters does not divide the largest number, or there are several subnets.
     """
     if ports.shape[1] > 1:
         raise UsageError("--nic spread places ranks on one subnet only; expected rank or first")
@@ -272,7 +273,7 @@ def slots_as_taken(
 def all_hosts(hosts: Hosts, slots: int, ranks: int) -> tuple[dict[int, int], tuple[str, ...]]:
     """Return the slots of all hosts.
 
-    Hosts that lack a rail are left out if the others suffice.
+    Hosts that lack a rail are left out if the other hosts have enough slots.
 
     Returns:
         Host -> its number of slots; and notes for the user.
@@ -285,7 +286,7 @@ def all_hosts(hosts: Hosts, slots: int, ranks: int) -> tuple[dict[int, int], tup
 
 
 def own_hosts(host_of_rank: npt.NDArray[np.int32], slots: int | None) -> dict[int, int]:
-    """Return the slots of the ranks' hosts: host -> `slots`, or its number of ranks if None."""
+    """Return host -> number of slots, for the hosts of the ranks: `slots`, or the host's ranks if `slots` is None."""
     number, count = np.unique(host_of_rank, return_counts=True)
     return {host: slots or ranks for host, ranks in zip(number.tolist(), count.tolist(), strict=True)}
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rank placements that start a search or are compared with its result.
 
-They are simple orders of the slots, and divisions of the ranks along the tree of hosts: by traffic, or by blocks of the
-program's grid.
+Some are simple orders of the slots. Others repeatedly divide the hosts at the largest distance, and the ranks into two
+parts: with little traffic between them, or as blocks of the program's grid.
 """
 
 from __future__ import annotations
@@ -23,26 +23,33 @@ from ibprof_converter.routing.subnet_routes import check_status, count_threads
 from ibprof_converter.traffic.patterns import shuffle
 
 ENTRIES_LIMIT = 1 << 22
-"""Traffic with more entries of `Neighbours` is not divided: all-to-all has no good division."""
+"""Ranks are not divided by traffic with more entries of `Neighbours`: an all-to-all has no good division."""
 
 
 Divide = Callable[[npt.NDArray[np.int64], int, int], npt.NDArray[np.bool_]]
-"""Takes ranks, the size of the first part, and the depth; returns which ranks are in the first part."""
+"""Function that divides ranks into two parts.
+
+Arguments: the ranks, the number of ranks in the first part, and the number of earlier divisions of these ranks. Result:
+bool [rank], true for ranks in the first part.
+"""
 
 BISECTIONS = 16
-"""Number of divisions by traffic, each with another seed: their times differ by a quarter. Much traffic gets fewer."""
+"""Largest number of divisions by traffic, each with another seed. Their times differ by up to a quarter.
+
+If `Neighbours` has many entries, there are fewer divisions.
+"""
 
 _ENTRIES = 1 << 20
-"""Number of entries of `Neighbours` that all divisions together may process."""
+"""Largest number of entries of `Neighbours` that all divisions together process."""
 
 
 def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
-    """Return slots host by host and leaf switch by leaf switch, like `--placement packed`."""
+    """Return the first slots, host by host and leaf switch by leaf switch, like `--placement packed`."""
     return np.arange(min(ranks, slots.count), dtype=np.uint32)
 
 
 def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
-    """Return slots from each leaf switch in turn, like `--placement spread`; hosts fill evenly, or are whole."""
+    """Return slots from each leaf switch in turn, like `--placement spread`; whole hosts with `is_whole`."""
     slot = np.arange(slots.count)
     of_host = slot - np.searchsorted(slots.host_of_slot, slots.host_of_slot)
     host_of_leaf = slots.host_of_slot - np.searchsorted(slots.group, slots.group)[slots.host_of_slot]
@@ -64,16 +71,16 @@ def random_slots(slots: RankSlots, ranks: int, seed: int) -> SlotOfRank:
 def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.int64]:
     """Return an order of ranks that keeps ranks with much mutual traffic together.
 
-    Groups grow one after the other. Each group takes the rank that exchanges most with its members. Its first rank is
-    the rank that exchanges most with all earlier groups. A group ends early if no remaining rank exchanges bytes with
-    it, as long as later groups can take all remaining ranks.
+    Groups grow one after the other. The first rank of a group is the rank that exchanges most bytes with all earlier
+    groups. Then the group repeatedly takes the rank that exchanges most bytes with its members. It ends early if no
+    remaining rank exchanges bytes with its members, and the later groups have space for all remaining ranks.
 
     Args:
         neighbours: the traffic.
         sizes: size of each group; their sum is at least the number of ranks.
 
     Returns:
-        int64 [rank], position of each rank, counted through all groups.
+        int64 [rank], position of each rank; positions are numbered consecutively over all groups.
     """
     ranks = len(neighbours.first) - 1
     volume = neighbours.volume().astype(np.float64)
@@ -84,7 +91,7 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
     spare = sum(sizes) - ranks
     begin = 0
     for size in sizes:
-        # Placed ranks have a pull of -inf, which no bytes change.
+        # A rank's pull is the bytes that it exchanges with the group. Placed ranks have -inf, so they are not chosen.
         pull = np.where(is_free, 0.0, -np.inf)
         for position in range(min(size, int(is_free.sum()))):
             rank = int(np.argmax(pull))
@@ -104,11 +111,11 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 
 
 def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
-    """Return the groups of hosts in an order that puts the ranks on the first groups, close together.
+    """Return the groups of hosts in an order whose first groups are close together and have slots for all ranks.
 
-    For each group, the others are ordered by distance (hops of the routes, then number). The chosen order has the
-    smallest sum of distances over its first groups that hold all ranks. Of equal sums, the order with the fewest groups
-    is chosen.
+    Each group begins one candidate order. All other groups follow, sorted by distance from it (hops of the routes) and
+    number. The chosen order has the smallest sum of distances of slots, over the first groups that hold all ranks. Of
+    orders with equal sums, the order that needs the fewest groups is chosen.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)
@@ -124,7 +131,7 @@ def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
 
 
 def _distances(slots: RankSlots, paths: SwitchPaths) -> npt.NDArray[np.float64]:
-    """Return the mean number of link directions between groups of hosts over the rails: float64 [group, group]."""
+    """Return the number of link directions between groups, averaged over the rails: float64 [group, group]."""
     groups = int(slots.group.max(initial=0)) + 1
     first = np.searchsorted(slots.group, np.arange(groups))  # the first host represents its group
     member = slots.port_of_slot[slots.first_slot_of_host[first]]
@@ -199,7 +206,10 @@ def starting_placements(
 
 
 def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, npt.NDArray[np.uint32]]:
-    """Return two choices of one slot per rank: on `few hosts`, and evenly on `all hosts`; near slots are adjacent."""
+    """Return one or two choices of a slot for each rank: on `few hosts`, and evenly on `all hosts`.
+
+    The slots of a choice are sorted so that near slots are adjacent.
+    """
     in_order = slots_of_groups(slots, groups)
     chosen = {"few hosts": in_order[:ranks]}
     if slots.count > ranks and not slots.is_whole:
@@ -210,7 +220,9 @@ def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, 
 
 
 def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64], divide: Divide) -> SlotOfRank:
-    """Return a placement that divides the ranks in two repeatedly, at the largest distance between adjacent slots.
+    """Return a placement by repeated division of slots and ranks in two parts.
+
+    The slots are divided at the largest distance between adjacent slots. `divide` selects the ranks of the first part.
 
     Args:
         slots: uint32 [rank], sorted so that near slots are adjacent.
@@ -228,7 +240,7 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
         if gaps.max(initial=0.0) <= 0:
             slot_of_rank[ranks] = slots[begin : begin + len(ranks)]
             continue
-        # Among equal gaps, the gap nearest to the middle is used.
+        # Of equally large distances, the one nearest to the middle is used.
         strongest = np.flatnonzero(gaps == gaps.max()) + 1
         size = int(strongest[np.argmin(np.abs(2 * strongest - len(ranks)))])
         is_first = divide(ranks, size, depth)
@@ -239,7 +251,7 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
 def divide_by_traffic(
     neighbours: Neighbours, slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64], seed: int
 ) -> SlotOfRank:
-    """Return a placement like `divide_along`, with little traffic between the parts."""
+    """Return a placement like `divide_along`, with ranks divided so that little traffic is between the parts."""
     volume = neighbours.volume().astype(np.float64)
     arrays: tuple[npt.NDArray[Any], ...] = (neighbours.first, neighbours.rank, volume)
     kernels, place = load_kernels(), np.zeros(len(slots), np.uint32)
@@ -249,13 +261,13 @@ def divide_by_traffic(
 
 
 class GridDivider:
-    """Divides ranks into blocks of a grid, across its longest side."""
+    """Function `Divide` that cuts a block of the program's grid in two, across its longest side."""
 
     def __init__(self, place: npt.NDArray[np.int64]) -> None:
         self._place = place
 
     def __call__(self, ranks: npt.NDArray[np.int64], size: int, _depth: int) -> npt.NDArray[np.bool_]:
-        """Divide ranks, as `Divide`."""
+        """Return the ranks in the first part, as described for `Divide`."""
         place = self._place[ranks]
         sides = np.ptp(place, axis=0)
         axes = sorted(range(place.shape[1]), key=lambda axis: (sides[axis], axis))
@@ -266,9 +278,10 @@ class GridDivider:
 
 
 def find_grids(neighbours: Neighbours) -> list[npt.NDArray[np.int64]]:
-    """Return possible grids of the ranks, the last axis first: int64 [rank, axis] positions each.
+    """Return possible grids of the ranks: for each grid int64 [rank, axis], positions of the ranks.
 
-    In a stencil, ranks that differ by 1, by the length of a row and by the size of a plane exchange most.
+    Consecutive ranks are neighbours along axis 0. In a stencil, two ranks exchange most bytes if their numbers differ
+    by 1, by the length of a row, or by the size of a plane.
     """
     ranks = len(neighbours.first) - 1
     step = np.abs(neighbours.rank.astype(np.int64) - neighbours.owner().astype(np.int64))

@@ -25,24 +25,26 @@ _ROUNDING = 1 + 1e-12
 _WORK_PER_SECOND = 30_000_000
 """Link directions visited per second of --time.
 
-A core of 2020 visits several times as many. So the amount of work ends a search even on a busy machine, and the same
-seed and time give the same placement. The clock stops a search only on a machine that is slower than this.
+A processor core of 2020 visits several times as many. So the amount of work ends a search even on a busy machine, and
+the same seed and --time give the same placement. The clock ends a search only on a machine that visits fewer.
 """
 
 _CHUNK = 2_000_000
 """Link directions visited between two reads of the clock."""
 
 _TRIAL = 0.02
-"""Share of the work of a round that measures how much steps raise the energy."""
+"""Share of a round's work for a trial, which measures how much a step usually raises the energy."""
 
 _FEW_RANKS = 24
 _FEW_STARTS = 12
-"""A search for at most this number of ranks also begins from this number of random placements: small problems have deep
-valleys, since steps differ by powers of ten."""
+"""A search for at most `_FEW_RANKS` ranks also begins from this number of random placements.
+
+With few ranks, a search stays in local minima: the energies of steps differ by powers of ten.
+"""
 
 
 class Goal(Enum):
-    """The time that a round lowers, without raising the times of earlier goals."""
+    """The time that a round lowers. A round must not raise the times of the goals listed before its goal."""
 
     BOTTLENECK = "the largest time of all link directions"
     SWITCHES = "the largest time between switches"
@@ -51,12 +53,12 @@ class Goal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """The sum over link directions of (bytes * unit) ^ (2 ^ doublings); a round lowers it.
+    """The sum over link directions of (bytes * unit) ^ (2 ^ doublings), which a round lowers.
 
     Attributes:
-        unit: float64 [end], weight of bytes; 0 for link directions that do not count.
-        limit: int64 [end], bytes that no step may exceed.
-        doublings: exponent of two; larger values give the largest terms more weight.
+        unit: float64 [end], weight of the link direction's bytes; 0 for link directions that do not count.
+        limit: int64 [end], bytes of the link direction that no step may exceed.
+        doublings: exponent of 2 in the formula. With larger values, the largest terms have more weight.
     """
 
     unit: npt.NDArray[np.float64]
@@ -94,8 +96,9 @@ class SearchResult:
     Attributes:
         slot_of_rank: the best placement.
         rounds: number of rounds begun.
-        proposals, accepted: numbers of swaps and moves tried, and made.
-        stopped_by_clock: true if the clock ended the search early; another run may then differ.
+        proposals: number of swaps and moves that were tried.
+        accepted: number of swaps and moves that were made.
+        stopped_by_clock: true if the clock ended the search early. Then another run may give another placement.
         seconds: duration of the search.
     """
 
@@ -128,7 +131,7 @@ class RoundSettings:
     Attributes:
         goal: the time that the round lowers.
         doublings: exponent of the round's energy.
-        share: share of the work, among the rounds that are run.
+        share: the round's part of the work, relative to the shares of all rounds that run.
     """
 
     goal: Goal
@@ -145,8 +148,10 @@ ROUNDS = (
 )
 
 COLD, WARM, HOT = 0.05, 0.5, 3.0
-"""First temperatures, relative to the usual rise of the energy. A chain that begins cold keeps most of its starting
-placement."""
+"""First temperatures of a chain, relative to the usual rise of the energy in a step.
+
+A chain that begins with `COLD` keeps most of its starting placement.
+"""
 
 _LAST = 0.01
 
@@ -159,7 +164,7 @@ class SearchRound:
         start: the first placement.
         score: score of `start`.
         energy: the energy to lower.
-        temperatures: first and last temperature, relative to the energy.
+        temperatures: first and last temperature, as a share of the energy.
         seed: seed of the random choices.
         work: number of link directions to visit.
     """
@@ -214,7 +219,7 @@ class SearchRound:
         )
 
     def advance(self, work: int) -> None:
-        """Do some more work."""
+        """Visit `work` more link directions."""
         self._kernels.lib.ibp_placement_search(self._problem.c, self._c, self._c.work + work)
 
     @property
@@ -224,7 +229,7 @@ class SearchRound:
 
     @property
     def work(self) -> int:
-        """Link directions visited."""
+        """Number of link directions visited so far."""
         return int(self._c.work)
 
     @property
@@ -249,7 +254,7 @@ class SearchRound:
 
     @property
     def usual_rise(self) -> float:
-        """Geometric mean of the relative rises of the energy that were proposed; 0 if there are none."""
+        """Geometric mean of the relative rises of the energy by the tried changes; 0 if no change raised it."""
         return float(np.exp(self._c.uphill / self._c.climbs)) if self._c.climbs else 0.0
 
     @property
@@ -286,11 +291,11 @@ def search(
         problem: the problem to solve.
         starts: placements from `RankSlots.number`; the result is never worse than the best of them.
         seed: seed of the random choices.
-        seconds: time limit. It determines the amount of work, which needs only a part of this time.
-        bounds: times that no placement improves.
+        seconds: time limit, which determines the amount of work. On most machines, the work takes only a part of it.
+        bounds: lower bounds of the times over all placements.
         rounds: rounds of each chain, run one after the other.
-        progress: called with the share of work done and the best largest time.
-        patience: further seconds that the clock allows for this work, on a busy machine.
+        progress: function called with the share of the work that is done, and the best `bottleneck_seconds` so far.
+        patience: seconds that the search may take in addition to `seconds`, for the same work on a busy machine.
     """
     began = time.perf_counter()
     scored = sorted(((problem.score(start), number) for number, start in enumerate(starts)), key=lambda one: one)
@@ -313,7 +318,7 @@ def search(
 def _plan(
     problem: PlacementProblem, scored: Sequence[tuple[PlacementScore, SlotOfRank]], seed: int, seconds: float
 ) -> list[_Chain]:
-    """Return the chains. Their number is the same on every machine, so results are reproducible."""
+    """Return the chains. The number of chains is the same on every machine, so results are reproducible."""
     plan = [(0, COLD), (0, WARM), (1, COLD), (2, COLD)]
     begins = [(*scored[min(index, len(scored) - 1)], heat) for index, heat in plan]
     if problem.ranks <= _FEW_RANKS:
@@ -344,7 +349,7 @@ class _Watch:
         self._progress(min(1.0, sum(self._shares.values()) / self._chains), self._best)
 
     def is_late(self) -> bool:
-        """Return true if the time is over."""
+        """Return true if the deadline has passed."""
         self.stopped = self.stopped or time.perf_counter() > self._deadline
         return self.stopped
 
@@ -385,11 +390,11 @@ def _run(
 
 
 def _is_reached(goal: Goal, problem: PlacementProblem, score: PlacementScore, bounds: TimeBounds) -> bool:
-    """Return true if a goal cannot improve further."""
+    """Return true if no placement has a smaller time of this goal, or if the next goal covers it."""
     if score.lost:
         return False
     if goal is Goal.BOTTLENECK:
-        # If hosts are alike, the times of their own link directions are fixed, so that the next goal covers this goal.
+        # If hosts are alike, the largest time of their links is fixed, so the next goal covers this goal.
         return problem.hosts_are_alike or score.bottleneck_seconds <= bounds.bottleneck_seconds
     if goal is Goal.SWITCHES:
         is_same = not problem.hosts_are_alike and score.max_seconds >= score.bottleneck_seconds

@@ -19,22 +19,22 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 UNCOUNTED = kernels_headers().constants["IBP_UNCOUNTED"]
 
 NO_END = -1
-"""No link direction between switches."""
+"""Marks a path without link directions between switches, and a port without a link."""
 
 NO_LEAF = 0
-"""The leaf of a port that is not on a rail; its paths carry nothing."""
+"""Leaf number of a port that is not on the rail. Paths from or to this leaf carry no bytes."""
 
 _NO_ROUTE_FACTOR = 1e3
-"""Cost of a path that does not arrive, relative to the slowest link, so that a search prefers any other path."""
+"""Cost of a byte that does not arrive / cost of a byte on the slowest link: a search prefers any path that arrives."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchPaths:
     """Paths between ports of hosts, as positions in one list of link directions of all rails.
 
-    A port is an adapter of a host, one on each rail. A leaf is a switch with cabled ports. All ports at one leaf take
-    the same path to a port. Paths are followed only when needed: the paths of all leaves to all ports of a large fabric
-    need gigabytes.
+    A port here has one adapter of a host on each rail. A leaf is a switch to which ports are cabled. All ports at one
+    leaf take the same path to a given port. Paths are followed only when they are needed: the paths of all leaves to
+    all ports of a large fabric would fill gigabytes.
 
     Attributes:
         routes: routes of each rail.
@@ -47,12 +47,13 @@ class SwitchPaths:
             have the same numbers.
         position: uint32 [link direction of all subnets], position in the following arrays; `UNCOUNTED` for directions
             that are on no path.
-        rail, direction: int32 [end], rail of each link direction, and 2 * link + end. Directions between switches come
-            first, then hosts' directions. The last entry stands for paths that do not arrive; its rail is -1.
+        rail, direction: int32 [end], rail of each link direction, and its number 2 * link + end. Directions between
+            switches come first, then directions of hosts' links. The last entry stands for paths that do not arrive;
+            its rail is -1.
         between_switches: number of link directions between switches.
-        out_of_port, into_port: uint32 [rail, port], positions of the port's own link directions; `UNCOUNTED` without a
-            link.
-        seconds_per_byte: float64 [end], time per byte.
+        out_of_port, into_port: uint32 [rail, port], positions of the link directions out of and into the port;
+            `UNCOUNTED` without a link.
+        seconds_per_byte: float64 [end], time that a byte needs on the link direction.
         notes: sentences on assumptions.
     """
 
@@ -83,7 +84,7 @@ class SwitchPaths:
         found = self._find(rail, leaf, np.array([destination]))
         if found.reason[0] > Reason.SAME_PORT:
             return np.array([self.no_route], np.uint32)
-        # One port represents each leaf: the path to this port is empty.
+        # One port represents each leaf. The path from a leaf to its representative has no link between switches.
         own = self.out_of_port[rail, source], self.into_port[rail, destination]
         return np.array([own[0], *self._positions(rail)[found.end[1:-1]], own[1]], np.uint32)
 
@@ -113,11 +114,11 @@ class SwitchPaths:
         return first, last
 
     def _positions(self, rail: int) -> npt.NDArray[np.uint32]:
-        """Return the positions of the link directions, from the rail's first one on: uint32 [link direction]."""
+        """Return `position` from the rail's first link direction on: uint32 [link direction]."""
         return self.position[int(self.first_direction[rail]) :]
 
     def _find(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> PairPaths:
-        """Follow the routes from each leaf's representative port; the first and last directions belong to hosts."""
+        """Follow the routes from the port that represents each leaf; first and last link direction belong to hosts."""
         return self.routes[rail].find_paths(self.leaf_lid[rail, leaf], self.lid[rail, port])
 
 
@@ -203,7 +204,7 @@ def _find_leaves(routes: SubnetRoutes, lid: npt.NDArray[np.int32]) -> _Leaves:
 
 
 def _find_own(subnet: Subnet, lid: npt.NDArray[np.int32], offset: int) -> npt.NDArray[np.int64]:
-    """Return `offset` + the link directions out of ports, and into ports: int64 [2, port]; `NO_END` without a link."""
+    """Return the link directions out of and into ports, plus `offset`: int64 [2, port]; `NO_END` without a link."""
     network = subnet.routes.network
     port = subnet.fabric.lid_port[lid]
     out = network.end_at[subnet.fabric.port_node[port], subnet.fabric.port_number[port]].astype(np.int64)
