@@ -67,7 +67,7 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Compare the cables with the best-fitting tree, torus or dragonfly."""
+    """Compare the cables with the tree, torus or dragonfly that fits the cabling."""
     fitted = fit_regular_cabling(fabric)
     if fitted is None:
         return
@@ -83,7 +83,7 @@ def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Compare each link's rate with the most common rate of links between the same two levels.
 
-    If all links of a switch to a level are slow, the switch is one finding, instead of one for each link.
+    If all links of a switch to a level are slow, there is one finding for the switch, not one for each link.
     """
     level_of_node = find_levels(fabric)
     level = np.sort(level_of_node[fabric.link_node], axis=1)
@@ -122,10 +122,11 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches with fewer uplinks than usual on their level, but no fewer links down.
+    """Find switches with fewer uplinks than usual on their level, and with more links down per uplink than usual.
 
-    The usual number is the largest number that at least a quarter of the switches have. The most common number would be
-    wrong if most switches lack a link. All links of a leaf to switches are uplinks, since a torus has only one level.
+    The usual number is the largest number of uplinks that at least a quarter of the switches have. The most common
+    number would be wrong if most switches lack a link. All links from a leaf to switches count as uplinks, even on one
+    level: a torus has only one level.
     """
     leaves = find_leaves(fabric)
     level = find_levels(fabric)
@@ -149,7 +150,7 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find top-level switches with fewer links than most, if no switch of a lower level has too few uplinks."""
+    """Find switches of the top level with fewer links down than most comparable switches (`find_few_links`)."""
     for found in find_few_links(fabric, find_levels(fabric)):
         named = zip(name_nodes(fabric, found.nodes), found.count.tolist(), strict=True)
         what = (
@@ -160,10 +161,10 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
-    """Yield ports that have no cable on any switch of a group: a neighbour of the whole group may be off.
+    """Yield ports that have no cable on any switch of a group: a neighbour of all these switches may be off.
 
-    On all switches of a group, the same port leads to the same neighbour. Each neighbour has a set of ports with the
-    same spacing, and further sets with this spacing fill the ports without a cable exactly.
+    On all switches of a group, a port leads to the same neighbour. The ports to each neighbour have the same spacing,
+    and the ports without a cable can be divided into sets with this spacing.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}
@@ -191,7 +192,7 @@ def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
 
 
 def _is_filled(ports: set[int], distances: tuple[int, ...]) -> bool:
-    """Return true if sets of ports, each with these distances from its first port, fill `ports` exactly."""
+    """Return true if `ports` can be divided into sets whose ports have `distances` from the set's first port."""
     left = set(ports)
     while left:
         one_set = {min(left) + distance for distance in distances}

@@ -37,12 +37,12 @@ class RailSummary:
     """Contents of a rail.
 
     Attributes:
-        links_from, tables_from: the files of links and of tables; `tables_from` is None if the rail cannot be used.
-        switches, adapters, routers, links, tables: numbers.
+        links_from, tables_from: the files of links and of tables; `tables_from` is None if no tables can be used.
+        switches, adapters, routers, links, tables: the number of each in the rail.
         adaptive: true if switches are known to route adaptively.
         hosts_by_adapters: number of adapters in this subnet -> number of hosts.
         hosts_by_ports: number of active ports in this subnet -> number of hosts.
-        remarks: sentences on other data that the files lack.
+        remarks: sentences on data that the files lack.
         directors: descriptions of chassis with several switch chips.
         unused: sentences on files that were found but not used.
     """
@@ -67,9 +67,9 @@ class FabricHealth(NotebookView):
     """All findings on a fabric.
 
     Attributes:
-        findings: findings, sorted by severity, descending.
-        accounts: numbers of rails, links and hosts that were checked and left out.
-        interfaces: the choice of adapters; None if all adapters are used. The checks use all adapters.
+        findings: all findings; those that make routes unreliable come first.
+        accounts: numbers of rails, links and hosts that were checked, and that were left out.
+        interfaces: the choice of adapters; None if all adapters are chosen. The checks use all adapters anyway.
     """
 
     rails: tuple[RailSummary, ...]
@@ -173,8 +173,8 @@ def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str |
     """Read a rail, with tables or without.
 
     Returns:
-        The rail; sentences on files that were not used, since their tables are of other fabrics; the reason why the
-        rail's tables cannot be used, or None.
+        The rail; sentences on files that were not used, because their tables belong to other fabrics; the reason why
+        the rail's tables cannot be used, or None.
     """
     try:
         return read_rail(files, number), (), None
@@ -208,7 +208,7 @@ def _summarise(subnet: Subnet, unused: tuple[str, ...], host_names: re.Pattern[s
 
 
 _BOARD = re.compile(r"/([A-Za-z]{1,9}\d{1,3})(?:/\w{1,9})?(?: \(\.\.\w+\))?$")
-"""Board in the description of a switch chip: chip `MF0;NAME:MCS8500/L07/U2` is on board L07."""
+"""Matches the board in the description of a switch chip: chip `MF0;NAME:MCS8500/L07/U2` is on board L07."""
 
 
 def describe_directors(fabric: Fabric) -> tuple[str, ...]:
@@ -259,8 +259,8 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
     """Find hosts with fewer adapters on a rail than on others, and hosts with the adapters of two rails swapped.
 
-    If at least a quarter of the hosts have the same numbers of adapters, these numbers are not a finding: a fabric can
-    have several kinds of hosts. Swapped adapters are searched among hosts whose adapters have the same names.
+    If at least a quarter of the hosts have the same numbers of adapters on the rails, these hosts are no finding: a
+    fabric can have several kinds of hosts. Swapped adapters are searched among hosts whose adapters have equal names.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):
@@ -291,7 +291,7 @@ def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricF
 
 
 def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Sequence[int]) -> list[int]:
-    """Return hosts with adapters on one rail that most hosts have on the other; none if these are half of the hosts."""
+    """Return hosts with adapters on one rail that most hosts have on the other; empty if at least half have them."""
     usual, usual_there = (
         Counter(frozenset(rail[host]) for host in hosts).most_common(1)[0][0] for rail in (one, other)
     )
@@ -301,7 +301,7 @@ def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Seq
 
 
 def describe_health(health: FabricHealth) -> Iterator[str]:
-    """Yield lines on the checked rails, then on each finding, sorted by severity, descending."""
+    """Yield lines on the checked rails, then on each finding in the order of `findings`."""
     for number, rail in enumerate(health.rails):
         yield _describe_rail(number, rail)
         if max((*rail.hosts_by_adapters, *rail.hosts_by_ports), default=1) > 1:
@@ -324,7 +324,7 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
 
 
 def _describe_hosts(hosts_by_adapters: Mapping[int, int], hosts_by_ports: Mapping[int, int]) -> str:
-    """Return text with the numbers of hosts by number of adapters, and by number of ports if these differ."""
+    """Return a text with hosts by number of adapters; and by number of ports, if these numbers differ."""
     parts = [_count_hosts(hosts_by_adapters, "adapter")]
     if hosts_by_ports not in (hosts_by_adapters, {}):
         parts.append(_count_hosts(hosts_by_ports, "active port"))

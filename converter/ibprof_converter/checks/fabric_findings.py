@@ -15,7 +15,7 @@ class _Meaning:
 
     Attributes:
         name: name in JSON and in text.
-        untrusted: true if routes cannot be trusted after this finding.
+        untrusted: true if routes cannot be trusted because of this finding.
         text: explanation for the user.
     """
 
@@ -239,7 +239,7 @@ class FabricFinding:
 
     @property
     def untrusted(self) -> bool:
-        """Return true if routes cannot be trusted after this finding."""
+        """Return true if routes cannot be trusted because of this finding."""
         return self.kind.value.untrusted
 
     @property

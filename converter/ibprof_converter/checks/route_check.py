@@ -18,7 +18,7 @@ from ibprof_converter.routing.subnet_routes import NONE, SubnetRoutes
 from ibprof_converter.routing.tables import UNREACHABLE
 
 _FLOWS = 1 << 22
-"""Number of pairs of switch and LID in one batch."""
+"""Number of pairs (switch, LID) in one batch."""
 
 _DAMAGE = {
     DamageKind.LOST: (FindingKind.DAMAGED, "damaged part", "damaged parts"),
@@ -90,7 +90,10 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Return int64 [reason, LID]: the number of switches with hosts whose packets to a LID end with each `Reason`."""
+    """Return for each `Reason` and LID how many switches with hosts have a path to the LID that ends for this reason.
+
+    The result is int64 [reason, LID].
+    """
     fabric = routes.network.fabric
     is_leaf = np.zeros(fabric.nodes, np.bool_)
     is_leaf[routes.switch_node[: routes.leaves]] = True
