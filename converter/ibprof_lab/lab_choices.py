@@ -12,7 +12,7 @@ from enum import Enum
 MICROSECOND = 1e-6
 
 UNITS: dict[str, float | None] = {"auto": None, "s": 1.0, "ms": 1e-3, "us": MICROSECOND, "ns": 1e-9}
-"""Units of a CSV or numpy matrix -> seconds."""
+"""Unit of delays in a CSV or numpy matrix -> seconds per unit; None to use the unit that the file states."""
 
 NO_CLUSTER = 255
 """Label of a pair without a cluster."""
@@ -23,19 +23,20 @@ MODES = (ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH)
 """Message patterns of a measuring pair, with network_tests2's names."""
 
 SCHEDULES = ("rounds", "sequential", "halving", "shift")
-"""Schedules of pairs that measure at the same time; see `measurement_plan`."""
+"""Schedules, which decide the pairs that measure at the same time; see `measurement_plan`."""
 
 STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean", "deviation")
 """Statistics of the samples of a pair and length; each is a field of `Delays`, seconds."""
 
 BY = ("delays", "correlations")
-"""The pairs of a cluster have similar delays; or, as in the paper, only similar peaks and steps."""
+"""Clustered quantities. With `delays`, the pairs of a cluster have similar delays. With `correlations`, as in the
+paper, they have similar peaks and steps."""
 
 LEAST_CHANGE = 0.1
-"""A smaller relative difference is no outlier, even if it exceeds the scatter."""
+"""A pair with a smaller relative difference counts as unchanged, even if the difference exceeds the scatter."""
 
 HOSTS, RANKS = "host", "rank"
-"""Endpoints for counting exchanged bytes."""
+"""Endpoints between which exchanged bytes are counted."""
 
 BLOCK = 192
 """Default block size of HPL."""
@@ -129,7 +130,7 @@ HOSTS_PER_SERVER = 18
 """Default number of the fabric's hosts per I/O server."""
 
 DRAWN = "drawn"
-"""Keyword in place of names: hosts of a recorded run are sampled like those of other jobs."""
+"""Keyword in place of host names: the hosts of a recorded run are sampled, as the hosts of other jobs are."""
 
 METHODS = ("auto", "levels", "additive", "direct", "bufe", "bannikov-salnikov")
 """Methods of inference: the best model, one of three models, or a published method."""
@@ -139,7 +140,7 @@ METHOD_STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "m
 
 POSITION_METHODS = ("fast", "paper")
 GAMMA = 0.5
-"""Positions in space: methods, and default repulsion between hosts."""
+"""Methods for positions of vertices in space, and default repulsion between hosts."""
 
 NONE, MINIMUM, STORE_AND_FORWARD = "none", "minimum", "store-and-forward"
 CORRECTIONS = (NONE, MINIMUM, STORE_AND_FORWARD)
@@ -149,7 +150,7 @@ UNIQUE, SHORTEST = "unique", "shortest"
 """Treatment of pairs with several shortest paths: leave them out, or take one of the paths."""
 
 LEAST_DELAY = 0.1
-"""A link is slow if its delay exceeds the expected delay by more than this share."""
+"""A link is slow if its delay exceeds the expected delay by more than this share of the expected delay."""
 
 LEAST_SPEED = 0.5
-"""A link is slow below this share of its speed."""
+"""A link is slow if its throughput is below this share of its speed."""

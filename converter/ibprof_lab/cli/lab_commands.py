@@ -15,10 +15,11 @@ from ibprof_converter.cli.arguments import parse_subcommand
 from ibprof_lab.lab_choices import UNITS
 
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
-"""Variables in which a launcher states the rank, before MPI is started."""
+"""Environment variables in which a launcher states a process's rank, before MPI is started."""
 
 _MOMENT_S = 1.0
-"""Time for rank 0 to print an error: after the failure of one process, a launcher may kill the others."""
+"""The other ranks wait this long before they exit with an error, so that rank 0 can print the error: after the exit of
+one process, a launcher may kill the others."""
 
 
 def run_on_ranks(make_parser: Callable[[], argparse.ArgumentParser], argv: Sequence[str] | None) -> int | None:

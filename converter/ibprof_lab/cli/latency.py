@@ -83,7 +83,7 @@ examples:
 """
 
 _PIPE_WIDTH = 160
-"""Columns of output without a terminal."""
+"""Width of printed tables, in characters, if the output is no terminal."""
 
 _print = partial(print_document, indent=1, pipe_width=_PIPE_WIDTH)
 

@@ -81,7 +81,7 @@ examples:
 """
 
 _SHOWN = ("--quick", "--seeds", "--fabric", "--servers", "--adaptive", "--output", "--workers")
-"""The short help shows these options of all questions; below, the options of one question."""
+"""Options that the short help of each question shows. The following tuples add the options of single questions."""
 
 _THRESHOLD_SHOWN = ("--size", "--share", *_SHOWN, "--json")
 _ADVISE_SHOWN = ("--mpi", "--io", "--share", "--mpi-hosts", "--io-hosts", *_SHOWN, "--json")

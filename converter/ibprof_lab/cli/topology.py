@@ -66,7 +66,8 @@ written with --accept-weak.
 """
 
 _INFER_SHOWN = ("--output", "--html", "--json", "--unit", "--length", "--statistic", "--method", "--accept-weak")
-"""Options of the short help; below, those of `compare`."""
+"""Options that the short help of `infer` shows. The next tuple has the options that the short help of `compare`
+shows."""
 
 _COMPARE_SHOWN = ("--fail", "--least", "--output", "--json", "--unit", "--length")
 

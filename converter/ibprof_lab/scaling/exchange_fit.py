@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes that recorded runs exchange, #x, and their fit: c n^i g(p) with a function g of p, with intervals.
+"""The bytes #x that recorded runs exchange, fitted by c n^i g(p) with a function g of p; confidence intervals.
 
 The functions of p are typical of algorithms, as in performance modelling by normal forms (Calotoiu et al., "Using
 automated performance modeling to find scalability bugs in complex codes", SC'13). If several forms fit the points, all
@@ -109,7 +109,7 @@ class ExchangeFit:
         return self.coefficient.value * float(self.form.evaluate(n, p))
 
     def spread(self) -> float:
-        """Return the 95% bound on the deviation of a new point, as a factor; infinite with a single point."""
+        """Return the 95% bound on a new point's deviation from the fit, as a factor; infinite with a single point."""
         if self.scatter < _ROUNDING:
             return 1.0
         return math.exp(find_quantile_t(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))

@@ -7,12 +7,13 @@ Linpack benchmark", netlib.org/benchmark/hpl, page "scalability":
     T = 2 N^3 gamma / (3 P Q) + beta N^2 (3 P + Q) / (2 P Q) + alpha N ((NB + 1) log2(P) + P) / NB
 
 gamma: s/Flop of a process in matrix products; alpha: s and beta: s/word of a message; NB: block size. Each process
-moves its own share of the bytes, while slide 19 moves all bytes over one bandwidth.
+moves its own share of the bytes, while `scaling_model.linpack` moves all bytes over one bandwidth.
 
-If k processes of a node share its adapter and memory, three terms change, by counting bytes. The adapter gives each
-process 1/k of its rate b. Each word of a message is copied out of and into the memory, which is read and written each
-time: beta becomes w k (1 / b + 4 / m). An update of rank NB reads and writes the matrix: 8 k / (NB m) s/Flop. Each of N
-pivots exchanges two rows of the panel in log2(P) rounds: 2 N (NB + 2) log2(P) words (HPL_pdmxswp).
+If k processes share a node's adapter and memory, three terms change. The changes are found by counting bytes. The
+adapter gives each process 1/k of its rate b. Each word of a message is copied on its way out and on its way in, and
+each copy reads and writes memory: beta becomes w k (1 / b + 4 / m). An update of rank NB reads and writes the whole
+matrix: 8 k / (NB m) s/Flop. Each of N pivots exchanges two rows of the panel in log2(P) rounds: 2 N (NB + 2) log2(P)
+words (HPL_pdmxswp).
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ _SHARED = (
 )
 
 _COPIED = 4
-"""Bytes that memory moves for each byte of a message: it is copied out and in, each time read and written."""
+"""Bytes that memory moves for each byte of a message: two copies, on the way out and in, each a read and a write."""
 
 
 def query_hpl(
@@ -176,7 +177,7 @@ def query_hpl(
         grid: P and Q.
         rate: smallest and largest rate of a process in matrix products, in Flop/s.
         bandwidth: in Byte/s, of a process, or of a node if `slots` is given; None with `delays`.
-        latency: latency, in seconds.
+        latency: latency of a message, in seconds.
         slots: number of processes on a node; None for a node for each process.
         memory: rate of a node's memory, in Byte/s; None if it is no limit.
         delays: file of measured delays, in place of bandwidth and latency; None to use these.

@@ -38,7 +38,7 @@ NOT_MEANT = (
     "R_max per core is not a peak: it contains the time of communicating",
     "a rank correlation is not a cause: R_max, which decides the list's rank, is a factor of both quantities",
 )
-"""Misreadings of a list's numbers."""
+"""Sentences against misreadings of the numbers of a TOP500-like list."""
 
 _OPTIMUM = (
     ("p_half", "p_1/2, half of the peak is reached"),

@@ -245,7 +245,8 @@ ALPHA = 1 / 3
 """Linpack's share of the communication (slide 19)."""
 
 PRINTED_TOO_SMALL = 16
-"""Slide 17 prints x = (3/2048) n / sqrt(p); its #op, #b and #x give (3/128) n / sqrt(p). Unresolved."""
+"""Slide 17 prints x = (3/2048) n / sqrt(p), but its #op, #b and #x give (3/128) n / sqrt(p), 16 times as much. The
+reason is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,8 @@ def study_runs(
         runs: measured runs with at least two different numbers of processes.
         operations, data: #op in Flop and #b in Byte of the whole program, as functions of n.
         size: n to predict for.
-        region_operations: #op of single regions; other regions share the rest by their time in the smallest run.
+        region_operations: #op of single regions. The other regions share the remaining operations in proportion to
+            their times in the smallest run.
         processes: p to predict for.
 
     Raises:

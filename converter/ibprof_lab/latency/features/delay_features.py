@@ -26,12 +26,13 @@ FEWEST_LENGTHS = 4
 """A profile has at least this many lengths, since a peak needs other values for comparison."""
 
 _LEAST = 0.1
-"""A smaller correlation explains less than a hundredth of the variance: no feature, even with little noise."""
+"""Smallest threshold. A smaller correlation explains less than a hundredth of the variance, and is no feature even with
+little noise."""
 
 _MOST = 0.98
 _QUIET_SHARE = 0.8
-"""Share of the correlations that are noise. The median would allow more features, but a median filter makes many
-differences 0.
+"""At least this share of the correlations is noise: their quantile at this share shows the width of the noise. The
+median would allow more features, but a median filter makes many differences 0.
 """
 
 _ROUNDING = 1e-6
@@ -54,7 +55,7 @@ class DelayFeatures:
         profiles: delays of the pairs, seconds, float32 [P, L].
         peak_correlations: coefficients of peaks, float32 [P, L].
         step_correlations: coefficients of steps, float32 [P, L - 1]; entry k is between the lengths k and k + 1.
-        peak_threshold, step_threshold: the absolute correlation of a feature is larger.
+        peak_threshold, step_threshold: a correlation with a larger absolute value is a peak, or a step.
         scattered: bool [P, L], True if samples scatter too widely for a peak; None if samples are unknown.
     """
 
@@ -130,7 +131,10 @@ def find_features(
 def _find_scattered(
     profiles: npt.NDArray[np.float64], lower: Profiles, upper: Profiles, lengths: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Return True for values whose quartiles, divided by the line of delay over length, overlap a next length's."""
+    """Return True for values whose quartiles are neither above nor below the quartiles of both next lengths.
+
+    All quartiles are first divided by the line of delay over length.
+    """
     level = detrend(profiles, lengths)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = ((1 + level) * each / profiles - 1 for each in (lower, upper))
@@ -204,8 +208,9 @@ def _middle(
 def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating]) -> float:
     """Choose a threshold that noise hardly ever exceeds; the data show how wide their noise is.
 
-    The median filter and the number of lengths change the tails of noise. The tails are therefore taken from Gaussian
-    noise [profile, n] after the same filter: one profile of a thousand exceeds the threshold.
+    The median filter and the number of lengths change the tails of noise. The tails are therefore taken from
+    `of_noise`, [profile, n], the correlations of Gaussian noise after the same filter. One of a thousand of its
+    profiles exceeds the threshold.
     """
     if not correlations.size:
         return PAPERS_THRESHOLD

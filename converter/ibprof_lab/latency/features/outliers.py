@@ -15,7 +15,8 @@ from ibprof_lab.lab_choices import LEAST_CHANGE
 from ibprof_lab.latency.model.delays import Delays
 
 THRESHOLD = 3.5
-"""Limit of outliers in robust standard deviations (Iglewicz and Hoaglin's limit of the modified z-score)."""
+"""A value beyond this number of robust standard deviations is an outlier (Iglewicz and Hoaglin's limit of the modified
+z-score)."""
 
 MAD_TO_SIGMA = 1.4826
 _ROUNDS = 3
@@ -28,7 +29,8 @@ _LARGEST = 2048
 """With more processes, no delay is predicted from similar processes: n^2 medians of ten values would take minutes."""
 
 _FLOOR = 0.01
-"""A pair with a smaller relative difference is no outlier."""
+"""Smallest assumed robust standard deviation, relative to a delay. Outliers deviate by more than `THRESHOLD` times
+this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class OutlyingProcess:
 
     Attributes:
         role: `sender` (row), `receiver` (column), or `both`.
-        ratio: its delays / the others' delays; infinite without a value.
+        ratio: the process's delays / the other processes' delays; infinite if no delay was measured.
         score: deviation in robust standard deviations.
     """
 
@@ -120,7 +122,8 @@ def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[n
 def rate_outliers(delays: Delays, index: int) -> Matrix:
     """Return the largest of three robust z-scores per ordered pair, float64 [n, n].
 
-    The score is infinite without a value, and 0 on the diagonal.
+    The scores are of the distance between the quartiles, of the difference between both directions, and of the
+    difference from the predicted delay. The result is infinite for a pair without a value, and 0 on the diagonal.
     """
     median = delays.median[index].astype(np.float64)
     size = len(median)
@@ -143,7 +146,7 @@ def rate_outliers(delays: Delays, index: int) -> Matrix:
 
 
 def _score(values: Matrix, centred: bool) -> Matrix:
-    """Return one-sided robust z-scores; without `centred`, the values are already distances from 0."""
+    """Return robust z-scores of large values: distances from the median with `centred`, else from 0."""
     middle = float(np.nanmedian(values)) if centred else 0.0
     if not np.isfinite(middle):
         return np.zeros_like(values)
@@ -159,7 +162,7 @@ def _predict(logarithm: Matrix) -> Matrix:
     both = np.nanmedian(np.stack((logarithm, logarithm.T)), axis=0)
     columns = np.linspace(0, size - 1, min(size, _PIVOTS)).astype(int)
     seen = both[:, columns]
-    # The delay of a process to itself is set to its smallest delay.
+    # The delay of a process to itself is set to the smallest delay of the process.
     nearest = np.nanmin(both, axis=1)
     seen[columns, np.arange(len(columns))] = nearest[columns]
     seen = np.where(np.isfinite(seen), seen, np.nanmedian(seen))
@@ -187,7 +190,7 @@ class DelayChange:
         overall: median ratio of all pairs.
         pairs: ordered pairs whose ratio differs from the overall ratio, as indices of `labels`, int64 [k, 2]; the
             largest change first.
-        ratios: later / earlier delay of these pairs, median over the lengths, float64 [k].
+        ratios: later / earlier delay of each of `pairs`, median over the lengths, float64 [k].
         appeared, vanished: ordered pairs with a value in only one measurement, int64 [k, 2].
         only_before, only_after: processes in only one measurement.
         outlying: processes with changes in most of their pairs.
@@ -214,11 +217,12 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
     """Find the pairs that changed between two measurements of one cluster.
 
     The ratio of a changed pair differs from the overall ratio by more than `least`, and by more than `THRESHOLD` robust
-    standard deviations of all ratios. Where both measurements have quartiles, these do not overlap.
+    standard deviations of all ratios. If both measurements have quartiles, the earlier quartiles of a changed pair do
+    not overlap its later quartiles.
 
     Args:
         before, after: measurements; processes are matched by label, lengths by bytes.
-        least: a changed pair differs by more than this share.
+        least: the ratio of a changed pair differs from the overall ratio by more than this share.
 
     Raises:
         InconsistentError: the measurements have no process, or no length, in common.
@@ -265,7 +269,7 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
 def _is_apart(one: Delays, other: Delays) -> npt.NDArray[np.bool_]:
     """Return a mask of values whose quartiles do not overlap between two measurements, bool [L, n, n].
 
-    Without quartiles in one of them, all entries are True.
+    If one of the measurements has no quartiles, all entries are True.
     """
     quartiles = one.lower_quartile, one.upper_quartile, other.lower_quartile, other.upper_quartile
     if any(each is None for each in quartiles):

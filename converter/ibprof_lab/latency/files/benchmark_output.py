@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delays printed by other programs: OSU's tests, nccl-tests, captioned tables, NUMA distances, core-to-core-latency.
 
-OSU's tests and nccl-tests have a run per pair. The firmware's NUMA distances have no unit: 10 is local memory. Here 1
-counts as 1 ns.
+OSU's tests and nccl-tests have a run per pair. The firmware's NUMA distances have no unit; local memory has the
+distance 10. A distance of 1 is read as 1 ns.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _PAIR_SIZE = 2
 
 _UNIT = re.compile(r"[(\[]\s*(?:in )?([^\s()\[\]]+)\s*[)\]]\W*$")
 _PREFERRED = re.compile(r"\bidle latenc|P2P=Enabled|\bGPU\(row\).*\bGPU\(column\)", re.I)
-"""Captions of Intel's MLC, p2pBandwidthLatencyTest and nvbandwidth: the first matching one of several tables counts."""
+"""Captions of Intel's MLC, p2pBandwidthLatencyTest and nvbandwidth. If a file has several tables, the first table with
+such a caption is read."""
 
 _RATE = re.compile(r".*/(s|sec|second)|.*bps", re.I)
 _RULE = re.compile(r"[\s|+:=\-]*")
@@ -56,8 +57,8 @@ def read_benchmark_runs(path: Path, lines: Lines) -> Delays:
     """Read a file with one run of OSU's latency tests or nccl-tests per pair.
 
     Output of nccl-tests names the hosts; OSU's does not. A line before each OSU run must have two names, or be the
-    launcher's command with `-H` or `--host`. The first process is the sender. A pair with several runs gets their
-    median.
+    launcher's command with `-H` or `--host`. The first process is the sender. The delay of a pair with several runs is
+    the median of these runs.
 
     Raises:
         InputError: the output is invalid; the message has the line.
@@ -149,7 +150,10 @@ def _name(host: str, device: int, shared: bool) -> str:
 
 
 def _read_times(path: Path, lines: Lines, header: int) -> dict[int, float]:
-    """Return seconds by size from a table; the column counts from the end, since fields of `redop` may be empty."""
+    """Return seconds by size from a table.
+
+    The position of the time column is counted from the end of the line, since fields of `redop` may be empty.
+    """
     names = lines[header].lstrip("# ").split()
     units = lines[header + 1].split() if header + 1 < len(lines) else []
     unit = next((_TIME_UNITS[field] for field in units if field in _TIME_UNITS), None)
@@ -202,7 +206,7 @@ def read_captioned_table(
 ) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
     """Return the senders' names, and the delays of the only delay table, float64 [n, n], seconds.
 
-    If there are several tables, the table of idle memory (Intel's MLC) or of GPUs with peer access counts. Delays are
+    If there are several tables, the table of idle memory (Intel's MLC) or of GPUs with peer access is read. Delays are
     nan where not measured, 0 on the diagonal. `captions` is the result of `find_captions`.
 
     Raises:

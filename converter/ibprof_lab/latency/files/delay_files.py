@@ -62,7 +62,8 @@ def read_delays(
     become NaN, "not measured", and a warning reports their number. The diagonal becomes 0.
 
     Args:
-        statistics: statistics to read if there are several; the median is always read. Others take no memory.
+        statistics: statistics to read if the file has several; the median is always read. Statistics that are not read
+            take no memory.
         unit: seconds per unit of a text or numpy matrix without a stated unit. None means microseconds; in files of
             core-to-core-latency, nanoseconds.
 
@@ -184,12 +185,12 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+")
 def read_text_matrix(path: Path, unit: float | None) -> Delays:
     """Read a matrix (rows are senders, columns are receivers), or a file with a line per pair.
 
-    With names, the first row and the first column have the same names in the same order. The first field, or all others
-    of the first row, may have a unit in brackets. Commas, semicolons, tabs or blanks separate fields. If commas do not,
-    numbers may have decimal commas. An empty field, `-` or `nan` means "not measured". One triangle of a matrix is
-    enough, with or without its diagonal. A line of a pair file (`a,b,latency`, header in any language) has two names
-    and a delay. The first lines identify the output of OSU's benchmarks, of nccl-tests, tables with a unit in their
-    caption, and NUMA distances of the firmware.
+    With names, the first row and the first column have the same names in the same order. The first field of the first
+    row, or all its other fields, may have a unit in brackets. Commas, semicolons, tabs or blanks separate fields. If
+    the separator is not a comma, numbers may have decimal commas. An empty field, `-` or `nan` means "not measured".
+    One triangle of a matrix is enough, with or without its diagonal. A line of a pair file (`a,b,latency`, header in
+    any language) has two names and a delay. The first lines identify the output of OSU's benchmarks, of nccl-tests,
+    tables with a unit in their caption, and NUMA distances of the firmware.
 
     Args:
         unit: seconds per unit if the file states no unit. None means microseconds; in files of
@@ -321,7 +322,7 @@ def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ..
 
 
 def _take_units(rows: list[tuple[int, list[str]]], unit: float) -> tuple[list[tuple[int, list[str]]], float]:
-    """Return rows without the unit in brackets in the first or all other fields of the first row, and the unit.
+    """Return rows without the units in brackets of the first row, and the seconds per unit.
 
     Without a unit in the first row, `unit` is returned.
     """
@@ -358,7 +359,8 @@ def make_median_delays(
         hosts: one name per process.
         seconds: [L, n, n].
         lengths: int64 [L], bytes; None for a single unknown length, stored as 0.
-        is_firmware: True for NUMA distances of the firmware, which have no errors; `attributes["source"]` says so.
+        is_firmware: True for NUMA distances of the firmware, which have no errors; `attributes["source"]` is then
+            `FIRMWARE`.
     """
     with np.errstate(over="ignore"):
         median = np.ascontiguousarray(seconds, np.float32)
@@ -390,8 +392,8 @@ def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, 
     """Complete the rows of a triangle to equal length; the missing half stays empty.
 
     Rows have line numbers and fields, without names. In a lower triangle each row is one field longer than the last; in
-    an upper triangle, one field shorter. The file has the diagonal if each row has a zero or nothing at its position.
-    Otherwise the file has no zero. Other rows are returned unchanged.
+    an upper triangle, one field shorter. The file has the diagonal if each row has a zero, or an empty field, at the
+    diagonal's position. A triangle without the diagonal has no zero at all. Other rows are returned unchanged.
     """
     lengths = [len(fields) for _, fields in rows]
     count = len(rows)

@@ -30,18 +30,20 @@ FORMAT = "ibprof delays 1"
 _CUBE = ("length", "sender", "receiver")
 _SIDE = 16
 _CHUNK = 1 << 16
-"""Values per chunk. Chunks of 16 x 16 pairs would be a million for 10,000 hosts, so few lengths get more pairs."""
+"""Values per chunk. If a file has few lengths, a chunk has more pairs than 16 x 16: otherwise 10,000 hosts would need
+about a million chunks."""
 
 _RESERVED = ("format", "units")
 
 CLASSIC_MAGICS = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 _FILES = {"median": "median", "average": "mean", "deviation": "deviation", "min": "minimum"}
-"""Suffix of a file's name -> statistic of `Delays`; the first existing file has the representative value."""
+"""Suffix of a file's name -> statistic of `Delays`; if there is no median, `Delays.median` has the values of the first
+existing file."""
 
 _DATA_TYPES = {"average": 1, "median": 2, "deviation": 3, "min": 4}
 _MODES = ("unknown", "one_to_one", "all_to_all", "async", "send_recv_and_recv_send", "noise", "noise_blocking",
           "bcast", "put_one_to_one", "get_one_to_one")  # fmt: skip
-"""Modes by `test_type`."""
+"""Name of the mode for each value of the variable `test_type`, from 0."""
 
 _SCALARS = ("proc_num", "test_type", "data_type", "begin_mes_length", "end_mes_length", "step_length",
             "noise_mes_length", "num_noise_mes", "num_noise_proc", "num_repeates")  # fmt: skip
@@ -319,7 +321,7 @@ _OBJECT_HEAD = struct.Struct("<HHxxxxQ")
 
 
 _FREE = 0
-"""Object number of free space. The size of free space includes the head."""
+"""Object number of free space. The size in the head of free space includes the head."""
 
 
 def check_heaps(path: Path) -> None:
@@ -336,7 +338,7 @@ def check_heaps(path: Path) -> None:
 
 
 def _has_end(data: mmap.mmap, start: int) -> bool:
-    """Return True if the steps between objects lead out of the heap or the file."""
+    """Return True if steps from object to object reach the end of the heap or file, and do not stay in place."""
     (size,) = _HEAP_HEAD.unpack_from(data, start)
     end, place = min(start + size, len(data)), start + _HEAP_HEAD.size
     while place + _OBJECT_HEAD.size <= end:

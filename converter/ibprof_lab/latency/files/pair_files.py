@@ -140,7 +140,7 @@ def read_pair_rows(
     lengths = sorted({length for length, _, _ in found})
     values = np.full((len(lengths), len(place), len(place)), np.nan)
     for (length, sender, receiver), delays in found.items():
-        # An impossible time counts only if a pair has no other value; it is then reported.
+        # An impossible time counts only if a pair has no other value; the impossible time is then reported.
         times = [each for each in delays if 0 <= each < np.inf] or delays
         values[lengths.index(length), sender, receiver] = np.median(times)
     values[:, range(len(place)), range(len(place))] = 0.0

@@ -36,7 +36,8 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""A measurement has at least this many batches, since the end of the last batch causes an error."""
+"""A batch of a stream lasts at least the measured time / this number. Longer batches would often end long after the
+measured time."""
 
 
 class ConcurrentEchoes:
@@ -58,7 +59,7 @@ class ConcurrentEchoes:
         self.request = MPI.Prequest
 
     def run(self, turns: int) -> npt.NDArray[np.float64]:
-        """Return the total seconds from ping to echo over a number of turns, float64 [number of pinged ranks]."""
+        """Do a number of turns; return the sum of the seconds from ping to echo, float64 [pinged rank]."""
         request, to = self.request, self.to
         elapsed = np.zeros(to)
         for _ in range(turns):
@@ -275,7 +276,7 @@ class RoundMeasurer:
     # -- noise
 
     def _draw_noise(self, pairs: Round) -> list[int]:
-        """Choose the noise processes of this round: leaders at even indices, each before its partner.
+        """Return the noise processes of this round: at each even index the process that leads, then its partner.
 
         All processes make the same choice.
         """

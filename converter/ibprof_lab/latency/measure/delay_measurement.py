@@ -51,7 +51,7 @@ from ibprof_lab.latency.model.delays import Delays, empty_delays
 Chooser: TypeAlias = Callable[[Delays], Sequence[Round]]
 
 _TRIED = 24
-"""Number of lengths measured for an estimate."""
+"""At most this many lengths are measured to estimate the time of the whole measurement."""
 
 
 class PairChooser(Protocol):
@@ -60,7 +60,7 @@ class PairChooser(Protocol):
     is_hierarchy: bool
 
     def choose_pairs(self, seconds: npt.NDArray[np.floating]) -> list[tuple[int, int]] | None:
-        """Return disjoint pairs for the next round, by the delays so far [n, n]; None at the end."""
+        """Return disjoint pairs for the next round, chosen by the delays so far [n, n]; None if no pair is left."""
 
 
 ChooserFactory: TypeAlias = Callable[[int], PairChooser]
@@ -254,7 +254,7 @@ class MeasurementSession:
         return is_enough
 
     def _next_pairs(self, search: PairChooser | None, processes: npt.NDArray[np.int64]) -> Round | None:
-        """Return the unmeasured pairs of the next round; on the first process."""
+        """Return the unmeasured pairs of the next round; called on the first process only."""
         if search is None:
             return None
         while True:

@@ -44,7 +44,8 @@ class DelayStore:
 
         Args:
             rows: float64 [k, 10]: index of the length, sender, receiver, statistics, repetitions.
-            keep_lower: True to keep the result with the lower median, since other load only increases a delay.
+            keep_lower: True to keep, of a pair's old and new result, the result with the lower median, since other load
+                only increases a delay.
         """
         places = tuple(rows[:, column].astype(np.int64) for column in range(3))
         medians = rows[:, 3]
@@ -83,7 +84,7 @@ class DelayStore:
             self.saving_s = self.saved - begin
 
     def save_if_possible(self) -> None:
-        """Write the file; log a failure and continue, since there may be space at the end."""
+        """Write the file; log a failure and continue, since the disk may have space again at the end."""
         try:
             self.save()
         except OSError as error:

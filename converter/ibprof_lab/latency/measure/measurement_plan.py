@@ -22,7 +22,7 @@ from ibprof_lab.latency.measure.timed_loops import Sampling
 from ibprof_lab.latency.model.delays import Attribute
 
 AGAIN_MORE = 3
-"""Number of batches of a repeated pair / usual number."""
+"""Number of batches of a pair that is measured again / usual number of batches of a pair."""
 
 SYNCHRONISING_S = 3e-4
 """Approximate time of the synchronisation after a round."""
@@ -60,7 +60,7 @@ class MeasurementPlan:
         save_every_s: interval between saves, seconds.
         limit_s: time limit, seconds; None for no limit.
         again: share of the pairs that may be measured again.
-        again_s: approximate time limit for measuring pairs again, seconds, in place of a share.
+        again_s: approximate time limit for measuring pairs again, seconds, in place of `again`.
     """
 
     lengths: npt.NDArray[np.int64]
@@ -151,7 +151,7 @@ def round_robin(processes: int) -> Iterator[Round]:
 def halving(processes: int) -> Iterator[Round]:
     """Yield Bufe's rounds: all pairs between two halves, then recursively within both halves at the same time.
 
-    There are T(n) = T(ceil(n/2)) + ceil(n/2) rounds, T(1) = 0: 11 for ten processes, where a tournament needs 9.
+    There are T(n) = T(ceil(n/2)) + ceil(n/2) rounds, T(1) = 0. Ten processes need 11 rounds, and 9 by `round_robin`.
 
     Source: Bufe 2014, section 2.3.2, equation (2.3).
     """
@@ -185,7 +185,7 @@ def color_pairs(pairs: npt.ArrayLike, alone: bool = False) -> list[Round]:
         alone: True for one pair per round.
 
     Returns:
-        The rounds: at most 2 k - 1, where k is the largest number of pairs of a process.
+        The rounds. Without `alone` there are at most 2 k - 1, where k is the largest number of pairs of a process.
     """
     unordered = np.unique(np.sort(np.asarray(pairs, np.int64).reshape(-1, 2), axis=1), axis=0)
     if alone:

@@ -139,7 +139,7 @@ class RoundBarrier:
             signal.signal(number, handler)
 
     def wait(self, wish: int = GO_ON) -> int:
-        """Wait for all processes and return the strongest of all wishes; a signal is a wish to stop."""
+        """Wait for all processes and return the strongest wish of any process; a signal is a wish to stop."""
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
 
         self._mine[0] = STOP if self.signal else wish

@@ -123,7 +123,8 @@ class Exchange(TimedLoop):
 class Stream(TimedLoop):
     """Many messages in flight, then an acknowledgement, to measure the bandwidth of the link.
 
-    A turn has `window` messages. Their delay is the turn's time divided by their number; bandwidth is length / delay.
+    A turn has `window` messages. The delay of a message is the turn's time divided by `window`; bandwidth is length /
+    delay.
     """
 
     def __init__(self, comm: Any, peer: int, length: int, window: int) -> None:
@@ -193,7 +194,7 @@ class Sampling:
 def sample_batches(sampling: Sampling, run: Callable[[int], float]) -> tuple[npt.NDArray[np.float64], int]:
     """Find the number of turns that fills a batch, then time the batches; `run` does turns and returns their seconds.
 
-    The search does not count, since the first messages of a pair set up connections and caches.
+    The turns of the search are not timed batches, since the first messages of a pair set up connections and caches.
 
     Returns:
         Seconds of each batch, float64 [repetitions], and the number of turns of a batch.
@@ -207,7 +208,10 @@ def sample_batches(sampling: Sampling, run: Callable[[int], float]) -> tuple[npt
 
 
 def next_turns(turns: int, elapsed: float, batch_s: float) -> int:
-    """Return the next number of turns to try: an estimate for a batch, limited since the first turns are slow."""
+    """Return the next number of turns to try: an estimate for a batch, at most a multiple of `turns`.
+
+    The limit is needed because the first turns are slow.
+    """
     needed = 1.05 * turns * batch_s / max(elapsed, 1e-9)
     return min(int(min(needed, _GROWTH * turns)) + 1, _MOST_TURNS)
 
@@ -215,7 +219,7 @@ def next_turns(turns: int, elapsed: float, batch_s: float) -> int:
 def summarise(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the statistics in the order of `STATISTICS`: float64 [6] for samples [r], or [6, k] for [r, k].
 
-    Quartiles are interpolated as numpy does; the deviation is the sample's, NaN for a single sample.
+    Quartiles are interpolated as numpy does; the deviation is the sample standard deviation, NaN for a single sample.
     """
     low, middle, high = np.percentile(samples, (25, 50, 75), axis=0)
     spread = samples.std(axis=0, ddof=1) if len(samples) > 1 else np.full(samples.shape[1:], np.nan)

@@ -24,17 +24,17 @@ FIRMWARE = "firmware"
 class Delays:
     """The delay cube of L message lengths between n processes.
 
-    A cube `c` has the shape [L, n, n]: `c[l, i, j]` is the one-way delay of `lengths[l]` bytes from process i (sender)
-    to process j, or half of a measured round trip. NaN means "not measured"; the diagonal is 0. `c[l, i, j]` may differ
-    from `c[l, j, i]`.
+    A cube `c` has the shape [L, n, n]: `c[l, i, j]` is the one-way delay of a message of `lengths[l]` bytes from
+    process i to process j, or half of a measured round trip. NaN means "not measured"; the diagonal is 0. `c[l, i, j]`
+    may differ from `c[l, j, i]`.
 
     Attributes:
         hosts: name of each process's host, length n. Several processes of one host repeat the name.
         lengths: message lengths in bytes, int64 [L], ascending.
-        median: median of the samples, seconds, float32 [L, n, n]. If a source has only one statistic, it is here, and
-            `attributes["statistic"]` has its name.
+        median: median of the samples, seconds, float32 [L, n, n]. If a source has only one statistic, this member has
+            that statistic, and `attributes["statistic"]` has its name.
         minimum, lower_quartile, upper_quartile, mean, deviation: as `median`; None if the source lacks the statistic or
-            `read_delays` did not read it. The deviation is the sample's (divided by count - 1).
+            `read_delays` did not read it. The deviation is the sample standard deviation (divisor: count - 1).
         repetitions: number of samples (batches) of each value, uint32 [L, n, n]; None where unknown.
         cores: cores that each process was bound to, as `0-3,8`; length n or 0 (unknown).
         attributes: attributes of the measurement: `mpi`, `mode`, `schedule`, `started`, `finished` and others,

@@ -19,7 +19,7 @@ from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.latency.model.typed_quantities import format_length
 
 _MOST_DOTS = 20_000
-"""At most this many steps are displayed: of more, every n-th."""
+"""At most this many steps are displayed. If there are more steps, every n-th step is displayed."""
 
 _TICKS = 4
 

@@ -53,7 +53,7 @@ Shares = Callable[[str, int], float]
 Ints = npt.NDArray[np.int64]
 
 _UNIT = 1 << 20
-"""Bytes of each message; only ratios count."""
+"""Bytes of each message for the computation of shares, which are ratios and do not depend on this size."""
 
 _MOST_PAIRS = 1 << 22
 """At most this many pairs are listed; with more ranks, shifts sample the pairs."""
@@ -175,7 +175,7 @@ class LinkSharing:
     Attributes:
         subnet: fabric and forwarding tables.
         rule: placement rule, as for `--placement`.
-        slots: number of consecutive ranks on a host; None for as few as possible.
+        slots: number of consecutive ranks on a host; None for the smallest number with which all ranks fit.
     """
 
     subnet: Subnet
@@ -324,7 +324,7 @@ def _list_groups(run: Profile, rank: int) -> dict[str, CallGroup]:
 
 
 def _size_of(run: Profile, operation: int, name: str) -> float:
-    """Return the bytes that a call's arguments ask for: the largest of a rank; for `_VECTORS` the mean over ranks."""
+    """Return the bytes that a call's arguments ask for: the largest of all ranks; for `_VECTORS`, the ranks' mean."""
     demands = run.demands
     rows = demands.operation == operation
     if not rows.any():

@@ -28,7 +28,7 @@ _LEAST_RANGE = 16
 """The longest length is at least this many times the shortest, so that the slope exceeds the noise."""
 
 _SPLIT_GAIN = 2.0
-"""Two lines must fit better by this factor to prove a change of protocol."""
+"""Two lines must fit better than one line by this factor to prove a change of protocol."""
 
 
 @dataclass(frozen=True, slots=True)

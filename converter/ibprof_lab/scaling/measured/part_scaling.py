@@ -70,7 +70,7 @@ def draw_part(
         floor: smallest seconds that matter, for each run. An error is relative to `seconds` or `floor`, whichever is
             larger.
         noise: relative scatter between equal runs.
-        at: numbers of processes to evaluate; the last one orders the forms.
+        at: numbers of processes to evaluate. The seconds at the last number give the order of growth of the forms.
         ranks: float64 [draw], 0 to 1: position of each draw's form in the order of growth, 1 for the fastest growing
             form. Parts with equal ranks grow together, since nothing shows that their errors would cancel.
     """
@@ -128,7 +128,7 @@ def _fit(columns: Floats, target: Floats) -> Floats:
 
 
 def _cross_validate(columns: Floats, target: Floats, processes: Floats) -> float:
-    """Return the mean square of errors at each number of processes, predicted from the others."""
+    """Return the mean square of the errors of predictions at each number of processes from all other numbers."""
     errors = []
     for size in np.unique(processes):
         rest = processes != size

@@ -50,19 +50,19 @@ def query_prediction(
 
     Args:
         runs: problem size n and profile of each run; n is None if not given.
-        operations: formula of n for #op; None without a network.
+        operations: formula of n for #op; None without `delays`.
         delays: file of measured delays; None to predict from the times of the profiles alone.
         unit: unit of the delays if the file does not state it, from `UNITS`.
         fabric: fabric whose forwarding tables determine link sharing; None for no sharing.
         placement: rank placement on the fabric's hosts: `packed`, `spread` or `random:SEED`; None for `packed`.
-        slots: number of ranks per host; None for as few as possible.
-        scaling: `STRONG` or `WEAK`; None for `STRONG` with a network, else for the kind that the runs show.
+        slots: number of ranks per host; None for the smallest number with which all ranks fit.
+        scaling: `STRONG` or `WEAK`; None for `STRONG` if `delays` is given, else for the kind that the runs show.
         n: problem size of strong scaling; None for the size of the largest recorded run.
         processes: numbers of processes to predict for; None for powers of two within the valid range.
         figure: picture file of the curve; None for no picture.
 
     Raises:
-        UsageError: a formula, or the placement, is invalid, or an option lacks another one.
+        UsageError: a formula or the placement is invalid, or an option is given without another option that it needs.
         InputError: a file cannot be read.
         InconsistentError: the runs do not determine an answer, or the query is outside the valid range.
     """
@@ -168,7 +168,7 @@ def _predict(model: TimeModel, scaling: str, size: float, processes: int) -> Pre
 
 
 def _follow(model: TimeModel, scaling: str, size: float) -> tuple[list[PredictedTime], str | None]:
-    """Return predictions for powers of two, and the reason if they end within the range."""
+    """Return predictions for powers of two within the range, and the reason if the predictions end earlier."""
     least, most = model.processes
     curve: list[PredictedTime] = []
     for power in range(math.ceil(math.log2(least)), int(math.log2(most)) + 1):
@@ -287,7 +287,7 @@ def _time(row: dict[str, Any]) -> str:
 
 
 def _add_interval(texts: list[str]) -> str:
-    """Return a value with the ends of its interval; equal ends are left out."""
+    """Return one text from three: a value, and the ends of its interval. Equal ends are left out."""
     value, low, high = texts
     return value if low == high else f"{value} ({low} to {high})"
 

@@ -320,7 +320,7 @@ def _draw_parts(
 
 
 def _measure_noise(processes: Floats, walls: Floats) -> float:
-    """Return the relative scatter of equal runs, or an assumed one without repetitions."""
+    """Return the relative scatter of equal runs; if no run was repeated, an assumed scatter."""
     logs = np.log(walls)
     errors = np.concatenate([logs[processes == p] - logs[processes == p].mean() for p in np.unique(processes)])
     freedom = len(walls) - len(np.unique(processes))
@@ -359,7 +359,7 @@ def _find_stops(
 
 
 def _describe_limit(values: Floats) -> dict[str, float | None]:
-    """Return median and 95% interval of numbers of processes; None beyond the range."""
+    """Return the median and the 95% interval of draws of a number of processes; None for each infinite value."""
     low, value, high = np.quantile(values, _TAILS, method="nearest").tolist()
     return {
         name: each if math.isfinite(each) else None for name, each in (("value", value), ("low", low), ("high", high))

@@ -39,7 +39,7 @@ FARTHEST = 4.0
 """Predictions hold up to this many times the largest recorded p and n, and the longest measured message."""
 
 WIDEST = 2.0
-"""An interval reaches at most from half to twice the prediction."""
+"""A prediction is refused if its interval reaches below half, or above twice, the predicted time."""
 
 
 class OutOfRangeError(ValueError):
@@ -299,7 +299,7 @@ class TimeModel:
         return constant + each * self.operations(size) / processes, groups
 
     def _doubt_of_forms(self, size: float, processes: int) -> tuple[float, float]:
-        """Return by how many seconds other forms of calls and bytes reduce and increase the run time."""
+        """Return by how many seconds the other forms of calls and bytes could shorten and lengthen the run time."""
         less = more = 0.0
         for name, factor in self._fit.factors.items():
             calls, length = self._calls[name], self._sizes[name]
@@ -320,7 +320,8 @@ class TimeModel:
 
 
 _SCALES: dict[str, OfSize] = {"ALLTOALL": lambda processes: processes * processes}
-"""If a problem is divided among p processes, all-to-all's blocks shrink with p^2, and other sizes at most with p."""
+"""Operation -> `_Quantity.scale` of its size. If a problem is divided among p processes, all-to-all's blocks shrink as
+1 / p^2. Other sizes shrink at most as 1 / p."""
 
 
 def _group(run: TimedRun, name: str) -> CallGroup:

@@ -156,8 +156,8 @@ def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, 
     """Follow packets from all leaves to a host hop by hop, over link directions between switches.
 
     Yields:
-        Leaves whose packets have not arrived, and the link direction of each. A loop ends when a packet returns to an
-        earlier link direction.
+        Leaves whose packets have not arrived, and the link direction that each leaf's packet takes. If packets run in a
+        loop, the function stops after they have returned to an earlier link direction.
     """
     leaf = np.unique(network.host_leaf).astype(np.int64)
     at = leaf
@@ -174,7 +174,10 @@ def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, 
 
 
 def _find_dependencies(network: SimulatedNetwork) -> Ints:
-    """Find pairs of consecutive link directions on routes, int64 [pair], as first * ends + second."""
+    """Return pairs of consecutive link directions on routes, int64 [pair].
+
+    A pair is the number first * (number of link directions) + second.
+    """
     ends = len(network.end_to)
     switch, port = np.nonzero(network.port_end != NONE)
     port_of = np.zeros(ends, np.int64)  # [link direction], port of the switch that sends on it
@@ -192,7 +195,7 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
-    """Find the pairs of `_find_dependencies` for all shortest routes; none if these only go up and then down."""
+    """Return pairs as `_find_dependencies` does, for all shortest routes; none if all routes go up and then down."""
     minimal, level = find_minimal_ports(network), _find_levels(network)
 
     def moves() -> Iterator[tuple[Ints, Ints, Ints]]:
@@ -207,7 +210,7 @@ def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[Ints, Ints, Ints]:
-    """Find the moves of packets from all leaves on shortest routes: switch, link direction, next switch."""
+    """Return all moves of packets from leaves on shortest routes: the switch, the link direction, the next switch."""
     number = np.arange(network.port_end.shape[1], dtype=np.uint64)
     at, port = np.nonzero((ports[:, number // np.uint64(64)] >> number % np.uint64(64)) & np.uint64(1))
     end = network.port_end[at, port].astype(np.int64)
@@ -222,14 +225,17 @@ def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[
 
 
 def _goes_up_and_down(here: Ints, there: Ints, at: Ints, to: Ints) -> bool:
-    """Return True if no route moves sideways or up after a move down between levels."""
+    """Return True if routes go up between levels, then down.
+
+    No move stays on a level, and no move up follows a move down.
+    """
     came_down = np.zeros(int(max(at.max(initial=0), to.max(initial=0))) + 1, np.bool_)
     came_down[to[there < here]] = True
     return not ((here == there) | (came_down[at] & (there > here))).any()
 
 
 def _join(at: Ints, end: Ints, to: Ints, ends: int) -> Ints:
-    """Pair each link direction with the next link directions of its packets, as first * ends + second."""
+    """Return pairs of a link direction and a next one of the same packets, each as first * `ends` + second."""
     order = np.argsort(at, kind="stable")
     begin, stop = np.searchsorted(at[order], to), np.searchsorted(at[order], to, side="right")
     first = np.repeat(end, stop - begin)
@@ -239,7 +245,7 @@ def _join(at: Ints, end: Ints, to: Ints, ends: int) -> Ints:
 
 
 def _find_levels(network: SimulatedNetwork) -> Ints:
-    """Return the number of links from each switch to the nearest switch with hosts."""
+    """Return the level of each switch: the number of links to the nearest switch with hosts."""
     far = network.switches
     level = np.full(network.switches, far)
     level[network.host_leaf] = 0

@@ -55,8 +55,8 @@ class Job:
     """Properties shared by all clients of a job. Times in ticks.
 
     Attributes:
-        interval: time from the completion of a step to the next start; default of `Step.pause`.
-        window: minimum time from one start to the next, default of `Step.window`; 0 for none.
+        interval: time from the completion of a step to the next start, for steps whose `pause` is None.
+        window: minimum time from one start to the next, for steps whose `window` is None; 0 for no minimum.
         jitter: interval and window change randomly by up to this share, uniformly distributed.
         collective: True if the clients' rounds are joint operations: all clients of a round have the same jitter.
         limit: total number of steps of a client; 0 for no end.
@@ -84,7 +84,7 @@ class Step:
         host: destination host.
         bytes: message size.
         client: receiving client; `NOBODY` for none.
-        slot: number of the message among those to this client in a round, from 0.
+        slot: number of the message among the messages to the receiving client in a round, from 0.
         awaits: the messages of all slots below this number must have arrived at the sender in this round.
         pause: ticks from the completion of the previous step; None for the job's interval.
         window: minimum time since the start of the previous step, ticks; with rounds, since the start of the round.
@@ -160,7 +160,8 @@ class Ends:
     Attributes:
         bytes: uint64 [link direction, job], sent bytes.
         busy: uint64 [link direction, job], busy time in ticks.
-        queued: uint64 [link direction], bytes that are in its buffer or wait for space in it.
+        queued: uint64 [link direction], bytes in the link direction's buffer, and bytes that wait for space in the
+            buffer.
         most_queued: uint64 [link direction], largest number of queued bytes on one virtual lane.
     """
 

@@ -55,7 +55,8 @@ class SimulatedNetwork:
         host_port: int32 [host], index into the fabric's ports.
         host_end: int32 [host], the host's outgoing link direction.
         host_leaf: uint32 [host], switch at the host's link.
-        end_to: uint32 [link direction], destination: a host, or number of hosts + a switch.
+        end_to: uint32 [link direction], destination: the number of a host, or the number of hosts + the number of a
+            switch.
         end_byte_ticks: uint64 [link direction], ticks per byte times 2**32, rounded down.
         end_delay: uint32 [link direction], ticks.
         end_gap: uint32 [link direction], ticks between two packets; 0 for a sending switch.

@@ -138,7 +138,7 @@ def _summarise(
     taken = samples["ticks"] * to_ns
     if not len(taken):
         return NOTHING
-    # One message per client makes a point of the series for the warm-up search.
+    # Each point of the series for the warm-up search is a mean over as many messages as there are clients.
     points = max(len(taken) // max(clients, 1), 1)
     series = average_parts(taken, points)
     cut = min(find_warm_up(series) if precision else points, looked_at)
@@ -223,7 +223,11 @@ class Rounds:
             rounds += 1 + rounds // BATCHES
 
     def _has_warmed_up(self) -> bool:
-        """Return True if the background's requests have passed; wait at most one whole round of a recorded run."""
+        """Return True if each client of the other jobs has completed `Effort.background` messages.
+
+        A client with fewer messages, in total or in its list, must have completed these. The clients of the measured
+        job must have completed, on average, the messages that are left out.
+        """
         steps, effort = self._simulation.look_at_clients().steps, self._effort
         left_out = 0 if self._ends else effort.left_out(0)
         if self._own_round:
@@ -253,7 +257,10 @@ class Rounds:
         self._due.append(due[chosen])
 
     def _find_due(self, samples: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Return the tick that decides a message's round: its start, or the start of its round of the recorded list."""
+        """Return the tick that decides the round of each message.
+
+        It is the message's start; for a message of the recorded run, it is the scheduled start of the run's round.
+        """
         if not self._own_round:
             return samples["start"].astype(np.int64)
         client = samples["client"]
@@ -292,7 +299,7 @@ class Rounds:
         return True
 
     def _judge(self, rounds: int, came: bool) -> Latency:
-        """Return the latency over whole rounds, without a note if there are too few rounds."""
+        """Return the latency over whole rounds; the note is empty if more rounds are needed."""
         simulation, effort = self._simulation, self._effort
         sent_all = not came and (self._has_sent_all() or simulation.state.stop == Stop.DONE)
         latency = self._operations.add_to(self._summarise(rounds, sent_all))

@@ -29,7 +29,8 @@ NO_END = 1 << 62
 _FIRST_CHUNK_NS = 50e3
 
 _LEAST = 10
-"""At least this many operations of a collective are measured, since one operation may take tens of messages."""
+"""At least this many operations of a collective are measured, and are in each batch. A minimum of messages is not
+enough, since one operation may take tens of messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,12 @@ class Effort:
             from server to server arrange themselves over tens of messages, too slowly for a test on a few messages.
             Jobs that end leave out only messages before a stationary mean, and messages before the background's
             requests have passed.
-        messages: number of messages per client; the measurement then ends.
+        messages: the measurement ends after this many messages per client.
         background: number of requests per client of other jobs before the measurement starts.
         hops: the measurement gives up after this many packet hops.
-        steady: relative half of a 95% interval; 0 for never. If the mean of the measured messages is known to be this
-            near to the mean of all `messages`, it is in a steady state: the remaining messages are skipped.
+        steady: half of a 95% interval relative to the mean; 0 for no detection. If the mean of the measured messages is
+            known to be this near to the mean of all `messages`, the job is in a steady state, and the remaining
+            messages are skipped.
     """
 
     precision: float = 0.05
@@ -65,7 +67,7 @@ class Effort:
 
 QUICK = Effort(warm_up=20, least_warm_up=0, messages=20, background=5, hops=1e9)
 SURVEY = Effort(least_warm_up=0, messages=60, background=20, hops=2e10)
-"""For hundreds of simulations, which take four times as long with 50 messages of warm-up each."""
+"""Effort for hundreds of simulations. With a warm-up of 50 messages, each simulation takes four times as long."""
 FULL = Effort(precision=0.0, warm_up=50, least_warm_up=0, messages=1000, background=50, hops=1e13, steady=0.005)
 """Measurement with detection of steady states; `replace(FULL, steady=0.0)` simulates every message."""
 
@@ -79,7 +81,8 @@ class Latency:
     Attributes:
         messages: number of measured messages, after the warm-up.
         mean: mean over messages.
-        half: half of the mean's 95% confidence interval, by means of batches or of whole rounds; nan with too few.
+        half: half of the mean's 95% confidence interval, computed from the means of batches or of whole rounds; nan
+            with too few of these.
         node_mean: mean of the clients' means, which does not over-sample quiet times.
         deviation: standard deviation.
         least, most: smallest and largest latency.
@@ -87,8 +90,8 @@ class Latency:
         left_out_ns: simulated time before the measurement.
         measured_ns: simulated time of the measurement.
         is_settled: True if the required precision is reached.
-        note: reason if it is not reached, or the rule that ended the measurement.
-        change: relative change of the mean over the measured time, if it is the reason for too low precision; else 0.
+        note: reason if the precision is not reached; else the rule that ended the measurement.
+        change: relative change of the mean over the measured time, if this change makes the precision too low; else 0.
         histogram: lower edge and upper edge in ns, and messages, of each non-empty bin of `watch.bin_edges`.
         by_client: host number, messages and their mean, of each client with messages.
         over_time: begin and end in ns, messages and their mean, of equal slices of the measured time.

@@ -21,7 +21,7 @@ BINS_AN_OCTAVE = 64
 
 _OCTAVES = 80
 _MOMENTS = 256
-"""At this number of time slices, or of queue observations, each two neighbours are joined."""
+"""When there are this many time slices, or observations of queues, each two neighbours are joined into one."""
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -107,7 +107,7 @@ def count_turns(client: Counts, done: Counts) -> Counts:
 
     Args:
         client: int64 [message].
-        done: int64 [client], number of each client's messages before these; updated.
+        done: int64 [client], number of each client's messages before those in `client`; the function adds these.
     """
     order = np.argsort(client, kind="stable")
     which, first, count = np.unique(client[order], return_index=True, return_counts=True)
@@ -155,7 +155,7 @@ class Operations:
         return begin, np.array([each.end for each in closed], np.int64) - begin
 
     def _add(self, number: int, start: Counts, end: Counts, chosen: npt.NDArray[np.bool_]) -> bool:
-        """Return True if these messages complete the operation."""
+        """Add the chosen messages to an operation; return True if they complete it."""
         begin = int(start[chosen].min())
         found = self._open.setdefault(number, _Open(self._messages, begin))
         found.missing -= int(chosen.sum())

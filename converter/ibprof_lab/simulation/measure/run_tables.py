@@ -26,7 +26,7 @@ BUSY_COLUMNS = ("a_busy_us", "b_busy_us")
 """Additional columns of links.csv: busy time of each link direction by job."""
 
 _FULLEST = 32
-"""Number of link directions with listed queues."""
+"""The queues of at most this many link directions are listed."""
 
 
 def load_ends(simulation: Simulation) -> Loads:
@@ -46,7 +46,10 @@ def load_ends(simulation: Simulation) -> Loads:
 
 
 def list_flows(watch: Watch) -> Traffic:
-    """Return the traffic of complete messages from LID to LID, by job; bytes of other messages are unmapped."""
+    """Return the traffic of complete messages from LID to LID, by job.
+
+    The bytes of incomplete messages count as unmapped.
+    """
     simulation, flows = watch.simulation, watch.flows()
     network, state = simulation.network, simulation.state
     job = simulation.job_of_client[flows.client]
@@ -57,7 +60,7 @@ def list_flows(watch: Watch) -> Traffic:
     source = np.concatenate([np.where(asks, host, client), client[asks]])
     destination = np.concatenate([np.where(asks, client, host), host[asks]])
     size = np.concatenate([flows.bytes, (reads * flows.messages.astype(np.uint64))[asks]])
-    between = int(size[source != destination].sum())  # hosts: messages within a host are not sent
+    between = int(size[source != destination].sum())  # of hosts: a message within a host crosses no link
     return Traffic.without_ranks(
         source,
         destination,
@@ -89,8 +92,8 @@ def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
     """Return the busy ticks of each link direction by job, float64 [link direction, job].
 
     The engine counts a packet as soon as a link direction admits the packet. This function subtracts the bytes that are
-    admitted but not sent, from all jobs in proportion. Packets that wait for buffer space are not subtracted: their
-    link direction has sent them, and the next one has not admitted them.
+    admitted but not sent, from all jobs in proportion. Packets that wait for buffer space at the next link direction
+    are not subtracted: their present link direction has sent them.
     """
     network, ends = simulation.network, simulation.look_at_ends()
     admitted = ends.busy.sum(axis=1).astype(float)

@@ -44,18 +44,19 @@ from ibprof_lab.simulation.workload.darshan_load import DarshanLoad, is_darshan_
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload, list_run_notes
 
 SERVERS = "servers"
-"""Name of the I/O servers among jobs."""
+"""Name of the I/O servers in mappings from a job's name to hosts."""
 
 _HOPS = 3e7
-"""The loads of links are observed after this many packet hops at the latest."""
+"""The observation of the links' loads ends after this many packet hops at the latest."""
 
 _MESSAGES = 20
-"""Messages per client, or of a round of a recorded run, before loads are observed."""
+"""The observation of the links' loads ends when each client has completed this many messages; a client of a recorded
+run on its time line, one round."""
 
 _CHUNK_NS = 1e6
 
 _PARTS = 20
-"""Each step extends the simulated time by at least 1/20."""
+"""Each step of the observation extends the simulated time by at least 1 / this number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +113,8 @@ class Advice:
         scenarios: compared scenarios, the present one first.
         best: recommended change; None if no change is worthwhile.
         undecided: changes with a larger gain than `best`, but with intervals that are too wide for a recommendation.
-        hosts: host names of servers and jobs for the best change, or for the present scenario without one. If hosts are
-            sampled, those of the seed with the fastest MPI messages.
+        hosts: host names of servers and jobs for the best change; if `best` is None, for the present scenario. If hosts
+            are sampled, the hosts of the seed with the fastest MPI messages.
         links: busiest link directions shared by both jobs.
         shared: number of link directions used by both jobs.
     """

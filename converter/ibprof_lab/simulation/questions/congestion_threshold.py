@@ -40,7 +40,7 @@ _LONG = 100
 then at most 1% busy."""
 
 _POINTS = 4
-"""Number of intervals per step of the search."""
+"""Number of intervals that each step of the search simulates."""
 _ROUNDS = 2
 
 Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
@@ -106,7 +106,7 @@ class Threshold:
         below_ns, above_ns: bounds of the threshold, by 95% intervals of throughput; None without a threshold.
         about_ns: threshold by the mean throughput; None without a threshold.
         bound_ns: threshold by the servers' links alone, N S/(n B) - S/B; at most 0 if the links are no bottleneck.
-        tried: intervals with the mean time of requests, in order; None if no seed has a mean.
+        tried: intervals, ascending, each with the mean time of requests; this mean is None if no seed has a mean.
         seeds: number of seeds with a mean at interval 0.
     """
 

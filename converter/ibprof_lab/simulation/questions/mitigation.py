@@ -21,13 +21,13 @@ _WINDOWS = (1.0, 1.25, 1.5, 2.0)
 """Throttle windows to try, in cycles of the I/O job in the present scenario."""
 
 _PARTS = 20
-"""Number of equal parts of a window's jitter, over which a mean is taken."""
+"""A mean over the jitter of a window is taken at the middles of this many equal parts of the jitter's range."""
 
 COSTS_LITTLE = 0.95
 """A recommended change leaves the I/O job at least this share of its rate."""
 
 MOST_SEEDS_ASKED = 100
-"""At most this many seeds are proposed."""
+"""An answer proposes at most this many seeds for another simulation."""
 
 WORTH = 0.95
 """With a recommended change, MPI messages take less than this share of their present time."""

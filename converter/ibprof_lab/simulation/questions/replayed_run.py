@@ -35,7 +35,7 @@ FARTHEST = 0.25
 """There is no prediction if the replay on the recorded network deviates from the measured time by more than this."""
 
 LEAST_ERROR = 0.05
-"""Half the width of a prediction's interval is at least this share."""
+"""Half the width of a prediction's interval is at least this share of the prediction."""
 
 _EFFORT = Effort(messages=1, background=1, warm_up=0, least_warm_up=0)
 """Effort that measures the fewest operations that `MeanOperation` accepts: ten runs of the program."""

@@ -22,7 +22,7 @@ _OTHERS = {
     False: ("the I/O job", "I/O requests", "I/O request"),
     True: ("the second job", "Messages of the second job", "its message"),
 }
-"""True for a recorded run -> name of the second job, of its messages, and of one message."""
+"""True if the second job is a recorded run -> name of the second job, of its messages, and of one message."""
 
 _NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
 

@@ -179,7 +179,10 @@ def _find_columns(rows: Rows, job: str) -> _Columns:
 
 
 def _group(rows: Rows, columns: Sequence[str]) -> dict[Key, list[Row]]:
-    """Group rows by columns; a baseline joins each group that differs only in other jobs' columns."""
+    """Group rows by columns.
+
+    A baseline is added to each group that differs from the baseline only in other jobs' columns.
+    """
     others = [row for row in rows if row["run"] != "baseline"] or rows
     groups: dict[Key, list[Row]] = {}
     for row in others:

@@ -67,7 +67,7 @@ _HOPS_MOST = 5e7
 _DOTS_PER_INCH = 120
 
 _QUEUES = 4
-"""Number of link directions with drawn queues, the fullest first."""
+"""The queues of at most this many link directions are drawn: the fullest ones."""
 
 
 def run_and_show(
@@ -287,7 +287,8 @@ _FACTOR = 1.5
 """A slow value differs from the median by at least this factor."""
 
 _SPREAD = 3.0
-"""Slow values are also beyond this number of interquartile ranges from the quartile (Tukey's far outliers)."""
+"""A slow value is also beyond the nearest quartile by more than this number of interquartile ranges (Tukey's far
+outliers)."""
 
 _MOSTLY = 0.5
 
@@ -334,7 +335,7 @@ class SlowSender:
 
 
 def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender]:
-    """Return the slow senders of each job, those with the longest messages first.
+    """Return the slow senders of all jobs: first those with too long message times, the longest first.
 
     A rank of a program is two clients of its host: one computes, and one sends.
 

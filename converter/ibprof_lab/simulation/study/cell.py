@@ -141,7 +141,7 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     if workload.role is not Role.REPLAY:
         del described["byte_ns"], described["waits_late"]  # likewise
     if workload.profile:
-        described["profile"] = digest_messages(workload)  # as for the fabric, the content counts
+        described["profile"] = digest_messages(workload)  # the file's content counts, not its path, as for the fabric
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile", "hosts")}
 
 
@@ -271,7 +271,7 @@ def run_to_limits(simulation: Simulation, hops: float, go_on: Callable[[int], ob
 
     Args:
         hops: the simulation gives up after this many packet hops.
-        go_on: function that continues the simulation from a tick for a while.
+        go_on: function that continues the simulation for a while; its argument is the present tick.
     """
     limit = _limit_clients(simulation)
     while (simulation.look_at_clients().steps < limit).any():

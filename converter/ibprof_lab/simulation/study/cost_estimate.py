@@ -26,16 +26,19 @@ _MESSAGES = 8
 """Most means settle after this many messages per client, if the precision ends a simulation."""
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
-"""Messages per client from the warm-up to a steady state; the second value of each pair is for full servers."""
+"""Messages per client from the warm-up to a steady state. The second value of each pair is for jobs that the servers'
+links limit."""
 
 _NS_OF_HOP = 50.0
 """Approximate core nanoseconds per packet hop with an event."""
 
 _NS_OF_SHORT = 55.0
-"""Core nanoseconds per skipped hop for messages of one packet; the messages cost as much as their hops."""
+"""Core nanoseconds per skipped hop for messages of one packet. This includes the cost of the message, which is as large
+as the cost of its hops."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
-"""Core nanoseconds per skipped hop for longer messages, of pairs and of other jobs; second values for full servers."""
+"""Core nanoseconds per skipped hop for longer messages, of pairs and of other jobs. The second value of each is for
+jobs that the servers' links limit."""
 
 
 @lru_cache(maxsize=8)
@@ -63,7 +66,7 @@ def find_transfer_ns(cell: Cell, workload: Workload) -> float:
 
 
 def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
-    """Return the time that the servers' links need for a message of every client; 0 for other jobs.
+    """Return the time that the servers' links need for a message of every client; 0 for jobs without servers.
 
     Clients send to all servers in turn, so that the slowest server's link limits the rate.
     """
@@ -77,7 +80,10 @@ def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
 
 
 def find_bound_ns(cell: Cell, workload: Workload) -> float:
-    """Return the interval below which the servers' links alone delay requests, N S/(n B) - S/B; 0 for other jobs."""
+    """Return the interval below which the servers' links alone delay requests; 0 for jobs without servers.
+
+    It is N S/(n B) - S/B, as in `congestion_threshold`.
+    """
     at_servers = _find_server_byte_ns(cell, workload)
     if at_servers is None:
         return 0.0

@@ -271,7 +271,7 @@ _TEXTS = frozenset({"measured", "run", "fabric", "routing", "server_placement", 
 
 
 _LATER = {"nic_gap_ns": 0.0}
-"""Columns missing in older tables, with their values there."""
+"""Column that older tables lack -> its value for all rows of such tables."""
 
 _OF_MEANS = frozenset({"measured", "run", *SETTING_COLUMNS, "seeds", *_VALUES, "slowdown"} - set(_LATER))
 

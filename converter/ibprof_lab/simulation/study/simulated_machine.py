@@ -252,7 +252,7 @@ def allocate_named(
 
 
 def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> list[Workload]:
-    """Reduce default shares to the hosts left by jobs with known hosts."""
+    """Limit the shares of the jobs `open_ones` to equal parts of the share that jobs with known hosts leave."""
     left = max(1 - sum(each.share for each in workloads if each.hosts), 0.0)
     free = [each for each in workloads if each.name in open_ones and not each.hosts]
     return [replace(each, share=min(each.share, left / len(free))) if each in free else each for each in workloads]

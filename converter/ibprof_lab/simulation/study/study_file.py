@@ -53,7 +53,7 @@ _ROLES = tuple(role for role in Role if role is not Role.REPLAY)
 """Roles in a study; `ibprof-sim replay` alone sets up a replay."""
 
 _NEEDS = {Role.PROFILE.value: "profile", Role.GOAL.value: "goal", Role.BARRIER.value: "name"}
-"""Required key of a job by role, if it is not bytes."""
+"""Role -> required key of a job; a job with another role requires `bytes`."""
 
 _ROLES_WITH: dict[str, tuple[Role, ...]] = {
     "window": (Role.PAIRS, Role.IO),

@@ -45,7 +45,7 @@ QUICK_KEYS = ("vary", "cases")
 """Keys of `quick`, which replace the study's keys."""
 
 _PLAIN_LISTS = ("hosts", "servers")
-"""Keys whose list is a single value."""
+"""Keys whose list is a single value, and not a list of variations."""
 
 _DEPTH = 2
 """Depth of mappings in a change: its jobs, and the keys of each job."""
@@ -223,7 +223,7 @@ class StudyReader:
         return str(value)
 
     def numbers(self, where: str, value: object, base: Made) -> Made:
-        """Read a mapping of numbers that replaces some numbers of `base`."""
+        """Return `base` with the numbers of a mapping in place of its values."""
         named = {each.name: str(each.type) for each in fields(base)}
         given = self.mapping(where, value, tuple(named), f"{where}.{{}}")
         made: dict[str, Any] = {}

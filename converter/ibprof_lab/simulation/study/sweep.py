@@ -34,7 +34,8 @@ _WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 _UNIT_S = 0.005
 """Estimated seconds of work per unit of progress."""
 _WORTH_PROCESSES_S = 1.0
-"""Work of at most this many estimated seconds stays in this process; a new one takes longer to import this package."""
+"""Work of at most this many estimated seconds stays in this process: a new process would take longer to import this
+package."""
 _RECORDED = (Role.PROFILE, Role.REPLAY, Role.GOAL)
 _TOGETHER = 10.0
 """Two interrupts within this number of seconds count as one."""

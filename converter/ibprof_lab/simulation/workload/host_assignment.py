@@ -43,7 +43,10 @@ class HostAssignment:
 
 
 def order_leaves(network: SimulatedNetwork) -> list[Ints]:
-    """Return the hosts of each leaf by port. Without levels, leaves have file order, else drawing order (by pod)."""
+    """Return the hosts of each leaf switch, sorted by port.
+
+    If the fabric has levels, leaf switches have the order of a drawing (by pod); else the order of the file.
+    """
     layout = lay_out([network.subnet.fabric])[0]
     fabric = network.subnet.fabric
     host_node = fabric.port_node[network.host_port]
@@ -101,7 +104,7 @@ def assign_hosts(
             raise InconsistentError(f"job {name} needs {size} hosts, but {left} of {compute} hosts are free")
     assigned, begin = [], 0
     for number, workload in enumerate(workloads):
-        # Jobs with a share leave the minimum for the others.
+        # A job with a share leaves free hosts for the minima of the later jobs.
         left = len(order) - begin - sum(sized[number + 1 :])
         count = _count_hosts(workload, sizes[number], compute, left)
         if workload.hosts:
@@ -276,7 +279,7 @@ def _clients_of_collective(
 ) -> list[Client]:
     count = len(hosts)
     parts = [SCHEDULES[workload.role](rank, count, workload.bytes) for rank in range(count)]
-    # Ranks without messages are no clients: the leaves of a broadcast's tree.
+    # Ranks that send no messages are no clients, for example the leaves of a broadcast's tree.
     acts = np.array([len(part.steps) > 0 for part in parts])
     client = np.where(acts, first + np.cumsum(acts) - 1, NOBODY)
     clients = []
@@ -300,7 +303,7 @@ def _run_program(
     clients = []
     for number, rank in enumerate(program.rank):
         steps = program.steps[number].copy()
-        # As in `_replay`.
+        # A message within a host stays within a host, as in `_replay`.
         steps["host"] = np.where(machine[steps["host"]] == machine[rank], host[rank], host[steps["host"]])
         steps["client"] = np.where(steps["client"] == NOBODY, NOBODY, first + steps["client"].astype(np.int64))
         steps["pause"] = np.rint(steps["pause"] / network.tick_ns)

@@ -32,10 +32,10 @@ class Operation:
         after: operations that wait for this operation, each with True if they wait only for its beginning.
         needs: sends and receives that this operation waits for, as in `after`; None once this operation is in the
             rank's order.
-        slot: number of a `recv` among those of its rank.
+        slot: number of a `recv` among all `recv`s of its rank.
         is_ordered: True for a `recv` in the rank's order.
         receive: counterpart `recv` of a send.
-        sent: `recv` of a sending rank, which waits for the arrival of its message.
+        sent: for a send, a `recv` of the sending rank, which waits until the sent message has arrived.
     """
 
     rank: int

@@ -44,10 +44,10 @@ MESSAGE_BYTES = np.uint64(512 << 10)
 """Largest modelled message. Source: NCCL, src/include/net_device.h and src/init.cc: 4 MiB of buffer in 8 steps."""
 
 _SIZES_AN_OCTAVE = 4
-"""Sizes per octave: messages of similar size are placed in time together."""
+"""Number of size classes between a size and its double. Messages of one class are placed in time together."""
 
 _ROUNDS = 60
-"""The fit ends after this many rounds at the latest."""
+"""The fit of messages to the intervals of the time line ends after this many rounds at the latest."""
 
 _CLOSE = 1e-3
 """Allowed relative error of the number of messages per size, and of the mean size per interval."""
@@ -190,7 +190,7 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
 
 
 def _thin_out(counts: Ints, size: npt.NDArray[np.uint64], one_of: int) -> Ints:
-    """Return the messages of each counter that remain if one of `one_of` is kept, the largest ones first."""
+    """Return how many messages of each counter remain if one of each `one_of` messages, sorted by size, is kept."""
     order = np.argsort(size, kind="stable")[::-1]
     upto = np.zeros(len(counts) + 1, np.int64)
     upto[1:] = np.cumsum(counts[order])
@@ -277,7 +277,7 @@ def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
 
 
 def _split(number: Ints) -> dict[int, npt.NDArray[np.intp]]:
-    """Return the positions of each number."""
+    """Return the positions of each value in `number`, by value."""
     order = np.argsort(number, kind="stable")
     values, first = np.unique(number[order], return_index=True)
     return dict(zip(values.tolist(), np.split(order, first[1:]), strict=True))

@@ -146,8 +146,9 @@ class Workload:
         bytes: size of a message or request; unused for a profile, which has sizes.
         interval_ns: time from completion to the next start; for a collective from its end to the next begin. A profile
             without an interval follows its time line.
-        window_ns: minimum time from start to start (a throttle); 0 for none.
-        jitter: interval and window change by up to this share, uniformly distributed; times of a time line do not.
+        window_ns: minimum time from the start of a message to the start of the next (a throttle); 0 for no minimum.
+        jitter: interval and window change by up to this share, uniformly distributed; times of a time line do not
+            change.
         share: share of the compute hosts.
         limit: number of messages of a client; 0 for no end.
         reads: bytes of a request that is answered with `bytes`; 0 for writes.

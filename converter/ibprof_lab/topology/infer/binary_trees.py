@@ -296,7 +296,7 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
         if abs(variance / before - 1) < _SETTLED:
             break
     shape = pruned.tree
-    if shape.nodes > 1 and shape.children_count()[0] == 2:  # the delays do not determine the root's place
+    if shape.nodes > 1 and shape.children_count()[0] == 2:  # the delays do not determine the root's position
         shape = shape.without_node(int(np.flatnonzero(shape.parent[1:] == 0)[0]) + 1)
     fit = _Fit(shape, delays, weight)
     while (weakest := fit.weakest_node(pairs)) is not None or (weakest := fit.smallest_step(known)) is not None:

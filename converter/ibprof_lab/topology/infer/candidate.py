@@ -2,8 +2,8 @@
 """Candidates: graphs that may explain delays, their scores, and tests for patterns in the residuals.
 
 On real machines, pairs that share a host, a route or a place on a chip have similar errors. A mean over many such pairs
-is no more exact than one of them. Tests that count pairs would therefore find a switch in every group of hosts that lie
-slightly closer together.
+is no more exact than the delay of one pair. Tests that count pairs would therefore find a switch in every group of
+hosts that lie slightly closer together.
 """
 
 from __future__ import annotations

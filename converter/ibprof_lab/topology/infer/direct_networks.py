@@ -33,8 +33,8 @@ _LINKED_BELOW = 0.75
 overhead."""
 
 _SLOW, _FEW_SLOW = 1.2, 0.05
-"""A host is slow if its delays exceed the usual delays by this factor. If more than this share of the hosts, and more
-than one, would be slow, none is."""
+"""A host is slow if its delays exceed the usual delays by the factor `_SLOW`. If more than the share `_FEW_SLOW` of the
+hosts, and more than one host, would be slow, no host counts as slow."""
 
 _TRIED = 24
 """Number of link counts that a round tries: first over the whole range, then around the best one."""
@@ -91,8 +91,8 @@ def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | Non
 def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
     """Find a network of equal links in which most hosts have the same number of neighbours.
 
-    The nearest hosts of a host are its neighbours: its sorted delays have their largest gap after the last neighbour. A
-    delay is an overhead plus a cost per hop. The time is O(n^2 log n); `find_direct` takes O(n^3).
+    The nearest hosts of a host are its neighbours: the sorted delays of a host have their largest gap after the last
+    neighbour. A delay is an overhead plus a cost per hop. The time is O(n^2 log n); `find_direct` takes O(n^3).
 
     Args:
         delays, known: as for `find_direct`.
@@ -166,7 +166,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
 
 
 def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], errors: float) -> float:
-    """Return the delay of a link, seconds: the difference of its two hosts' delays to other hosts, without errors."""
+    """Return the delay of a link, seconds: by how much its two hosts' delays to other hosts differ, without errors."""
     one, other = delays[links[:, 0]], delays[links[:, 1]]
     counts = known[links[:, 0]] & known[links[:, 1]]
     square = np.square(one - other) - errors**2 * (np.square(one) + np.square(other))
@@ -380,7 +380,8 @@ def _find_links(
 
     Args:
         delays: [n, n], between vertices.
-        noisy: delays that the errors are proportional to.
+        noisy: [n, n], measured delays, from which `delays` was computed. The error of each element of `delays` is
+            proportional to the same element of `noisy`.
         known: bool [n, n], delays that count.
         means: number of pairs behind each mean delay; None if each delay was measured.
 
@@ -460,7 +461,8 @@ def _are_neighbours(
 
 
 _BETWEEN = 1.5
-"""Two hosts are more than one link apart if their delays differ by more than this multiple of a link's delay."""
+"""Two hosts are more than one link apart if their delays to a third host differ by more than this multiple of a link's
+delay."""
 
 _UNSURE = 4
 """A delay within this number of standard errors of the limit does not show whether the pair is linked."""
@@ -471,7 +473,10 @@ link."""
 
 
 def _rank(delays: Floats) -> Floats:
-    """Return a value per pair, smaller for likelier links: delay plus dissimilarity of the delays to other hosts."""
+    """Return a value for each pair: its delay plus the dissimilarity of its hosts' delays to other hosts.
+
+    A pair with a smaller value is more likely to be linked.
+    """
     square = np.square(delays).sum(axis=1)
     unlike = square[:, None] + square - 2 * delays @ delays - 2 * np.square(delays)
     above = np.triu_indices(len(delays), 1)

@@ -41,7 +41,8 @@ _OF_LOWEST = 0.2
 """This quantile of the lowest switches' heights is the usual height: the delay between two hosts of a switch."""
 
 _ANOTHER_LEVEL = 0.22
-"""A switch is on a higher level if its height exceeds the usual height by more than this: a factor of 1.25."""
+"""A switch is on a higher level if its height exceeds the usual height by more than this: its delay is 1.25 times as
+long."""
 
 _FEWEST = 16
 """A smaller set of hosts with all pairs measured is not used."""
@@ -268,12 +269,15 @@ class PairSearch:
         return _Evidence(near.astype(int), (measured - near).astype(int), measured == is_of.sum(axis=0))
 
     def _ask(self, node: _Subtree, hosts: list[int], free: set[int]) -> list[Pair]:
-        """Pair each host with a free host of the child that seems nearest; large children come first among equals."""
+        """Pair each host with a free host of the child switch that seems nearest.
+
+        Children that seem equally near have a random order, in which large children tend to come first.
+        """
         evidence = self._weigh(node, hosts)
         peers = [[host for host in child.hosts if host in free] for child in node.children]
         for each in peers:
             self._random.shuffle(each)
-            # Hosts that the core does not need in this round come first, from the end.
+            # Hosts are taken from the end of the list, where the hosts with the fewest unmeasured core pairs are.
             each.sort(key=lambda host: len(self._missing.get(host, ())), reverse=True)
         sizes = np.array([max(len(each), 1) for each in peers])
         luck = np.log(self._random.random((len(hosts), len(peers)))) / sizes

@@ -24,8 +24,8 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 _NOISY = 0.25
 
 _GAIN_OF_RAILS = 1.2
-"""Two rails are assumed if they improve the score per pair by more than this, after the cost of each pair's rail. A
-ring of switches improves the score by 0.4; two rails improve it by at least 1.5."""
+"""Two rails are assumed if they improve the score per pair by more than this, after subtraction of the cost of naming
+each pair's rail. A ring of switches improves the score by 0.4; two rails improve it by at least 1.5."""
 
 _ALIKE = 0.01
 """Factors that differ by less are shown as one number."""
@@ -40,7 +40,7 @@ class Inference:
     """An inferred topology, and pairs to measure again.
 
     Attributes:
-        again: int [pair, 2], pairs to measure again: their delay deviates too far, or is the only one that supports a
+        again: int [pair, 2], pairs to measure again: their delay deviates too far, or is the only delay that supports a
             switch. The numbers are those of the hosts in the delays, or of the processes if all delays are within one
             host.
         refusal: reason why the topology is unreliable, a sentence; None if it is reliable.
@@ -149,7 +149,7 @@ def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffo
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
-    """Infer the topology of the hosts with all pairs measured, and attach the others; None if the first is no tree."""
+    """Infer the topology of the hosts with all pairs measured, and attach the others; None if it is no tree."""
     chosen, said = _leave_out(values.seconds)
     if not np.isin(core, chosen).all():
         return None
@@ -182,7 +182,7 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
 def _prefer_two_rails(
     choice: ModelChoice, delays: npt.NDArray[np.floating], models: tuple[str, ...]
 ) -> tuple[TwoRails | None, ModelChoice]:
-    """Return two rails, and the model of the delays without their factor, if both explain the delays better."""
+    """Return two rails and the model of delays without their factor, if better; else None and `choice`."""
     known = delays > 0
     if choice.levels is None or not is_network(delays[known]):
         return None, choice

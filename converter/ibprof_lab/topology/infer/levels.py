@@ -29,8 +29,8 @@ NETWORK_STEP, _OTHER_STEP = log(1.06), log(1.3)
 """Smallest increase of the logarithm of a delay from a switch to the switch above: for a network, and otherwise."""
 
 _SHARED, _INDEPENDENT = 2.5, 1.2
-"""Smallest step to the parent, in standard deviations of the errors: if these have a pattern, and if they are
-independent."""
+"""Smallest step to the parent, in standard deviations of the errors: `_SHARED` if the errors have a pattern,
+`_INDEPENDENT` if they are independent."""
 
 _CLOCK = 0.3
 """Standard deviation of a delay that a clock rounds up or down at random, in steps of the clock."""
@@ -44,12 +44,13 @@ _ON_STEPS = 0.97
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
-"""A host's factor is removed from its delays if it exceeds this number of standard deviations of all hosts' factors."""
+"""The factor of a host is removed from the host's delays if the factor's logarithm exceeds this number of standard
+deviations of all hosts' logarithms."""
 
 _FAR = 4.0
 _FAR_AT_LEAST = 0.1
-"""A pair is disturbed if the logarithm of its delay is too large by this number of standard deviations and by this
-value."""
+"""A pair is disturbed if the logarithm of its delay is too large by more than `_FAR` standard deviations, and by more
+than `_FAR_AT_LEAST`."""
 
 _FEWEST_OTHERS = 12
 _ENOUGH = 0.7
@@ -57,8 +58,8 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""A pair is false if its two hosts' delays to other hosts differ by more than this multiple of the difference between
-one of the two and its third most similar host."""
+"""A pair is false if its two hosts' delays to other hosts differ too much: by more than this multiple of the difference
+between one of the two hosts and the third most similar host to that host."""
 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02
@@ -161,7 +162,7 @@ class LinkedHosts:
     def take_nodes(
         self, kept: npt.NDArray[np.integer], middle: Callable[[npt.NDArray[np.floating]], np.floating] = np.median
     ) -> tuple[RootedTree, Floats]:
-        """Return the tree of the kept nodes, root first, and the `middle` value of the pairs that meet in each node."""
+        """Return the tree of the kept nodes, root first, and for each node `middle` of the pairs that meet there."""
         leaves, nodes = self.leaves, 2 * self.leaves - 1
         owner = np.zeros(nodes, np.int32)
         owner[kept] = np.arange(len(kept))
@@ -287,7 +288,8 @@ def _find_gaps(
     """Yield the nodes that are switches, descending, without the root.
 
     The step to the parent must exceed a lower limit, and the errors. The errors are the sum of two parts: `least`
-    deviations, for errors shared by all pairs of the node, and the largest of n^3 / 6 normal errors of the two means.
+    deviations, for errors shared by all pairs of the node, and the largest of n^3 / 6 normal errors of the difference
+    between the two nodes' means.
     """
     hosts = linked.leaves
     largest = sqrt(2 * log(max(hosts**3 / 6, 2)))
@@ -308,8 +310,9 @@ def _find_gaps(
 def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], node: int) -> bool:
     """Return True if a node's parent adds a single host that is slow: then the two nodes are one level.
 
-    A slow host has longer delays than the node's hosts not only to these, but also to the hosts outside the parent. A
-    slow link adds the same time to all delays of its host; a slow core adds more to longer delays.
+    A slow host has long delays to all hosts: to the node's hosts, and also to the hosts outside the parent. The node's
+    hosts have shorter delays to the hosts outside the parent. A slow link adds the same time to all delays of its host;
+    a slow core adds more to longer delays.
     """
     near, both = linked.hosts_below(node), linked.hosts_below(linked.parent[node])
     if len(both) != len(near) + 1 or len(near) < 3 or len(both) == linked.leaves:
@@ -322,10 +325,10 @@ def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], no
 
 
 def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return replacements of the logarithms [n, n] of false pairs: such a pair alone makes a switch of two hosts.
+    """Return replacements of the logarithms [n, n] of false pairs.
 
-    A false pair has a far too short delay, although its two hosts have different delays to all others. If many pairs
-    have the same delay, they form a level and are not false.
+    A false pair has a far too short delay, which alone makes a switch of its two hosts. The two hosts have different
+    delays to all other hosts. If many pairs have the same delay, they form a level and are not false.
 
     Returns:
         The replacements; nan for all other pairs.
@@ -360,7 +363,7 @@ def _find_factors(residuals: npt.NDArray[np.floating]) -> Floats:
 
 
 def _find_clock_step(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> float:
-    """Return the clock's resolution in seconds, if all delays are its multiples; else 0."""
+    """Return the clock's resolution in seconds, if all delays are multiples of the resolution; else 0."""
     values = np.unique(delays[known])
     steps = np.diff(values)
     steps = steps[steps > 1e-4 * values[:1].sum()]

@@ -45,11 +45,12 @@ _FEW_HOSTS = 16
 """Up to this number of hosts, a pattern may be invisible in the residuals, and other models are always tried."""
 
 _EXPLAINED = 2.3
-"""A model explains a pattern if the strength that remains is below this: the maximum of some hundred matrices of
-independent errors."""
+"""A model explains a pattern if the strength of the remaining pattern is below this. It is the largest strength of some
+hundred matrices of independent errors."""
 
 _MUCH_LESS = 0.25
-"""A model also explains far more than another one if its deviation is below this share of the other deviation."""
+"""A model also explains the pattern of a simpler model if the deviation of its residuals is below this share of the
+deviation of the simpler model's residuals."""
 
 _LEFT_OUT = 0.3
 """If levels miss the logarithm of a delay between distant sites by more than this, other models are tried."""

@@ -160,7 +160,7 @@ class _Model:
         return None
 
     def _makes_three(self, a: Vertex, b: Vertex) -> bool:
-        """Return True if a switch between two vertices would have a third link: a vertex is equally far from both."""
+        """Return True if a switch between two vertices would have a third link: a vertex equally far from both."""
         return any(
             are_equal(self.graph.edges[a, each][_LATENCY], self.graph.edges[b, each][_LATENCY], self._epsilon)
             for each in nx.common_neighbors(self.graph, a, b)

@@ -43,7 +43,8 @@ _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""Smallest and largest group of hosts on a switch that one wrong delay can separate from another host."""
+"""A host without measured delays to a neighbouring switch of at least `_FEWEST_TOGETHER` hosts may be on that switch.
+If the switch has at most `_FEW_TOGETHER` hosts, one wrong delay can also separate the host from them."""
 
 
 def weigh_support(

@@ -26,7 +26,8 @@ LARGEST_RAILS = 1024
 _TRIPLES = 200_000
 _BINS = 200
 _VALLEY = 0.25
-"""The peak at difference 0 ends where the histogram is below this share of the peak."""
+"""The histogram of differences has a peak at 0. The peak ends where the histogram falls below this share of its
+height."""
 
 _APART = 6.0
 """Smallest difference of the rails' delays, in standard deviations of the errors."""
@@ -35,17 +36,19 @@ _LEAST_SHARE = 0.1
 """Smallest share of pairs on either rail; fewer pairs are outliers."""
 
 _TOWARDS_ABOVE = 0.1
-"""Cost of a node's difference from its parent, per unit of the logarithm of the delay, in addition to its errors."""
+"""Cost of the difference between the delays of a node and of its parent, per unit of the logarithm. It is added to the
+cost of the node's errors."""
 
 _ALIKE = 0.25
-"""The latency of a link is equal to the rails' difference if it deviates by less than this share."""
+"""The latency of a link counts as equal to the rails' difference if it deviates from this difference by less than this
+share."""
 
 _OF_A_ROUTE = 0.9
 """If at least this share of the host pairs of two switches uses the same rail, on average, the rail is a route between
 the switches."""
 
 _SEVERAL = 4
-"""Two switches with fewer host pairs between them do not show whether these use the same rail."""
+"""Two switches with fewer host pairs between them do not show whether the pairs use the same rail."""
 
 _RAIL_ROUNDS = 8
 _RAILS_SETTLED = 1e-4
@@ -198,7 +201,11 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
 
 
 def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.float32]:
-    """Return the mean difference of hosts' delays without the rail's share, float32 [n, n], at most `longer`."""
+    """Return the mean difference between two hosts' delays to all third hosts, float32 [n, n].
+
+    A difference near `longer`, the difference of the rails, counts as its distance from `longer`. Each difference
+    counts at most as `longer`.
+    """
     hosts = len(logs)
     unlike = np.zeros((hosts, hosts), np.float32)
     for host in range(hosts - 1):

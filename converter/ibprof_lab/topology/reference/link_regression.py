@@ -114,7 +114,7 @@ def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = 
 
 
 def is_fabric(topology: str) -> bool:
-    """Return True if a topology's name is a fabric's, since its suffix is not in `READERS`."""
+    """Return True if a topology's name is the name of a fabric: its suffix is not in `READERS`."""
     return Path(topology).suffix not in READERS
 
 

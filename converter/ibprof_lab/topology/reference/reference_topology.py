@@ -347,7 +347,7 @@ class LinkTimes:
     paths: npt.NDArray[np.int64]
 
     def colours(self) -> tuple[str, ...]:
-        """Return the colour of each link; a link of unknown speed has a line-rate time of 0."""
+        """Return the colour of each link; for a link of unknown speed, the time at line rate counts as 0."""
         slower = self.seconds > np.nan_to_num(self.line_rate_seconds)
         return tuple(
             NOT_PASSED if not passed else (SLOWER if more else AS_FAST)
@@ -355,7 +355,10 @@ class LinkTimes:
         )
 
     def saturation(self) -> Floats:
-        """Return the strength of each colour, 0 to 1: the difference / the largest difference, float64 [link]."""
+        """Return the strength of each colour, 0 to 1, float64 [link]: the link's difference / the largest difference.
+
+        The difference is between the time of a link and its time at line rate.
+        """
         difference = np.abs(np.nan_to_num(self.seconds - np.nan_to_num(self.line_rate_seconds)))
         most = float(difference.max(initial=0.0))
         return difference / most if most else difference

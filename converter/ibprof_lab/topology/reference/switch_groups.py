@@ -29,7 +29,8 @@ Links = tuple[tuple[str, str], ...]
 
 _AS_NEAR = 0.1
 _CLEAR = 5.0
-"""Required gap between neighbours and other switches, in scaled median deviations, to distinguish hundreds of pairs."""
+"""Required gap between the delays of linked switches and of other switches, in scaled median deviations. The gap must
+be this large because hundreds of pairs are compared."""
 
 _AS_FAR = 0.2
 _ROWS = 512
@@ -188,8 +189,9 @@ def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
 def find_nearer(was: Integers, delays: Floats) -> Integers:
     """Return each host's switch number: the expected switch, or the switch of hosts that are clearly nearer.
 
-    The host must be nearer to those hosts than to its expected group, and about as near as they are to each other.
-    `was` has the expected numbers, int64 [host]; `delays` are float64 [host, host], seconds.
+    The host must be nearer to the hosts of the other switch than to its expected group. It must be about as near to
+    these hosts as they are to each other. `was` has the expected numbers, int64 [host]; `delays` are float64 [host,
+    host], seconds.
     """
     every_host = np.arange(len(was))
     member = np.eye(was.max() + 1)[was]
@@ -213,7 +215,10 @@ def _median(values: Floats) -> float:
 
 
 def find_leaves(reference: Reference, hosts: Integers) -> Integers:
-    """Return the vertex of each host's switch in the reference, int64 [host]; a host with several links is its own."""
+    """Return the vertex of each host's switch in the reference, int64 [host].
+
+    A host with several links counts as its own switch.
+    """
     graph = reference.adjacency()
     leaf = hosts.copy()
     for place, vertex in enumerate(hosts.tolist()):
@@ -228,7 +233,8 @@ def compare_groups(
 ) -> tuple[TopologyDifferences, npt.NDArray[np.bool_]]:
     """Compare the groups of hosts on each switch.
 
-    A single host on a switch has no group. It is reported only if it is measured with several hosts of another switch.
+    A single host on a switch has no group. Any host is reported as misplaced only if the delays put it on a switch with
+    at least two hosts of another switch of the reference.
 
     Args:
         hosts: differences found so far.

@@ -156,7 +156,7 @@ def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResu
     """Return True if the link cannot carry the traffic of the two hosts in addition to the other pairs.
 
     There are three proofs. The measured throughput of the link is below the sum of the rates. Or the other pairs slow
-    each other down on the link. Or the one other pair are the two hosts at the ends of the link.
+    each other down on the link. Or there is only one other pair: the two hosts at the ends of the link.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)

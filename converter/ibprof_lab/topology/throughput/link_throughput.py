@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Throughput of each link and switch, from the rates of host pairs that send at the same time.
 
-Unlike in the thesis, the throughput of a path is the minimum of its links. The throughput of a node is the largest
-throughput of its pairs (2.3.2).
+Unlike in Bufe's thesis, the throughput of a path is the smallest throughput of its links. The throughput of a node is
+the largest throughput of its pairs (2.3.2).
 
 Source: Bufe (see `published_methods`), section 2.3.
 """
@@ -40,7 +40,10 @@ _TRIED = 32
 
 
 def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobResult) -> bool:
-    """Return True if the third job, with the pairs of the first two, reaches the sum of the rates of these (2.3.2)."""
+    """Return True if the rate of the third job nearly reaches the sum of the first two jobs' rates (2.3.2).
+
+    The third job has the pairs of the first two jobs.
+    """
     return third.total >= SAME * (first.total + second.total)
 
 

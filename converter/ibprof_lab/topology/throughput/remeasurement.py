@@ -110,7 +110,8 @@ def _count_pairs(budget: tuple[float, float | None], hosts: int, plan: Measureme
 
 
 _FLOOR = 0.02
-"""A pair with a smaller relative deviation is no outlier."""
+"""Smallest assumed standard deviation of the relative deviations. Outliers deviate by more than `OUTLYING` times
+this."""
 
 
 def choose_representatives(routes: InferredRoutes, each: int = 1) -> list[Pair]:
