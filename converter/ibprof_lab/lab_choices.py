@@ -71,8 +71,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 """Smallest and largest value of each property of `Hardware`.
 
-Bytes at a link direction, or waiting for it from all ports of a switch, are counted in 32 bits; ticks of a packet in
-64."""
+The limits keep counters from overflowing. A counter of 32 bits has the bytes at a link direction, and another the bytes
+that wait for the link direction at all ports of a switch. The ticks of a packet have 64 bits."""
 
 MOST_SEEDS = 1000
 

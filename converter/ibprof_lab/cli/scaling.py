@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None) -> int | None:
 
 def _build(arguments: argparse.Namespace) -> Callable[[], None]:
     """Return a command that prints the document of its query, as JSON or as tables."""
-    # --help and invalid options do not need the model, whose import takes several times as long.
+    # --help and invalid options do not need the model. Importing the model takes several times as long as the rest.
     from ibprof_lab.scaling import hpl, scaling_document, scaling_queries  # noqa: PLC0415
     from ibprof_lab.scaling.measured import prediction_query  # noqa: PLC0415
 

@@ -119,7 +119,7 @@ def _estimate(plan: StudyPlan, pool: Executor, workers: int) -> None:
 
 def _run_study(plan: StudyPlan, output: StudyOutput, pool: Executor) -> None:
     need_lab("matplotlib", "scipy")
-    # Questions draw nothing: they need no matplotlib, here and below.
+    # Questions draw nothing, so the modules for pictures are imported here and below, only by commands that draw.
     from ibprof_lab.simulation.reports.simulated_run import describe_results, run_and_show  # noqa: PLC0415
 
     print_warnings(_NAME, list_notes(plan))
@@ -142,7 +142,7 @@ def _draw(results: Sequence[Path], output: Path, form: str) -> None:
 def _answering(
     folder: Path | None, pool: Executor, simulated: dict[Cell, Outcome], notes: Sequence[str]
 ) -> Iterator[Simulate]:
-    """Print a question's notes, store its simulations until the question is answered, and add these to `simulated`."""
+    """Print a question's notes, store its simulations until it is answered, and add the simulations to `simulated`."""
     need_lab("scipy")
     print_warnings(_NAME, notes)
     with keep_results(folder) as kept, show_progress("simulating") as tell:

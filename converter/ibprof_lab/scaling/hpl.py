@@ -180,7 +180,7 @@ def query_hpl(
         latency: latency of a message, in seconds.
         slots: number of processes on a node; None for a node for each process.
         memory: rate of a node's memory, in Byte/s; None if it is no limit.
-        delays: file of measured delays, in place of bandwidth and latency; None to use these.
+        delays: file of measured delays; None to use `bandwidth` and `latency`.
         unit: unit of the delays if the file does not state it, from `UNITS`.
 
     Raises:

@@ -126,7 +126,7 @@ def find_optimum(work: Work, cluster: Cluster) -> Optimum:
         return math.log(work.operations / (p * cluster.peak)) - math.log(work.exchange(p) / cluster.bandwidth)
 
     end = math.log(_MOST_PROCESSES)
-    begin = math.log1p(1e-9)  # forms such as sqrt(p) - 1 have no logarithm at 1
+    begin = math.log1p(1e-9)  # forms such as sqrt(p) - 1 are 0 at p = 1, and have no logarithm there
     if not work.exchange(_MOST_PROCESSES) or excess(end) > 0:
         p_half = math.inf
     elif work.exchange(1 + 1e-9) and excess(begin) <= 0:

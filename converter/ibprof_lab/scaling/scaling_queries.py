@@ -165,10 +165,10 @@ SHORTEST_BULK = 1 << 16
 def slowest_process(path: Path, unit: float | None = None) -> float:
     """Return the bandwidth of the slowest process in Byte/s, from the delays of long messages.
 
-    The bandwidth of a process is the median over its peers, on other hosts if there are several hosts. For round trips,
-    a bandwidth is (s2 - s1) / (OWD(s2) - OWD(s1)), which excludes the latency. OWD(s) is the one-way delay of s bytes;
-    s1 is the shortest length, s2 the longest. For delays of mode bandwidth, with many concurrent messages, a bandwidth
-    is s / OWD(s).
+    The bandwidth of a process is the median over all other processes; if there are several hosts, over all processes on
+    other hosts. For round trips, a bandwidth is (s2 - s1) / (OWD(s2) - OWD(s1)), which excludes the latency. OWD(s) is
+    the one-way delay of s bytes; s1 is the shortest length, s2 the longest. For delays of mode bandwidth, with many
+    concurrent messages, a bandwidth is s / OWD(s).
 
     Args:
         unit: seconds per unit if the file states no unit.

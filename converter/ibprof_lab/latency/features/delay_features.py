@@ -5,8 +5,8 @@ The profile of a pair is the list of its delays over the lengths. A peak at k re
 after k resembles e_k in the differences. Pearson's coefficient measures the resemblance.
 
 Source: Salnikov, Begaev, Maysuradze, "Visualization and clustering of computational cluster delays in 3 dimensional
-analytical space", formulas (1) to (4). The printed formulas lack a 1/n and the root of one variance; here they equal
-Pearson's coefficient.
+analytical space", formulas (1) to (4). The printed formulas lack a 1/n and the root of one variance. With both, as
+here, the formulas are Pearson's coefficient.
 """
 
 from __future__ import annotations

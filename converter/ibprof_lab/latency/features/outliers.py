@@ -50,7 +50,7 @@ class OutlyingProcess:
 
 
 def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
-    """Find processes with outlying delays to or from most others, sorted by the size of the deviation, descending.
+    """Find processes with outlying delays to or from most other processes, sorted by absolute deviation, descending.
 
     The logarithm of the matrix over all lengths is modelled as sender effect + receiver effect + residual (Tukey's
     median polish). Senders and receivers with an outlying effect are returned.
@@ -110,8 +110,9 @@ def _stand_out(effects: Matrix) -> Matrix:
 def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[np.int64]:
     """Return at most `budget` pairs of one message length to measure again, the most outlying first: int64 [k, 2].
 
-    A pair is compared with its own samples, its other direction, and the delays of similar processes. Processes on the
-    same switch have similar delays to the rest of the cluster. Pairs without a value come first.
+    The delay of a pair is compared with the scatter of its samples, with the delay of the other direction, and with the
+    delays of similar processes. Processes on the same switch have similar delays to the rest of the cluster. Pairs
+    without a value come first.
     """
     doubt = rate_outliers(delays, index)
     pairs = np.argwhere(doubt > THRESHOLD)

@@ -324,7 +324,7 @@ def is_slit(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def is_core_to_core(rows: Sequence[Sequence[str]]) -> bool:
-    """Return True if a square has means only below its diagonal: the CSV format of core-to-core-latency."""
+    """Return True if a square of fields has values only below its diagonal: the CSV format of core-to-core-latency."""
     return len(rows) > 1 and all(
         len(row) == len(rows) and all("." in field for field in row[:place]) and not any(row[place:])
         for place, row in enumerate(rows)

@@ -51,7 +51,7 @@ HEADER = ("sender", "receiver")
 
 
 def find_bracketed_unit(text: str) -> tuple[str, float] | None:
-    """Return a name without its time unit in brackets, and the unit in seconds; None without a unit."""
+    """Return a name without its time unit in brackets, and the unit in seconds; None if the name has no time unit."""
     found = _IN_BRACKETS.fullmatch(text)
     unit = SECONDS.get(found.group(2).lower()) if found else None
     return (found.group(1), unit) if found and unit is not None else None

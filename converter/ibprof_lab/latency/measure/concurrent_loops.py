@@ -176,7 +176,7 @@ class ConcurrentStreams:
 
 
 _NOISY, _QUIET = 5, 6
-"""Tags of messages that report the start of noise and permit its end."""
+"""Tags of messages that report the start of noise, and of messages that permit its end."""
 
 Row = list[float]
 """A result: index of the length, sender, receiver, the statistics in the order of `STATISTICS`, repetitions."""
@@ -202,7 +202,8 @@ class RoundMeasurer:
             pairs: int [k, 2], pairs of processes.
             sampling: batches of a pair.
             at_once: True to measure all pairs of the round by concurrent echoes.
-            both_directions: True if the second process of a pair also leads, which measures the other direction.
+            both_directions: True to measure also the other direction of each pair, with the second process as the
+                leader.
         """
         self.rounds += 1
         length = int(self.plan.lengths[index])

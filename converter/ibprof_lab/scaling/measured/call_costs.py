@@ -82,7 +82,7 @@ class MessageTimes(Protocol):
     """Times of a message."""
 
     def times(self, length: float) -> tuple[float, float]:
-        """Return the part independent of the length and the part proportional to it, in seconds."""
+        """Return two parts of a message's time in seconds: independent of its length, and proportional to it."""
 
 
 def _rounds(p: int) -> int:
@@ -122,7 +122,7 @@ _BY_OPERATIONS: dict[tuple[str, ...], Algorithms] = {
 }
 
 ALGORITHMS = {name: algorithms for names, algorithms in _BY_OPERATIONS.items() for name in names}
-"""Algorithms by operation. Nonblocking operations spend their time in a later wait, and are not included."""
+"""Algorithms by operation. Nonblocking operations are not included: their time passes in a later wait."""
 
 
 def time_stage(stage: Stage, ranks: int, network: MessageTimes, share: Shares) -> float:
@@ -224,7 +224,7 @@ class LinkSharing:
             raise InconsistentError(f"{fabric.name}: expected links of known speed")
         busiest = (loads.bytes.max(axis=1) / rates[:, None]).max(axis=0)
         share = busiest * float(np.median(of_hosts)) / _UNIT
-        # A rank sends the messages of all rounds in sequence; the unit of a share is the time of one of them.
+        # A rank sends the messages of all rounds in sequence; the unit of a share is the time of one of these messages.
         each = {ALL_PAIRS: len(source) / ranks, ROOT: float(ranks - 1)}.get(pattern, 1.0)
         return float(share.mean()) / each
 

@@ -145,7 +145,7 @@ def fit_loggp(delays: Delays, seed: int = 1) -> LogGP:
 
 
 def _find_cuts(lengths: Floats, means: Floats) -> list[tuple[int, int]]:
-    """Return first and last index (exclusive) of each segment: one segment, or two if they fit much better."""
+    """Return first and last index (exclusive) of each segment: one segment, or two if two fit much better than one."""
     whole = [(0, len(lengths))]
     candidates = [[(0, cut), (cut, len(lengths))] for cut in range(3, len(lengths) - 2)]
     if not candidates:

@@ -72,7 +72,8 @@ def draw_part(
         noise: relative scatter between equal runs.
         at: numbers of processes to evaluate. The seconds at the last number give the order of growth of the forms.
         ranks: float64 [draw], 0 to 1: position of each draw's form in the order of growth, 1 for the fastest growing
-            form. Parts with equal ranks grow together, since nothing shows that their errors would cancel.
+            form. Two parts that are drawn with the same `ranks` grow together: nothing shows that their errors would
+            cancel.
     """
     sizes = np.unique(processes)
     usable = [form for form in FORMS if len(form) <= len(sizes)]

@@ -5,9 +5,9 @@ The time of a run is a sum: the mean time of its ranks outside MPI, the mean tim
 the time until its last rank ends. Calls are split into waiting, transfer and an unsplit rest, as
 `ibprof.waiting` measured them. Each part is fitted separately (`part_scaling`).
 
-A call site stops scaling at the number of processes at which it alone halves the efficiency. The time of the call site
-then exceeds its ideal time by the ideal time of the whole run. This is p_1/2 of Kredel et al. with measured time
-instead of communication.
+A call site stops scaling at the number of processes at which the call site alone halves the efficiency. The time of the
+call site then exceeds its ideal time by the ideal time of the whole run. This is p_1/2 of Kredel et al. with measured
+time instead of communication.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
 
     Raises:
         InconsistentError: packets could deadlock; the message names the cycle. Virtual lanes by pairs of leaves would
-            not help, since they only separate routes of tables.
+            not help: such lanes only separate routes of tables.
     """
     if cycle := find_cycle(network, adaptive=True):
         raise InconsistentError(

@@ -241,7 +241,8 @@ class Simulation:
 
         Args:
             until: last tick; None for no limit.
-            hops: limit of packet hops since the beginning; the run returns at most some seconds after it.
+            hops: limit of packet hops since the beginning; the run returns at most some seconds after reaching the
+                limit.
 
         Returns:
             The new samples, `SAMPLE` [sample], in order of completion; the next run overwrites them.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurement of a mean latency: the length of the simulation, the warm-up, and the uncertainty of the mean.
 
-If a recorded run follows its time line, whole rounds are measured, since the run has phases and the last phase counts
-too. Messages within a host use no network and are left out.
+If a recorded run follows its time line, whole rounds are measured: the run has phases, and the last phase must be
+measured too. Messages within a host use no network and are left out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ibprof_lab.simulation.measure.message_latency import (
 from ibprof_lab.simulation.measure.run_observer import Watch, count_turns
 
 _ROUNDS = 10
-"""At most this many rounds of a recorded run are measured, even if they differ much."""
+"""At most this many rounds of a recorded run are measured, even if their latencies differ much."""
 
 
 def measure(

@@ -93,11 +93,12 @@ class Latency:
         note: reason if the precision is not reached; else the rule that ended the measurement.
         change: relative change of the mean over the measured time, if this change makes the precision too low; else 0.
         histogram: lower edge and upper edge in ns, and messages, of each non-empty bin of `watch.bin_edges`.
-        by_client: host number, messages and their mean, of each client with messages.
-        over_time: begin and end in ns, messages and their mean, of equal slices of the measured time.
+        by_client: of each client with messages: host number, number of messages, mean latency.
+        over_time: of each of equal slices of the measured time: begin and end in ns, number of messages, mean latency.
         operations: number of operations of a collective that began after the warm-up; 0 for other jobs.
         operation_mean: mean duration of the operations, from the first message's start to the last one's arrival.
-        operation_half: half of its 95% confidence interval, by means of batches in time; nan with too few operations.
+        operation_half: half of the 95% confidence interval of `operation_mean`, computed from the means of batches in
+            time; nan with too few operations.
     """
 
     messages: int
@@ -309,7 +310,7 @@ class Drift:
     half: float
 
     def exceeds(self, part: float) -> bool:
-        """Return True if the whole interval of the change is beyond this share of the mean, up or down."""
+        """Return True if the whole interval of the change is above `part`, or below -`part`."""
         return abs(self.change) - self.half > part
 
 
@@ -408,7 +409,7 @@ BySeed = Mapping[int, Figure]
 
 
 def average(figures: BySeed) -> Figure | None:
-    """Return the mean over seeds and its interval by Student's t; the only figure for one seed; None for no seed."""
+    """Return the mean over seeds and its interval by Student's t; for one seed, its figure; for no seed, None."""
     values = list(figures.values())
     if len(values) < 2:
         return values[0] if values else None
@@ -417,7 +418,7 @@ def average(figures: BySeed) -> Figure | None:
 
 
 def compare(figures: BySeed, others: BySeed) -> BySeed:
-    """Return the ratio of each seed's run to the other run of this seed, for seeds with both runs."""
+    """Return, by seed, the ratio of the value in `figures` to the value in `others`, for seeds with both values."""
     ratios = {}
     for seed, figure in figures.items():
         other = others.get(seed)

@@ -222,7 +222,7 @@ class Watch:
         return OverTime(begin, width, count[:slices], mean[:slices])
 
     def by_client(self) -> tuple[Counts, Floats]:
-        """Return each client's number of messages that left its host, and their mean latency, ns; nan without them."""
+        """Return the number of messages of each client that left its host, and their mean latency, ns; nan for none."""
         none = np.full(len(self._client_sum), math.nan)
         return self._client_count, np.divide(
             self._client_sum, self._client_count, out=none, where=self._client_count > 0

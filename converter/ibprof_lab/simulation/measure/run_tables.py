@@ -192,7 +192,7 @@ def queue_rows(watch: Watch) -> Iterator[Row]:
 
 
 def find_fullest(queues: Queues, most: int) -> list[int]:
-    """Return the link directions with the most bytes on average, the fullest first, without those that stayed empty."""
+    """Return the link directions with the most bytes on average, the fullest first; empty ones are left out."""
     if not len(queues.time_ns):
         return []
     mean = queues.bytes.mean(axis=0)

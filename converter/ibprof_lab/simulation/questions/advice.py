@@ -110,7 +110,7 @@ class Advice:
     """The answer to a question.
 
     Attributes:
-        scenarios: compared scenarios, the present one first.
+        scenarios: compared scenarios, the present scenario first.
         best: recommended change; None if no change is worthwhile.
         undecided: changes with a larger gain than `best`, but with intervals that are too wide for a recommendation.
         hosts: host names of servers and jobs for the best change; if `best` is None, for the present scenario. If hosts

@@ -33,11 +33,11 @@ CONGESTED = 2.0
 """Congestion begins at this ratio of the mean request time at interval 0 to the time of a request alone."""
 
 NEAR = 0.9
-"""A job counts as congested above this share of its throughput at interval 0."""
+"""A job counts as congested if its throughput exceeds this share of its throughput at interval 0."""
 
 _LONG = 100
-"""Requests do not delay each other if they are this many bottleneck or transfer times apart: the servers' links are
-then at most 1% busy."""
+"""Requests do not delay each other if the interval between them is this many times the longer of two times: the
+bottleneck time and the transfer time. The servers' links are then at most 1% busy."""
 
 _POINTS = 4
 """Number of intervals that each step of the search simulates."""

@@ -24,13 +24,13 @@ _PARTS = 20
 """A mean over the jitter of a window is taken at the middles of this many equal parts of the jitter's range."""
 
 COSTS_LITTLE = 0.95
-"""A recommended change leaves the I/O job at least this share of its rate."""
+"""With a recommended change, the I/O job has at least this share of its rate in the present scenario."""
 
 MOST_SEEDS_ASKED = 100
 """An answer proposes at most this many seeds for another simulation."""
 
 WORTH = 0.95
-"""With a recommended change, MPI messages take less than this share of their present time."""
+"""With a recommended change, the time of MPI messages is less than this share of their time in the present scenario."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Scenario:
 def list_scenarios(
     setting: Setting, io: Workload, mpi: Workload
 ) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
-    """Yield the scenarios to compare, the present one first, without those that could deadlock."""
+    """Yield the scenarios to compare, the present scenario first. Scenarios that could deadlock are left out."""
     yield "as it is", setting, (io, mpi)
     sampled, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
     if are_named:
@@ -112,7 +112,7 @@ def list_cells(setting: Setting, io: Workload, mpi: Workload, seeds: Sequence[in
 def compare_scenarios(
     setting: Setting, io: Workload, mpi: Workload, seeds: Sequence[int], outcomes: Mapping[str, Outcome]
 ) -> list[Scenario]:
-    """Return each scenario with its measurements, the present one first."""
+    """Return each scenario with its measurements, the present scenario first."""
     scenarios = []
     for name, changed, jobs in list_scenarios(setting, io, mpi):
         means: dict[bool, dict[str, BySeed]] = {False: {}, True: {}}

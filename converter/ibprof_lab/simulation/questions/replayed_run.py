@@ -32,7 +32,8 @@ JOB, OTHER = "job", "other"
 """Names of the recorded job and of the neighbouring job."""
 
 FARTHEST = 0.25
-"""There is no prediction if the replay on the recorded network deviates from the measured time by more than this."""
+"""There is no prediction if the replay on the recorded network deviates from the measured time by more than this
+share."""
 
 LEAST_ERROR = 0.05
 """Half the width of a prediction's interval is at least this share of the prediction."""

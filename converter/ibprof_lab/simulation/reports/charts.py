@@ -64,7 +64,7 @@ class _Columns:
 
 
 def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> tuple[list[Path], list[str]]:
-    """Draw tables of means: those that are named, and all in the named folders.
+    """Draw tables of means: the named tables, and all tables in the named folders.
 
     Args:
         results: folders of studies, or tables.
@@ -91,7 +91,7 @@ def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> 
 
 
 def _name_tables(results: Iterable[Path]) -> dict[str, Path]:
-    """Return tables of means by the name of their study, each name once."""
+    """Return the paths of tables of means by the name of their study; a repeated name gets a number."""
     named: dict[str, Path] = {}
     for path in (table for each in results for table in find_tables(each)):
         name = path.resolve().parent.name if path.stem == Path(MEANS).stem else path.stem

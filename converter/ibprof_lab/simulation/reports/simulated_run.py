@@ -384,7 +384,7 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
 
 
 def describe_slow_senders(found: list[SlowSender], most: int = 3) -> Iterator[str]:
-    """Yield a sentence on each of the slowest senders, and a sentence on the number of others."""
+    """Yield a sentence on each of the first `most` slow senders, and one on the number of further slow senders."""
     yield from (each.describe() for each in found[:most])
     if len(found) > most:
         yield f"{len(found) - most} more slow senders: slow_senders in summary.json has all"
@@ -405,7 +405,7 @@ def _find_port_gbps(watch: Watch) -> npt.NDArray[np.float64]:
 
 
 def _share_to(watch: Watch, hosts: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return the share of each client's messages that it exchanges with the given hosts, float64 [client]."""
+    """Return the share of each client's messages that are exchanged with the given hosts, float64 [client]."""
     flows, clients = watch.flows(), watch.simulation.clients
     some = np.bincount(flows.client, flows.messages * hosts[flows.host], clients)
     return some / np.maximum(np.bincount(flows.client, flows.messages, clients), 1)

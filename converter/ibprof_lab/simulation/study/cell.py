@@ -78,7 +78,7 @@ class Cell:
     """One simulation.
 
     Attributes:
-        workloads: all jobs, also those that do not run, with their hosts: a job that runs alone keeps its hosts.
+        workloads: all jobs with their hosts, also jobs that do not run, so that a job that runs alone keeps its hosts.
         running: names of the running jobs.
         measured: name of the job whose latency is measured.
         seed: seed of hosts, partners, starts and jitter.
@@ -224,7 +224,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> 
     """Return a cell's simulation at its start.
 
     Args:
-        sampled: names of jobs whose messages are sampled in addition to the measured job's.
+        sampled: names of jobs whose messages are sampled in addition to the messages of the measured job.
         skip_hops: True if packets may skip hops, since loads of link directions are not needed.
 
     Raises:

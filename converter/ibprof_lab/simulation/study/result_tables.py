@@ -203,7 +203,7 @@ def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
 
 
 def _compare(rows: Mapping[int, Row], baseline: Mapping[int, Row], column: str) -> list[float]:
-    """Return each seed's value divided by its baseline's value, for seeds with both."""
+    """Return, for each seed with both values, the value of its run divided by the value of its baseline."""
     return [
         row[column] / baseline[seed][column]
         for seed, row in rows.items()
@@ -216,7 +216,7 @@ def _half_interval(values: Sequence[float]) -> float | None:
 
 
 def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Return a row per client with an end: its time for all of its messages."""
+    """Return a row for each client with an end: the time that the client takes for all of its messages."""
     return [
         {
             "job": workload.name,

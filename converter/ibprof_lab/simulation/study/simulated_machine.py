@@ -111,7 +111,7 @@ class NamedHosts:
         self._node = self._fabric.port_node[network.host_port]
 
     def number(self, names: Sequence[str], refuse: Refuse) -> tuple[int, ...]:
-        """Return the numbers of named hosts in the given order; for a machine with several adapters, all of them.
+        """Return the numbers of named hosts in the given order; for several adapters of a machine, all their numbers.
 
         Raises:
             IbprofError: made by `refuse`, for an unknown name or a host that is named twice.

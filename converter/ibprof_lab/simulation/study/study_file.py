@@ -185,7 +185,7 @@ def _read_variant(
 
 
 def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
-    """Read all properties except the jobs; for named servers only their number."""
+    """Read all properties except the jobs; if servers are named, read only the number of names."""
     setting = _read_servers(reader, study, base)
     if "routes" in study:
         text = reader.text("routes", study["routes"])

@@ -46,7 +46,7 @@ ANY = -1
 """Wildcard for the source or tag of a receive."""
 
 _Waiting = dict[tuple[int, int], deque[tuple[int, Operation]]]
-"""Messages or receives of a rank without a counterpart, by source and tag, with their numbers."""
+"""Messages to a rank, or its receives, that have no counterpart yet: number and operation by source and tag."""
 
 
 @lru_cache(maxsize=4)
@@ -154,7 +154,7 @@ def _add_order(path: Path, number: int, line: str, labels: dict[str, Operation])
 
 
 def _count_messages(path: Path, ranks: Sequence[Sequence[Operation]]) -> None:
-    """Check that messages and receives of each rank agree: by source and tag, or only in number if it has wildcards."""
+    """Check that messages to each rank and its receives agree: by source and tag; with wildcards, only in number."""
     sends: dict[int, list[Operation]] = {}
     for operations in ranks:
         for each in operations:
@@ -254,7 +254,7 @@ class _Run:
         self._release(operation, begin + operation.amount, at_beginning=False)
 
     def _append(self, operation: Operation) -> None:
-        """Append an operation to its rank's order, after the waits for its requirements."""
+        """Append an operation to its rank's order, after waits for the messages that the operation requires."""
         todo, operation.needs = list(operation.needs or ()), None
         while todo:
             before, for_beginning = todo.pop()

@@ -66,7 +66,7 @@ def order_leaves(network: SimulatedNetwork) -> list[Ints]:
 
 
 _NEEDED = dict.fromkeys((Role.PAIRS, *SCHEDULES), 2)
-"""A job with one of these roles needs at least this many hosts; other jobs need one."""
+"""Role -> number of hosts that a job with the role needs at least; other jobs need one."""
 
 
 def assign_hosts(
@@ -134,7 +134,7 @@ def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) 
         if workload.hosts and not workload.adapters and len(workload.hosts) < size:
             raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} hosts for a run on {size}")
         return size
-    # Two jobs may each have half of an odd number of hosts: rounded up, they need one host too many.
+    # Two jobs may each have half of an odd number of hosts. With both halves rounded up, one host would be missing.
     count = len(workload.hosts) or min(round(workload.share * compute), left)
     needed = _NEEDED.get(workload.role, 1)
     if workload.role is Role.PAIRS:
@@ -205,8 +205,8 @@ def make_clients(
     """Return the engine's jobs and clients of workloads.
 
     Each client starts at a random time within one interval and one message's time. Ranks of a collective start
-    together: if a rank only receives from earlier ranks, its lag at the start would remain.
-    Random values of a job depend only on the seed and the job's name, so that other jobs do not change them.
+    together: the lag of a rank that starts late, and only receives from earlier ranks, would remain. Random values of a
+    job depend only on the seed and the job's name, so that other jobs do not change them.
 
     Raises:
         InconsistentError: an I/O job has no servers.

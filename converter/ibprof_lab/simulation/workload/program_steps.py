@@ -29,7 +29,8 @@ class Operation:
         amount: ns for `calc`, bytes for the others.
         peer, tag: other rank and tag of a message.
         missing: number of unfinished operations that this operation waits for.
-        after: operations that wait for this operation, each with True if they wait only for its beginning.
+        after: operations that wait for this operation; each with True if it waits only for the beginning of this
+            operation.
         needs: sends and receives that this operation waits for, as in `after`; None once this operation is in the
             rank's order.
         slot: number of a `recv` among all `recv`s of its rank.
@@ -145,7 +146,7 @@ def _make_processor(
 
 
 def _make_sender(sends: Sequence[Operation]) -> list[_Row]:
-    """Return the messages from one rank to another. Each waits for its rank to begin it."""
+    """Return the messages from one rank to another. Each message waits until the sending rank begins the message."""
     rows: list[_Row] = []
     for number, each in enumerate(sends, start=1):
         rows.append((each.peer, each.peer, each.receive.slot if each.receive else 0, number, each.amount, 0))

@@ -67,7 +67,7 @@ class Recorded:
         bytes: uint64, size of each message: the counter's bytes spread evenly over its messages; may be 0.
         begin_ns: float64, time since the run's start; empty if times are not requested.
         duration_ns: duration of the run; 0 if times are not requested.
-        account: messages of the run, and those that are not simulated.
+        account: messages of the run, and messages that are not simulated.
         one_of: number of messages of similar size that each message represents.
         was_on_one_host: True if all ranks were on one host, as in a trial, so that no message used a network.
     """

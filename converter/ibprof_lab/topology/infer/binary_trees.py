@@ -23,7 +23,7 @@ Integers = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 CAUTION = 5.0
-"""A node is kept only if it raises the log-likelihood by this much more than its other costs (see `prune`). The
+"""A node is kept only if it raises the log-likelihood by this value plus the node's other costs (see `prune`). The
 likelihood is then 150 times as large."""
 
 
@@ -280,7 +280,7 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
 
     Args:
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 3.
-        known: bool [n, n], True for delays that are fitted. The others only help to find the first tree.
+        known: bool [n, n], True for delays that are fitted. Other delays only help to find the first tree.
     """
     hosts = len(delays)
     pairs = int(np.count_nonzero(np.triu(known, 1)))

@@ -38,13 +38,13 @@ number of standard deviations of the residuals. With 4, one of 60 synthetic proc
 position gets a switch too many. With 8, links of a cluster behind queues are not found."""
 
 _PATTERN = 2.8
-"""Above this strength, the residuals certainly have a pattern. Independent errors have a strength of about 2, and with
-ten hosts they seldom exceed this limit."""
+"""Above this strength, the residuals certainly have a pattern. Independent errors have a strength of about 2. Even with
+as few as ten hosts, independent errors seldom exceed this limit."""
 
 _LIKELY_PATTERN = 2.1
 """Above this strength, the residuals likely have a pattern. The limit is for cases where a false alarm costs little,
 since much larger links are kept anyway. One of a hundred matrices of 6 to 192 hosts with independent errors exceeds
-it."""
+this limit."""
 
 _LOOKED_AT = 192
 """The residuals of at most this many hosts are tested for a pattern."""
@@ -144,7 +144,7 @@ class ResidualPattern:
 
     Attributes:
         strength: largest eigenvalue of the residuals / (sigma sqrt(n)), about 2 for independent errors. A pattern, such
-            as a host that is slower to all others, adds up along rows and gives a larger value.
+            as a host with longer delays to all other hosts, adds up along rows and gives a larger value.
         deviation: sigma, the root mean square of the residuals of the logarithm, with outliers clipped.
 
     Source: E. P. Wigner, "On the distribution of the roots of certain symmetric matrices", Annals of Mathematics 67,

@@ -282,7 +282,7 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
 
     opposite: list[npt.NDArray[np.integer]] = []
     meeting: list[npt.NDArray[np.integer]] = []
-    for a, b in product(range(neighbour.shape[1]), repeat=2):  # squares: a link, and a neighbour of each of its hosts
+    for a, b in product(range(neighbour.shape[1]), repeat=2):  # squares: a link, and a neighbour of each host
         third, fourth = neighbour[ends[:, 0], a], neighbour[ends[:, 1], b]
         across, along = number(third, fourth), number(ends[:, 0], third)
         square = (across >= 0) & (along >= 0) & (third != ends[:, 1]) & (fourth != ends[:, 0]) & (third != fourth)
@@ -434,8 +434,8 @@ def _are_neighbours(
 ) -> npt.NDArray[np.bool_]:
     """Return True for each pair of hosts that may be linked, bool [pair].
 
-    The distances of two neighbours to a third host differ by at most one link. If two hosts are farther apart, their
-    distances to many hosts differ by more than a link.
+    The distances of two neighbours to a third host differ by at most one link. If two hosts are more than one link
+    apart, their distances to many third hosts differ by more than one link.
 
     Args:
         sample: delays to a sample of hosts, from `_sample_delays`.
@@ -506,7 +506,7 @@ class _Judge:
         Args:
             edges: [link, 2], vertices of each link.
             overhead: initial value of the overhead.
-            count: number of links if they are the first pairs of the sorted list; else 0.
+            count: number of links if the links are the first pairs of the sorted list; else 0.
             free: number of links that the criterion does not count, since other evidence than the fit supports them.
         """
         if count in self._seen or not len(self._delays) - 1 <= len(edges[0]) < len(self._above[0]):

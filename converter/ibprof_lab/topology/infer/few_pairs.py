@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies from few pairs: all pairs of some hosts are measured; a search places the other hosts.
+"""Topologies from few pairs: all pairs of some hosts are measured; a search places the remaining hosts.
 
 A tree over n hosts needs about n * depth * degree distances instead of n^2 / 2. A host starts at the root. At each
 switch, the delay to one host of each subtree shows whether the host belongs to that subtree. Hosts that have found
-their switch help to place the others. A round therefore measures many pairs at once, and no host takes part in many
-rounds. `PairSearch` chooses the pairs; `attach_hosts` makes the topology.
+their switch help to place the hosts that have not. A round therefore measures many pairs at once, and no host takes
+part in many rounds. `PairSearch` chooses the pairs; `attach_hosts` makes the topology.
 
 Source: S. K. Kannan, E. L. Lawler, T. J. Warnow, "Determining the evolutionary tree using experiments", J. Algorithms
 21 (1996); G. S. Brodal, R. Fagerberg, C. N. S. Pedersen, A. Ostlin, "The complexity of constructing evolutionary trees
@@ -315,7 +315,7 @@ class Attachment:
 
     Attributes:
         topology: topology with all hosts.
-        undecided: int [k], hosts whose delays another switch explains equally well.
+        undecided: int [k], hosts whose delays a second switch explains as well as the host's switch.
         outlying: int [pair, 2], pairs with an attached host whose delay deviates too far.
     """
 

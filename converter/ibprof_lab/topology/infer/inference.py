@@ -41,8 +41,8 @@ class Inference:
 
     Attributes:
         again: int [pair, 2], pairs to measure again: their delay deviates too far, or is the only delay that supports a
-            switch. The numbers are those of the hosts in the delays, or of the processes if all delays are within one
-            host.
+            switch. The numbers are numbers of hosts in the delays; if all delays are within one host, numbers of
+            processes.
         refusal: reason why the topology is unreliable, a sentence; None if it is reliable.
     """
 
@@ -219,7 +219,7 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
-    """Return the largest set of hosts that measured pairs connect, and notes, each with the hosts that it names."""
+    """Return the largest set of hosts that measured pairs connect, and notes, each with the hosts named in the note."""
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []

@@ -64,8 +64,8 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
     """Infer a topology.
 
     Returns:
-        The inference, and the delays between hosts that it explains. The delays are None if the method takes delays
-        between processes.
+        The inference, and the delays between hosts that the inferred topology explains. The delays are None if the
+        method takes delays between processes.
 
     Raises:
         UsageError: the message length was not measured.

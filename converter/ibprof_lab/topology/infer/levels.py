@@ -355,7 +355,7 @@ def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDA
 
 
 def _find_factors(residuals: npt.NDArray[np.floating]) -> Floats:
-    """Return the logarithm of each host's factor, float64 [host]; 0 for hosts that agree with most others."""
+    """Return the logarithm of each host's factor, float64 [host]; 0 for hosts without a factor."""
     own = np.nan_to_num(np.nanmedian(residuals, axis=1))
     own -= np.median(own)
     limit = max(_UNLIKE * NORMAL * float(np.median(np.abs(own))), _LEAST_FACTOR)

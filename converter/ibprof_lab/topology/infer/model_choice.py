@@ -33,7 +33,8 @@ from ibprof_lab.topology.infer.pair_delays import fill_gaps
 MODELS = ("levels", "additive", "direct")
 
 CLOSE = 10.0
-"""Models whose scores differ by less explain delays about equally well: a factor of 150 in likelihood."""
+"""Models whose scores differ by less explain delays about equally well. The difference is a factor of 150 in
+likelihood."""
 
 LARGEST = {"additive": 1024, "direct": 16384}
 """A model is tried for at most this many hosts."""
@@ -182,7 +183,7 @@ def _find_networks(delays: Floats, known: npt.NDArray[np.bool_], levels: Levels)
     even, restore = _even_out(delays, known)
     tree = levels.tree if even is delays else find_levels(even, known, levels.errors).tree
     if len(delays) > FEWER_HOSTS:
-        # If all links are equal, their number follows directly.
+        # If all links have equal latencies, the number of links follows directly from the delays.
         found = [find_switched(even, known, tree), find_regular(even, known)]
     else:
         found = [find_switched(even, known, tree), direct := find_direct(even, known)]
@@ -208,7 +209,7 @@ def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Cal
 
 
 def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]) -> bool:
-    """Return True if a freer model explains the whole pattern left by a simpler one, not only a part of it.
+    """Return True if a freer model explains the whole pattern that a simpler model leaves, not only a part.
 
     A model with many parameters always fits shared errors slightly better, by adding switches that do not exist.
 

@@ -14,8 +14,8 @@ from ibprof_lab.topology.infer.candidate import Floats
 
 _STATISTICS = ("median", "lower_quartile", "minimum")
 _ONE_WAY = 1.5
-"""The two directions of a pair differ too much if their ratio exceeds this, and the ratio's logarithm exceeds ten times
-its median over pairs. The shorter delay is then used."""
+"""The two directions of a pair differ too much if the ratio of their delays exceeds this, and the logarithm of the
+ratio exceeds ten times the median of the logarithms of all pairs. The shorter delay is then used."""
 
 _SAMPLED_ROWS = 256
 _BLOCK = 512

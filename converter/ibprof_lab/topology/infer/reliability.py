@@ -133,7 +133,7 @@ def _infer_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.boo
 
 
 def _mark_edges(topology: InferredTopology) -> list[Mark]:
-    """Return a mark of each edge that is independent of vertex numbers: the hosts beyond the edge, or its two hosts."""
+    """Return a mark for each edge, independent of vertex numbers: the hosts beyond the edge, or its two hosts."""
     hosts = len(topology.hosts)
     edge = np.sort(topology.edge, axis=1)
     own: dict[int, set[int]] = {}

@@ -144,7 +144,7 @@ def _find_rails_as_switches(
 
     By chance all pairs between a host and the other hosts of its switch may take the slower rail. The other hosts then
     look like hosts of a separate switch. The link of this false switch adds exactly the difference of the rails, and no
-    pair that meets above it is on the slower rail.
+    pair that meets above this switch is on the slower rail.
     """
     tree, height = levels.tree, levels.height
     meeting = np.where(known, tree.meeting_nodes(), -1)
@@ -189,8 +189,8 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
         values = logs[np.ix_(rows, columns)]
         middle = float(np.median(values))
         starts = (float(values.min()), float(values.max()) - longer, middle, middle - longer)
-        # If all pairs of a node take one rail, their delays do not show which rail it is. Pairs that meet above mostly
-        # have a similar delay.
+        # If all pairs of a node take the same rail, their delays do not show which rail. Pairs that meet in the node
+        # above mostly have a similar delay.
         near = middle if np.isnan(delay[above[node]]) else delay[above[node]]
         costs = [_off_both(values - start, longer).mean() + _TOWARDS_ABOVE * abs(start - near) for start in starts]
         delay[node] = starts[int(np.argmin(costs))]

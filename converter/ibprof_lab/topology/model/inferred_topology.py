@@ -265,7 +265,7 @@ class InferredRoutes:
         return [int(host) for host in chosen[_deal(self.branch_of(at, chosen))]]
 
     def branch_of(self, at: int, hosts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the branch number of each host: its part of the network after removal of the switch `at`.
+        """Return the branch number of each host: the number of the host's part of the network without the switch `at`.
 
         Each host on the switch has a separate negative number.
         """

@@ -85,7 +85,7 @@ class TopologyOutputs:
         check_files(self.output, (*_GRAPHS, _FABRIC, _SLURM, _PAGE, _POSITIONS), inputs)
 
     def without_fabrics(self) -> TopologyOutputs:
-        """Return the outputs without files for other commands and schedulers."""
+        """Return the outputs without the files that other commands and schedulers read."""
         return replace(self, output=tuple(path for path in self.output if path.suffix not in (_FABRIC, _SLURM)))
 
 

@@ -42,7 +42,7 @@ class MisplacedHost:
 
 @dataclass(frozen=True, slots=True)
 class SeparatedHosts:
-    """Hosts measured farther away than the other hosts of their switch: slow links, or another switch.
+    """Hosts with longer delays to the other hosts of their switch than these have: slow links, or another switch.
 
     Attributes:
         switch: their switch in the reference.
@@ -214,7 +214,7 @@ def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def average_processes(matrix: npt.NDArray[np.floating], members: Sequence[Sequence[int]]) -> Floats:
-    """Return the mean delay over the processes of two hosts, float64 [host, host]. Source: formula (3)."""
+    """Return the mean delay between the processes of each two hosts, float64 [host, host]. Source: formula (3)."""
     order = np.concatenate([np.asarray(each, np.int64) for each in members])
     values: Floats = matrix[np.ix_(order, order)].astype(np.float64)
     if len(order) == len(members):

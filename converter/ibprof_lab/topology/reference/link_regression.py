@@ -104,7 +104,8 @@ def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = 
     determined = value > _NOTHING * value[-1]
     base = vector[:, determined]
     latency: Floats = base @ ((base.T @ (matrix.T @ target)) / value[determined])
-    # A latency is undetermined if it can change without changing a sum: it is in the null space.
+    # A latency is undetermined if the latency can change without a change of any sum: the null space has a vector with
+    # this latency.
     hidden = np.square(vector[:, ~determined]).sum(axis=1) > _NOTHING
     left = target - matrix @ latency
     spread = float(np.square(target - target.mean()).sum())

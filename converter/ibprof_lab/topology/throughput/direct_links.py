@@ -72,7 +72,10 @@ class BlockedRates:
 
 @dataclass(frozen=True, slots=True)
 class DirectLinkResults:
-    """All measured blocked paths; `left_out` counts pairs without a certain path, or that other hosts cannot fill."""
+    """All measured blocked paths.
+
+    `left_out` counts pairs without a certain path, and pairs with a path that other hosts cannot fill.
+    """
 
     rates: tuple[BlockedRates, ...]
     left_out: int

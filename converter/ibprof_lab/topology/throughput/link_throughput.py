@@ -29,7 +29,7 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 SAME = 0.9
-"""If a rate reaches this share of the bound by other links, these links may be the bottleneck."""
+"""If a rate reaches this share of the bound that other links set, the other links may be the bottleneck."""
 
 _ALL_PAIRS = 8
 """Up to this number of hosts on a switch, all pairs are measured; with more hosts, only pairs adjacent by latency."""
@@ -202,8 +202,8 @@ def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
 def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
     """Return three jobs for each switch with four hosts or more, to test if the switch carries all pairs together.
 
-    The jobs are all pairs but one, the remaining pair, and all pairs. A wide switch carries as much in the third job as
-    in the first two together (2.3.2).
+    The first job has all pairs except one, the second job the excluded pair, the third job all pairs. A wide switch
+    carries as much in the third job as in the first two together (2.3.2).
     """
     probes = {}
     for switch, hosts in _hosts_by_switch(routes).items():
@@ -303,7 +303,7 @@ def split_evenly(sizes: list[int]) -> list[int]:
 def _pair_up(
     routes: InferredRoutes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
 ) -> PairJob | None:
-    """Pair each host of `near` with the first host of `far` whose pair fits and has a certain route."""
+    """Pair each host of `near` with the first host of `far` such that the pair fits and has a certain route."""
     limit = min(len(near), len(far)) if most is None else most
     free = dict.fromkeys(far)
     pairs: list[Pair] = []
