@@ -46,7 +46,7 @@ from ibprof_lab.latency.model.delays import FIRMWARE, Attribute, Delays, clear_d
 _NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
 
 _SHORTEST = 1e-10
-"""Lower bound of a delay in seconds. Numbers in seconds that are read as microseconds are far below it."""
+"""Lower bound of a delay in seconds. Numbers in seconds that are read as microseconds are far below this bound."""
 
 _log = logging.getLogger(__name__)
 

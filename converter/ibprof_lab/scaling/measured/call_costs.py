@@ -56,7 +56,8 @@ _UNIT = 1 << 20
 """Bytes of each message for the computation of shares, which are ratios and do not depend on this size."""
 
 _MOST_PAIRS = 1 << 22
-"""At most this many pairs are listed; with more ranks, shifts sample the pairs."""
+"""At most this many pairs are listed. If all ranks have more pairs, the pairs at evenly spaced rank distances are
+listed."""
 
 
 @dataclass(frozen=True, slots=True)

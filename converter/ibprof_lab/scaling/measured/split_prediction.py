@@ -74,7 +74,7 @@ class RunParts:
     """The times of a run.
 
     Attributes:
-        processes: ranks of MPI_COMM_WORLD, recorded or not.
+        processes: number of ranks of MPI_COMM_WORLD, recorded or not.
         seconds: run time of the last rank; the sum of `parts`.
         parts: seconds by call site and kind, means over ranks.
         program: name of the program.

@@ -60,7 +60,8 @@ class Job:
         jitter: interval and window change randomly by up to this share, uniformly distributed.
         collective: True if the clients' rounds are joint operations: all clients of a round have the same jitter.
         limit: total number of steps of a client; 0 for no end.
-        round: period of rounds on a time line, in which late steps catch up; 0 for other jobs.
+        round: period of the rounds of a job on a time line. Windows count from the start of the round, so that late
+            steps catch up. 0 for other jobs.
         sampled: True if steps are sampled.
         reads: bytes of a request that the host answers with the step's bytes; 0 if the client sends these bytes.
     """

@@ -40,10 +40,10 @@ class Effort:
     Attributes:
         precision: half of the 95% confidence interval relative to the mean; 0 to use `warm_up` and `messages` directly.
         warm_up: at most this many messages per client are left out; fewer if the mean is stationary earlier.
-        least_warm_up: average number of messages per client that are always left out, up to `warm_up`. Clients that go
-            from server to server arrange themselves over tens of messages, too slowly for a test on a few messages.
-            Jobs that end leave out only messages before a stationary mean, and messages before the background's
-            requests have passed.
+        least_warm_up: average number of messages per client that are always left out, up to `warm_up`. The order of
+            clients that go from server to server settles over tens of messages, too slowly for a test on a few
+            messages. Jobs that end leave out only messages before a stationary mean, and messages before the
+            background's requests have passed.
         messages: the measurement ends after this many messages per client.
         background: number of requests per client of other jobs before the measurement starts.
         hops: the measurement gives up after this many packet hops.
@@ -241,13 +241,15 @@ class MeanOperation:
 
 
 BATCHES = 20
-"""Number of batches in time; their means give the interval of a mean."""
+"""Number of successive batches of messages. The means of the batches give the interval of the mean over all
+messages."""
 
 _TREND_PARTS = 10
-"""Parts of the measured time for fitting a line; long compared with a message, so that means are nearly independent."""
+"""Number of parts of the measured time, to whose means a line is fitted. A part is long compared with a message, so
+that the means are nearly independent."""
 
 LEAST = 25
-"""On average, at least this many messages of each client are measured."""
+"""At least this many messages per client are measured, on average over the clients."""
 
 _GROWTH = 1.2
 _MOST_CORRELATED = 0.9
@@ -255,7 +257,7 @@ _MOST_CORRELATED = 0.9
 Values = npt.NDArray[np.floating]
 
 Slice = tuple[float, float, int, float]
-"""Begin and end in ns, number of messages completed in between, and their mean."""
+"""Begin and end of a slice in ns, number of messages completed in the slice, and their mean latency."""
 
 
 def half_interval(means: npt.NDArray[np.float64]) -> float:
@@ -343,9 +345,9 @@ class SteadyState:
 
     The mean of the messages so far represents the mean of all messages if the two differ little and the mean does not
     drift. The 95% interval of the difference is the interval of batch means, times the root of the share of messages
-    that remain, since the measured messages are a sample of a known number. Correlated batches widen the interval, by
-    the factor of a first-order autoregressive process. Each test may end the run too early by chance. Tests are
-    therefore few, at numbers of messages that grow geometrically.
+    that remain, since the measured messages are a sample from a finite number of messages. Correlated batches widen the
+    interval, by the factor of a first-order autoregressive process. Each test may end the run too early by chance.
+    Tests are therefore few, at numbers of messages that grow geometrically.
 
     Args:
         part: half of the 95% interval that is narrow enough, relative to the mean; 0 for no detection.

@@ -3,8 +3,8 @@
 
 Bars are black for a job alone, and coloured by the other jobs. Clusters distinguish the varied properties of the job
 or the setting; panels distinguish message sizes. A bar reaches from the 25th to the 75th percentile, with a line at the
-median and a dot at the mean. The dot's whisker is the interval over seeds. A bar with fewer seeds is hollow. A row
-without a mean is a mark at the axis.
+median and a dot at the mean. The dot's whisker is the interval over seeds. A bar with fewer seeds than other bars is
+hollow. A row without a mean is a mark at the axis.
 """
 
 from __future__ import annotations

@@ -23,14 +23,14 @@ from ibprof_lab.simulation.workload.host_assignment import choose_servers
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 _MESSAGES = 8
-"""Most means settle after this many messages per client, if the precision ends a simulation."""
+"""Most means settle after this many messages per client in simulations that end at a required precision."""
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
 """Messages per client from the warm-up to a steady state. The second value of each pair is for jobs that the servers'
 links limit."""
 
 _NS_OF_HOP = 50.0
-"""Approximate core nanoseconds per packet hop with an event."""
+"""Approximate core nanoseconds per packet hop that the engine simulates as an event."""
 
 _NS_OF_SHORT = 55.0
 """Core nanoseconds per skipped hop for messages of one packet. This includes the cost of the message, which is as large

@@ -16,7 +16,8 @@ _Row = tuple[int, int, int, int, int, int]
 _COLUMNS = ("host", "client", "slot", "awaits", "bytes", "pause")
 
 LEAST_RENDEZVOUS = 1 << 16
-"""In MPI libraries, a message of at least this many bytes waits for a ready receiver; also LogGOPSim's default."""
+"""A message of at least this many bytes waits until the receiver is ready (rendezvous), as in MPI libraries. LogGOPSim
+has the same default."""
 
 
 @dataclass(slots=True)

@@ -380,8 +380,8 @@ def _find_links(
 
     Args:
         delays: [n, n], between vertices.
-        noisy: [n, n], measured delays, from which `delays` was computed. The error of each element of `delays` is
-            proportional to the same element of `noisy`.
+        noisy: [n, n], measured delays; `delays` is these, or is computed from these. The error of each element of
+            `delays` is proportional to the same element of `noisy`.
         known: bool [n, n], delays that count.
         means: number of pairs behind each mean delay; None if each delay was measured.
 

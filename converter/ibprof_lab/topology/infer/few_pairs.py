@@ -90,7 +90,11 @@ class _Evidence:
 
     @property
     def is_out(self) -> npt.NDArray[np.bool_]:
-        """Return the hosts excluded from each child: by one delay, or by two if all children seem excluded."""
+        """Return the hosts excluded from each child, bool [k, children].
+
+        One delay excludes a host from a child; if all other children seem excluded, two delays are needed. A host with
+        delays to all hosts of a child is also excluded from further measurements with that child.
+        """
         seems = self.far > self.near
         others_seem = seems.sum(axis=1, keepdims=True) - seems == seems.shape[1] - 1
         out: npt.NDArray[np.bool_] = self.is_complete | (seems & (~others_seem | (self.far - self.near >= _AGREEING)))

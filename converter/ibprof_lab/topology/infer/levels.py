@@ -36,7 +36,7 @@ _CLOCK = 0.3
 """Standard deviation of a delay that a clock rounds up or down at random, in steps of the clock."""
 
 _OTHER_STEPS = 0.1
-"""If the levels miss more than this share of the delays by over half a clock step, the clock's steps cause the
+"""If more than this share of the delays deviates from the levels by over half a clock step, the clock's steps cause the
 errors."""
 
 _ON_STEPS = 0.97
@@ -75,7 +75,7 @@ class Levels:
         tree: tree of switches; node 0 is the root.
         height: float64 [node], logarithm of the delay (seconds) between two hosts whose lowest common switch is the
             node.
-        node: int [node], number of each node in the binary tree.
+        node: int [node], number in the binary tree of each node of `tree`.
         linked: binary tree of the hosts.
         factor: float64 [host], logarithm of the factor removed from a host's delays; 0 for most hosts.
         clock_step: resolution of the clock, seconds, if it causes the errors of the delays; else 0.

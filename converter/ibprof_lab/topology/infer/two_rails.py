@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two rails: delays on the slower of two rails or routes are longer by one factor for all pairs.
+"""Two rails: delays on the slower of two rails, or routes, are longer by the same factor for all pairs.
 
 The pairs on the slower rail need not follow the topology. Rails that alternate by rank, by round or by message look
 like switches, since hosts with a common rail are nearer to each other. The method first finds the factor from the
@@ -173,7 +173,8 @@ def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None
 
 
 def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.bool_]:
-    """Assign pairs to rails along a tree: pairs that meet in a node have the same delay, or one longer by `longer`."""
+    """Assign pairs to rails along a tree: pairs that meet in a node have the same delay, or a delay longer by
+    `longer`."""
     hosts = len(logs)
     tree = link_average(_compare_rows(logs, known, longer))
     slower = np.zeros((hosts, hosts), bool)

@@ -160,7 +160,7 @@ def weigh_edges(
 
 
 _AS_SHORT = 1.1
-"""A message may also take a path that is longer than the shortest one by up to this factor."""
+"""A message may also take a path that is longer than the shortest path by up to this factor."""
 
 NO_EDGE = -1
 _OWN_SWITCH = "{}-switch"

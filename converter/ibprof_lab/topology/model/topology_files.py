@@ -27,7 +27,7 @@ _QUANTITY = re.compile(r"(\w+):\s*([-+.\w]+)")
 
 PathName = str | PathLike[str]
 Edge = tuple[str, str, list[float]]
-"""Two names; latency in microseconds, support, probability, throughput in Gb/s."""
+"""Names of two vertices; list of latency in microseconds, support, probability, throughput in Gb/s."""
 
 
 def read_graph(path: PathName) -> InferredTopology:

@@ -102,8 +102,8 @@ def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
 def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Graph) -> TopologyDifferences:
     """Compare the links of regular topologies.
 
-    The similarity is the mean probability of the arcs between hosts that the reference links. The paper prints a sum,
-    and explains the sum so. If hosts have several processes, the largest probability of their arcs counts.
+    The similarity is the mean probability of the arcs between hosts that the reference links. The paper prints a sum;
+    its text describes this mean. If hosts have several processes, the largest probability of their arcs counts.
     """
     host_of = np.full(found.vertices, -1, np.int64)
     for host, members in enumerate(matched.of_inferred):

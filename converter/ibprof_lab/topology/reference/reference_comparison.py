@@ -90,9 +90,10 @@ def compare_with_reference(
         found: inferred topology.
         delays: measured delays; None for the delays that the topology explains.
         length: length of the timed messages, bytes.
-        least_delay: a link is slow if its delay exceeds the expected delay by more than this share.
-        least_speed: a link is slow below this share of its speed.
-        timed: True if the topology's latencies were measured; else only cabling is compared.
+        least_delay: a link is slow if its delay exceeds the expected delay by more than this share of the expected
+            delay.
+        least_speed: a link is slow if its throughput is below this share of its speed.
+        timed: True if the topology's latencies were measured; False to compare only the cabling.
         statistic: name of the statistic of the delays.
 
     Raises:
@@ -115,7 +116,7 @@ def compare_with_reference(
     cycles = are_linked_in_cycles(reduce_graph(reference, matched.vertex), matched.vertex, leaf)
     if cycles and reference.vertices <= LARGEST_WITH_CYCLES:
         paths = keep_unique(reference, paths, matched.vertex[pair[:, 0]], LEAST_DELAY)
-    # Hosts with other paths than in the reference prove nothing about slow links.
+    # The delays of hosts with other paths than in the reference prove nothing about slow links.
     was = number_groups(leaf)
     nearer = find_nearer(was, matrix)
     elsewhere = nearer != was

@@ -132,7 +132,7 @@ class Reference:
 
 
 def read_reference(name: str, rail: int = 0) -> Reference:
-    """Read a DOT or TGF plan or an inferred topology, by the name's suffix; else a fabric in any format.
+    """Read a plan or an inferred topology, if the name has their suffix; else a fabric in any format.
 
     Args:
         name: name of a file, a folder of dumps, or a synthetic fabric.
@@ -238,7 +238,7 @@ def _from_subnet(name: str, subnet: Subnet) -> Reference:
     hosts = find_hosts([fabric])
     host_of = hosts.of_node[0]
     is_host = host_of >= 0
-    # Two adapters of a host share one vertex, the first adapter's.
+    # Two adapters of a host share one vertex: the vertex of the first adapter.
     own = {int(host): int(np.flatnonzero(host_of == host)[0]) for host in np.unique(host_of[is_host])}
     vertex = np.array([own[host] if host >= 0 else node for node, host in enumerate(host_of.tolist())], np.int64)
     lid = np.zeros(fabric.nodes, np.int32)
@@ -265,7 +265,8 @@ def _from_subnet(name: str, subnet: Subnet) -> Reference:
 _SOURCES_AT_ONCE = 64
 
 NOT_PASSED, AS_FAST, SLOWER = "white", "red", "blue"
-"""The paper's colours of links: no measured path passes; takes at most the time at line rate; takes longer."""
+"""The paper's colours of links: links that no measured path passes; links whose time is at most the time at line rate;
+links whose time is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +339,7 @@ class LinkTimes:
 
     Attributes:
         seconds: float64 [link], mean time of a message on the link; nan without a message.
-        line_rate_seconds: float64 [link], length / speed; nan if the speed is unknown.
+        line_rate_seconds: float64 [link], message length / speed; nan if the speed is unknown.
         paths: int64 [link], number of paths over the link, in both directions.
     """
 
@@ -371,7 +372,7 @@ def spread_delays(paths: ReferencePaths, delays: Floats, gbps: Floats, length: i
 
     Args:
         delays: float64 [pair], seconds.
-        gbps: float64 [link], speeds; an unknown speed is replaced by the median of the known ones.
+        gbps: float64 [link], speeds; an unknown speed is replaced by the median of the known speeds.
         length: message length, bytes.
 
     Source: Bannikov and Salnikov (see `published_methods`), comparison of topologies, steps f and g, formula (4).

@@ -78,7 +78,7 @@ def find_slow_links(
 
     Args:
         delays: float64 [pair], seconds; nan to exclude a pair.
-        least: only a larger excess counts, as a share of the delay.
+        least: a link is slow only if its excess is more than this share of the delay.
     """
     there = np.isfinite(delays) & (delays > 0) & (paths.hops > 0)
     has_latencies = bool(np.isfinite(reference.latency_seconds).all())
@@ -124,7 +124,7 @@ def _find_by_kinds(
     count = np.bincount(of_entry)
     delay = np.zeros(len(stratum))
     delay[of_entry] = usual[pair]
-    # The median of few errors is uncertain.
+    # A median of few delays is uncertain.
     error = scatter * delay / np.sqrt(count)
     is_evidence = has_latencies | (count <= _MOST_PATHS * np.bincount(kind[there], minlength=kinds)[kind_of])
     found: dict[int, float] = {}
@@ -171,10 +171,10 @@ def _number_kinds(reference: Reference, paths: ReferencePaths) -> Integers:
 def _without_peers(
     paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], known: set[int]
 ) -> Iterator[SlowLink]:
-    """Find slow links that are alone in their kind: all paths of one number of hops use them, and no shorter path does.
+    """Find slow links that are alone in their kind.
 
-    The time of such a link per hop is compared with the time of other hops. The time of the shortest paths includes the
-    overhead of a message.
+    All paths with a certain number of hops use such a link, and no path with fewer hops does. The time of such a link
+    per hop is compared with the time of other hops. The time of the shortest paths includes the overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
@@ -203,12 +203,13 @@ def find_slow_by_speed(
     """Find links whose speed no pair reaches.
 
     A link is at least as fast as the best pair over it. The throughput of a healthy pair depends on the MPI library
-    too. A slow link must therefore also be slower, relative to its speed, than the other links of the fabric.
+    too. The throughput of a slow link as a share of the link's speed must therefore also be smaller than the shares of
+    the other links of the fabric.
 
     Args:
         reference: links with speeds.
         bytes_per_second: float64 [pair], throughput.
-        least: a link is slow below this share of its speed.
+        least: a link is slow if its throughput is below this share of its speed.
     """
     best = np.zeros(len(reference.link))
     reached = np.where(np.isfinite(bytes_per_second), bytes_per_second, 0.0)
@@ -240,7 +241,7 @@ def find_slow_by_fit(
     Args:
         delays: float64 [pair], seconds.
         there: bool [pair], delays that count.
-        least: only a larger excess counts, as a share of the shortest delay over the link.
+        least: a link is slow only if its excess is more than this share of the shortest delay over the link.
 
     Returns:
         link -> excess over other links of the same kind, seconds; and the factor by which this excess lengthens the
@@ -281,7 +282,10 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
 
 
 def _usual_of_like(reference: Reference, latency: Floats) -> Floats:
-    """Return the lower median latency of links with equal speed and distance from hosts; nan for a single link."""
+    """Return, for each link, the lower median latency of links with equal speed and distance from hosts.
+
+    The value is nan if there is no other such link.
+    """
     ends = np.flatnonzero(reference.is_end)
     far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=ends, min_only=True)
     columns = np.column_stack([np.sort(far[reference.link], axis=1), np.nan_to_num(reference.gbps)])

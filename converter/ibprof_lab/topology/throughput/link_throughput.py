@@ -89,7 +89,7 @@ def _loads(result: PairJobResult) -> dict[int, float]:
 
 
 def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], aside: set[int]) -> float:
-    """Return the bound on a job's rate through an edge (for None: the total rate), Gb/s, by its links' throughput.
+    """Return the bound on a job's rate through an edge, Gb/s, by its links' throughput; for None, on its total rate.
 
     Links of unknown throughput (nan) and the edges in `aside` do not limit.
     """
@@ -236,7 +236,7 @@ def pair_hosts_of_switches(routes: InferredRoutes, narrow: Iterable[int] = ()) -
 
 
 def _hosts_by_switch(routes: InferredRoutes) -> dict[int, list[int]]:
-    """Return the hosts on each switch, the nearest first."""
+    """Return the hosts on each switch, sorted by the latency of the host's link, ascending."""
     found: dict[int, list[int]] = {}
     edge = routes.attachment.host_edge
     for host in sorted(range(routes.hosts), key=lambda host: routes.topology.latency_seconds[edge[host]]):

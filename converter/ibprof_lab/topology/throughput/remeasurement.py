@@ -142,7 +142,10 @@ def _of_links(routes: InferredRoutes, turn: int) -> Iterator[Pair]:
 
 
 def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
-    """Return other hosts, the nearest first; equally near hosts in cyclic order after the host."""
+    """Return `count` other hosts, the nearest first.
+
+    Equally near hosts are sorted by number, from the number after `host` on, then from 0.
+    """
     own = routes.attachment.host_switch
     distance = routes.distance[own[host], own]
     order = np.lexsort(((np.arange(routes.hosts) - host) % routes.hosts, distance))
