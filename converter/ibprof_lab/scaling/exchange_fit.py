@@ -86,7 +86,7 @@ class ExchangeFit:
     Attributes:
         form: best-fitting form.
         coefficient: the coefficient c, in Byte.
-        scatter: relative standard deviation of the points about the form, from logarithms.
+        scatter: relative standard deviation of the points from the form, computed from logarithms.
         points: number of runs that exchanged bytes.
         alternatives: other forms that fit about as well.
         size_exponent, process_exponent: exponents of a free power law n^i p^j, for comparison; None if n or p is

@@ -79,7 +79,7 @@ class RegionStudy:
         name: name of the region; `WHOLE` for all.
         operations: #op of the region at the predicted size, in Flop.
         fit: fit of the region's #x; None without exchange.
-        optimum: optimum by the model with that fit.
+        optimum: limits of scaling by the model, with `fit` as #x.
         predictions: predictions by number of processes.
         got: bandwidth of each run.
         by_operation: bytes of each operation in the largest run, largest first.

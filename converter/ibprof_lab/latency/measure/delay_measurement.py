@@ -114,7 +114,7 @@ class MeasurementSession:
             resume: True to keep the file's results and measure the rest.
             choose: function that chooses rounds by the delays in the file, called on the first process; None for all
                 rounds.
-            search: factory of the chooser of few pairs, called on the first process; None for all pairs.
+            search: function that returns the chooser of few pairs, called on the first process; None for all pairs.
 
         Returns:
             The number of the signal that ended the measurement; 0 if there is none.
@@ -362,7 +362,7 @@ def measure_delays(
         pairs: file of pairs to measure again and nothing else; None for all pairs.
         few_pairs: True to choose pairs by `search`.
         dry_run: True to only print an estimate.
-        search: factory of the chooser of few pairs.
+        search: function that returns the chooser of few pairs.
 
     Returns:
         The number of the signal that ended the measurement, with partial results in the file; 0 if there is none.

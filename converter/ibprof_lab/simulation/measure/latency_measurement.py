@@ -207,7 +207,7 @@ class Rounds:
     def measure(self) -> Latency:
         """Run until enough rounds are known."""
         while not self._has_warmed_up():
-            # A job with an end may have no round left to wait for.
+            # A job with an end may end within a round, so the wait is in shorter steps than a round.
             self._begin = self._simulation.state.now + self._chunk if self._ends else self._begin + self._round
             came = self._run_to(self._begin)
             if not came:

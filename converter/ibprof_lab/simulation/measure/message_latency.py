@@ -96,7 +96,8 @@ class Latency:
         by_client: of each client with messages: host number, number of messages, mean latency.
         over_time: of each of equal slices of the measured time: begin and end in ns, number of messages, mean latency.
         operations: number of operations of a collective that began after the warm-up; 0 for other jobs.
-        operation_mean: mean duration of the operations, from the first message's start to the last one's arrival.
+        operation_mean: mean duration of the operations, from the start of the first message to the arrival of the last
+            message.
         operation_half: half of the 95% confidence interval of `operation_mean`, computed from the means of batches in
             time; nan with too few operations.
     """

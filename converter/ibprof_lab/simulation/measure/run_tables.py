@@ -146,7 +146,7 @@ def client_rows(watch: Watch) -> Iterator[Row]:
     """Yield a row per client: `CLIENT_COLUMNS`.
 
     `messages` and `mean_us` cover the sampled messages that left their host. `last_us` is the completion time of the
-    last step since the simulation's start; None before completion, and for jobs without a limit.
+    client's last step, since the simulation's start; None if this step is not complete, and for jobs without a limit.
     """
     simulation = watch.simulation
     network, fabric = simulation.network, simulation.network.subnet.fabric

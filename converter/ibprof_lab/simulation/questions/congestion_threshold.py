@@ -121,7 +121,7 @@ class Threshold:
 
     @property
     def crossing_ns(self) -> float:
-        """Return the interval C - T0. The asymptotes cross there: the threshold as a corner instead of a bend."""
+        """Return the interval C - T0. The two asymptotes of the request time cross at this interval."""
         return self.without_pause_ns - self.alone_ns
 
 

@@ -5,7 +5,8 @@ A recording has the time inside MPI and the sent messages of each interval, but 
 This module assumes the waits. A rank that is inside MPI when a message can arrive at line rate waits for it. The wait
 begins at the arrival at the earliest, and at the end of the MPI time at the latest. A rank that computes at
 that time waits in its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS` bytes or more waits for the
-message in the same manner. So no rank waits for a message that began later, and no two ranks wait for each other.
+message in the same manner. So no rank waits for a message that begins after the wait, and no two ranks wait for each
+other.
 """
 
 from __future__ import annotations

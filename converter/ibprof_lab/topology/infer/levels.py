@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Levels: hosts under nested switches. All pairs with the same lowest common switch have the same delay.
 
-Average linkage on the logarithm of the delays gives a binary tree. A node is a switch if its parent's delay is larger
-by a gap. The gap must exceed a lower limit, and the largest gap that errors cause at random. The lower limit is the
-difference that the positions of two hosts alone can cause. Wires inside a machine or between regions need a higher
-limit than cables of a network.
+Average linkage on the logarithm of the delays gives a binary tree. A node is a switch if the delay of its parent
+exceeds the node's delay by a gap. The gap must exceed a lower limit, and the largest gap that errors cause at random.
+The lower limit is the difference that the positions of two hosts alone can cause. Wires inside a machine or between
+regions need a higher limit than cables of a network.
 
 Two kinds of errors are removed: a common factor of all delays of a host (a slow core), and far too long delays of
 single pairs (a disturbed measurement). The hosts are then clustered again.
@@ -58,8 +58,8 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""A pair is false if its two hosts' delays to other hosts differ too much: by more than this multiple of the difference
-between one of the two hosts and the third most similar host to that host."""
+"""A pair is false if its two hosts' delays to other hosts differ by more than this multiple of a usual difference. The
+usual difference is between one of the two hosts and the host that is third most similar to it."""
 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02

@@ -30,7 +30,7 @@ WEAK = 0.7
 """A topology is refused if the support of an edge is below this.
 
 Source: D. M. Hillis and J. J. Bull, "An empirical test of bootstrapping as a method for assessing confidence in
-phylogenetic analysis", Systematic Biology 42, 1993: groups of 70% and more are mostly real ones.
+phylogenetic analysis", Systematic Biology 42, 1993: groups with a support of 70% and more are mostly real.
 """
 
 _MAJORITY = 0.5
@@ -50,7 +50,7 @@ If the switch has at most `_FEW_TOGETHER` hosts, one wrong delay can also separa
 def weigh_support(
     choice: ModelChoice, names: tuple[str, ...], replicates: int, seconds: float, seed: int
 ) -> tuple[ModelChoice, Floats | None, int]:
-    """Resample, and drop switches of levels that most samples lack.
+    """Find the support of edges by resampling, and drop switches of the model `levels` that most samples lack.
 
     Args:
         choice: chosen model.

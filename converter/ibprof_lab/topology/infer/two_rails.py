@@ -96,7 +96,7 @@ class TwoRails:
 
 
 def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | None:
-    """Find two rails that explain more than the cost of naming the rail of each pair.
+    """Find two rails whose improvement of the score exceeds the cost of naming the rail of each pair.
 
     Args:
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal.

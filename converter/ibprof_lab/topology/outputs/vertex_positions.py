@@ -211,7 +211,8 @@ def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
     place = _scale_pivots(distance) + displaced
     weight = 1 / np.where(distance > 0, distance, np.inf) ** 2
     weight /= np.maximum(weight.sum(axis=1), 1e-300)[:, None]
-    # Majorisation of these pairs' stress: each vertex moves to the mean of the positions preferred by its pivots.
+    # Majorisation of the stress of all pairs of a vertex and a pivot: each vertex moves to the mean of the positions
+    # preferred by its pivots.
     for _ in range(_MAJORISATIONS):
         pushed = np.empty_like(place)
         apart = [place[:, axis, None] - place[pivots, axis] for axis in range(3)]

@@ -253,7 +253,7 @@ def pair_across_link(
     Args:
         one, other: the two switches; each pair's first host is on the side of `one`.
         most: return at most this many pairs; None for no limit.
-        avoid: excluded hosts; no pair's path includes the switches of both.
+        avoid: two hosts that are not paired; no pair's path includes the switches of both hosts.
 
     Returns:
         The job; None if no pair certainly uses the link.

@@ -207,7 +207,8 @@ def measure_on_all(
 def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> list[int]:
     """Return the measuring rank of each host: the first rank there, by the host of each rank (`processors`).
 
-    In a topology of a single host, its hosts are processes: `host#0` and so on. `path` is the topology's file.
+    In a topology of a single host, the topology's hosts are processes: `host#0` and so on. `path` is the topology's
+    file.
 
     Raises:
         InconsistentError: a host has no rank.
