@@ -272,7 +272,8 @@ _MEANS_LATENCY = 4
 """Bit of hwloc's kind of distances: HWLOC_DISTANCES_KIND_MEANS_LATENCY."""
 
 _LOCAL, _LARGEST = 10, 254
-"""Distances of a node to itself and to the farthest one. Source: ACPI 6.5, section 5.2.17 (SLIT)."""
+"""Distance of a NUMA node to itself, and largest possible distance between two nodes. Source: ACPI 6.5, section 5.2.17
+(SLIT)."""
 
 _DISTANCES = "node distances:"
 _HEADER = re.compile(r"\s*node((?:\s+\d+)+)\s*")

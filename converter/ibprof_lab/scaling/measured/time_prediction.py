@@ -33,10 +33,11 @@ from ibprof_lab.scaling.measured.call_costs import (
 OfSize = Callable[[float], float]
 
 LEAST_RUNS = 3
-"""At least this many runs are needed; two runs show no error."""
+"""At least this many runs are needed; two runs do not show the errors of predictions."""
 
 FARTHEST = 4.0
-"""Predictions hold up to this many times the largest recorded p and n, and the longest measured message."""
+"""Predictions are valid up to this multiple of the largest recorded p, of the largest recorded n, and of the longest
+measured message."""
 
 WIDEST = 2.0
 """A prediction is refused if its interval reaches below half, or above twice, the predicted time."""

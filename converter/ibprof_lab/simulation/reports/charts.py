@@ -140,7 +140,7 @@ def _save(figure: Figure, path: Path, suffix: str) -> None:
             text.set_parse_math(False)  # names are untrusted text
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # characters that the font lacks are drawn as boxes
-        warnings.filterwarnings("ignore", "constrained_layout not applied")  # a legend leaves no space
+        warnings.filterwarnings("ignore", "constrained_layout not applied")  # a large legend may leave no space
         figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Date": None} if suffix == "svg" else None)
 
 

@@ -59,7 +59,7 @@ FILES = (
 """Files that `write_run` writes into a folder; `operations.csv` only for a collective."""
 
 _PARTS = 40
-"""Each step of a run extends the simulated time by 1/40."""
+"""Each step of a run extends the simulated time by 1 / this number."""
 
 _HOPS_MOST = 5e7
 """A run that is only displayed takes at most this many packet hops."""
@@ -214,7 +214,7 @@ def draw_run(path: Path, title: str, watch: Watch) -> None:
     _draw_queues(queues, watch)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # characters that the font lacks are drawn as boxes
-        warnings.filterwarnings("ignore", "constrained_layout not applied")  # a legend of many jobs leaves no space
+        warnings.filterwarnings("ignore", "constrained_layout not applied")  # a legend of many jobs may leave no space
         figure.savefig(path, dpi=_DOTS_PER_INCH)
 
 
@@ -253,7 +253,7 @@ def _draw_over_time(axes: Axes, watch: Watch) -> None:
         drawn.append(over.mean_ns[seen] / 1000)
     axes.set(yscale="log", xlabel="time, ms", ylabel="mean latency of the messages that arrived, µs")
     if len(means := np.concatenate(drawn)):
-        axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # no axis for values that hardly differ
+        axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # else values that hardly differ would fill the axis
     _finish(axes)
 
 

@@ -139,7 +139,7 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     if not workload.adapters:
         del described["adapters"]  # for compatibility with results of earlier versions
     if workload.role is not Role.REPLAY:
-        del described["byte_ns"], described["waits_late"]  # likewise
+        del described["byte_ns"], described["waits_late"]  # for the same compatibility
     if workload.profile:
         described["profile"] = digest_messages(workload)  # the file's content counts, not its path, as for the fabric
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile", "hosts")}

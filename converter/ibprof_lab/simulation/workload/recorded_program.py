@@ -26,7 +26,8 @@ from ibprof_lab.simulation.workload.program_steps import LEAST_RENDEZVOUS, Opera
 from ibprof_lab.simulation.workload.recorded_messages import lay_out_messages
 
 _NEAR = 2
-"""Two ranks' times differ by at most this many intervals, because of clocks and of unknown starts in an interval."""
+"""The times of one event at two ranks differ by at most this many intervals, because of clocks and of unknown starts
+within an interval."""
 
 Floats = npt.NDArray[np.float64]
 

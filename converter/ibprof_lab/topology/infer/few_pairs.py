@@ -92,8 +92,8 @@ class _Evidence:
     def is_out(self) -> npt.NDArray[np.bool_]:
         """Return the hosts excluded from each child, bool [k, children].
 
-        One delay excludes a host from a child; if all other children seem excluded, two delays are needed. A host with
-        delays to all hosts of a child is also excluded from further measurements with that child.
+        One delay excludes a host from a child; if all other children seem excluded, two delays are needed. A child with
+        measured delays to all its hosts also counts as excluded, since no pair with it is left to measure.
         """
         seems = self.far > self.near
         others_seem = seems.sum(axis=1, keepdims=True) - seems == seems.shape[1] - 1
@@ -242,7 +242,7 @@ class PairSearch:
                 elif not node.children:
                     self._settle(host, above[id(node)])
                 elif is_out.all() and not is_grown:
-                    # The next hosts may belong to the new switch, and are measured with it first.
+                    # The next hosts may belong to the new switch, and are first measured with the new switch's hosts.
                     lone = _Subtree(min(self._lowest, node.height), [])
                     node.children.append(lone)
                     above[id(lone)] = [*above[id(node)], lone]

@@ -28,7 +28,7 @@ _GAIN_OF_RAILS = 1.2
 each pair's rail. A ring of switches improves the score by 0.4; two rails improve it by at least 1.5."""
 
 _ALIKE = 0.01
-"""Factors that differ by less are shown as one number."""
+"""If the factors of slow hosts differ by less than this, one factor is shown for all."""
 
 _MANY_HOSTS = 2048
 

@@ -173,8 +173,10 @@ def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None
 
 
 def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.bool_]:
-    """Assign pairs to rails along a tree: pairs that meet in a node have the same delay, or a delay longer by
-    `longer`."""
+    """Assign pairs to rails along a tree.
+
+    All pairs that meet in a node have the same delay, or a delay that is longer by `longer`.
+    """
     hosts = len(logs)
     tree = link_average(_compare_rows(logs, known, longer))
     slower = np.zeros((hosts, hosts), bool)

@@ -31,8 +31,8 @@ _ANYWHERE, _SOMEWHERE = 3.0, 5.0
 """Required excess of the delay of paths over a slow link, in standard errors: `_ANYWHERE` in each kind of paths (see
 `find_slow_links`), `_SOMEWHERE` in at least one kind."""
 _FAR_SLOWER = 2.5
-"""A link without other links of its kind is slow if a message takes this many times as long on it as on another hop. At
-a factor of 2, the link may just be two links, with a switch that the plan lacks."""
+"""A link without other links of its kind is slow if a message takes this many times as long on the link as on another
+hop. At a factor of 2, the link may just be two links, with a switch that the plan lacks."""
 
 LARGEST = 1024
 """At most this many links are fitted; with more links there are enough paths for medians."""
