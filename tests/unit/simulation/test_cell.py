@@ -140,7 +140,7 @@ def test_a_folder_has_one_that_simulates_in_it(tmp_path: Path) -> None:
     cells = make_cells(SMALL, [mpi()], MPI, [1])
     with ThreadPoolExecutor(1) as pool, (tmp_path / STORE).open("a") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(UsageError, match=f"^{re.escape(str(tmp_path))}: another ibprof-sim writes into this folder"):
+        with pytest.raises(UsageError, match=f"^{re.escape(str(tmp_path))}: another ibprof-sim writes into"):
             run_cells(cells, tmp_path, pool)
         other.close()
         assert run_cells(cells, tmp_path, pool).keys() == {cells[0].key}

@@ -151,7 +151,7 @@ def test_rails_that_are_not_simulated_are_noted(tmp_path: Path, capsys: pytest.C
     )
     write_archive(replace(NEAR, hosts=hosts), tmp_path / "profile.otf2")
     assert main(["replay", str(tmp_path / "profile.otf2"), "--fabric", FABRIC, "--workers", "1"]) == 0
-    assert "profile.otf2: 4 hosts have active ports on other rails; the simulation sends all bytes" in capsys.readouterr().err
+    assert "4 hosts have active ports on other rails; the simulation sends all bytes" in capsys.readouterr().err
 
 
 def test_the_first_line_says_the_time_and_how_it_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
