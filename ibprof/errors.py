@@ -79,7 +79,7 @@ def need_lab(*modules: str) -> None:
     for module in modules:
         try:
             found = find_spec(module)
-        except ValueError:  # sys.modules has None for it
+        except ValueError:  # sys.modules has None for this module
             found = None
         if found is None:
             raise MissingToolError(_INSTALL_LAB.format(module))

@@ -64,7 +64,7 @@ def read_fabric(
         tables: files of forwarding tables, one per name; by default the files next to the dumps.
         host_names: regular expression that finds the host's name in an adapter's description.
         level_hosts: regular expression for the names of CAs at level 0.
-        strict: true if missing tables are an error, and tables that lead to missing parts of the dumps.
+        strict: true if it is an error that tables are missing, or that they lead to missing parts of the dumps.
         routes: source of routes: `tables`, `modelled`, `opensm` or `opensm:ENGINE`; by default tables, or a model
             without tables.
         interfaces: adapters that jobs use: `compute`, `storage`, `all`, or names separated by commas; by default
@@ -102,7 +102,7 @@ def _several(values: StrPaths) -> tuple[str, ...]:
 
 
 def _expect(value: object, kind: type[Any] | tuple[type[Any], ...], maker: str) -> None:
-    """Refuse a value of a type that another function returns.
+    """Check that a value has the type that another function returns.
 
     Raises:
         TypeError: the value has another type.
@@ -198,7 +198,7 @@ def load_links(
 
 
 def _read_ends(source: TrafficSource, fabric: RoutedFabric, over_hosts: bool) -> Demand:
-    """Read traffic; the ends of a pattern are hosts, or adapters."""
+    """Read traffic; the ends of a pattern are hosts if `over_hosts` is true, otherwise adapters."""
     if isinstance(source, str | PathLike):
         return traffic_reader.read_traffic(fspath(source), fabric.hosts, fabric.fabrics, over_hosts)
     return read_traffic(source, fabric)
@@ -302,7 +302,9 @@ def place(
     region: str | None = None,
     site: str | None = None,
 ) -> PlacementComparison:
-    """Search for a rank placement with the least load on the most loaded link, then on the busiest between switches.
+    """Search for a rank placement with the least load on the most loaded link.
+
+    Among equal placements, the load of the most loaded link between switches counts.
 
     Args:
         fabric: result of `read_fabric`.

@@ -92,4 +92,4 @@ SEARCH_SECONDS = 10.0
 """Search time in seconds for a placement of up to 1,024 ranks; it grows in proportion to more ranks."""
 
 BALANCED = "balanced"
-"""The rule for tables that spreads destinations evenly; it supplements the models."""
+"""The rule for tables that spreads destinations evenly; it is available in addition to the models."""

@@ -21,7 +21,7 @@ CYCLE = "cycle"
 
 
 def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> str:
-    """Return the result of the deadlock check: routes between hosts on one virtual lane, or on several.
+    """Check whether routes between hosts can deadlock, on one virtual lane or on several; return the result.
 
     Args:
         subnets: the rails, with their tables.

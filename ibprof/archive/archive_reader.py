@@ -63,7 +63,7 @@ _LOWER_BOUNDS = np.array([otf2_names.lower_bound(size_bin) for size_bin in range
 
 
 def read_trace(path: Path) -> tuple[Profile, int | None]:
-    """Read a profile without its samples, and their number; None if the archive does not have the number.
+    """Return a profile without its samples, and the number of samples; None if the archive lacks this number.
 
     Args:
         path: path of the archive's anchor.
@@ -211,7 +211,7 @@ def _read_place(callpath: Callpath, loaded: str) -> Site:
 
 
 def _read_callers(definitions: TraceDefinitions, callpath: Callpath) -> Iterator[Frame | Site]:
-    """Yield the recorded callers of a site; without them, the functions into which its function was inlined."""
+    """Yield the recorded callers of a site; without callers, yield the functions that contain it after inlining."""
     while (caller := definitions.callpaths.get(callpath.parent)) is not None:
         callpath = caller
         loaded = callpath.properties.get(otf2_names.CALLER_OBJECT_PARAMETER)
@@ -225,7 +225,7 @@ def _read_frame(region: DefinedRegion) -> Frame:
 def _read_events(
     path: Path, otf2: Otf2Library, archive: Any, counts: Sequence[int], most_values: int
 ) -> Iterator[tuple[slice, Events]]:
-    """Read the events of locations in turn, many in one call.
+    """Yield the events of all locations, several locations at a time.
 
     Only some files are open at once: thousands of ranks would exceed the limit of open files.
 
@@ -242,7 +242,7 @@ def _read_events(
     """
     for number, count in enumerate(counts):
         file = path.with_suffix("") / f"{number}.evt"
-        # An event has at least one byte. A larger count comes from a damaged file, and would allocate too much memory.
+        # An event has at least one byte. A count above the file's bytes is damaged, and would allocate too much memory.
         if not file.is_file() or count > file.stat().st_size:
             raise ValueError(f"no file of {count} events of location {number}")
         otf2.call("Reader_SelectLocation", archive, number)
@@ -285,7 +285,7 @@ class _EventNames:
         self.regions = list(regions)
         self.operations = len(operations)
         self.sites = sites
-        # Call paths of functions around sites precede call paths of sites.
+        # The first call paths belong to functions around sites; the call paths of sites follow.
         self.callers = len(definitions.callpaths) - sites
         self.texts = definitions.texts
         self.parameters = list(definitions.parameters.values())
@@ -293,7 +293,7 @@ class _EventNames:
 
 
 class _Batch:
-    """Events of some ranks, with the region, operation, site and parameters that hold at each event."""
+    """Events of several ranks. Methods return the region, operation, site or parameter that applies to an event."""
 
     def __init__(self, names: _EventNames, rank: npt.NDArray[np.int32], events: Events) -> None:
         self.rank = rank
@@ -308,7 +308,7 @@ class _Batch:
             raise ValueError("nested enter and leave events of regions and operations")
 
     def entered(self, depth: int, rows: Indices) -> npt.NDArray[np.int64]:
-        """Return OTF2's number of the region that was entered last at a depth before each event."""
+        """Return OTF2's number of the region that was last entered at a nesting depth, before each event in `rows`."""
         if (self._depth[rows] < depth).any():
             raise ValueError("counters inside a region and an operation")
         begins = np.flatnonzero((self.kind == ENTER) & (self._depth == depth))
@@ -352,7 +352,7 @@ class _Batch:
         return values
 
     def numbers(self, rows: Indices, length: int) -> npt.NDArray[np.uint64]:
-        """Return the values of some metrics [metric, length]."""
+        """Return the values of metrics in `rows`, each with `length` values: [metric, value]."""
         if (self.lengths[rows] != length).any():
             raise ValueError(f"{length} numbers of a metric")
         values: npt.NDArray[np.uint64] = self._values[self._first_value[rows, None] + np.arange(length)]
@@ -436,7 +436,7 @@ class _ProfileRows:
         return join_rows(made, self._parts[made])
 
     def sizes(self) -> MessageSizes:
-        """Return all messages by size."""
+        """Return the numbers of messages by size."""
         names = ("rank", "region", "operation", "site", "direction", "kind")
         columns = {name: _take_column(self._parts[MessageSizes], name) for name in (*names, "size_bin", "messages")}
         keys = np.stack([columns[name].astype(np.int64) for name in names], axis=1)

@@ -40,7 +40,7 @@ from ibprof.profile.profile_data import (
 from ibprof.profile.profile_rows import order_rows
 
 Progress = Callable[[int, int], None]
-"""Called with the number of finished parts and of all parts."""
+"""Function that receives the number of finished parts and the number of all parts."""
 
 _EVENT_CHUNK_BYTES = 1 << 20
 _DEFINITION_CHUNK_BYTES = 1 << 22
@@ -182,7 +182,7 @@ def _rows_of(ranks: npt.NDArray[np.int32], rank: int) -> range:
 def _write_over_time(
     location: Location, regions: Sequence[str], marks: Iterable[Mark], intervals: Iterable[_Interval]
 ) -> None:
-    """Write marks, and intervals at their ends, in the order of time."""
+    """Write marks and intervals in the order of time. The end of an interval counts as its time."""
     moments = deque(intervals)
     for mark in marks:
         while moments and moments[0].end_ns <= mark.time_ns:
@@ -277,7 +277,7 @@ def _write_sizes(location: Location, sizes: _RankColumns, rows: slice) -> None:
 
 
 class Location:
-    """Gather the events of one rank, and write them at the end.
+    """Collect the events of one rank; `close` writes them.
 
     Attributes:
         begin_ns, time_ns: times of the first event and of the last event so far; times of an archive never decrease.

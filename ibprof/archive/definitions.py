@@ -16,7 +16,7 @@ from ibprof.sites.code_location import Frame
 _NS_PER_S = 10**9
 
 _Record = tuple[Any, ...]
-"""Name of a record in `otf2_library.RECORDS`, and its columns."""
+"""Name of a record in `otf2_library.RECORDS`, and the record's columns."""
 
 _Callers = tuple[Frame, ...] | tuple[Site, ...]
 
@@ -67,9 +67,9 @@ class Definitions:
 
     def write(self, archive: Any, run: Profile, locations: Sequence[Written]) -> None:
         """Write all definitions, each after the definitions that it refers to."""
-        # This finds all texts, which must be written first.
+        # These calls collect all texts, which must be written first.
         tree, ranks, regions = self._system_tree(run), self._ranks(run, locations), self._regions_of(run)
-        sites = list(self._sites(run))  # they need parameters, which `_values` yields
+        sites = list(self._sites(run))  # before `_values`, which yields the parameters of sites
         records = [*tree, *ranks, *regions, *self._values(), *sites]
         call = load_otf2().call
         writer = call("Archive_GetGlobalDefWriter", archive)
@@ -141,7 +141,7 @@ class Definitions:
             yield from self._place(callpath, site, otf2_names.OBJECT_PARAMETER)
 
     def _place(self, callpath: int, site: Site, object_parameter: str) -> Iterator[_Record]:
-        """Yield the properties of a site's call path that its OTF2 region cannot hold."""
+        """Yield the properties of a site's call path: the data that the site's OTF2 region cannot hold."""
         texts = {object_parameter: site.object, otf2_names.NAME_PARAMETER: site.name}
         texts |= {otf2_names.BUILD_ID_PARAMETER: site.build_id} if site.build_id else {}
         for name, text in texts.items():
@@ -187,7 +187,7 @@ class Definitions:
             yield record, owner, self.text(name), *self._value(value)
 
     def _value(self, value: Value) -> tuple[int, int]:
-        """Return the type of a value and its 64 bits, for `otf2_names.from_bits`."""
+        """Return the type of a value, and the value as 64 bits, for `otf2_names.from_bits`."""
         if isinstance(value, str):
             return self._otf2.OTF2_TYPE_STRING, otf2_names.to_bits("I", self.text(value))
         if isinstance(value, float):
@@ -198,7 +198,7 @@ class Definitions:
 
 
 def _callers_of(site: Site) -> _Callers:
-    """Return the functions around a site, innermost first: callers, or the functions that it was inlined into."""
+    """Return the functions around a site, innermost first: callers, or functions that contain it after inlining."""
     return site.callers or site.inlined_in
 
 
@@ -207,7 +207,7 @@ def _frame_of(site: Site) -> Frame:
 
 
 def _number_callers(sites: Iterable[Site]) -> dict[_Callers, int]:
-    """Return the numbers of call paths of functions around sites; callers have lower numbers."""
+    """Number the call paths of functions around sites. A caller has a lower number than the functions that it calls."""
     numbers: dict[_Callers, int] = {}
     for site in sites:
         callers = _callers_of(site)
@@ -282,7 +282,7 @@ def read_definitions(otf2: Otf2Library, archive: Any) -> TraceDefinitions:
     rows = _read_rows(otf2, archive)
     if not rows["ClockProperties"]:
         raise LookupError("the clock of the archive")
-    # The columns of each kind are the arguments of OTF2_GlobalDefWriter_WriteX.
+    # The columns of a definition X are the arguments of OTF2_GlobalDefWriter_WriteX.
     texts = _number((row[0], row[1].decode()) for row in rows["String"])
     node_properties = _properties(otf2, texts, rows["SystemTreeNodeProperty"])
     rank_properties = _properties(otf2, texts, rows["LocationProperty"])
@@ -316,7 +316,7 @@ def _read_rows(otf2: Otf2Library, archive: Any) -> dict[str, list[_Row]]:
     ffi, call = otf2.ffi, otf2.call
     rows: dict[str, list[_Row]] = {name: [] for name in RECORDS}
     kept: dict[str, Any] = {name: rows[name].append for name in RECORDS}
-    # This memory belongs to OTF2 and lasts as long as the callback.
+    # The text's memory belongs to OTF2, and is valid only during the callback.
     kept["String"] = lambda row: rows["String"].append((row[0], ffi.string(row[1])))
     kept["MetricClass"] = lambda row: rows["MetricClass"].append((*row[:2], ffi.unpack(row[2], row[1])))
 

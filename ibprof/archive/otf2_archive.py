@@ -52,7 +52,7 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
 
     Raises:
         UsageError: `path` does not end with `.otf2`.
-        InputError: another file is at the path, or the path cannot be written.
+        InputError: a file that is no archive is at the path, or the path cannot be written.
     """
     from ibprof.archive.archive_writer import write_files  # noqa: PLC0415  (its kernels are slow to load)
     from ibprof.native.otf2_library import Otf2Error  # noqa: PLC0415  (as above)
@@ -183,7 +183,7 @@ def _parts(path: Path) -> tuple[Path, Path, Path]:
 
 
 def _write_samples(run: Profile, folder: Path) -> None:
-    """Write the samples of a profile; no file without samples.
+    """Write the samples of a profile. A profile without samples gets no file.
 
     Raises:
         OSError: the file could not be written.
@@ -198,13 +198,13 @@ def _write_samples(run: Profile, folder: Path) -> None:
 
 
 def _read_samples(folder: Path, expected: int | None) -> tuple[CollectiveSamples, MessageSamples]:
-    """Read the samples of a profile; no samples without a file.
+    """Return the samples of a profile. They are empty if the archive has no file of samples.
 
     Args:
         expected: number of samples of the profile; None if unknown.
 
     Raises:
-        InputError: the file is damaged, missing, or another profile's.
+        InputError: the file is damaged, belongs to another profile, or is missing although samples are expected.
     """
     path = folder / SAMPLES_FILE
     if not path.exists():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of a profile's parts in its OTF2 archive; docs/formats/profile.md explains them.
 
-A property of a definition is named `ibprof::` plus the name of an attribute in `profile_data`. Parts of a tuple add
-their number to the name. If a part has attributes, each adds its own name. None is not stored.
+A property of a definition is named `ibprof::` plus the name of an attribute in `profile_data`. The name of a tuple's
+element ends with the element's number. If an element has attributes, the name of each attribute follows. Attributes
+with the value None are not stored.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ VERSION = 1
 VERSION_PROPERTY = "ibprof::version"
 
 SAMPLES_PROPERTY = "ibprof::samples"
-"""Number of samples, which are in another file; archives of 0.1.0 lack it."""
+"""Property with the number of samples. The samples are in another file. Archives of 0.1.0 lack this property."""
 
 # Attributes of a Profile, a Host and a Rank that are stored elsewhere, not as properties.
 NOT_OF_RUN = (
@@ -47,7 +48,7 @@ PEER_PARAMETERS = {
 }
 PAIR_PARAMETER = "port pair"
 SITE_PARAMETER = "call site"
-"""Parameter with a call path's number. Metrics after it belong to this site, up to the next such parameter."""
+"""Parameter with the number of a site's call path. Metrics between this parameter and the next belong to the site."""
 OBJECT_PARAMETER = "object"
 CALLER_OBJECT_PARAMETER = "object of caller"
 """Parameter with the object of a caller, in place of `OBJECT_PARAMETER`."""
@@ -65,11 +66,14 @@ TRANSFER_MEMBER = "bytes posted"
 INTERVAL_MEMBER = "bytes to ranks"
 INTERVAL_PARAMETER = "interval from"
 INTERVAL_TIME_MEMBERS = ("interval time_ns", "interval_end_ns")
-"""Values of an interval's metric: time inside MPI calls, and end. Its parameter is the same as for traffic."""
+"""Values of an interval's metric: time inside MPI calls, and end of the interval.
+
+The parameter before this metric is the same as before the metric of an interval's traffic.
+"""
 DEMAND_PARAMETER = "asked of"
 DEMAND_MEMBERS = ("bytes asked", "calls")
 CALL_MEMBERS = ("calls timed", "time_ns", "error_ns")
-"""Values of a call site's metric: number of calls, time inside them, and its standard error."""
+"""Values of a call site's metric: number of calls, time inside the calls, and standard error of this time."""
 
 Tag = tuple[Direction, Kind, Source]
 
@@ -93,7 +97,7 @@ def to_bits(form: str, value: int | float) -> int:
 
 
 def from_bits(form: str, bits: int) -> Any:
-    """Return a member of OTF2's union of attribute values from its 64 bits."""
+    """Return a member of OTF2's union of attribute values, from the union's 64 bits."""
     return struct.unpack_from(f"={form}", struct.pack("=Q", bits))[0]
 
 
@@ -104,7 +108,7 @@ def counter_members(tag: Tag) -> tuple[str, str]:
 
 
 def parse_counter_member(name: str) -> Tag:
-    """Parse the name of a counter's first value.
+    """Return the tag of a counter, from the name of the counter's first value.
 
     Raises:
         LookupError, ValueError: the name is invalid.
@@ -119,7 +123,7 @@ def transfer_members(opcode: Opcode) -> tuple[str, str]:
 
 
 def parse_transfer_member(name: str) -> Opcode:
-    """Parse the name of a transfer's first value.
+    """Return the opcode of a transfer, from the name of the transfer's first value.
 
     Raises:
         LookupError: the name is invalid.
@@ -134,7 +138,7 @@ def interval_members(first_peer: int, last_peer: int) -> tuple[str, str, str]:
 
 
 def parse_interval_member(name: str) -> tuple[int, int]:
-    """Parse the name of an interval's first value.
+    """Return the first and the last peer of an interval, from the name of the interval's first value.
 
     Raises:
         ValueError: the name is invalid.
@@ -149,7 +153,7 @@ def size_member(direction: Direction, kind: Kind) -> str:
 
 
 def parse_size_member(name: str) -> tuple[Direction, Kind]:
-    """Parse the name of a metric of message counts by size.
+    """Return the direction and the kind of messages, from the name of a metric of message counts by size.
 
     Raises:
         LookupError, ValueError: the name is invalid.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ibprof.profile.profile_rows import RowChoice
 
 _KILLED_BY = 128
-"""Base of a shell's exit status for death by a signal: 128 + n."""
+"""A shell reports this number plus N as exit status of a command that signal N killed."""
 
 
 GROUP = "ibprof.commands"
@@ -46,10 +46,10 @@ GROUP = "ibprof.commands"
 _INVALID_CHOICE = re.compile(r"argument ([^:]+): invalid choice: '([^']*)' \(choose from ")
 
 _MISSPELT = 0.8
-"""Minimum similarity, from 0 to 1, of an unknown option to the option in a hint."""
+"""Minimum similarity, from 0 to 1, between an unknown option and the option that a hint proposes."""
 
 _NAMED = 3
-"""Number of commands that a hint names."""
+"""Maximum number of commands that a hint names."""
 
 _GARBAGE_THRESHOLD = 100_000
 """Number of new objects after which Python's garbage collector searches for cycles."""
@@ -65,7 +65,10 @@ def find_commands() -> dict[str, EntryPoint]:
 
 
 def command(name: str) -> Callable[[Callable[[Sequence[str] | None], int | None]], Callable[..., int]]:
-    """Make a function that takes arguments the entry point of a command; `run_command` runs it."""
+    """Return a decorator that makes a function of a command's arguments the command's entry point.
+
+    The entry point calls the function through `run_command`.
+    """
 
     def wrap(body: Callable[[Sequence[str] | None], int | None]) -> Callable[..., int]:
         return wraps(body)(lambda argv=None: run_command(name, body, argv))
@@ -165,7 +168,7 @@ def _print_error(message: str) -> None:
 
 
 def _forget_stdout() -> None:
-    """Prevent the interpreter's own flush at exit, which would fail on the same stream again."""
+    """Prevent the interpreter from flushing stdout at exit: this would fail again."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):
@@ -176,7 +179,10 @@ def _forget_stdout() -> None:
 
 
 class _Parser(BaseException):
-    """Ends a command before it parses its arguments. It is not an `Exception`, so the command cannot catch it."""
+    """Raised to end a command before it parses its arguments.
+
+    It is not an `Exception`, so that the command's own `except Exception` does not catch it.
+    """
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         super().__init__()
@@ -244,7 +250,7 @@ class CommandParser(argparse.ArgumentParser):
             raise _Parser(self)
         words = list(sys.argv[1:] if args is None else args)
         if words[:1] == ["--help-all"] and words[0] not in self._option_string_actions:
-            words[0] = "--help"  # a command whose help is whole
+            words[0] = "--help"  # `--help` of this command already shows all options
         for place, word in enumerate(words[: words.index("--") if "--" in words else None]):
             option, *value = word.split("=", 1)
             if name := self.former.get(option):

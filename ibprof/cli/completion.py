@@ -27,7 +27,10 @@ _WHERE_READ = """\
 if [[ $zsh_eval_context[-1] == (eval|file) ]]; then
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 """
-"""Condition in shtab's zsh scripts: shtab's, and one that also holds for `.`, and loads compinit's functions."""
+"""Replacement for a condition in shtab's zsh scripts.
+
+The new condition also holds if `.` reads the script. It loads compinit's functions.
+"""
 
 NO_SHTAB = "completion needs shtab: pip install 'ibprof[completion]'"
 

@@ -87,7 +87,10 @@ def _list_commands() -> str:
 
 
 def _describe(point: EntryPoint) -> str:
-    """Return the first sentence of a command's module, which is parsed, not imported: some modules import much."""
+    """Return the first sentence of the docstring of a command's module.
+
+    The module is parsed, not imported: some modules import much.
+    """
     try:
         spec = importlib.util.find_spec(point.module)
         text = get_docstring(parse(Path(spec.origin).read_text(encoding="utf-8"))) if spec and spec.origin else None

@@ -2,8 +2,8 @@
 """`ibprof run`: run a command and record its MPI traffic; its output and exit status do not change.
 
 The command is a child process with the same input and output, and gets this process's signals. Inside a job, as in
-`mpirun ibprof run -- ./app`, it replaces this process. `watch_loads` reports whether a process of this host loads a
-library: the kernel reports each open of its file.
+`mpirun ibprof run -- ./app`, the command replaces this process. `watch_loads` reports whether a process of this host
+loads a library: the kernel reports each process that opens the library's file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NOT_FOUND = 127
 NOT_STARTED = 126
 JOBS_SHOWN = 4
 LONGEST_VALUE = 1 << 16
-"""Half of Linux's limit for one variable."""
+"""Largest length of a variable's value in bytes: half of Linux's limit."""
 
 NEVER_LOADED = (
     "no process of this host loaded libibprof.so: its environment was emptied (env -i), LD_PRELOAD was replaced, or "
@@ -161,7 +161,7 @@ def _settings(options: RunOptions, environment: Mapping[str, str]) -> dict[str, 
     """Return the variables of libibprof.so, from the environment and the options; options take precedence."""
     settings = {name: value for name, value in environment.items() if re.match("IBPROF(_|$)", name) and value}
     settings |= intranode_settings(environment)
-    # Equal values: Slurm's plug-in set the folder. It is the site's choice for programs, not the user's.
+    # If the values are equal, Slurm's plug-in set the folder: the site chose this folder, not the user.
     if settings.pop("IBPROF_SITE_OUTPUT", None) == settings.get("IBPROF_OUTPUT"):
         settings.pop("IBPROF_OUTPUT", None)
     if options.output:
@@ -188,7 +188,7 @@ def _exact_transports(settings: Mapping[str, str], environment: Mapping[str, str
 
 
 def _explain_missing(program: str) -> int:
-    """Print the reason for a program that cannot be started, and return the shell's status; otherwise return 0."""
+    """Print the reason if a program cannot be started, and return the exit status of a shell; return 0 if it can."""
     if shutil.which(program):
         return 0
     there = shutil.which(program, os.F_OK) or ("/" in program and Path(program).is_dir())
@@ -207,7 +207,7 @@ def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
 
 def _collect(options: RunOptions, output: str, name: str, status: int, nothing: str) -> None:
     """Write the profile and print a summary. Errors in these steps do not change the command's status."""
-    # The command has ended, so these imports do not delay it.
+    # The command has ended, so these imports do not delay the command.
     from ibprof.recording.folder_runs import archive_path_of, describe_older_archive, is_recording  # noqa: PLC0415
 
     places = [Path(found) for found in sorted(glob.glob(output_glob(output)))]  # noqa: PTH207  (absolute)
@@ -227,7 +227,7 @@ def _collect(options: RunOptions, output: str, name: str, status: int, nothing: 
 
 
 def _describe_program(command: Sequence[str]) -> list[str]:
-    """Return a line on a program that communicates without MPI."""
+    """Return a line on a program that communicates by OpenSHMEM; no line for other programs."""
     from ibprof.doctor.program_check import identify_program  # noqa: PLC0415  (needed only if nothing was recorded)
 
     return [OPENSHMEM] if identify_program(command).openshmem else []
@@ -345,7 +345,7 @@ class LoadWatch:
     events: int | None
 
     def was_never_loaded(self) -> bool:
-        """Return whether certainly no process of this host opened the file."""
+        """Return true if it is certain that no process of this host opened the file."""
         if self.events is None:
             return False
         try:

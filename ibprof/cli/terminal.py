@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SHORT = 256
-"""Minimum number of parts of work that has a progress bar: shorter work ends too soon."""
+"""Work with fewer parts than this number has no progress bar, because it ends too soon."""
 
 
 def print_pairs(pairs: Mapping[str, str]) -> None:
@@ -114,7 +114,7 @@ def print_document(
 
 
 def print_warnings(name: str, sentences: Iterable[str]) -> None:
-    """Print the limits of a result on stderr, for outputs that show only links."""
+    """Print sentences about the limits of a result on stderr, for outputs that contain only links."""
     for sentence in sentences:
         print(f"{name}: {printable(sentence)}", file=sys.stderr)
 

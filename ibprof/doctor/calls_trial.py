@@ -33,7 +33,7 @@ _SETTINGS = {
     "tune": 1,
     "am": 1,
 }
-"""Options of Open MPI's launchers that affect the start of a job or its messages, with their number of arguments."""
+"""Options of Open MPI's launchers that affect a job's start or messages, with each option's number of arguments."""
 
 
 def try_calls(

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All checks of `ibprof doctor`, in the order in which users need them; the checks of the machine."""
+"""All checks of `ibprof doctor`, in the order in which users need them.
+
+The checks of the machine are in this module.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from ibprof.text.quantities import format_bytes
 
 NAME = "libibprof.so"
 
-# Mellanox' library with the same name counts calls to verbs; this variable configures it.
+# Mellanox has another libibprof.so, which counts calls to verbs. This variable configures Mellanox' library.
 _OTHER_LIBRARY = "IBPROF_MODE"
 
 _ASK_SECONDS = 20
@@ -35,7 +38,7 @@ _LIMITS = (
     ("file size", resource.RLIMIT_FSIZE, 1 << 20),
     ("open files", resource.RLIMIT_NOFILE, 32),
 )
-"""Limits of resources, each with the minimum for a recorded process in bytes or files, with a margin."""
+"""Resource limits of processes, each with the bytes or files that a recorded process needs, including a margin."""
 
 _LEAST_FREE_BYTES = 4 << 20
 _SYSFS = Path("/sys/class/infiniband")
@@ -160,7 +163,7 @@ def _try_folder(folder: Path) -> DoctorFinding:
 
 
 def _file_system(path: Path) -> str:
-    """Return the file system type of a path, by its name in the kernel."""
+    """Return the kernel's name for the file system type of a path."""
     device = path.stat().st_dev
     numbers = f"{os.major(device)}:{os.minor(device)}"
     for line in _read(Path("/proc/self/mountinfo")).splitlines():

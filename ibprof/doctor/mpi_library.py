@@ -25,7 +25,7 @@ from ibprof.recording.recording_reader import read_recording
 from ibprof.sites.elf_file import read_elf
 
 _FAMILIES = {"Open MPI": "Open MPI", "MPICH": "MPICH", "Intel": "MPICH", "MVAPICH": "MPICH", "CRAY": "MPICH"}
-"""Family of launchers that start a library, by a word in its version."""
+"""Family of launchers that start an MPI library, by a word in the library's version text."""
 
 _LAUNCHED = {Launcher.OPENMPI_4: "Open MPI", Launcher.OPENMPI_5: "Open MPI", Launcher.HYDRA: "MPICH"}
 
@@ -66,10 +66,10 @@ _ONE_HOST = (
 _PREFIX = "OPAL_PREFIX"
 
 _LAYER = "translates handles"
-"""Part of the note on a program with indirect calls of its MPI library."""
+"""Part of the recorder's note on a program that calls its MPI library through another library."""
 
 _OF_THE_TRIAL = "a lone rank"
-"""Prefix of a note that holds only because the trial has one process."""
+"""Beginning of the recorder's notes that are true only because the trial has one process."""
 
 _LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmpi_abi.so")
 """File names of MPI libraries. Names with the ABI come first; a name without a version may be a linker script."""
@@ -77,7 +77,7 @@ _LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmp
 
 _SECONDS = 60
 
-# A job of one process. Python needs no compiler, and calls the first MPI_Init like a program.
+# A job of one process. The job is in Python, which needs no compiler. It calls MPI_Init as a compiled program does.
 _BY_LIBRARY = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[2], ctypes.RTLD_GLOBAL)
@@ -132,7 +132,7 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         trial = moved if moved.started else trial
     between_hosts = None
     if mpi and _NETWORK_UNUSED in trial.said:
-        # Intel MPI opens this library on several hosts, or on request.
+        # On one host, Intel MPI opens its network library only on request.
         between_hosts = try_library(mpi, library, {**environment, **_AS_BETWEEN_HOSTS})
     if between_hosts and between_hosts.rank:
         findings = _judge(between_hosts, mpi, program, kind, launcher)
@@ -200,7 +200,7 @@ def _judge_source(trial: Trial) -> Iterator[DoctorFinding]:
 
 
 def _describe(names: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> str:
-    """Return names for files from a table; matched groups of a pattern are listed after its name."""
+    """Return names for files from a table; matched groups of a pattern follow the pattern's name."""
     found: dict[str, list[str]] = {}
     for pattern, word in table:
         for name in names:
@@ -223,7 +223,7 @@ def _belonging_to(launcher: str | None) -> Path | None:
 
 
 def _on_search_path(launcher: str | None, environment: Mapping[str, str]) -> Path | None:
-    """Return the MPI library that programs under srun would load from the search path; srun itself has none."""
+    """Return the MPI library that programs under srun would load from the search path; srun itself loads none."""
     if launcher is None or identify_launcher(launcher) != Launcher.SRUN:
         return None
     searched = f"{environment.get('LD_LIBRARY_PATH', '')}:{environment.get('CRAY_LD_LIBRARY_PATH', '')}"

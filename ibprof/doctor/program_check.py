@@ -32,7 +32,8 @@ class Program:
         path: path of the program; None if it is not found.
         interpreter: interpreter of a script.
         libraries: names and paths of the libraries that the program loads.
-        names_mpi: true if the file contains the name of an MPI library, which it may load itself.
+        names_mpi: true if the program's file contains the name of an MPI library. The program may load this library
+            while it runs.
     """
 
     launcher: Launcher | None
@@ -44,7 +45,7 @@ class Program:
 
     @property
     def mpi(self) -> Path | None:
-        """The MPI library among the loaded libraries: by its name, else by the names of calls in it."""
+        """The MPI library among the loaded libraries, found by its file name, or else by the names of its functions."""
         named = (path for name, path in self.libraries.items() if MPI_LIBRARY.match(name))
         return next(named, None) or next(filter(_has_mpi_calls, self.libraries.values()), None)
 

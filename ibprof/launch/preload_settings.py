@@ -51,7 +51,7 @@ CARRIED = (
 ENV_LIST = "mca_base_env_list"
 DAEMON = "prte_launch_agent"
 
-# Variables that hold a process's rank: a process that has one was started by a launcher.
+# Variables that hold a process's rank: a launcher started each process that has such a variable.
 _RANK_VARIABLES = ("PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "TORCHELASTIC_RUN_ID")
 
 _LAUNCHERS = (
@@ -167,8 +167,8 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
 def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, str]:
     """Return variables of mpirun that pass other variables to spawned processes, also on other hosts.
 
-    On other hosts the variables are set for the daemon, unless the user's own command starts it. The daemon finds its
-    libraries as before.
+    On other hosts, mpirun's daemon gets the variables, unless the user's own command starts the daemon. The daemon
+    still finds its own libraries.
     """
     variable = f"PRTE_MCA_{DAEMON}"
     if launch.environment.get(variable) or any(word in (DAEMON, "--launch-agent") for word in launch.command):
@@ -178,7 +178,7 @@ def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, st
 
 
 def list_variable(launcher: Launcher | None, environment: Mapping[str, str]) -> str:
-    """Return the variable with Open MPI's list of variables for other hosts that works together with `-x`."""
+    """Return the name of a variable that lists variables for other hosts, and that Open MPI accepts next to `-x`."""
     if launcher is Launcher.OPENMPI_5 or f"OMPI_MCA_{ENV_LIST}" in environment:
         return f"OMPI_MCA_{ENV_LIST}"
     return f"OMPI_MCA_{ENV_LIST}_internal"
@@ -230,7 +230,7 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
 
 
 def _join_parts(command: Sequence[str], library: Path) -> list[str]:
-    """Add the library to a part's own LD_PRELOAD, which Hydra prefers to the LD_PRELOAD of all parts."""
+    """Add the library to each LD_PRELOAD that one part sets: Hydra prefers it to the LD_PRELOAD of all parts."""
     joined = list(command)
     for index, words in enumerate(zip(command, command[1:], command[2:], strict=False)):
         if words[0] in ("-env", "--env") and words[1] == PRELOAD:
@@ -311,7 +311,8 @@ def _split_parts(words: Sequence[str]) -> list[list[str]]:
 def _take_export(words: Sequence[str]) -> tuple[list[str], str | None]:
     """Remove --export from srun's options of a part; return the other words, and the value of --export.
 
-    Words after the program belong to the program. If this machine lacks the program, all words belong to srun.
+    Words after the program belong to the program. If the program is not found on this machine, all words count as
+    srun's.
     """
     programs = find_program_indices(["srun", *words], lambda word: shutil.which(word) is not None)
     options = words[: programs[0] - 1] if programs else words
@@ -369,7 +370,7 @@ def read_rsh_line(command: Sequence[str]) -> RshLine:
 
 
 def _skip_options(command: Sequence[str]) -> tuple[int, int, bool]:
-    """Return the index of the first word after the options, the number of processes, and whether a file has hosts."""
+    """Return the index of the first word after the options, the number of processes, and true if a file has hosts."""
     index, processes, has_hostfile = 1, 0, False
     while index < len(command) and command[index].startswith("-"):
         option, equals, value = command[index].lstrip("-").partition("=")

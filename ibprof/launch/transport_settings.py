@@ -15,7 +15,7 @@ EXACT = "exact"
 
 TRANSPORTS = "UCX_TLS"
 SEEN_TRANSPORTS = "rc_verbs,ud_verbs,self,sm"
-"""UCX's transports that post by verbs; its direct mlx5 transports bypass verbs. Within a host none uses a port."""
+"""UCX's transports that post messages by verbs, and transports within a host. UCX's mlx5 transports bypass verbs."""
 
 
 INTRANODE_VARIABLE = "IBPROF_INTRANODE"
@@ -32,12 +32,12 @@ _SETTINGS = {
 
 
 def exact_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables to set, also over current values; none if IBPROF_SOURCE is not exact."""
+    """Return the variables to set; they replace current values. Empty if IBPROF_SOURCE is not exact."""
     return {TRANSPORTS: SEEN_TRANSPORTS} if environment.get(SOURCE_VARIABLE, "").lower() == EXACT else {}
 
 
 def describe_exact(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence on each change by these settings; nothing if IBPROF_SOURCE is not exact."""
+    """Yield sentences on the changes of `exact_settings`; nothing if IBPROF_SOURCE is not exact."""
     if not exact_settings(environment):
         return
     if (chosen := environment.get(TRANSPORTS)) and chosen != SEEN_TRANSPORTS:

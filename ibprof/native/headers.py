@@ -168,7 +168,7 @@ class RecordingLayout:
     Attributes:
         constants: integer defines and enumerators, by name.
         types: structured type of each struct, by name without `ibp_`.
-        record_names: struct in a segment, by the number of the segment's kind.
+        record_names: name of the struct in a segment, by the number of the segment's kind.
     """
 
     constants: Mapping[str, int]

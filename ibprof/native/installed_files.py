@@ -84,10 +84,10 @@ def find_lines_library() -> Path:
 
 
 def find_otf2_libraries() -> list[str]:
-    """Return the paths of OTF2's C library, or names for the dynamic linker, the best first.
+    """Return the paths of OTF2's C library, or names for the dynamic linker, in the order to try.
 
-    The candidates are the installed package's library, the extension of PyPI's otf2, which exports the same functions,
-    and the names of the system's library.
+    In this order: the library in ibprof's own package; the extension module of PyPI's package otf2, which exports the
+    same functions; the names of the system's library.
     """
     shipped = Path(str(files("ibprof").joinpath("lib/libibprof_otf2.so")))
     package = find_spec("_otf2")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """libibprof_kernels.so: loops that are too slow in Python.
 
-Only the headers in `ibprof_kernels.h` describe its functions. The build writes them as a module for cffi
-(csrc/make_interface.py).
+Only the headers that `ibprof_kernels.h` includes describe the library's functions. The build makes a module for cffi
+from these headers (csrc/make_interface.py).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def load_kernels() -> Kernels:
 
 
 def sum_exactly(values: npt.NDArray[np.uint64]) -> int:
-    """Return the exact sum of values; numpy alone wraps around silently at 2**64."""
+    """Return the exact sum of values; numpy's own sum wraps around silently at 2**64."""
     kernels = load_kernels()
     result = np.empty(2, np.uint64)
     values = np.ascontiguousarray(values)

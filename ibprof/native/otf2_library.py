@@ -26,7 +26,10 @@ RECORDS = (
     *("LocationProperty", "Region", "Callpath", "CallpathParameter", "SourceCodeLocation"),
     *("MetricMember", "MetricClass", "Parameter"),
 )
-"""Global definitions. Their columns are the arguments of `OTF2_GlobalDefWriter_WriteX` and of readers' callbacks."""
+"""Global definitions.
+
+The columns of a definition X are the arguments of `OTF2_GlobalDefWriter_WriteX` and of the reader's callback.
+"""
 
 
 class Otf2Error(Exception):

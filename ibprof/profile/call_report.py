@@ -30,11 +30,11 @@ from ibprof.profile.row_arrays import sum_by_group
 NO_TIMES = "time inside calls was not recorded: run again with IBPROF_TIME=1"
 
 TOP = 3
-"""Number of rows in a summary."""
+"""Number of calls that a summary lists."""
 
 
 KEYS = ("rank", "host", "region", "operation", "site")
-"""Keys for sums."""
+"""Names of keys by which calls can be summed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class CallReport:
         rows: sums, sorted by time, descending.
         time: time inside MPI calls; None if times were not recorded.
         efficiencies, waiting: results for the whole run, regardless of the chosen calls; empty without times.
-        notes: data that was not recorded, a sentence each.
-        functions: site name -> full name of the site's function; empty without `site` in `by`.
+        notes: sentences on data that was not recorded.
+        functions: site name -> full name of the site's function; empty unless the keys include `site`.
     """
 
     by: tuple[str, ...]
@@ -211,7 +211,8 @@ class CallSum:
         bytes, messages: user data that the calls sent, or fetched from a window.
         slowest_s: time of the slowest rank, in seconds.
         slowest: rank with most time; None without times.
-        spread: standard deviation / mean of the ranks' times; ranks without such calls have 0 s; None without times.
+        spread: standard deviation / mean of the ranks' times; ranks without such calls count with 0 s; None without
+            times.
         ranks: number of ranks that made such calls.
         wait_s, transfer_s, unsplit_s: parts of `time_s`, in seconds; None without sampled calls.
         split_error_s: standard error of `wait_s` and `transfer_s`, in seconds.
@@ -240,7 +241,7 @@ def sum_calls(
 
     Args:
         choice: choice of rows; None for all.
-        shares: parts of the times, a row for each of the profile's times; None without sampled calls.
+        shares: waiting and transfer, one row for each row of `run.times`; None without sampled calls.
 
     Raises:
         UsageError: the profile has no such operation, region or site.
@@ -304,7 +305,7 @@ class _Times:
 
 
 class _KeyNames:
-    """The keys of rows: names, in place of the numbers of regions, operations and sites."""
+    """Makes the keys of rows, with names in place of the numbers of regions, operations and sites."""
 
     def __init__(self, run: Profile) -> None:
         self._run = run

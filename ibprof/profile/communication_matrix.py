@@ -38,7 +38,7 @@ class Selection:
     Attributes:
         operation, region: names; None for all.
         site: name of a call site; None for all.
-        since_start: true to count also the bytes before `region`: those of regions closed until its last mark.
+        since_start: true to add the bytes of all regions that a rank closed before it last closed `region`.
         kind: user data or MPI's own messages.
         received: true for bytes counted by receivers, false for bytes counted by senders and fetchers.
     """
@@ -59,7 +59,7 @@ class Matrix:
         names: names of senders and receivers; ports have their GUID.
         source, destination: int64 [pair], indices into the names.
         bytes, messages: [pair], uint64, or Python integers if a sum exceeds 64 bits.
-        notes: traffic that the rows lack, a sentence each.
+        notes: sentences on traffic that the matrix lacks.
         labels: host, device and number of each port, if known; empty for ranks and hosts.
     """
 
@@ -83,7 +83,7 @@ class Matrix:
         return ends | {"bytes": self.bytes, "messages": self.messages}
 
     def text(self) -> Iterator[str]:
-        """Yield lines of CSV with the same rows, many at a time."""
+        """Yield the matrix as CSV text, many lines at a time."""
         if object in (self.bytes.dtype, self.messages.dtype):
             return map(format_row, self.rows())
         return format_pairs(self.names, self.source, self.destination, self.bytes, self.messages)
@@ -98,8 +98,8 @@ class Matrix:
 def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selection()) -> Matrix:
     """Return the traffic between ranks, hosts or ports.
 
-    Bytes between ports are those of recorded work requests, with MPI's headers. Without work requests, for one
-    operation or for received bytes, they are those at the MPI calls; then each host must have one port.
+    Bytes between ports come from recorded work requests, and include MPI's headers. Without work requests, for one
+    operation, and for received bytes, they come from the MPI calls. Then each host must have exactly one port.
 
     Args:
         by: "rank", "host" or "port".
@@ -142,13 +142,13 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
         notes.append(f"{lost} bytes are left out: the {by} at the other end is unknown")
     found, amounts, messages = sum_by_key(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     source, destination = np.divmod(found, len(names))
-    # Traffic within a host does not use its port.
+    # Traffic within a host does not use the host's port.
     kept = (amounts > 0) | (messages > 0) if by != "port" else source != destination
     return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, _label(run, by, names))
 
 
 def _is_of_wire(selection: Selection) -> bool:
-    """Return whether work requests suffice: they have no operations, and their bytes include headers."""
+    """Return whether work requests can provide a selection: they lack operations, and their bytes include headers."""
     return (
         selection.operation is None
         and selection.site is None
@@ -211,7 +211,10 @@ def _choose(run: Profile, selection: Selection) -> Flags:
 
 
 def _closed_until(run: Profile, region: int) -> Flags:
-    """Return the regions [process, region] that a rank closed or left for good before it last closed this region."""
+    """Return the regions that each process closed, or left for good, before it last closed a given region.
+
+    The result is a mask: [process, region].
+    """
     closed: dict[int, list[int]] = {}
     closed_last = np.zeros(_processes(run), np.uint64)
     for mark in run.marks:
@@ -258,8 +261,8 @@ def _name_ranks(run: Profile, by: str) -> tuple[list[str], npt.NDArray[np.int64]
     """Return the names of a matrix's rows, and the row of each rank.
 
     Returns:
-        The names, in the order of rows; the row of each rank, -1 for an unrecorded host; and a last -1 for a peer
-        without a rank.
+        The names, in the order of rows; and the row of each rank, -1 if the rank's host was not recorded. One more
+        element, -1, stands for peers without a rank.
     """
     row_of = np.full(run.world_size + 1, -1, np.int64)
     if by == "rank":
@@ -290,7 +293,7 @@ def format_pairs(
     size: npt.NDArray[np.uint64],
     messages: npt.NDArray[np.uint64],
 ) -> Iterator[str]:
-    """Yield rows `source,destination,bytes,messages`, some at a time.
+    """Yield text with lines `source,destination,bytes,messages`, many lines at a time.
 
     Args:
         source, destination, size, messages: [row].

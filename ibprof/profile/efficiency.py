@@ -36,7 +36,7 @@ class Efficiency:
 
     Attributes:
         region: name of the region; None for the whole run.
-        parallel: mean time of ranks outside MPI / elapsed time: `load_balance` times `communication`.
+        parallel: mean time of ranks outside MPI / elapsed time; equals `load_balance` times `communication`.
         load_balance: mean / maximum of the ranks' time outside MPI.
         communication: maximum of the ranks' time outside MPI / elapsed time.
         elapsed_s: run time of the rank that took longest, in seconds.
@@ -191,7 +191,7 @@ class WaitShares(RowArrays):
         time_s: float64, recorded time in calls, in seconds.
         wait_s: float64, time of waiting for other ranks, in seconds.
         transfer_s: float64, time of data transfer, in seconds.
-        unsplit_s: float64, time without a sample or a clock that could split it, in seconds.
+        unsplit_s: float64, time that could not be split, because samples or comparable clocks are missing, in seconds.
         error_s: float64, standard error of `wait_s` and `transfer_s`, from sampling and clocks, in seconds.
     """
 
@@ -231,7 +231,9 @@ ASSUMPTION = (
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Time inside one operation at one site and in one region, split by the time of the quickest rank.
+    """Time inside one operation at one site and in one region.
+
+    The quickest rank's time counts as transfer on each rank. All other time counts as waiting.
 
     Attributes:
         calls: number of calls of each rank.

@@ -27,7 +27,7 @@ MUCH = 0.01
 """Share of ranks, hosts or bytes above which a loss has its own sentence in every report."""
 
 COLLECT = "collect"
-"""The stage that leaves out bytes which other counters have too: these are no loss."""
+"""Stage that leaves out bytes counted a second time, and bytes of MPI's control messages. They are not lost."""
 
 LEFT_OUT = "Left out: "
 """Beginning of a sentence on a large loss."""
@@ -36,7 +36,7 @@ CUT_SHORT = "parts of the recording of this host are missing: it was copied in p
 """The recorder's note on a file with lost segments or pages."""
 
 _IN_TEXT = ("hosts", "ranks", "bytes", "messages", "simulations")
-"""Units whose losses texts name."""
+"""Units of the losses that sentences report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def accounts_as_json(accounts: Iterable[StageAccount]) -> dict[str, Any]:
 
 
 def account_for_run(run: Profile) -> Iterator[StageAccount]:
-    """Yield accounts of a run's missing ranks, of bytes that were not recorded, and of counters of other data."""
+    """Yield accounts of a run's missing ranks, of bytes that were not recorded, and of bytes that no matrix counts."""
     ranks = len({rank.rank for rank in run.ranks if rank.rank < run.world_size})
     missing = run.world_size - ranks
     yield StageAccount("record", "ranks", run.world_size, ranks, {"not recorded": missing} if missing else {})
@@ -110,7 +110,7 @@ def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
 
 
 def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> Iterator[str]:
-    """Yield a sentence for each loss above `MUCH`; without one, a sentence on the largest smaller loss, or on no loss.
+    """Yield a sentence for each loss above `MUCH`; if there is none, one on the largest loss, or that nothing was lost.
 
     Args:
         complete: false if there are gaps of unknown size: then no sentence states that nothing was lost.
@@ -148,7 +148,7 @@ _BY_ARGUMENTS = ("PSEND_INIT", "PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FE
 """Operations whose bytes come from the arguments of calls; the forms with a request (RPUT) too."""
 
 _REPEATED_CALLS = 256
-"""Largest number of a line's calls that are not yet counted, with one thread in MPI and recorded times."""
+"""A killed process loses up to this number of short calls at each line, with one thread in MPI and recorded times."""
 
 _THREAD_MULTIPLE = 3
 """Thread level with several threads in MPI. Each thread counts its own repeated calls."""
@@ -209,7 +209,11 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
 
 
 def describe_incomplete(run: Profile) -> str:
-    """Return a sentence on ranks with lost parts, without an end, or off for more than `MUCH` of the time; or none."""
+    """Return a sentence on incomplete ranks; empty if there are none.
+
+    A rank is incomplete if it lost data, if its end is missing, or if its recording was off for more than `MUCH` of the
+    time.
+    """
     return "; ".join(filter(None, (_describe_cut(run), _describe_killed(run), _describe_off(run, MUCH))))
 
 
@@ -225,7 +229,7 @@ def _describe_cut(run: Profile) -> str:
 
 
 def _describe_off(run: Profile, least: float = 0.0) -> str:
-    """Return a sentence on ranks whose recording was off for more than a share of their time; empty without such."""
+    """Return a sentence on ranks whose recording was off for more than a share of the time; empty if there are none."""
     off = [rank for rank in run.ranks if rank.off_ns > least * max((rank.stop_ns or 0) - rank.start_ns, 0)]
     if not off:
         return ""
@@ -246,13 +250,13 @@ def _describe_killed(run: Profile) -> str:
 
 
 def _counts_arguments(run: Profile) -> bool:
-    """Return whether the source and the arguments both count the data of one-sided or partitioned calls."""
+    """Return whether data of one-sided or partitioned calls were counted twice: by the source and from arguments."""
     below = any(rank.source in (Source.UCX, Source.LIBFABRIC) for rank in run.ranks)
     return below and bool((_is_counted_by_arguments(run) & (run.counters.kind == Kind.USER)).any())
 
 
 def _is_counted_by_arguments(run: Profile) -> npt.NDArray[np.bool_]:
-    """Return whether each counter's operation has bytes from the arguments of calls: bool [counter]."""
+    """Return a mask of counters whose operation has bytes from the arguments of calls: bool [counter]."""
     named = np.array([name.removeprefix("R") in _BY_ARGUMENTS for name in run.operations], bool)
     return named[run.counters.operation]
 
@@ -293,7 +297,7 @@ def _describe_ports(run: Profile) -> Iterator[str]:
 
 
 def _describe_elsewhere(run: Profile) -> Iterator[str]:
-    """Yield sentences on traffic with an end outside all matrices."""
+    """Yield a sentence on traffic between ranks and processes outside MPI_COMM_WORLD, which no matrix has."""
     counters = run.counters
     sent = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     if elsewhere := sum_exactly(counters.bytes[sent & (counters.peer == UNKNOWN_PEER)]):

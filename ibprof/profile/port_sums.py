@@ -22,7 +22,10 @@ _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
 NEARLY = 0.99
-"""Tolerance: counters are read when the host's first process ends, when other processes may still send."""
+"""A port has counted too little if it counted less than this share of the run's bytes.
+
+The tolerance is needed because a port is read when the host's first process ends. Others may still send then.
+"""
 
 SMALLEST_MTU = 1024
 OVERHEAD = 128
@@ -30,7 +33,10 @@ OVERHEAD = 128
 
 
 _COMPLETE = 0.99
-"""Tolerance: work requests add headers to user data, but a message may still be in transit at the end of MPI."""
+"""Work requests are incomplete if their bytes are less than this share of the user data.
+
+The tolerance is needed because a message may still be in transit at the end of MPI.
+"""
 
 _PREFIX_DIGITS = 19
 """Length of a GID's subnet prefix in sysfs, in characters."""
@@ -137,7 +143,7 @@ def _grown(port: Port, counters: tuple[tuple[str, int], ...]) -> int | None:
 
 
 def describe_ports(run: Profile) -> Iterator[str]:
-    """Yield sentences on ports with other traffic, and on ports with fewer bytes than work requests."""
+    """Yield sentences on ports with traffic of others, and on ports that counted less than their work requests."""
     for each in sum_ports(run):
         name = f"{each.host} {each.device}/{each.port}"
         if each.unexplained_sent:
@@ -210,7 +216,7 @@ class PortIndex:
     def _with_lid(self, lid: int, own: PortEnd) -> _HostPort | None:
         """Return the port of a LID. Each subnet has its own LIDs, so ports similar to the local port are preferred.
 
-        Adapters of one kind are usually cabled alike, so a device with the same name is on the same subnet.
+        Adapters of one kind are usually cabled alike, so a device with the same name is probably on the same subnet.
         """
         found = self._by_lid.get(lid, [])
         if len(found) > 1 and own.port:
@@ -277,7 +283,7 @@ class HostCheck:
     Attributes:
         host: its name.
         bytes_sent: bytes that its ranks passed to the MPI library for ranks on other hosts.
-        hardware_sent: bytes with all headers by its port counters, of all traffic; None where unknown.
+        hardware_sent: bytes of all traffic with all headers, by the host's port counters; None where unknown.
         unexplained_sent: lower bound of the bytes in `hardware_sent` beyond the ranks' messages with
             overhead; None if unknown.
     """
@@ -354,7 +360,7 @@ def _sum_hardware(run: Profile) -> list[int | None]:
 
 
 def find_ends(run: Profile) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
-    """Return the source and destination hosts of data, and the counters' rows; an unknown host is `len(run.hosts)`."""
+    """Return source host, destination host and row of each counter of data; `len(run.hosts)` is an unknown host."""
     counters = run.counters
     host = np.full(run.world_size + 1, len(run.hosts), np.int64)
     for rank in run.ranks:

@@ -78,7 +78,7 @@ class Direction(IntEnum):
 
 
 class Opcode(IntEnum):
-    """The operation of a work request. SEND and WRITE move bytes to the remote port, all others from there."""
+    """The operation of a work request. SEND and WRITE move bytes to the remote port, all others move bytes from it."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_opcode", "IBP_OPCODE_")
     SEND = auto()
@@ -153,7 +153,7 @@ class Port:
     """A port of a host's InfiniBand or RoCE device.
 
     Attributes:
-        lid: the port's LID; None if it has none (Ethernet, or not yet configured).
+        lid: the port's LID; None without a LID (Ethernet, or not yet configured).
         node_guid, port_guid: `0x` and 16 hex digits.
         rate_gbps: rate of the active link in Gb/s.
         state: the link's state, `PORT_ACTIVE` or another state of InfiniBand's PortInfo.
@@ -319,7 +319,8 @@ class Rank:
         host: index into `Profile.hosts`.
         stop_ns: Unix time of MPI_Finalize, None if the process did not reach it.
         finalized: true if the counters cover the whole run.
-        lost_bytes, lost_messages: counts known in total, but not by peer: the recording could not grow.
+        lost_bytes, lost_messages: counts that are known only in total, not by peer, because the recording could not
+            grow.
         off_ns: time with recording switched off.
         marks_seen: number of all marks; the first of them are in `Profile.marks`.
         queue_pairs_unseen: number of queue pairs that bypass verbs; their bytes are in no transfer.
@@ -332,10 +333,12 @@ class Rank:
         choices: settings for the choice of adapters; empty without adapters, or if nothing was recorded.
         transports: used transports; empty for a killed process, and in recordings of 0.1.0.
         clock_offset_ns: Unix time minus the clock of samples at the start of recording; 0 without samples.
-        boot: hash of the machine's start; ranks with equal values read one clock; 0 where unknown.
+        boot: hash that identifies the boot of the rank's machine; ranks with equal values share a clock; 0 where
+            unknown.
         clock_drift_ns: growth of `clock_offset_ns` until recording ended.
         collectives, messages: numbers of collectives, and of sent and received messages, sampled or not.
-        unsampled_collectives, unsampled_messages: their numbers by reason (`Unsampled`); empty without samples.
+        unsampled_collectives, unsampled_messages: numbers of those that were not sampled, by reason (`Unsampled`);
+            empty without samples.
         cpu_ns: CPU time of all threads of the process during recording; 0 where unknown.
         no_core_ns: time in which the first thread was ready to run but had no core; 0 where unknown.
     """
@@ -444,7 +447,7 @@ class Demands(RowArrays):
     Attributes:
         rank: int32, the calling rank.
         region, operation: int32, indices into the Profile's names.
-        partner: uint64, rank of the root or the peer; or a number above `PARTNER_GROUP` for a group of ranks.
+        partner: uint64, rank of the root or the peer; or a number from `PARTNER_GROUP` on for a group of ranks.
         bytes: uint64, bytes of a call's arguments, summed over the calls; docs/formats/recording.md.
         calls: uint64, number of calls.
         site: int32, as in `Counters`.
@@ -468,9 +471,9 @@ class CallTimes(RowArrays):
     Attributes:
         rank: int32, the calling rank.
         region, operation: int32, indices into the Profile's names.
-        calls: uint64, number of calls, with calls that had not returned at the end of the run.
+        calls: uint64, number of calls, including calls that had not returned at the end of the run.
         time_ns: uint64, time inside the calls, over all threads.
-        error_ns: uint64, standard error of `time_ns`: of short calls, only a random sample is timed.
+        error_ns: uint64, standard error of `time_ns`, since only a random sample of short calls is timed.
         site: int32, as in `Counters`.
     """
 
@@ -499,8 +502,9 @@ class CallSamples(RowArrays):
         level: uint8, sampling level: 1 of 2^level collectives or messages is kept.
         bytes: uint64.
         enter_ns, exit_ns: int64, entry and return of the completing call.
-        is_long: bool, true for the longest collectives or messages of the rank, and for those that it entered or posted
-            last. All of these are kept; messages only while there are few enough to time each one.
+        is_long: bool, true for the rank's longest collectives or messages, and for the last ones that the rank entered
+            or posted. All of these collectives are kept. Messages are kept only while they are few enough to time each
+            one.
         is_chosen: bool, true if chosen at random. Others are kept for their length, and have level 0.
     """
 
@@ -524,10 +528,10 @@ class CallSamples(RowArrays):
 class CollectiveSamples(CallSamples):
     """Begin and end of collectives, a row for each member's call; in the order of communicator, number, member.
 
-    A collective that all `size` members sampled represents 2^level collectives, with the largest level of its rows. A
-    collective without the row of a member must be left out. `number` counts the collectives on the communicator.
-    `bytes` are the bytes of the call's arguments as in `Demands`; 0 where unknown. In addition, each rank keeps its
-    longest collectives, which represent only themselves.
+    A collective that all `size` members sampled represents 2^level collectives, where level is the largest level of the
+    collective's rows. A collective without the row of a member must be left out. `number` counts the collectives on the
+    communicator. `bytes` are the bytes of the call's arguments as in `Demands`; 0 where unknown. In addition, each rank
+    keeps its longest collectives, which represent only themselves.
 
     Attributes:
         size: uint32, number of processes in the communicator.
@@ -635,7 +639,7 @@ class RegionTimes(RowArrays):
 
     Attributes:
         rank, region: int32.
-        visits, wall_ns, first_ns, last_ns: uint64; first and last are Unix times.
+        visits, wall_ns, first_ns, last_ns: uint64; the Unix times are those of the first entry and the last exit.
     """
 
     rank: npt.NDArray[np.int32]
@@ -666,7 +670,7 @@ class MessageSizes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A marked time on one rank, with the user data of the rank from its start until then.
+    """A marked time on one rank, with totals of the rank's user data from its start until this time.
 
     The totals are 0 at BEGIN and END, where reading them would take too long.
     """
@@ -701,12 +705,12 @@ class Profile(NotebookView):
         pairs: distinct pairs of ports; `communication_matrix.Matrix.to_frame` lists pairs of ranks.
         transfers: work requests between pairs of ports.
         intervals: traffic over time, if recorded.
-        interval_times: time inside calls over time, if both were recorded.
+        interval_times: time inside calls over time, if intervals and times were recorded.
         demands: bytes that calls asked MPI to move.
         times: calls and the time inside them; empty if times were not recorded.
         collective_samples, message_samples: begin and end of sampled calls; empty if times were not recorded.
         sites: distinct call sites.
-        sites_without_lines: objects without line numbers, with the reason, a sentence each.
+        sites_without_lines: a sentence on each object without line numbers, with the reason.
     """
 
     renderer_module: ClassVar[str] = "ibprof.profile.profile_summary"

@@ -267,10 +267,10 @@ def name_sites(run: Profile) -> tuple[str, ...]:
 
 
 def find_sites(run: Profile, text: str) -> frozenset[int]:
-    """Return the numbers of the sites with a given name, or with a given line and end of their path.
+    """Return the numbers of the sites with a given name, or with a given line and tail of the path.
 
     Several sites can have one line: calls in different objects, or from different callers. The line of a caller selects
-    all sites that it called. A name with callers selects one site.
+    all sites that were called from this line. A name with callers selects one site.
 
     Raises:
         UsageError: sites were not recorded, no site has this name, or the sites are of several files.
@@ -294,7 +294,7 @@ def find_sites(run: Profile, text: str) -> frozenset[int]:
 
 
 def _named_by(text: str, site: Site) -> set[str]:
-    """Return the names of a site and its callers that match a text."""
+    """Return the names that match a text, of a site and of its callers."""
     return {each.name for each in (site, *site.callers) if text in _names_of(each)}
 
 

@@ -50,7 +50,9 @@ _BY_SYSTEM: Mapping[str, Mapping[str, str]] = {
     "oar": {"job": "OAR_JOB_ID", "user": "OAR_USER", "name": "OAR_JOB_NAME"},
     "flux": {"job": "FLUX_JOB_ID"},
 }
-"""Environment variables for each attribute of `SchedulerJob`. The first system counts: Flux runs inside others.
+"""Environment variables for each attribute of `SchedulerJob`, by system.
+
+The first system counts whose job variable is set. Flux is last, since it runs inside jobs of other systems.
 
 Sources: sbatch(1) of Slurm, qsub(1B) of OpenPBS and Torque, LSF's bsub reference, Cobalt's qsub, oarsub(1),
 flux-environment(7).
@@ -123,7 +125,7 @@ def identify_scheduler_job(variables: Mapping[str, str]) -> SchedulerJob:
 
 
 def _first(variables: Mapping[str, str], names: str) -> str:
-    """Return the first variable that is set; LSF sets an index of 0 outside arrays."""
+    """Return the value of the first variable that is set. LSF's array index 0 counts as not set."""
     values = (variables.get(name, "") for name in names.split() if (name, variables.get(name)) != ("LSB_JOBINDEX", "0"))
     return next(filter(None, values), "")
 

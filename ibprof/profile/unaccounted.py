@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations with fewer recorded bytes than their calls asked for: comparison of `Demands` with `Counters`.
 
-The comparison uses the least traffic that any algorithm needs. A collective may send more, so only bytes below the
-least are unaccounted for. The source sees bytes between units. A unit is a rank, or a host if ranks of one host
-exchange messages in its memory.
+The comparison uses the least traffic that any algorithm needs. A collective may send more. So only the part of this
+minimum that was not recorded is unaccounted for. The source sees bytes between units. A unit is a rank, or a host if
+ranks of one host exchange messages in the host's memory.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Unaccounted:
 
     Attributes:
         calls: number of calls of all ranks.
-        least_bytes: bytes that any algorithm must send between ranks, or between hosts if the source sees no more.
+        least_bytes: bytes that any algorithm must send between ranks, or between hosts if the source sees only traffic
+            between hosts.
         seen_bytes: bytes that the source saw.
         on_host: true if the missing bytes stayed on hosts: the source saw all necessary bytes between hosts.
     """
@@ -267,7 +268,7 @@ def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the bytes of all blocks times the number of other units: each receives or, in reductions, adds to them."""
+    """Return the bytes of all blocks times the number of other units: each of these receives a block or adds to it."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 
@@ -298,7 +299,10 @@ _OF_GROUP: dict[str, Callable[[Indices, Bytes, Indices], int]] = {
     "ALLTOALLV": _least_of_vectors,
     "ALLTOALLW": _least_of_vectors,
 }
-"""Least bytes of operations without a root: from each row's unit and bytes, and the members' units."""
+"""Functions for operations without a root, which return least bytes.
+
+Their arguments are each row's unit, each row's bytes, and the units of the group's members.
+"""
 
 
 @dataclass(frozen=True, slots=True)

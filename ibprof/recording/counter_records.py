@@ -53,7 +53,7 @@ def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def _redo(file: RecordingFile, what: str, number: str, records: Records, owner: Owners) -> None:
-    """Apply the redo logs to the bytes of records, and to the member `number`: messages or calls."""
+    """Apply the redo logs to the bytes of records, and to the member named `number`, which counts messages or calls."""
     constants = recording_layout().constants
     logged = np.where(file.processes["redo_kind"] == 0, constants["IBP_SEGMENT_COUNTERS"], file.processes["redo_kind"])
     is_of_kind = logged == constants[f"IBP_SEGMENT_{what.upper()}"]
@@ -143,9 +143,9 @@ def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
 
 
 def find_overlaps(file: RecordingFile, times: Records, owner: Owners) -> list[int]:
-    """Return by how much each process's times sum to more than the time with a thread inside a call, in ns.
+    """Return the time that each process's times count more than once, in ns: several threads were inside calls.
 
-    The excess is a lower limit: it lacks calls of which a sample is timed, and calls that a killed process lost.
+    The result is a lower bound. It lacks calls if only a sample of them is timed, and calls that a killed process lost.
 
     Args:
         times: `ibp_time`.

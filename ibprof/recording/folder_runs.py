@@ -85,7 +85,7 @@ def archive_path_of(recording: Path, job: SchedulerJob | None = None) -> Path:
 
 
 def newest_archive(path: Path) -> Path | None:
-    """Return the newest archive of a name: `profile.otf2`, `profile-2.otf2` or `profile-6.0.otf2`."""
+    """Return the newest archive that belongs to a path: `profile.otf2`, `profile-2.otf2` or `profile-6.0.otf2`."""
     found = [*path.parent.glob(f"{glob.escape(path.stem)}-*{path.suffix}"), path]
     return max((each for each in found if each.is_file()), key=lambda each: each.stat().st_mtime, default=None)
 
@@ -278,7 +278,8 @@ def copy_from_node(recording: Path) -> tuple[list[Path], list[Path]]:
     """Replace a recording's files by their originals on this node's own storage.
 
     Returns:
-        The files, now complete and gone from the node; and files on the node that processes still write, unchanged.
+        The files that are now complete in the recording, and deleted from the node's storage; and the files on the node
+        that processes still write. These are left unchanged.
 
     Raises:
         InputError: there is no recording.

@@ -123,7 +123,7 @@ def locate_records(
 
     Args:
         what: the records, for messages.
-        index, owner: each record's index in its process, and its process.
+        index, owner: index of each record in its process, and index of the process.
         records_owner: process of each record in the file.
 
     Raises:
@@ -291,7 +291,7 @@ def _find_segments(path: Path, data: npt.NDArray[np.uint8], header: np.void) -> 
 
 
 def _next_segment(magics: npt.NDArray[np.uint32], page_index: int, magic: int) -> int:
-    """Return the next page that begins with the magic, or the end; other pages were assigned but never filled."""
+    """Return the index of the next page that begins with the magic, or the end. Skipped pages were never filled."""
     for begin in range(page_index, len(magics), _PAGES_AT_ONCE):
         found = np.flatnonzero(magics[begin : begin + _PAGES_AT_ONCE] == magic)
         if len(found):
@@ -337,7 +337,7 @@ def _check_segment(path: Path, segment: np.void, offset: int, file_bytes: int) -
 
 
 def _find_processes(path: Path, data: npt.NDArray[np.uint8], segments: Records) -> tuple[Records, npt.NDArray[np.intp]]:
-    """Return the processes, and the index of each segment's process, -1 for none."""
+    """Return the processes, and the index of each segment's process, -1 if it has none."""
     layout = recording_layout()
     record = layout.types["process"]
     theirs = segments[segments["kind"] == layout.constants["IBP_SEGMENT_PROCESS"]]

@@ -13,7 +13,7 @@ from ibprof.recording.recording_reader import number_processes
 from ibprof.text.quantities import format_seconds
 
 LATER = 2.0
-"""Ratio to the median of ranks above which a rank's GPU is reported as late."""
+"""Ratio of a rank's delay to the median delay of all ranks. Above it, the rank's GPU is reported as late."""
 
 LATE_S = 1e-3
 """Minimum delay per operation of a late GPU, in seconds."""

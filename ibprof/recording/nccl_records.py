@@ -21,7 +21,10 @@ UNKNOWN_OPERATION = "nccl(unknown)"
 """Operation of proxies for another process's GPU, or for an unseen call."""
 
 _WHOLE_RINGS = ("AllReduce", "AllGather", "ReduceScatter")
-"""Functions in whose rings all ranks send and receive. csrc/nccl/events.c numbers their operations together."""
+"""Functions in whose rings all ranks send and receive.
+
+csrc/nccl/events.c numbers the operations of these functions together.
+"""
 
 LOST = "NCCL: {} operations of proxies found no memory; their bytes are not in the recording"
 
@@ -78,11 +81,12 @@ class NcclRecords:
         return np.array([members.get(key, UNKNOWN_PEER) for key in keys], np.uint32)
 
     def overlap_ns(self, process: int) -> int:
-        """Return the time that the tasks' sum counts more than once: proxies can work on several tasks at once."""
+        """Return the time that the sum of tasks' times counts more than once: proxies work on several tasks at once."""
         whole = int(self.communicators["busy_ticks"][self.communicators_owner == process].sum())
         mine = self.tasks_owner == process
         each = int(self.tasks["busy_ticks"][mine].sum())
-        # Tasks lack the time before their GPU's first data. This time is assumed to overlap as much as all time.
+        # The times of tasks lack the time before the GPU's first data. Overlap is assumed to have the same share in the
+        # rest.
         left = float(self.busy_ticks[mine].sum()) / max(each, 1)
         return max(round((each - whole) * left * float(self.tick_ns[process])), 0) if self.is_alone[process] else 0
 
@@ -176,10 +180,10 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
 
 
 def find_rings(records: Sequence[NcclRecords], members: Members) -> Rings:
-    """Return the ranks that send on each channel of each ring.
+    """Number the ranks that send on each channel of each ring.
 
-    A ring is left out if a neighbour was not recorded. It is left out as well if a sender can end before its
-    neighbour's first data arrive: if it receives nothing, and its neighbour sends to others.
+    A ring is left out if a neighbour was not recorded. A ring is also left out if a sender can end before the
+    neighbour's first data arrive. This can happen if the sender receives nothing, and the neighbour sends to others.
     """
     senders: dict[tuple[int, int], dict[int, int]] = {}
     receivers: dict[tuple[int, int], set[int]] = {}

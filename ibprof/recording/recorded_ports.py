@@ -119,7 +119,7 @@ def read_choices(file: RecordingFile) -> list[tuple[AdapterChoice, ...]]:
 
 
 def read_boots(file: RecordingFile) -> list[int]:
-    """Return the machine start of each process of a file, a hash; 0 if it was not recorded."""
+    """Return a hash of the machine's boot for each process of a file; 0 if it was not recorded."""
     records, owner = file.records("IBP_SEGMENT_CHOICES")
     boots = [0] * len(file.processes)
     for record, process in zip(records, owner.tolist(), strict=True):
@@ -142,7 +142,8 @@ def read_transfers(
         host: the host's index in the profile.
         ranks: ranks of the file's processes.
         pairs: the profile's numbers of pairs of ports; this function adds pairs.
-        translate_regions: function that returns the profile's numbers of processes' regions.
+        translate_regions: function that returns the profile's numbers of regions, from the processes' own numbers and
+            indices of processes.
 
     Returns:
         The columns of `Transfers`.
@@ -260,7 +261,7 @@ def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
 
 
 def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
-    """Yield the age of a process's counters, if the process did not copy them itself at its end."""
+    """Yield sentences on the origin and age of a process's counters, if the process did not copy them at its end."""
     if not file.storage or process["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]:
         return
     if file.on_node:

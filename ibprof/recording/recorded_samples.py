@@ -33,7 +33,7 @@ class SampleChoice:
 
     Attributes:
         thinning: kind of segment -> k; 1 of 2^k collectives or messages is kept.
-        long_ns: score above which the recording has the samples of all collectives.
+        long_ns: length score (`score_ns`) above which the recording has the samples of all collectives.
     """
 
     thinning: Mapping[str, int]
@@ -67,7 +67,8 @@ def read_samples(
         kind: kind of the segments, `IBP_SEGMENT_..._SAMPLES`.
         world_rank: rank of each process.
         operation: the profile's number of each operation of the file.
-        regions: function that returns the profile's numbers of regions, from process numbers and process indices.
+        regions: function that returns the profile's numbers of regions, from the processes' own numbers and indices of
+            processes.
         sites: function that returns the profile's numbers of sites, from records with a `site`.
         choice: result of `choose_samples`.
 
@@ -118,7 +119,7 @@ def _are_sources(records: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
 
 
 def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np.uint64]:
-    """Return the score above which a record's process kept all messages that it timed; 0 where it kept all of them."""
+    """Return the `score_ns` above which a record's process kept all timed messages; 0 if it kept all timed messages."""
     constants = recording_layout().constants
     is_used = records["level"] == constants["IBP_LEVEL_LONG"]
     # In a killed process, one of the used records may be empty, because it was being replaced.
@@ -133,7 +134,7 @@ def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np
 def _find_long(
     records: npt.NDArray[np.void], long_ns: npt.NDArray[np.integer[Any]]
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks: samples among the longest, above the limit of each record; and samples chosen by the hash."""
+    """Return two masks: samples that are longer than the limit of their record, and samples that the hash chose."""
     if "score_ns" not in (records.dtype.names or ()):
         return np.zeros(len(records), np.bool_), np.ones(len(records), np.bool_)
     is_chosen = records["level"] != recording_layout().constants["IBP_LEVEL_LONG"]

@@ -306,7 +306,7 @@ def _read_file(
     regions = _Regions(file, world_rank, names)
     sites = CallSites(file, world_rank, names.sites)
     counters, owner = read_counters(file)
-    # An empty counter remains after its bytes were moved to a closed region.
+    # A counter without bytes remains after a mark moved the counter's bytes to another region.
     used = (counters["bytes"] | counters["messages"]) != 0
     if not used.all():
         counters, owner = counters[used], owner[used]

@@ -64,7 +64,7 @@ class ListedRun:
         return name in {self.run.name, first.run, first.job, job.label, raw} - {""}
 
     def is_of_job(self, name: str) -> bool:
-        """Return whether a name is the run's batch job, its array task, or its whole array."""
+        """Return whether a name denotes the run's batch job, the job's task in an array, or the whole array."""
         job = self.scheduler
         # A recording of ibprof 0.1.0 has only the launcher's name; Slurm's launcher uses the name of the step.
         launcher = self.run.files[0].job.partition(".")[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locations in a program: source line, function or address, with short names. Another process finds them.
+"""Locations in a program: source line, function or address, with short names. A separate process finds the locations.
 
 Short names are `file.c:LINE` and `function+0x1f`.
 """
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 _WHOLE = re.compile(
     r"\(anonymous namespace\)|\boperator ?(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|[<>]=?|(?:new|delete)(?:\[\])?)(?: (?=<))?"
 )
-"""Parts of C++ names with brackets and blanks outside parameters, templates and types."""
+"""Parts of C++ names whose brackets and blanks belong to no parameters, template or type."""
 
 _QUALIFIERS = re.compile(r"(?: const| volatile| &&?)*(?=::)")
 
@@ -192,7 +192,7 @@ class Limits:
     """Limits of reading debug information.
 
     Attributes:
-        seconds: time limit for an object, without its download.
+        seconds: time limit for an object, without the download of its debug information.
         total_seconds: time limit for all objects.
         memory_bytes: memory limit of the reading process.
     """

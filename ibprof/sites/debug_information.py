@@ -2,9 +2,9 @@
 """Read symbols and source lines of programs in a separate process: a damaged file can only end that process.
 
 The process reads requests as JSON from stdin: limits, and an `ObjectAddresses` for each object. It writes two lines to
-stdout for each object: first symbols, before it reads debug information, then frames. A note in each line is the
-reason for missing frames. Debug information is in the program itself, in split debug files, or on a debuginfod server.
-libibprof_lines.so reads source lines from it.
+stdout for each object: first symbols, before it reads debug information, then frames. A note in each line is the reason
+for missing frames. Debug information is in the program itself, in split debug files, or on a debuginfod server.
+libibprof_lines.so reads source lines from the debug information.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _changed_ns(path: str) -> int:
 def find_debug_files(
     program: ElfFile | None, build_id: str, folders: Sequence[str] = DEBUG_FOLDERS
 ) -> Iterator[ElfFile]:
-    """Yield the separate debug files of a program, local files first. Other files of that name are left out.
+    """Yield the separate debug files of a program, local files first. Files of other programs are left out.
 
     Args:
         program: the program's file, if it exists.
@@ -129,7 +129,8 @@ def _ask_debuginfod(build_id: str) -> str:
 def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol | None]) -> list[list[Frame]]:
     """Return the frames at each address, innermost first: a function, and the functions that it was inlined into.
 
-    Code that was compiled without debug information has no frames. Functions without a name get their symbol's.
+    Code that was compiled without debug information has no frames. A function without a name gets the name of its
+    symbol.
 
     Raises:
         MissingToolError: the library that reads lines is not built.

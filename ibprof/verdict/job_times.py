@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import LateRank, MeasuredWaiting
 
 LATENCY_S = 100e-6
-"""Time of a message above which latency is no explanation, on any network that MPI jobs use."""
+"""Longest time of a message that latency alone can explain, on any network that MPI jobs use."""
 
 SLOWEST_LINK = 12.5e6
 """Bytes per second of a slow link today, 100 Mb/s: the assumed rate if no link is known."""
@@ -35,10 +35,10 @@ SLOWEST_COPY = 0.5e9
 """Minimum bytes per second of a rank within its host: its processor copies both sent and received bytes."""
 
 _MANY_TIMES = 4
-"""Multiple of the time at line rate above which the job's own bytes do not explain the time."""
+"""Multiple of the time at line rate. The job's own bytes do not explain a time above it."""
 
 _NEXT_TO_OTHERS = 16
-"""The same multiple for a known fabric: unseen traffic of other jobs slows messages as well.
+"""The same multiple for a known fabric, where unseen traffic of other jobs may slow messages as well.
 
 Source: benchmarks/codes/README.md: messages concurrent with a checkpoint take 8 to 11 times as long.
 """
@@ -48,13 +48,13 @@ OF_FILES = "FILE_"
 
 
 _FOR_EACH_OTHER = frozenset({"ALLTOALL", "ALLGATHER", "ALLGATHERV", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"})
-"""Collectives whose bytes in the ledger pass between a rank and every other rank."""
+"""Collectives whose bytes in `Profile.demands` pass between a rank and every other rank."""
 
 _ROUND_TRIP = frozenset({"ALLREDUCE", "SCAN", "EXSCAN"})
 """Collectives whose ranks send and receive the bytes."""
 
 _WITHOUT_LEDGER = "NEIGHBOR_"
-"""Part of the names of collectives without bytes in the ledger."""
+"""Part of the names of collectives without bytes in `Profile.demands`."""
 
 MOST = 0.5
 """Share of the waiting above which the verdict names an operation, site and region."""
@@ -74,7 +74,8 @@ class TransferTimes:
     Attributes:
         wait_s: time of waiting for other ranks, without MPI_Finalize.
         transfer_s: time of data transfer: measured time without waiting.
-        unsplit_s: time without a sample or a clock that could split it; includes calls of MPI-IO.
+        unsplit_s: time that could not be split, because samples or comparable clocks are missing; includes calls of
+            MPI-IO.
         error_s: standard error of `wait_s` and `transfer_s`.
         expected_s: time of the job's bytes at line rate and of its messages' latency; None if unknown.
         late: ranks that other ranks waited for.
@@ -121,12 +122,12 @@ class JobTimes:
         between_hosts: share of `bytes_sent` to ranks on other hosts, 0 to 1.
         hidden_on_host: true if all ranks are on one host, and some of their messages are not recorded.
         is_of_nccl: true for time of NCCL's proxies, during which GPUs may compute.
-        parts: measured waiting and transfer; None without sampled calls: the estimates then replace them.
+        parts: measured waiting and transfer; None without sampled calls, where estimates are used.
         measured: the complete measurement of waiting and transfer.
         transfer_causes: possible causes of slow transfer that hosts show, the surest first.
-        incomplete: description of ranks with lost data, without an end, or off for some time; empty without such.
+        incomplete: description of ranks with lost data, without an end, or off for some time; empty if there are none.
         host_pairs: rate and latency of messages by pair of hosts.
-        shared_cores: ranks that lack cores, if that explains slow transfer; otherwise None.
+        shared_cores: ranks that lack cores, if the lack of cores explains slow transfer; otherwise None.
     """
 
     mpi: TimeInMpi | None
@@ -262,7 +263,7 @@ def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
 
 
 def _hides_within_hosts(run: Profile) -> bool:
-    """Return whether messages between ranks of one host may be unrecorded; Open MPI's PML sees all of them."""
+    """Return whether messages between ranks of one host may be unrecorded; Open MPI's PML records all of these."""
     return any(rank.source != Source.OPENMPI and not rank.sees_host for rank in run.ranks)
 
 
@@ -275,7 +276,9 @@ def _time_in(run: Profile, *, of_files: bool) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """User data that all ranks sent, as recorded. Within hosts: the bytes that calls ask for, if fewer were recorded.
+    """User data that all ranks sent, as recorded.
+
+    Within hosts, the bytes that calls ask for count if fewer bytes were recorded.
 
     Attributes:
         bytes, messages: all sent bytes and messages.
@@ -342,7 +345,7 @@ class AskedWithinHosts:
 
 
 def sum_asked_within_hosts(run: Profile) -> AskedWithinHosts | None:
-    """Return the data that calls ask to move between ranks of one host; None if the ledger lacks calls."""
+    """Return the data that calls ask to move between ranks of one host; None if some calls are unknown."""
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     if not ranks or not all(rank.has_demands for rank in ranks):
         return None
@@ -384,7 +387,7 @@ def _sum_in_groups(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
             elif names & _ROUND_TRIP:
                 asked *= 2
             else:
-                # For vector collectives, the ledger has the sum over all ranks.
+                # For vector collectives, `Profile.demands` has the sum over all ranks.
                 asked = asked * others // (len(members) - 1)
             total += asked
             messages += calls * (others if names & {"ALLTOALL", "ALLTOALLV", "ALLTOALLW"} else _rounds(others + 1))
@@ -392,7 +395,7 @@ def _sum_in_groups(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
 
 
 def _barriers(run: Profile, host_of: np.ndarray) -> int:
-    """Return the number of barriers' messages, which are not in the ledger."""
+    """Return the number of barriers' messages, which are not in `Profile.demands`."""
     times, on_host = run.times, np.bincount(host_of[host_of >= 0])
     chosen = np.array([name in ("BARRIER", "IBARRIER") for name in run.operations], bool)
     if not len(chosen):

@@ -17,7 +17,7 @@ _MUCH_CROWDED = 0.1
 """Share of the run without a core above which shared cores are a cause."""
 
 _MUCH_OTHERS = 0.25
-"""The same share if each rank has its own core: another program then uses that core."""
+"""The same share for ranks that each have their own core: then another program uses this core."""
 
 _MOST_CORES = 4096
 
@@ -44,12 +44,12 @@ class SharedCores:
     is_crowd: bool = True
 
     def explains(self, transfer_s: float, most_s: float) -> bool:
-        """Return whether transfer would take at most `most_s` if each rank had a core."""
+        """Return whether transfer would take at most `most_s` if each rank always had a core."""
         return self.lacked_s is None or transfer_s - self.lacked_s <= most_s
 
 
 def find_shared_cores(run: Profile) -> SharedCores | None:
-    """Return ranks that lack cores: more ranks than cores, ranks bound to one core, or other processes."""
+    """Return the ranks that lack cores: to other ranks, to ranks bound to the same core, or to other processes."""
     machines: dict[tuple[bool, int], list[Rank]] = defaultdict(list)
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     for rank in ranks:
@@ -98,7 +98,7 @@ def _find_cores(rank: Rank, name: str = "cores") -> frozenset[int] | None:
 
 
 def _find_crowd(ranks: Sequence[Rank]) -> tuple[list[Rank], frozenset[int]]:
-    """Return the ranks with the fewest cores per rank, and these cores; no ranks if each can have its own core.
+    """Return the ranks with the fewest cores per rank, and the cores of these ranks; no ranks if none lacks a core.
 
     The search covers the sets of cores that ranks are bound to, and their union.
     """
@@ -120,7 +120,7 @@ def _share_without_core(ranks: Sequence[Rank]) -> float | None:
 def _lacked_s(rank: Rank) -> float:
     """Return the time in which a rank was ready to run without a core, in seconds.
 
-    If the kernel does not count this time, return the time without a core: ranks that wait in MPI use their cores.
+    If the kernel does not count this time, return run time minus CPU time: ranks that wait in MPI use their cores.
     """
     return rank.no_core_ns * 1e-9 if rank.no_core_ns else max(elapsed_s(rank) - rank.cpu_ns * 1e-9, 0.0)
 

@@ -29,7 +29,7 @@ CARRIES = 0.5
 _LOOPBACK = "lo"
 
 _IDLE = 0.1
-"""Largest share of the job's bytes on an idle port."""
+"""A port with at most this share of the job's bytes counts as idle."""
 
 _SLOWER = 0.75
 """Share of the usual rate of the hosts' adapters below which an adapter is slow."""
@@ -65,10 +65,10 @@ _MARKED = 1e-4
 """Share of packets with a congestion notification to their sender above which a port is congested."""
 
 _MUCH_TRANSFER = 0.5
-"""Share of the time in MPI above which transfer decides."""
+"""Share of the time in MPI. Copies within hosts are a cause only if transfer takes at least this share."""
 
 _COPIED = 0.9
-"""Share of bytes within hosts above which copies decide the time of transfer."""
+"""Share of all bytes. Copies within hosts are a cause only if at least this share stays within hosts."""
 
 _LARGE_BYTES = 16 << 10
 """Mean size of messages above which their bytes take longer than their latency."""
@@ -339,7 +339,7 @@ def _find_faster_port(traffic: _HostTraffic) -> tuple[Port, Port] | None:
 
 
 def _say_settings(run: Profile) -> str:
-    """Return a sentence on the environment variables that choose a transport; empty without such variables."""
+    """Return a sentence on the environment variables that choose a transport; empty if none is set."""
     own = "OMPI_MCA_" if _is_open_mpi(run) else "I_MPI_" if "Intel" in run.mpi else "MPIR_CVAR_"
     begins = (own, "UCX_", "IBPROF_", "FI_") if own != "OMPI_MCA_" else (own, "UCX_", "IBPROF_")
     chosen = run.ranks[0].choices if run.ranks else ()

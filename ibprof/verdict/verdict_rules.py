@@ -36,10 +36,10 @@ LITTLE_MPI = 0.1
 """Share of the run below which time in MPI is no reason for a slow job."""
 
 MUCH_WAITING = 0.5
-"""Share of the time in MPI above which waiting for other ranks decides."""
+"""Share of the time in MPI above which waiting for other ranks decides the verdict."""
 
 LINK_SHARE = 0.3
-"""Share of the time in MPI above which the most loaded link decides."""
+"""Share of the time in MPI above which the most loaded link decides the verdict."""
 
 SMALL_BYTES = 16 << 10
 """Mean size below which a message's latency takes longer than its bytes."""
@@ -51,13 +51,13 @@ LITTLE_WAITING = 0.01
 """Share of a region's time in MPI below which the region's waiting is not named."""
 
 CAUSED_BY_ONE = 0.5
-"""Share of the waiting above which ranks wait for one rank, or for the ranks of one host."""
+"""A rank or host is the cause of waiting if ranks wait for it for at least this share of the waiting."""
 
 WITHOUT_CORES = 2 / 3
 """Share of the run without a core above which missing cores explain late ranks."""
 
 MUCH_OF_FILES = 0.5
-"""Share of the time in MPI above which calls on files decide."""
+"""Share of the time in MPI above which calls on files decide the verdict."""
 
 NO_SAMPLES = "samples of calls, which measure waiting: this profile has none"
 NO_RATE = (
@@ -108,7 +108,7 @@ _NAMED_CAUSES: Mapping[VerdictKind, tuple[str, ...]] = {
     VerdictKind.ON_HOST: ("wrong-transport", "memory-bound"),
     VerdictKind.UNKNOWN: ("wrong-transport", "slow-adapter", "link-errors", "other-traffic"),
 }
-"""Causes that are named even if transfer is not called slow."""
+"""Causes, by kind of verdict, that the verdict names even if it does not call transfer slow."""
 
 _SLOWED = (VerdictKind.SLOW_TRANSFER, *_NAMED_CAUSES)
 
@@ -331,7 +331,7 @@ class _Judge:
         return VerdictKind.HOST_LINKS if is_host else VerdictKind.SWITCH_LINKS
 
     def _say_routes(self) -> str:
-        """Return a sentence if all loads assume routes other than the subnet's; it comes first in the verdict."""
+        """Return the verdict's first sentence if all loads assume routes other than the subnet's; otherwise empty."""
         routes = self._links.routes if self._links else ""
         return f"{routes[:1].upper()}{routes[1:].rstrip('.')}." if routes else ""
 
@@ -593,7 +593,7 @@ class _Judge:
         ]
 
     def _find_transfer(self, measured: MeasuredWaiting) -> list[tuple[float, Evidence]]:
-        """Return operations, sites and regions with most transfer, and its seconds, summed over ranks."""
+        """Return operations, sites and regions with most transfer, and the seconds of transfer, summed over ranks."""
         shares, names = measured.shares, self._names
         places = np.stack((shares.region, shares.operation, shares.site))
         found, place = np.unique(places, axis=1, return_inverse=True)

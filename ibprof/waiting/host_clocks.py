@@ -44,10 +44,10 @@ _PARTS = 8
 """Maximum number of parts of a run that are assumed to contain a quick message."""
 
 _ENOUGH = 16
-"""Minimum number of messages in each of these parts, unless the run has fewer."""
+"""Minimum number of messages in each part that is assumed to contain a quick message, unless the run has fewer."""
 
 _GRID = 9
-"""Number of times with calculated errors; interpolated errors between them are upper bounds."""
+"""Number of times for which errors are calculated. Between these times, interpolated errors are upper bounds."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -193,7 +193,7 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
 
 
 def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats, Floats]:
-    """Return the tightest bound of each part of the run; the loosest if only one bound in each part holds."""
+    """Return the tightest bound of each part of the run; the loosest bound if only one in each part is sure to hold."""
     if not len(at):
         return at, level
     if every:
@@ -201,7 +201,7 @@ def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats
     else:
         parts = np.empty(len(at), np.int64)
         parts[np.argsort(at, kind="stable")] = np.arange(len(at)) * max(min(_PARTS, len(at) // _ENOUGH), 1) // len(at)
-    # Sort the bounds of each part, then take the last one.
+    # Sort the bounds of each part of the run, then take the last bound of each part.
     order = np.lexsort((-side * level if every else side * level, parts))
     last = np.flatnonzero(np.diff(parts[order], append=-1))
     return at[order[last]], level[order[last]]
@@ -237,7 +237,10 @@ def _cut(polygon: list[tuple[float, float]], side: int, place: float, level: flo
 
 
 def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine]) -> HostClocks:
-    """Return each clock by the path with the least error to the first reference that it reaches (Dijkstra)."""
+    """Return each clock relative to the first reference that it can reach, along the path with the least error.
+
+    The search is Dijkstra's.
+    """
     neighbours: list[list[tuple[int, _PairLine]]] = [[] for _ in range(clocks)]
     for line in lines:
         neighbours[line.a].append((line.b, line))
@@ -320,7 +323,7 @@ def compare_clocks(
 
 
 def _are_alone(messages: MessageSamples) -> Booleans:
-    """Return the messages that were received by a call without other messages."""
+    """Return a mask of messages whose receiving call received no other message."""
     rank, enter = messages.rank[1::2], messages.enter_ns[1::2]
     order = np.lexsort((enter, rank))
     _, counts = find_runs(rank[order], enter[order])
@@ -394,7 +397,7 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
     rounds = np.ceil(np.log2(np.maximum(rows.size[chosen][begins], 2))).astype(np.int64)
     clock, instance = clock[begins], instance[begins]
     starts, counts = find_runs(instance)
-    # Compare each clock with one clock of the collective; the clock with most collectives, where it takes part.
+    # In each collective, compare all clocks with one clock: the clock with most collectives, if it takes part.
     common = int(np.bincount(clock).argmax())
     is_common = clock == common
     hub = np.repeat(np.where(np.logical_or.reduceat(is_common, starts), -1, starts), counts)
@@ -413,19 +416,19 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
         _pairs(clock[other], clock[hub], first_exit[other], first_exit[hub] + slack, certain=False),
         _pairs(clock[hub], clock[other], first_exit[hub], first_exit[other] + slack, certain=False),
     ]
-    # The orders of ranks on one clock test whether they share a clock.
+    # Orders between ranks that are assumed to share a clock test this assumption.
     own = EventOrders(clock, clock, last_enter, first_exit, holds)
     return [*found, own]
 
 
 def _synchronises(rows: CollectiveSamples, operations: Sequence[str]) -> Booleans:
-    """Return the rows of collectives that no rank leaves before all have entered."""
+    """Return a mask of the rows of collectives that no rank leaves before all ranks have entered."""
     barrier = are_named(operations, ("BARRIER",))[rows.operation]
     return are_named(operations, _SYNCHRONISING)[rows.operation] & (barrier | (rows.bytes > 0))
 
 
 def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return the orders of rooted collectives: the root enters before others leave, or others before it leaves."""
+    """Return the orders of rooted collectives: the root enters before others leave, or others enter before it."""
     rows = matched.collectives
     shapes = np.array([find_shape(name) for name in operations], np.int64)
     begins, counts = find_runs(matched.instance)

@@ -21,10 +21,10 @@ SMALL_BYTES = 4096
 """Largest size of a message whose latency takes longer than its bytes."""
 
 MOST_PAIRS = 64
-"""Number of listed pairs."""
+"""Maximum number of listed pairs of hosts."""
 
 _MOST_ERROR = 0.25
-"""Largest clock error, as a share of a message's time."""
+"""Messages are left out if the error of clocks is more than this share of the message's time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class HostPair:
         rate_gbps: median rate of the receiving calls, from the time when both ends have started until the call returns;
             None without large messages. Other messages at the same time share the network.
         small_messages: number of sampled messages of at most `SMALL_BYTES` that the receiver waited for.
-        latency_s: median latency of `small_messages`, from the start of the send, in seconds; None without any.
+        latency_s: median latency of `small_messages`, from the start of the send, in seconds; None without small
+            messages.
     """
 
     source: str

@@ -40,7 +40,7 @@ _SHAPES = {
     **dict.fromkeys(("SCAN", "EXSCAN"), Shape.PREFIX),
     **dict.fromkeys(("NEIGHBOR_ALLGATHER", "NEIGHBOR_ALLGATHERV"), Shape.NEIGHBOURS),
     **dict.fromkeys(("NEIGHBOR_ALLTOALL", "NEIGHBOR_ALLTOALLV", "NEIGHBOR_ALLTOALLW"), Shape.NEIGHBOURS),
-    # These wait for processes that do not run yet, or for another program.
+    # These operations wait for processes that do not run yet, or for another program.
     **dict.fromkeys(("COMM_SPAWN", "COMM_SPAWN_MULTIPLE", "COMM_ACCEPT", "COMM_CONNECT", "COMM_JOIN"), Shape.UNKNOWN),
 }
 
@@ -73,7 +73,7 @@ class MatchedSamples:
         collectives: rows of collectives with all members' records, one after the other, in the order of members.
         instance: int64, number of the collective that each row of `collectives` belongs to.
         messages: rows of both ends of each message, the sender's first.
-        notices: pairs of rows: that of a sender or notifier, then that of the call that waits for it.
+        notices: pairs of rows: first the row of a sender or notifier, then the row of the call that waits for it.
         sources: rows of a rank and one of its sources in the graph of a communicator; complete for each rank.
         lonely_collectives, lonely_messages: rows without the records of other members or of the other end.
         contradictory: number of collectives and messages with contradicting records.
@@ -121,7 +121,7 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 
 
 def _complete_sources(rows: MessageSamples) -> MessageSamples:
-    """Return the sources of each rank that has all; the rank itself is its last one."""
+    """Return the rows of ranks with all their sources. The last row of a rank names the rank itself as source."""
     order = np.lexsort((rows.rank, rows.communicator))
     rows = take_rows(rows, order)
     begins, counts = find_runs(rows.communicator, rows.rank)
@@ -156,7 +156,7 @@ def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSa
     agree = ~known | (messages.bytes[one] == messages.bytes[other])
     good = same & ended & agree
     rows = np.stack([one[good], other[good]], axis=1).ravel()
-    # A waiter's origin has the same numbers, before it or after it.
+    # A waiter's origin has the same numbers as the waiter, in the row before or after the waiter.
     group = np.concatenate([[0], np.cumsum(~is_next)])[: len(order)]
     origin_of = np.full(len(order), -1, np.int64)
     origins = order[is_sender[order]]

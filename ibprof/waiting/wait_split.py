@@ -47,13 +47,16 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""Largest difference, in standard errors, between a row's time and its samples; beyond it, the rest is unsplit."""
+"""Largest difference between a row's time and the time of its samples, in standard errors.
+
+Above this difference, the rest of the row's time is unsplit.
+"""
 
 MOST_OF_A_ROW = 0.25
 """Largest share of a row's time that one sampled call may represent, in addition to its own time."""
 
 LONG_OF_A_ROW = 8
-"""Multiple of the mean call's time above which a sampled call is a rare long one."""
+"""A sampled call is a rare long one if its time is above this multiple of the mean time of the row's calls."""
 
 LITTLE_OF_A_CALL = 0.1
 """Largest uncertain share of a call's time that counts as an error of waiting, not as unsplit time."""
@@ -174,7 +177,7 @@ def _largest_error(clocks: HostClocks) -> float:
 def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
     """Return the waiting, the unsplit time and the error of the waiting of each sampled call, in ns."""
     least, most = calls.least_ns.astype(np.float64), calls.most_ns.astype(np.float64)
-    # Bounds further apart than the certain waiting are no information, unless they are little of the call.
+    # Bounds on the waiting are useful if they differ by at most the lower bound, or by little of the call's time.
     is_narrow = most - least <= np.maximum(least, LITTLE_OF_A_CALL * calls.stay_ns)
     wait = np.where(is_narrow, calls.wait_ns, least)
     return wait, np.where(is_narrow, 0.0, most - least), np.where(is_narrow, (most - least) / 2, 0.0)
@@ -275,7 +278,7 @@ def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tup
 
 
 def _find_rows(times: RowArrays, calls: SplitCalls) -> npt.NDArray[np.int64]:
-    """Return the row of times for each call; -1 without one."""
+    """Return the row of `times` for each call; -1 if there is none."""
     names = ("rank", "region", "operation", "site")
     columns = [np.concatenate([getattr(times, name), getattr(calls, name)]).astype(np.int64) for name in names]
     _, group = _group_equal(columns)
@@ -339,7 +342,7 @@ def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.floa
 
     Args:
         calls: the profile's sampled calls, with their waiting.
-        wait_s: waiting of each row of the profile's times; the samples are scaled to it.
+        wait_s: waiting of each row of the profile's times; the waiting in samples is scaled to these sums.
     """
     chosen = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0) & (calls.most_ns - calls.least_ns <= calls.wait_ns))
     if not len(chosen):

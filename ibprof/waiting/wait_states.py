@@ -114,8 +114,8 @@ def split_calls(
 
     Args:
         clocks, clock_of: result of `compare_clocks`.
-        lonely_is_missing: true if ranks were not recorded, so that a record without its others is no sign of thinning:
-            its call is kept, with unknown waiting.
+        lonely_is_missing: true if ranks were not recorded. Then a record without the other ranks' records is no sign of
+            thinning. Its call is kept, with unknown waiting.
     """
     rows, messages = matched.collectives, matched.messages
     needs = [
@@ -151,7 +151,7 @@ def split_calls(
     order = np.lexsort((enter, rank))
     order = order[~is_useless[order]]
     if not lonely_is_missing and len(order):
-        # Another member dropped these collectives: calls without any record left are no sample.
+        # Another member has no record of these collectives. A call without any other record is no sample.
         begins, counts = find_runs(rank[order], enter[order])
         order = order[~np.repeat(np.logical_and.reduceat(is_lonely[order], begins), counts)]
     begins, counts = find_runs(rank[order], enter[order])
@@ -173,7 +173,7 @@ def split_calls(
     completed = _count_completed(parts, order, begins, counts, place[1].ravel())
     is_short = counts < completed
     stands_alone = np.logical_or.reduceat(is_long[order], begins)
-    # Any message without a record may have come later.
+    # Any message without a record may have come later than all messages with a record.
     is_open = is_short & ((level_of > 0) | stands_alone)
     most = np.where(is_open, stay, most)
     wait = np.where(is_open, (least + most) // 2, wait)
@@ -222,7 +222,7 @@ def _count_completed(
 
 
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks of rows: those long for all their ranks, and those neither long nor chosen by the hash.
+    """Return two masks: rows that are long for all their ranks, and rows that are neither long nor chosen by the hash.
 
     All ranks of a longest collective or message have a record, whatever the hash chose: it represents only itself.
     Other collectives and messages are a sample if the hash chose them.
@@ -337,7 +337,7 @@ def _need_of_collectives(
 
 
 def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> Integers:
-    """Return the row that each row of a collective needs: the last one to start, or the root."""
+    """Return the row that each row of a collective waits for: the member that started last, or the root."""
     begins, counts = find_runs(matched.instance)
     latest = np.lexsort((start, matched.instance))[begins + counts - 1]
     needed = np.repeat(latest, counts)
@@ -437,7 +437,7 @@ def _need_of_messages(messages: MessageSamples, clocks: HostClocks, clock_of: In
 def _need_of_notices(
     notices: MessageSamples, operations: Sequence[str], clocks: HostClocks, clock_of: Integers
 ) -> _Needs:
-    """Return the events that calls need that wait for a notifier, or for a sender whose message they do not take."""
+    """Return what calls need that wait for a notifier, or for a sender without taking its message."""
     clock = clock_of[notices.rank]
     origin, waiter = slice(0, None, 2), slice(1, None, 2)
     post, error = clocks.to_common(clock, notices.post_ns)

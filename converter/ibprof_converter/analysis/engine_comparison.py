@@ -50,16 +50,18 @@ class EngineLoads:
 
     Attributes:
         engine: OpenSM's name for the engine, or `PRESENT`.
-        used: the engine that OpenSM used, another one if it refused the fabric; None if nothing was routed.
+        used: the engine that OpenSM used. It differs from `engine` if that engine refused the fabric. None if nothing
+            was routed.
         max_bytes: bytes of the most loaded link direction.
         mean_bytes: mean bytes of the link directions that carry bytes.
         max_switch_bytes: bytes of the most loaded link direction between switches.
         time_s: longest time of a link direction at line rate, in seconds.
         bytes_unrouted: bytes without a route.
-        deadlock: `FREE` if routes between hosts close no cycle of waiting link directions on a single virtual lane;
-            else `BY_LANES` if OpenSM spreads them over several lanes, or `CYCLE`. None if nothing was routed.
+        deadlock: `FREE` if routes between hosts, all on one virtual lane, form no cycle of link directions that wait
+            for each other. If they form a cycle: `BY_LANES` if OpenSM spreads the routes over several lanes, otherwise
+            `CYCLE`. None if nothing was routed.
         lanes: virtual lanes that OpenSM's log states as needed; None if not stated.
-        error: the reason why there are no tables; None with tables.
+        error: the reason for missing tables; None if there are tables.
         accounts: account of each stage.
     """
 
@@ -76,14 +78,14 @@ class EngineLoads:
     accounts: tuple[StageAccount, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """Return the loads as plain values; the accounts are those of the engine's own routes."""
+        """Return the loads as plain values. The accounts include only stages that depend on the engine's routes."""
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "accounts"}
         routed = (each for each in self.accounts if each.stage in _ROUTED)
         return values | {"coverage": accounts_as_json(routed)}
 
     @property
     def counts(self) -> bool:
-        """Return true if OpenSM used the engine."""
+        """Return true if the engine made the tables: OpenSM used no other engine, and no error occurred."""
         return self.error is None and self.used == self.engine
 
 
@@ -104,7 +106,7 @@ class EngineComparison:
 
     @property
     def best(self) -> EngineLoads | None:
-        """The best engine that is free from deadlock: fewest lost bytes, then shortest time; None without one.
+        """The best engine that is free from deadlock: fewest lost bytes, then shortest time; None if none is free.
 
 
         Engines that need several virtual lanes are considered only if no other engine is free from deadlock.

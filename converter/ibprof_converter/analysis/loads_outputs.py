@@ -46,7 +46,7 @@ class LoadsOutputOptions:
         boxfish: folder for tables.
         trace: file for trace events of the run over time.
         folded: file for folded stacks: calls by their bytes on the most loaded link direction.
-        panels: one picture for each `REGION`, `OPERATION`, `SITE` or `JOB`; None: one picture.
+        panels: `REGION`, `OPERATION`, `SITE` or `JOB`: pictures have one panel for each; None: one panel with the sum.
         only_used: true to leave out links without traffic.
         full_scale: bytes of the darkest colour in pictures; None: bytes of the most loaded link direction.
     """

@@ -80,12 +80,12 @@ class PathRedactor:
 
     @classmethod
     def of_files(cls, files: Iterable[Path]) -> PathRedactor:
-        """Return a redactor for the given files, by their given and full paths."""
+        """Return a redactor that replaces the paths of files, both as given and in full."""
         names: dict[str, str] = {}
         for file in files:
             given = [each for each in (file, file.absolute(), file.resolve()) if each.name]
             spelt = [*given, Path(*file.absolute().parts[-2:])]
-            spelt += [each.with_suffix("") for each in given]  # the folder of an archive
+            spelt += [each.with_suffix("") for each in given]  # an archive's folder has no suffix
             for path in map(str, spelt):
                 names[path] = Path(path).name
                 names[printable(path)] = printable(Path(path).name)

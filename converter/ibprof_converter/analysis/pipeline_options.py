@@ -102,12 +102,13 @@ class TrafficOptions:
         names: profiles, recordings, tables or patterns, one per job.
         placements: rank placement of each job, in the jobs' order; empty: as recorded.
         rails: policy for bytes whose rail was not measured; None: the default policy.
-        nic: policy for a host's adapter in one subnet; None: as measured or recorded, else the default policy.
+        nic: policy for a host's adapter in one subnet; None: the measured or recorded adapter, else the default policy.
         by: columns to distinguish, from `REGION`, `OPERATION` and `SITE`.
         counters: port counters to compare loads with: one file, or two, before and after.
         adaptive: true to add bounds of adaptive routing even if no dump mentions it.
         strict: true if unroutable bytes are an error.
-        flows_limit: largest number of flows of an all-to-all held in memory; beyond it, parts are used; None: no limit.
+        flows_limit: largest number of flows of an all-to-all held in memory; a larger all-to-all is handled in parts;
+            None: no limit.
         inherited: true if placements, rails and nic come from the first run; traffic without ranks ignores them.
         chosen: the calls whose bytes count; by default all.
     """
@@ -130,7 +131,7 @@ class TrafficOptions:
 
     @property
     def over_hosts(self) -> bool:
-        """True if the ends of patterns are hosts: options name the host or the adapter of each rank."""
+        """True if the ends of patterns are hosts. This is the case if options name each rank's host or adapter."""
         return bool(self.placements or self.nic)
 
 
@@ -203,7 +204,7 @@ def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequenc
     Args:
         own: the run that is compared with the others.
         names: other traffics, one per run.
-        placements: one placement for each name; without names, one for each job of each run.
+        placements: one placement for each name; without names, for each run one placement per job.
 
     Raises:
         UsageError: there are too few or too many placements.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ibprof_converter.hotspots.link_report import LinkReport
 
 _MOST_REGIONS = 64
-"""Regions beyond which loads are not split by region, since memory grows with links times regions."""
+"""Largest number of regions for which loads are split by region: memory grows with links times regions."""
 
 Demand = RankTraffic | Traffic | PortCounters
 """The traffic of one job, as read."""
@@ -69,7 +69,7 @@ def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tu
 
 
 def apply_interfaces(subnets: Sequence[Subnet], options: FabricOptions) -> tuple[Subnet, ...]:
-    """Return the rails with the adapters marked that jobs do not use.
+    """Return the rails. The adapters that jobs do not use are marked.
 
     Raises:
         UsageError: no adapter is chosen.
@@ -139,7 +139,7 @@ def load_demands(
     """Return the loads of a fabric's links under traffic that was already read.
 
     Args:
-        options: options whose names belong to `demands`.
+        options: the options; their `names` are the names of `demands`, in order.
 
     Raises:
         UsageError, InputError, InconsistentError: as `load_traffic` does.

@@ -156,7 +156,9 @@ def place_ranks(
     options: PlaceOptions,
     progress: SearchProgress = lambda _share, _best: None,
 ) -> PlacementComparison:
-    """Search for a placement with the least load on the most loaded link, then on the busiest link between switches.
+    """Search for a placement with the least load on the most loaded link.
+
+    Among equal placements, the load of the most loaded link between switches counts.
 
     Args:
         progress: function that receives the progress of the search.
@@ -188,7 +190,7 @@ def place_ranks(
         else:
             rows.insert(0, _judge_elsewhere(subnets, hosts, demand, given, options))
             notes = (*notes, "the ranks' present hosts are not all among the hosts to choose from")
-    # The bound holds for the link directions that the tables fix.
+    # The bounds assume that forwarding tables fix the link directions of each flow.
     bounds = TimeBounds() if is_adaptive else find_bounds(problem)
     seconds = options.seconds or default_seconds(demand.ranks)
     found = search(problem, starts, options.seed, seconds, bounds, progress=progress)
@@ -232,7 +234,7 @@ def place_ranks(
 
 
 def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.NDArray[np.integer]) -> str:
-    """Return a text on chosen hosts that cannot reach each other on any rail. It names one host per leaf switch."""
+    """Return text that names chosen hosts which cannot reach each other on any rail, one host per leaf switch."""
     used = np.unique(chosen)
     leaf, first, inverse = np.unique(hosts.leaf[used], return_index=True, return_inverse=True)
     one = used[first]
@@ -257,7 +259,7 @@ def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.N
 
 
 def _find_recorded_grid(demand: RankTraffic) -> npt.NDArray[np.int64] | None:
-    """Return each rank's position in the largest grid of all ranks (MPI_Cart_create): int64 [rank, axis].
+    """Return each rank's position in the largest grid (MPI_Cart_create) that has all ranks: int64 [rank, axis].
 
     The result is None without such a grid.
     """

@@ -74,7 +74,7 @@ class RingReport:
         rings: the ring of each channel.
         gpus: GPU -> names of the nearest adapters; empty without a topology.
         better: hosts in an order with fewer crossings; the given order if none was found.
-        better_crossings: number of crossings in that order.
+        better_crossings: number of crossings in the order `better`.
         least_crossings: lower bound over all orders.
         ranks_per_host: number of GPUs of a host.
         notes: sentences on assumptions.
@@ -116,8 +116,8 @@ def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> 
     """Return the leaf switches that rings cross.
 
     Args:
-        nets: the network devices of each ring. Without a name, they are numbered like the ports of a host, by rail and
-            name.
+        nets: the network devices of each ring. Network devices without a name are numbered like a host's ports, which
+            are sorted by rail and name.
         names: hosts in the order of ranks; empty: the hosts of `nets`, else all hosts.
 
     Raises:
@@ -265,7 +265,7 @@ def _order_by_leaf(
 
 
 def _name_crossings(fabric: RoutedFabric, hops: Counter[tuple[Leaf, Leaf]]) -> dict[tuple[str, str], int]:
-    """Return the hops between leaf switches of one rail, by their names, which rails may share."""
+    """Return the hops between leaf switches of one rail, by the switches' names. Rails may share names."""
     named: Counter[tuple[str, str]] = Counter()
     for (one, two), count in hops.items():
         if one != two and one[0] == two[0]:

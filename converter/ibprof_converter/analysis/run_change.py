@@ -11,10 +11,13 @@ from ibprof.text.quantities import format_bytes, format_seconds, name_call, prin
 from ibprof_converter.analysis.run_facts import LoadedDirection, RunFacts
 
 _SAME = 0.01
-"""Relative difference in bytes between two runs of one program: control messages, timing, adaptive algorithms."""
+"""Largest relative difference in bytes between two runs of one program.
+
+Control messages, timing and adaptive algorithms cause such differences.
+"""
 
 _AS_LONG = 0.005
-"""Relative difference of two times that counts as no change."""
+"""Two times with at most this relative difference count as equal."""
 
 _CABLING = 0.1
 """Relative difference in links above which two fabrics are different; otherwise some cables were added or are down."""
@@ -100,7 +103,7 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
 
 
 def _find_slower(a: RunFacts, b: RunFacts) -> tuple[LoadedDirection | None, float | None]:
-    """Return the most loaded link direction of the slower run, and the ratio of B to A."""
+    """Return the most loaded link direction of the slower run, and B's time (or bytes) divided by A's."""
     if not _have_links(a, b):
         return None, None
     first, second = a.busiest, b.busiest
@@ -116,7 +119,7 @@ def _have_speeds(first: LoadedDirection, second: LoadedDirection) -> bool:
 
 
 def _describe_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
-    """Compare the bytes that the runs send if no link can be compared."""
+    """Return a sentence on the bytes that each run sends, for runs whose links cannot be compared."""
     if _have_links(a, b):
         return "No link carries bytes in either run"
     if a.bytes is None or b.bytes is None:
@@ -129,7 +132,7 @@ def _describe_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
 def _describe_loads(
     a: RunFacts, b: RunFacts, slower: LoadedDirection | None, ratio: float | None, names: tuple[str, str]
 ) -> str:
-    """Compare the times on the most loaded links, and the bytes of the slower run's link in both runs."""
+    """Return text on the times of the most loaded links, and on both runs' bytes on the slower run's link."""
     if slower is None:
         return _describe_bytes(a, b, names)
     first, second = a.busiest, b.busiest

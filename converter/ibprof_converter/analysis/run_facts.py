@@ -148,11 +148,11 @@ class RunFacts:
         return self.most_loaded[0] if self.most_loaded else None
 
     def carried_on(self, direction: LoadedDirection) -> int | None:
-        """Return the bytes on a link direction of the other run; None if unknown."""
+        """Return the bytes of this run on a link direction of another run; None if unknown."""
         return self.carried.get(direction.key, 0 if self.knows_all_links else None)
 
     def operations_on(self, direction: LoadedDirection) -> Mapping[str, int] | None:
-        """Return the bytes by operation on a link direction of the other run; None if unknown."""
+        """Return the bytes of this run by operation, on a link direction of another run; None if unknown."""
         if self.carried_on(direction) == 0:
             return {}
         own = direction.find_in(self.most_loaded or ())
@@ -212,7 +212,7 @@ def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
 
 
 def _name_largest_call(operations: Any, sites: Any) -> str:
-    """Return the call with most of a link direction's bytes, and its line if both certainly share most of the bytes."""
+    """Return the call with most of a link direction's bytes; with its line if that line certainly sent most of them."""
     operation, site = (next(iter(each), None) for each in (operations, sites))
     if operation is None or operation["name"] == ALL or operation["share"] <= _MOST:
         return ""
@@ -299,7 +299,7 @@ def _count_ranks(loads: FabricLoads, traffic: Traffic) -> dict[str, int]:
 
 
 def _list_leaves(fabric: Fabric, at: npt.NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-    """Yield each adapter with ranks and each of its switches, without duplicates."""
+    """Yield each pair of an adapter with ranks and a switch that it is linked to, once."""
     pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
     used = (at[pairs[:, 0]] > 0) & (fabric.node_kind[pairs[:, 1]] == NodeKind.SWITCH)
     yield from ((node, leaf) for node, leaf in np.unique(pairs[used], axis=0).tolist())

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def call_with_options(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
-    """Call a function, or make an object, with the arguments of a command line that have the names of its parameters.
+    """Call a function, or make an object, with the command line's arguments that have names of its parameters.
 
     `others` has the values of parameters without an argument, or with an argument of another form.
     """
@@ -24,7 +24,7 @@ def call_with_options(function: Callable[..., T], arguments: argparse.Namespace,
 
 
 def type_of(read: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a parser as the `type` of an argument, so that its errors name the argument.
+    """Return a parser as the `type` of an argument, so that error messages name the argument.
 
     Args:
         read: parser that raises UsageError.
@@ -119,7 +119,8 @@ def add_subcommand(
         summary: line for the list of subcommands.
         examples: text for the subcommand's help, after the arguments.
         description: text for the subcommand's help; by default the summary as a sentence.
-        build: function of the command; None if the caller selects it by the argument `command`.
+        build: function that makes the runnable command from the parsed arguments; None if the caller selects the
+            command by the argument `command`.
         shown: options that `--help` shows; empty for all.
 
     Returns:

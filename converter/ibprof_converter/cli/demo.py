@@ -29,7 +29,7 @@ from ibprof.text.quantities import format_seconds
 RANKS = 16
 FABRIC = "fabric/opensm-subnet.lst"
 PLACEMENT = "fabric/order.csv"
-"""Order of the hosts. The tables reach its first twelve (every third host) through one spine: a real fault."""
+"""File with an order of the hosts. Forwarding tables reach its first twelve hosts through one spine: a real fault."""
 
 CURE = "cure.csv"
 PAGE = "report.html"
@@ -143,7 +143,7 @@ def _describe_cure(folder: Path, shown: str) -> tuple[str, str, str]:
     """Return three sentences on the reports before and after the cure; times are predicted at line rate.
 
     Args:
-        shown: names of the files that show both.
+        shown: names of the files that show both reports.
     """
     (before, fault), (after, rest) = (_find_busiest(folder / name) for name in ("report.json", "cured.json"))
     return (

@@ -222,7 +222,7 @@ def check_unrouted(lost: UnroutedBytes | None, most: float | None) -> None:
         most: percentage of the bytes that may have no route; None: `MOST_UNROUTED`.
 
     Raises:
-        InconsistentError: the percentage is larger.
+        InconsistentError: a larger percentage of the bytes has no route.
     """
     from ibprof_converter.traffic.unrouted_bytes import MOST_UNROUTED  # noqa: PLC0415  (--help must come at once)
 

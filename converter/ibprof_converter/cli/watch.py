@@ -128,7 +128,7 @@ def main(argv: Sequence[str] | None) -> None:
 def _look_until_end(
     recording: Path, fabric: RoutedFabric | None, placement: tuple[str, ...], every_s: float
 ) -> Iterator[WatchedRun]:
-    """Yield states of the run, up to the first state in which it has ended. Report once if the recording is missing."""
+    """Yield states of the run until the run has ended. While the recording is missing, print one message."""
     said = ""
     while True:
         try:

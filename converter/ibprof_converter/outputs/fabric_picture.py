@@ -34,13 +34,13 @@ _TWO_COLUMNS = 4
 
 _MOST_PANELS = 8
 _TITLE_WIDTH = 150
-"""Number of letters on a line."""
+"""Number of letters on a line of the title."""
 
 _REST = "(all others)"
 _VECTOR = ("svg", "pdf")
 
 _RASTER_FROM = 10_000
-"""Number of half links above which they are drawn as pixels, since an SVG or PDF would otherwise take many MB."""
+"""More half links than this number are drawn as pixels, since an SVG or PDF would otherwise take many MB."""
 
 _DOTS_PER_INCH = 150
 _UNUSED = "#dcdfe3"
@@ -56,7 +56,7 @@ _BUNDLE_STEP = 0.004
 """Largest distance of parallel links between levels, as a share of the picture's width."""
 
 _INK = 26.0
-"""Width of lines in points, times the square root of their number: a larger number gives thinner lines."""
+"""Width of a single line in points. With N lines, each width is divided by the square root of N."""
 
 
 @dataclass(frozen=True, slots=True)

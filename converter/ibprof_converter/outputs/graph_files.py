@@ -30,7 +30,7 @@ class Edge(NamedTuple):
 
 
 def node_key(rail: Value, guid: Value) -> str:
-    """Return a node's key; it has the rail, since adapters of several rails may share a GUID."""
+    """Return a node's key. The key contains the rail, since adapters of several rails may share a GUID."""
     return f"{rail}:{guid}"
 
 

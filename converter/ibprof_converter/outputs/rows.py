@@ -38,10 +38,10 @@ JOB_COLUMNS = ("job",)
 """Additional columns after the others, if there are several jobs."""
 
 COUNTER_COLUMNS = ("a_counted", "b_counted")
-"""Additional columns after all others, with port counters."""
+"""Additional columns if there are port counters, after all other columns."""
 
 BOUND_COLUMNS = ("a_shared", "b_shared", "a_most", "b_most", "a_estimate", "b_estimate")
-"""Additional columns before counters, with adaptive routing: bounds and estimate of the loads."""
+"""Additional columns with adaptive routing, before the columns of counters: bounds and estimate of the loads."""
 
 NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks", "host")
 

@@ -25,7 +25,10 @@ _QUOTED = re.compile(r'[,"\r\n]')
 
 
 def write_csv(file: TextIO, table: Table) -> None:
-    """Write a header and one line per row. A list becomes a JSON field, so readers parse no number; None is empty."""
+    """Write a header and one line per row.
+
+    A list becomes JSON text, so that readers do not take it for a number. None becomes an empty field.
+    """
     file.write(",".join(table) + "\n")
     rows = len(next(iter(table.values())))
     for begin in range(0, rows, _ROWS_AT_ONCE):

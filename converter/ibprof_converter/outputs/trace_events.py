@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run over time for Perfetto and chrome://tracing, from recorded intervals and sampled calls.
 
-Hosts are processes, and ranks are threads. Sampled calls of a rank have a separate thread: waiting for the rank
-that came late, and transfer. Each region is one asynchronous event from its first visit to the end of its
-last visit, since single visits are not recorded. Bytes, time inside MPI and the use of links are counters.
+Hosts are processes, and ranks are threads. Sampled calls of a rank are on a separate thread, as events of waiting for a
+late rank, and events of transfer. Each region is one asynchronous event from its first visit to the end of its last
+visit, since single visits are not recorded. Bytes, time inside MPI and the use of links are counters.
 
 Source: "Trace Event Format", the document of the Chromium project; times are microseconds.
 """
@@ -32,10 +32,10 @@ Place = tuple[int, int]
 """Process and rank."""
 
 _LINKS = 0
-"""Process of the links; hosts follow."""
+"""Process number of the links. Hosts have the next numbers."""
 
 _SAMPLED = 1 << 24
-"""Number of the thread of rank 0's sampled calls; those of the other ranks follow."""
+"""Thread number of rank 0's sampled calls. Sampled calls of the other ranks have the next numbers."""
 
 _LATEST = (1 << 63) - 1
 
@@ -109,7 +109,7 @@ def _list_events(
 
 
 def _split_by_rank(rank: npt.NDArray[np.int32]) -> Callable[[int], Rows]:
-    """Return a function from a rank to its rows."""
+    """Return a function that returns the rows of a rank."""
     order = np.argsort(rank, kind="stable")
     ordered = rank[order]
 

@@ -98,7 +98,7 @@ def pair_runs(
         placements: rank placements: one for both runs, or one for each; None or empty: as recorded.
         rails: policy for bytes whose rail was not measured; None: the default policy.
         strict: true if unroutable bytes are an error.
-        nic: policy for a host's adapter in one subnet; None: as measured or recorded, else the default policy.
+        nic: policy for a host's adapter in one subnet; None: the measured or recorded adapter, else the default policy.
         chosen: the calls to compare, in both runs.
 
     Raises:
@@ -263,7 +263,7 @@ def _pairs_of_matrix(matrix: Mapping[str, Any]) -> RankPairs:
 
 
 def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the hashes of the dumps that made a report; None if the report has none."""
+    """Return the hashes of the dumps that a report was made from; None if the report has no dumps."""
     inputs = (document.get("reproduce") or {}).get("inputs", ())
     return frozenset(each["sha256"] for each in inputs if _DUMP.search(each["path"])) or None
 

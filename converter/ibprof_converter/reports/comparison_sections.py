@@ -21,7 +21,7 @@ from ibprof_converter.reports.run_comparison import (
 )
 
 _LITTLE_CHANGE = 0.05
-"""Share of the time in MPI below which its change is not described."""
+"""A change of the time in MPI is not described if it is below this share of the time."""
 
 _TITLES = {
     OPERATION: "By operation",
@@ -93,7 +93,7 @@ def _describe_jobs(comparison: RunComparison) -> Section:
 
 
 def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    """Return the change of the time in MPI, and its largest part; empty if the change is small or unknown.
+    """Return text on the change of the time in MPI, and on its largest part; empty if the change is small or unknown.
 
     Args:
         a, b: verdicts as in JSON, with measured waiting and transfer times.

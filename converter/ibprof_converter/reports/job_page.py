@@ -50,7 +50,7 @@ _EVIDENCE = 1
 _ITEM = 57
 _LINE = 19
 _LETTERS = 66
-"""Pixels of a list item without its senders, and of a line; letters in a line of senders."""
+"""`_ITEM`: pixels of a list item without senders. `_LINE`: pixels of a line of senders. `_LETTERS`: its letters."""
 
 _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
@@ -124,7 +124,7 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
 
 
 def _show_verdict(report: JobReport) -> str:
-    """Return the verdict, and a list of data that would make it surer."""
+    """Return HTML with the verdict, and with a list of data that would make the verdict surer."""
     verdict = report.verdict
     missing = f'<p class="soft">Missing: {escape("; ".join(verdict.missing))}.</p>' if verdict.missing else ""
     tone = (
@@ -146,7 +146,7 @@ def _has_fault(report: JobReport) -> bool:
 
 
 def _answer(report: JobReport, links: LinkReport) -> str:
-    """Return the most loaded links as picture and list, and the advice."""
+    """Return HTML with the most loaded links, as picture and list, and the advice."""
     if not links.groups:
         return '<section id="answer"><h2>No link carries bytes of this job</h2></section>'
     rails = len(report.rails)
@@ -176,7 +176,7 @@ def _list_height(groups: Sequence[LinkGroup]) -> int:
 
 
 def _warn_of_missing(coverage: Coverage) -> str:
-    """Return a warning if no source recorded some bytes on links; else empty."""
+    """Return a warning if some bytes on links were recorded by no source; otherwise return an empty text."""
     names = dict.fromkeys(each.operation for each in coverage.unaccounted if not each.on_host)
     if not names:
         return ""
@@ -202,7 +202,7 @@ def _advise_balance(verdict: Verdict) -> list[str]:
 
 
 def _weigh(verdict: Verdict) -> str:
-    """Return a note if all remedies together gain too little; else empty."""
+    """Return a note if all remedies together gain too little; otherwise return an empty text."""
     if verdict.is_worth_it is not False:
         return ""
     return f"<p>Not worth it: all these changes together save less than {WORTH_HAVING:.0%} of the run.</p>"
@@ -253,7 +253,7 @@ def _escape_whole(text: str) -> str:
 
 
 def _count_tried(diagnosis: Diagnosis) -> str:
-    """Return the number of changes that were tried without effect."""
+    """Return the end of a sentence: how many changes were tried without enough gain. Empty if none was tried."""
     tried = sum(each.max_time_after_s is not None for each in diagnosis.tried)
     return f"; {count_of(tried, 'change')} tried, without enough gain" if tried else ""
 

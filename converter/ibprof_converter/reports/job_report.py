@@ -76,8 +76,8 @@ class JobReport(NotebookView):
     """The report on a job.
 
     Attributes:
-        verdict: answer to the question if the network slows the job down.
-        coverage: shared base of all numbers: measured, modelled and missing data.
+        verdict: answer to the question whether the network slows the job down.
+        coverage: the measured, modelled and missing data behind all numbers.
         provenance: data that reproduce the report.
         links: loads of links, senders and causes; None without a fabric.
         run: sums by operation, region and host; None if the traffic has no ranks.

@@ -40,7 +40,7 @@ _ROWS = 14
 """Largest number of boxes in a column without folding."""
 
 _FEWEST = 2
-"""Least number of names in a column whose common suffix is left out."""
+"""A column with at least this number of names leaves out the suffix that all its names share."""
 
 _ROW = 24.0
 
@@ -53,7 +53,7 @@ _CAPTION = 60.0
 """Height of the caption below the wide form."""
 
 _FIRST_SCREEN = 400.0
-"""Largest height of the wide form, below the verdict, on the first screen. A longer list flows around it."""
+"""Largest height of the wide form, below the verdict, on the first screen. A longer list flows around the picture."""
 
 _BOX_PART = 0.65
 """Share of a column taken by its boxes; links take the rest."""
@@ -123,7 +123,7 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, hei
     """Draw the used part level by level.
 
     Args:
-        tones: class of each thick link.
+        tones: CSS class of each thick link.
         said: description of the picture, in words.
         height: least height of the picture, in pixels.
     """

@@ -24,7 +24,7 @@ BADGE = 9.0
 _HEAD = 8.0
 _THIN = 2.5
 _THICK = 2.5
-"""Largest additional width of a thick link; it grows with the time. The least width is `_THIN`."""
+"""Largest width that a thick link has in addition to `_THIN`. This additional width grows with the link's time."""
 
 _PLACES = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 """Candidate positions of a number on its link, as fractions of the curve, the best first."""

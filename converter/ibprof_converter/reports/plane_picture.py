@@ -59,14 +59,14 @@ _AWAY = 62.0
 """Distance of a host from its switch, with space for the arrows and their numbers."""
 
 _AROUND = tuple((math.cos(turn * math.pi / 8), math.sin(turn * math.pi / 8)) for turn in (4, 12, 0, 8, 2, 6, 10, 14))
-"""Directions of a host from its switch."""
+"""Candidate directions from a switch to a host."""
 
 
 def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> str:
     """Draw the used switches in a plane, and the hosts at thick links.
 
     Args:
-        tones: class of each thick link.
+        tones: CSS class of each thick link.
         said: description of the picture, in words.
     """
     height = form.width * _HEIGHT
@@ -181,7 +181,7 @@ def _clip(middle: float, half: float, size: float) -> float:
 
 
 def _bow(start: Spot, end: Spot, least: float = 0.0) -> Curve:
-    """Return the curve between the edges of two elements, bent to the left of its direction."""
+    """Return the curve between the edges of two elements, bent to the left as seen from the start."""
     (x1, y1), (x2, y2) = start.middle, end.middle
     length = math.dist(start.middle, end.middle) or 1.0
     bow = 2 * min(max(_BOW * length, least), _MOST_BOW) / length

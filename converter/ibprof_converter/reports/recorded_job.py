@@ -131,7 +131,7 @@ def describe_job(run: Profile) -> RecordedJob:
 
 
 def measure_regions(run: Profile, shares: Sequence[RegionShare] = ()) -> tuple[RegionTime, ...]:
-    """Return visits and time of each visited region, sorted by the longest time of a rank in it, descending.
+    """Return visits and time of each visited region, sorted by any rank's longest time in it, descending.
 
     Args:
         shares: the regions' shares of time in MPI; empty if not recorded.

@@ -31,7 +31,7 @@ _CLASSES = 10
 """Number of colours, `q0` to `q9` of the style."""
 
 _WIDE_RANGE = 1000
-"""Least ratio of amounts that are coloured by their logarithms."""
+"""Ratio of the largest to the smallest amount. Above this ratio, colours show logarithms of amounts."""
 
 _SIDE = 420
 
@@ -306,7 +306,7 @@ def draw_amounts(amounts: Sequence[int], of: str, direction: str = "sent") -> st
     most = max(amounts, default=0)
     if not most or len(amounts) < 2:
         return ""
-    # If there are more values than pixels, each bar shows the largest of a few.
+    # If there are more values than pixels, each bar shows the largest of several adjacent values.
     few = -(-len(amounts) // _WIDTH)
     heights = [max(amounts[at : at + few]) / most for at in range(0, len(amounts), few)]
     caption = f"bytes {direction} by {of}, 0 to {len(amounts) - 1} from left to right; the line is the mean"

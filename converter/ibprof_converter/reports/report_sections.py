@@ -95,7 +95,7 @@ class Section:
     Attributes:
         name: word that links to the section.
         facts: single values.
-        sentences: sentences, each with a label or an empty one.
+        sentences: sentences, each with a label, which may be empty.
         tables: tables, shown after the sentences.
         commands: commands to copy whole, each with remarks.
     """

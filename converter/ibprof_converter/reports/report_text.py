@@ -32,7 +32,7 @@ _MUCH = 0.25
 """Least share of a link direction's bytes at which a pair of ranks is named."""
 
 _MOST = 0.5
-"""Least share at which a host or a call is named."""
+"""Least share of a link direction's bytes at which a host or a call is named."""
 
 _LEAST_VERDICT = 8
 """Least number of lines for the verdict, whatever the length of the rest."""
@@ -87,7 +87,7 @@ def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator
     links = report.links
     if report.coverage.interfaces:
         yield from _wrap(f"Interfaces: {report.coverage.interfaces.text}", width)
-    # Without links, the verdict's text does not name them.
+    # Without links, the verdict's text does not name large losses.
     for sentence in (*(() if links else report.coverage.lost), *describe_left_out(report.coverage)):
         yield from _wrap(sentence, width)
     if links and links.groups:

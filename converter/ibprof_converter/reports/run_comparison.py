@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of two runs: changes sorted by weight, and crossed thresholds (`max_link>+10%`).
+"""Comparison of two runs: changes sorted by size, and crossed thresholds (`max_link>+10%`).
 
 Runs of different sizes are compared by share: each amount relative to all bytes of its run.
 """
@@ -50,7 +50,7 @@ METRICS = {
     "links_used": ValueKind.COUNT,
     "max_link_seconds": ValueKind.SECONDS,
 }
-"""Totals of a run."""
+"""Totals of a run that thresholds can name, with the form of each value."""
 
 _TIMES = {"run_s": "the run takes", "mpi_s": "MPI", "wait_s": "waiting", "transfer_s": "transfer"}
 """Compared times of a verdict, with their names in a sentence."""
@@ -156,8 +156,8 @@ class DimensionChange:
 
     Attributes:
         dimension: one of `DIMENSIONS`.
-        changes: changes, sorted by weight, descending; unchanged amounts are left out.
-        compared: number of amounts in either run.
+        changes: changes, sorted by absolute size, descending; unchanged amounts are left out.
+        compared: number of amounts that at least one of the runs has.
     """
 
     dimension: str
@@ -388,7 +388,7 @@ def _compare_part(dimension: str, a: ComparedRun, b: ComparedRun, by_share: bool
 
 
 def _whole(side: ComparedRun, dimension: str) -> float:
-    """Return the total of a dimension; for links, the bytes on links, since one link may carry all of them."""
+    """Return the total of a dimension. For links, it is the bytes on all links, each byte counted once."""
     if dimension == LINK:
         return side.totals.get("bytes_routed", 0)
     return sum(side.parts[dimension].values())

@@ -61,7 +61,7 @@ class PairMatrix:
         block: number of neighbours that share a row.
         bytes: [row][column], bytes from row to column.
         pairs: the ten pairs with most bytes, the largest first.
-        pairs_in_all: number of pairs that send.
+        pairs_in_all: number of all pairs with bytes.
     """
 
     by: str

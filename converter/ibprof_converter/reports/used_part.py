@@ -18,7 +18,7 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
 _BUSY = 0.5
-"""Least share of the first group's time at which a group shows all its link directions."""
+"""A group shows all its link directions if its time is at least this share of the first group's time."""
 
 Pairs = npt.NDArray[np.intp]
 """intp [pair, 2], numbers of units."""
@@ -48,7 +48,8 @@ class UsedPart:
         is_host: bool [unit], true for hosts.
         is_used: bool [unit], true if a link of the unit carries bytes.
         links: pairs of units with a used link, without duplicates, most bytes first.
-        alike: pairs of units joined by a group with at least half of the first group's time, without duplicates.
+        alike: pairs of units joined by the link directions of a group that has at least half of the first group's time,
+            without duplicates.
         marks: the thick links, one per group, in the groups' order.
         has_levels: true if `y` is a level on all rails.
         group: intp [unit], dragonfly group of a switch; -1 for other units.

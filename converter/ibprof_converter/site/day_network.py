@@ -40,7 +40,7 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
 
     Args:
         day: first day of the jobs, UTC.
-        jobs: number of jobs, those with most bytes first; each job is a layer.
+        jobs: number of jobs to show: the jobs with most bytes. Each job is a layer of the view.
 
     Raises:
         UsageError: no job of the day has pairs of ports on a fabric of the store.
@@ -117,7 +117,7 @@ def subtract_counted(
 ) -> tuple[dict[tuple[str, int], int], tuple[str, ...]]:
     """Return the bytes that ports sent between two files of counters, by the GUID of the node and the port number.
 
-    Notes about counters that were reset, are at their limit, or belong to no port of the fabric, follow.
+    The second result has notes about counters that were reset, are at their limit, or belong to no port of the fabric.
 
     Raises:
         InputError: a file does not hold port counters.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabrics of a store by date: copied dumps, a table of link directions each, and changes between them."""
+"""The fabrics of a store by date: copied dumps, tables of link directions, and changes from fabric to fabric."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ LINES = ".jsonl"
 
 _ARCHIVE = ".otf2"
 _AT_ONCE = 256
-"""Number of profiles with summaries that are written together."""
+"""Number of profiles whose summaries are written to the store together."""
 
 
 def ingest_jobs(
@@ -107,7 +107,7 @@ def read_summary(path: Path, calendar: FabricCalendar | None) -> Row:
     """Return the summary of a profile.
 
     Raises:
-        IbprofError: the profile cannot be read, or its day's fabric lacks its ports.
+        IbprofError: the profile cannot be read, or the fabric of the profile's day lacks ports of the profile.
     """
     run = load_profile(path)
     return summarise_job(run, calendar.find(_day_of(run)) if calendar else None)

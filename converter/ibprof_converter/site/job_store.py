@@ -44,7 +44,7 @@ from ibprof_converter.site.job_summary import SCHEMA
 SETTINGS = "site.json"
 _SALT = ".salt"
 _HASHABLE = {"user": "users", "name": "jobs"}
-"""Columns of names that a store can hash, and whose names they are."""
+"""Columns that a store can hash, and a word for whom or what the column's names denote."""
 _FORMAT = 1
 JOBS = "jobs"
 _ROWS_IN_GROUP = 2048

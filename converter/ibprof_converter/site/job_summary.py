@@ -39,15 +39,15 @@ from ibprof_converter.traffic.traffic_reader import profile_traffic
 
 NS = 1e-9
 LINES_KEPT = 20
-"""Number of lines of a program, those with most time; the others are summed as a line named `OTHERS`."""
+"""Number of a program's lines in a summary: those with most time. Other lines are summed as a line named `OTHERS`."""
 
 PAIRS_KEPT = 1000
-"""Number of pairs of ports, those with most bytes."""
+"""Number of pairs of ports in a summary: the pairs with most bytes."""
 
 OTHERS = "(others)"
 
 FUTURE = timedelta(days=1)
-"""Largest lead of a clock over this machine's clock."""
+"""Times of a job are invalid if they are later than this machine's time by more than this span."""
 
 _LARGEST_FRACTION = 1e18
 _EARLIEST = datetime(2000, 1, 1)
@@ -342,7 +342,7 @@ def _parse(data: bytes) -> pa.Table:
 
 
 def _find_invalid(table: pa.Table) -> tuple[int, str, str] | None:
-    """Return the first invalid row, the expected value and the found value."""
+    """Return the number of the first invalid row, the expected value and the found value."""
     for check in _checks(table):
         wrong, expected, column = check
         bad = np.flatnonzero(pc.fill_null(wrong, fill_value=False).to_numpy(zero_copy_only=False))
@@ -374,7 +374,7 @@ def _checks(table: pa.Table) -> Iterator[tuple[Any, str, str]]:
     for name in (name for names in PARALLEL for name in names):
         column = table[name].combine_chunks()
         flat = column.flatten()
-        # A page of a day counts pairs of ports that cannot exist.
+        # Impossible numbers of ports are accepted here, because the page of a day counts such pairs.
         invalid = pc.less(flat, 0) if name in _AMOUNTS else pc.is_null(flat)
         bad = pc.indices_nonzero(pc.fill_null(invalid, fill_value=True))
         wrong = np.zeros(len(column), np.bool_)

@@ -2,9 +2,9 @@
 """Metrics of a time span as OpenMetrics text, which node_exporter's textfile collector also reads.
 
 The number of series is bounded. `ibprof_job_*` have a series for each of the largest jobs. `ibprof_link_*` have at most
-`JOBS_A_LINK` + 1 for each of the most loaded link directions; all further jobs of a link are summed as job `other`.
-`ibprof_host_*` have a series for each of the `HOSTS` hosts that are most often late. The label is `job_id`, since
-Prometheus has its own label `job`.
+`JOBS_A_LINK` + 1 series for each of the most loaded link directions; all further jobs of a link are summed as job
+`other`. `ibprof_host_*` have a series for each of the `HOSTS` hosts that are most often late. The label is `job_id`,
+since Prometheus has its own label `job`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def format_metrics(site: SiteQueries, first: datetime, until: datetime, jobs: in
 
     Args:
         first, until: the two times, UTC.
-        jobs: number of jobs, those with most node hours.
+        jobs: number of jobs in the metrics: the jobs with most node hours.
         links: number of link directions, the most loaded first.
     """
     job_rows, link_rows = site.measure(first, until, jobs, links, JOBS_A_LINK)

@@ -32,7 +32,7 @@ LEAST_BINS = 8
 """Minimum number of a job's intervals for a correlation."""
 
 _COMPARED = 1000
-"""Number of compared jobs, those with most bytes on shared links."""
+"""Maximum number of compared jobs: the jobs with most bytes on shared links."""
 
 _ATTEMPTS = 9
 """Number of times that a statement is run while other processes replace files of days."""
@@ -61,7 +61,7 @@ def read_statements(path: Path) -> dict[str, str]:
 
 
 def _expand(statements: Mapping[str, str]) -> dict[str, str]:
-    """Return the statements with the text of the flows that they name."""
+    """Return the statements, with SQL in place of `{named FLOWS: COLUMNS}`, `{links of JOBS}` and `{ports}`."""
 
     def name_flows(match: re.Match[str]) -> str:
         flows, columns = match[1], match[2]
@@ -124,7 +124,7 @@ class SiteQueries:
             names = [column[0] for column in found.description or ()]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
         except duckdb.Error as error:
-            # DuckDB opens a file twice: an ingest may replace a day between its footer and its data.
+            # DuckDB opens a file twice: an ingest may replace the file between the reads of its footer and of its data.
             if type(error) is duckdb.Error and attempts > 1:
                 return self._fetch(text, values, attempts - 1)
             raise
@@ -228,11 +228,11 @@ class SiteQueries:
         return self._ask(_SQL["average_day"], {"days": max(days, 1), "top": top, "fabric": self._name_fabric(last)})
 
     def _name_fabric(self, day: Day) -> str:
-        """Return the name of a day's fabric, whose names of nodes an answer has; None: the latest."""
+        """Return the name of the fabric whose node names answers contain. It is the day's fabric; None: the latest."""
         return name_fabric(self.store.folder, day or date.max)
 
     def find_gains(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return the jobs that would gain from another rank placement, by node hours.
+        """Return the jobs that would gain from another rank placement, sorted by node hours, descending.
 
         The gain is predicted at ingest: the time at line rate that another placement takes off the most loaded link
         direction, on the fabric of the job's day.
@@ -244,7 +244,7 @@ class SiteQueries:
 
         Args:
             first, until: the two times, UTC.
-            jobs: number of jobs, those with most node hours.
+            jobs: number of returned jobs: the jobs with most node hours.
             links: number of link directions.
             jobs_a_link: number of named jobs on each link direction; all others are summed as job `OTHER`.
         """
@@ -348,7 +348,7 @@ def _quoted(path: Path) -> str:
 
 
 def _bounds(first: Day, last: Day) -> dict[str, datetime]:
-    """Return the begin of the first day and the end of the last day; None leaves a day open."""
+    """Return the begin of the first day and the end of the last day; None stands for no bound."""
     after = datetime.combine(last or date(9000, 1, 1), time()) + timedelta(days=1)
     return {"first": datetime.combine(first or date(1, 1, 1), time()), "after": after}
 

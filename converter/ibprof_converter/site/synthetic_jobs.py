@@ -72,7 +72,8 @@ def make_jobs(
             starts[number], run_s, nodes, first_host[number] = 0, 3600.0, 16, 0
         began = midnight + timedelta(microseconds=starts[number])
         names = [hosts[(first_host[number] + each) % len(hosts)] for each in range(nodes)]
-        # Consecutive numbers, with half of them used: quick to make, and neighbours share them.
+        # A job uses a random half of a range of link directions. So the choice is quick, and neighbouring jobs share
+        # some.
         at = 0 if number < 2 else int(random.integers(0, directions - parts + 1))
         chosen = np.sort(random.permutation(parts)[:links]) if number > 1 else np.arange(links)
         sent = (random.pareto(1.2, links) * _GB).astype(np.int64) + 1

@@ -153,7 +153,7 @@ def merge_times(jobs: Sequence[Profile | None], first_rank: Sequence[int]) -> Ru
 
 
 def _shift(rows: _Rows, first_rank: int, by_ns: int) -> _Rows:
-    """Return rows with the ranks of all jobs, `by_ns` earlier."""
+    """Return rows with ranks numbered over all jobs, and with times moved back by `by_ns`."""
     moments = {
         name: (getattr(rows, name).astype(np.int64) - by_ns).astype(np.uint64) for name in ("begin_ns", "end_ns")
     }
@@ -166,7 +166,7 @@ def _join(parts: Sequence[_Rows]) -> _Rows:
 
 
 def _count_peers_on(job: Intervals, first_rank: int) -> Arrays:
-    """Return the peers of a job's intervals in the numbering of all jobs."""
+    """Return the peers of a job's intervals, with ranks numbered over all jobs."""
 
     def peers(peer: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         return np.where(peer == UNKNOWN_PEER, peer, peer + np.uint32(first_rank)).astype(np.uint32)

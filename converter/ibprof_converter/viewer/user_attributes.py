@@ -95,7 +95,7 @@ def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[
 def find_recorded_grid(profile: Profile | None) -> RankGrid | None:
     """Return the first complete Cartesian grid that the program created; None if there is none.
 
-    The last dimension is x, the one before is y. All others are flattened to z.
+    The last dimension is x, the second to last is y. All other dimensions are flattened to z.
     """
     if profile is None:
         return None
@@ -192,7 +192,7 @@ def _coordinate(path: Path, line: int, name: str, text: str) -> float:
 
 
 def _make_finder(kind: str, fabrics: Sequence[Fabric], hosts: Hosts) -> Callable[[str], Sequence[int]]:
-    """Return a function from the first cell of a row to its nodes; empty if there are none."""
+    """Return a function from the first cell of a row to the nodes that the cell names; no nodes for an unknown name."""
     first = np.cumsum([0, *(fabric.nodes for fabric in fabrics)]).tolist()
     nodes_of: dict[int | str, list[int]] = {}
     for rail, fabric in enumerate(fabrics):

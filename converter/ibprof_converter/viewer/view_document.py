@@ -41,7 +41,7 @@ class LinkValue:
     Attributes:
         unit: `s`, `Gb/s`, or empty.
         value: float64 [2 * link], by link direction; NaN if unknown, or without meaning in this direction.
-            `describe_link_values` expects the link directions of the page; `encode_document` the fabrics' link
+            `describe_link_values` expects the link directions of the page; `encode_document` expects the fabrics' link
             directions, one rail after the other.
     """
 

@@ -39,7 +39,8 @@ class ViewRun:
         placed: the traffic.
         loads: the link loads; they are written only if the page cannot sum the flows itself.
         coverage: unseen and modelled data.
-        times: activity of the ranks of `placed` over time, of its jobs if it has no ranks; None if not recorded.
+        times: activity over time: of the ranks of `placed`, or of the jobs of `placed` if it has no ranks; None if not
+            recorded.
         known: for each rail bool [link, end], True where the load is known; None if all are.
         verdict: verdict on the run; None if shown elsewhere, or unknown.
         diagnosis: diagnosis of the run's links; None if not diagnosed.
@@ -177,7 +178,7 @@ def describe_run(
 def _describe_ranks(
     placed: Traffic, names: SharedNames, subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64]
 ) -> Arrays:
-    """Return the node of each rank on each rail, int32 [rank * rail], and its job; `NONE` if it has none."""
+    """Return the node of each rank on each rail, int32 [rank * rail], and the job of each rank; `NONE` if missing."""
     nodes = []
     for rail, subnet in enumerate(subnets):
         lid = placed.rank_lid[:, rail]
@@ -193,7 +194,7 @@ def _describe_ranks(
 
 def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
     """Return the columns of flows and intervals with the shared numbers of ranks and names."""
-    rank = np.append(_number(placed.rank_names, names.ranks), np.int32(NO_RANK))  # `NO_RANK` indexes the last
+    rank = np.append(_number(placed.rank_names, names.ranks), np.int32(NO_RANK))  # `NO_RANK` indexes the last element
     addresses = own["rank_address"].reshape(placed.rank_lid.shape)
     region, operation, job = (
         _number(mine, shared).astype(np.uint16)
@@ -246,8 +247,8 @@ def describe_verdict(
         order: for each rail, the link directions in the order of the page.
 
     Returns:
-        What `Verdict.as_json` returns, and: `has_fault`; `end`: the page's number of the most loaded link direction, or
-        None; `first_cause`: the first cause as in a report; None if the verdict's text names no cause.
+        The entries of `Verdict.as_json`, and: `has_fault`; `end`: the page's number of the most loaded link direction,
+        or None; `first_cause`: the first cause as in a report; None if the verdict's text names no cause.
     """
     causes = diagnosis.causes if diagnosis and verdict.kind in _NAME_CAUSE else ()
     return verdict.as_json() | {
@@ -271,7 +272,7 @@ def describe_flows(
     order: Sequence[npt.NDArray[np.intp]],
     first_node: npt.NDArray[np.int64],
 ) -> Arrays:
-    """Return arrays of the flows, of their addresses, and of the forwarding table columns that lead there.
+    """Return arrays of the flows, of their addresses, and of the forwarding table columns that lead to them.
 
     An address is a LID on a rail. The addresses include those of flows and those of all ranks, since the page also
     shows routes of pairs without traffic.
@@ -285,7 +286,7 @@ def describe_flows(
         first_node: the number of each rail's first node on the page.
     """
     rail = traffic.rail.astype(np.int64) if len(subnets) > 1 else np.zeros(len(traffic.rail), np.int64)
-    # LID 0 replaces an invalid one: it has no port, as in routing.
+    # An invalid LID becomes LID 0, which has no port, as in routing.
     lids = [np.where((lid >= 0) & (lid < LIDS), lid, 0) for lid in (traffic.source_lid, traffic.destination_lid)]
     source, destination = (rail * LIDS + lid for lid in lids)
     ranks = traffic.rank_lid.astype(np.int64)
