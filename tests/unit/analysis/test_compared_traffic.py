@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which runs a view compares: the same jobs under another placement, or other traffic; how a diff reads two runs."""
+"""Runs that a view compares: the same jobs with other placements, or other traffic. How a diff reads its two runs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ JOBS = TrafficOptions(("a", "b"), ("packed", "spread"))
     ("own", "names", "placements", "expected"),
     [
         (OWN, (), (), []),
-        # The same job under other placements, which replace the policy's own: nothing is inherited.
+        # The same job with other placements: they replace the policy of the job's own traffic.
         (OWN, (), ("x", "y"), [(("a",), ("x",), False), (("a",), ("y",), False)]),
         (JOBS, (), ("x", "y"), [(("a", "b"), ("x", "y"), False)]),
-        # Other traffic: a single placement goes for all, those of several jobs for none.
+        # Other traffic: the placement of a single job also holds for it; placements of several jobs do not.
         (OWN, ("c", "d"), (), [(("c",), ("packed",), True), (("d",), ("packed",), True)]),
         (JOBS, ("c",), (), [(("c",), (), True)]),
         (OWN, ("c", "d"), ("x", "y"), [(("c",), ("x",), False), (("d",), ("y",), False)]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on runs whose time was put where it goes, on fabrics of several shapes with one thing wrong, or nothing."""
+"""Verdicts on runs whose time was planted, on fabrics of several shapes with one planted fault or none."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL's rings on a fabric: the leaf switches that they cross, counted by hand, and orders with fewer crossings."""
+"""NCCL's rings on a fabric: crossings between leaf switches, counted by hand, and rank orders with fewer crossings."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_rails_are_leaf_switches_of_their_own(tmp_path: Path, capsys: pytest.Cap
     crossed = write(tmp_path, "crossed.xml", graph_xml([(0, 1)]))
     _, found = run(capsys, "scalable-unit:1", "--graph", crossed, "--topology", topology)
     assert found["crossings"] == 32
-    # Odd hosts exchange the channels of a pair: a ring that leaves by the other adapter enters there.
+    # Odd hosts swap a pair of channels: a ring enters such a host by the adapter by which it left the previous host.
     alternating = write(tmp_path, "alternating.xml", graph_xml([(0, 1), (1, 0)], cross=2))
     _, found = run(capsys, "scalable-unit:1", "--graph", alternating, "--topology", topology)
     assert found["crossings"] == 0
@@ -165,7 +165,7 @@ def test_a_topology_without_network_devices_is_refused(tmp_path: Path) -> None:
 
 
 def log_of(hosts: list[str], form: str = "Channel {:02}/0", prefix: str = "") -> str:
-    """Return a log of two channels, by network devices 0 and 1, of two GPUs a host; and a tree by another device."""
+    """Return a log of two channels and a tree, with two GPUs a host. Each of the three uses another network device."""
     lines = []
     for node, host in enumerate(hosts):
         before, after = (2 * node - 1) % (2 * len(hosts)), (2 * node + 2) % (2 * len(hosts))
@@ -199,7 +199,7 @@ def test_a_log_names_adapters_and_the_order_of_hosts(
     assert "ring of channel 0 (mlx5_3) crosses leaf1-r4 -> leaf2-r4 2 times" in text
     assert "the rank order gpu01, gpu02, gpu33, gpu34 needs 4 (at least 4)" in text
     assert read_host_list(script, 4) == ["gpu01", "gpu01", "gpu02", "gpu02"]
-    # The order may be tried with the devices of the same log.
+    # The printed order can be checked with the network devices of the same log.
     _, found = run(capsys, "scalable-unit:2", "--log", log, "--hosts", script)
     assert found["crossings"] == 4
 
@@ -239,7 +239,7 @@ def test_merged_devices_are_followed_by_their_first_adapter(tmp_path: Path) -> N
 
 
 def test_a_broken_line_of_devices_takes_time_by_its_length(tmp_path: Path) -> None:
-    """All ends of 100,000 parts tried from each part would take a minute."""
+    """A search that starts from each of the 100,000 parts would take a minute."""
     broken = (
         f"a:1:91 [0] NCCL INFO NET/IB : Using [0]={{{100_000 * ','}\na:1:91 [0] NCCL INFO NET/IB : ={{{100_000 * ']'}\n"
     )
@@ -280,7 +280,7 @@ def test_ranks_of_further_communicators_neither_order_hosts_nor_count(tmp_path: 
     for rank, line in enumerate(log_of(["b", "a", "c"]).splitlines()):
         host, pid = line.split(":")[:2]
         lines.append(line)
-        if "Connected all trees" in line:  # each host has a communicator of its own GPUs
+        if "Connected all trees" in line:  # each host has a communicator for its GPUs alone
             lines.append(f"{host}:{pid}:9 [0] NCCL INFO Channel 00/0 : 0[0] -> {rank + 100}[1] via P2P/CUMEM/read")
             lines.append(f"{host}:{pid}:9 [0] NCCL INFO Channel 00/0 : {200 - rank}[0] -> 0[1] [receive] via NET/IB/0")
     found = read_nccl_log([write(tmp_path, "job.out", "\n".join(lines))])

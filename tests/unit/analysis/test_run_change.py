@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentence on what changed between two runs, and why: planted pairs, one for each kind of change."""
+"""The sentence that says what changed between two runs, and why: planted pairs of runs, one for each kind of change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibprof_testing.samples.fabrics import FABRICS
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 LST = str(FABRICS / "testbed44" / "ibdiagnet.lst")
-"""host01 to host20 are on sw-a, host21 to host40 on sw-b; links carry 32 Gb/s, so that 4 kB need 1 µs."""
+"""host01 to host20 are on sw-a, host21 to host40 on sw-b. At 32 Gb/s, a link carries 4 kB in 1 µs."""
 SAME, APART = ("host01", "host02", "host03"), ("host01", "host02", "host21")
 TORI = [str(FABRICS / name) for name in ("torus2d-5x4", "torus2d-5x4-t2qos")]
 
@@ -69,7 +69,7 @@ def test_ranks_on_other_hosts(write: Write, change: Changed) -> None:
     assert "2 of 3 ranks are on other hosts" in found["text"]
     assert "B needs as long as A on its most loaded link (2 µs at line rate)" in found["text"]
     assert "although 2 of 3 ranks" in found["text"]
-    # Both senders on one host load its link twice as much as one does.
+    # Two senders on one host load the host's link twice as much as one sender.
     one = write("one", [Count(0, 2, 4000), Count(1, 3, 4000)], ("host01", "host02", "host03", "host04"))
     two = write("two", [Count(0, 2, 4000), Count(1, 3, 4000)], ("host01", "host02", "host21", "host22"))
     found = change(one, two, "--fabric", LST)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unusual arguments of the Python API: one error that says what was expected, without the calls behind it."""
+"""Invalid arguments of the Python API raise one error that states the expected value, without internal frames."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LST = find_sample("testbed44", IBDIAGNET)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of files that are something else than what is asked for."""
+    """Return a folder whose files have other contents than their names or the calls lead to expect."""
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
     Path("text").write_text("hello\n")
@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def raised_by(call: Callable[[], object], kind: type[BaseException] = IbprofError) -> BaseException:
-    """Return the error of a call, which has no other errors and no frames of ibprof's modules behind it."""
+    """Return the error that a call raises; check that it has no cause and no frames of ibprof's modules."""
     with pytest.raises(kind) as caught:
         call()
     error = caught.value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`diff()` compares as `ibprof diff` does, with the same rails, placements and strictness."""
+"""`diff()` compares runs as `ibprof diff` does, with the same rails, placements and strictness."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Runs = tuple[Path, Path]
 
 
 def write_runs(folder: Path, prefix: str) -> Runs:
-    """Write two runs of four hosts, PREFIX1 to PREFIX4."""
+    """Write two runs on four hosts, whose names are the prefix and a number from 1 to 4."""
     paths = folder / "a.otf2", folder / "b.otf2"
     ranks, hosts = [make_rank(rank, rank) for rank in range(4)], [make_host(f"{prefix}{rank + 1}") for rank in range(4)]
     for path, sent in zip(paths, (5000, 7000), strict=True):
@@ -41,13 +41,13 @@ def write_runs(folder: Path, prefix: str) -> Runs:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    """Runs on hosts that are on both rails."""
+    """Return runs on hosts that are on both rails."""
     return write_runs(tmp_path, "t2a00000")
 
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Runs:
-    """Runs on hosts that the fabric lacks."""
+    """Return runs on hosts that are not in the fabric."""
     return write_runs(tmp_path, "unknown")
 
 
@@ -106,7 +106,7 @@ def test_two_runs_have_no_three_placements(runs: Runs, dual_rail: RoutedFabric) 
 
 
 def test_what_one_run_lacks_is_said_of_it(tmp_path: Path, dual_rail: RoutedFabric) -> None:
-    """Two of three ranks recorded, one of them on an unknown host: less is counted, not less sent."""
+    """Run B has records of two of three ranks, and one of these is on an unknown host: the note says so of B."""
     ranks, hosts = [make_rank(rank, rank) for rank in range(3)], [make_host(f"t2a00000{each}") for each in (1, 2, 3)]
     counts = [Count(0, 1, 5000), Count(2, 0, 100)]
     whole = make_profile(counts, ranks, hosts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each result of the Python API is one short line as `repr`, and shows itself in a notebook with names as text."""
+"""Each result of the Python API has a `repr` of one short line; in a notebook, names in it are shown as plain text."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_result_is_one_line_and_shows_itself(name: str, results: dict[str, obj
     assert formatter is not None
     data, _ = formatter.format(result)  # type: ignore[no-untyped-call]
     assert "<script>" not in data["text/html"]
-    assert type(result) in render_html.registry  # not what is shown of any object
+    assert type(result) in render_html.registry  # not the HTML that is shown for any object
     assert len(data["text/html"]) > 60
 
 

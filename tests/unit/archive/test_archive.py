@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile survives its archive whole, other tools read the same numbers in it, and nothing else is overwritten."""
+"""Archiving and reading changes no profile, other tools read the same numbers, and no other file is overwritten."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from ibprof_testing.lab.synthetic_recording import write_recording
 from ibprof_testing.machine import find_program
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
 
-# What the C library under OTF2 takes: any text without NUL.
+# OTF2's C library stores any text without NUL.
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 NUMBER = st.integers(0, 2**64 - 1)
 TIME = st.integers(1, 2**62)
@@ -205,7 +205,7 @@ def print_archive(path: Path, *options: str) -> str:
 
 
 def test_otf2_print_shows_the_numbers_of_the_profile(tmp_path: Path) -> None:
-    """The events are read here as OTF2's own tool prints them, without ibprof's reader."""
+    """OTF2's own tool prints the events; ibprof's reader is not used."""
     write_archive(SAMPLE, tmp_path / "profile.otf2")
     found = []
     entered: dict[str, list[str]] = {"0": [], "1": []}
@@ -243,7 +243,7 @@ def test_otf2_print_shows_hosts_ports_and_ranks(tmp_path: Path) -> None:
 
 
 def test_each_otf2_library_writes_the_same_and_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library in the wheel, that of PyPI's otf2, and the system's, which is of an older version."""
+    """The libraries are ibprof's own, the one in PyPI's package otf2, and the system's, which is an older version."""
     site = Site("solve.c", 17, "solve", "a.out", 2**63, build_id="ab", name="halo")
     sites = (replace(site, callers=(replace(site, line=3), replace(site, function="main"))),)
     ranks = tuple(replace(rank, notes=("-1", "ä")) for rank in SAMPLE.ranks)
@@ -336,7 +336,7 @@ def test_what_is_no_archive_is_refused(content: bytes, tmp_path: Path) -> None:
     "part", ["profile.def", "profile/0.evt", "profile/0.def", "profile/samples.npz", "profile.otf2"]
 )
 def test_a_damaged_archive_is_refused(part: str, tmp_path: Path) -> None:
-    """A file is empty, cut, zeroed or missing."""
+    """A file of the archive is empty, cut off, filled with zeros, or missing."""
     path = tmp_path / "profile.otf2"
     write_archive(replace(SAMPLE, message_samples=make_samples(5)), path)
     whole = (tmp_path / part).read_bytes()
@@ -365,7 +365,7 @@ def test_samples_of_another_profile_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_recording_as_a_large_job_leaves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several hosts, segments and batches; each rank's peers in no order."""
+    """Several hosts, segments and batches; the peers of each rank are not sorted."""
     sent = write_recording(tmp_path / "r.ibprof", ranks=40, destinations=30, regions=3, ranks_a_host=16)
     run = read_recording(tmp_path / "r.ibprof")
     assert (len(run.counters.bytes), sum(run.counters.bytes.tolist())) == (40 * 30 * 3, sent)

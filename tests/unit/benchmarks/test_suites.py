@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison of suites: each verdict, from a mock launcher that behaves differently where ibprof is loaded."""
+"""The comparison of benchmark suites: each verdict, by a mock launcher that behaves differently with ibprof loaded."""
 
 from __future__ import annotations
 

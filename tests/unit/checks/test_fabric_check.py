@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check finds each planted defect of a captured fabric, and none in faultless ones; the text names all findings."""
+"""The check finds each planted defect of a captured fabric, none in faultless fabrics; its text has each finding."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def names(health: FabricHealth) -> list[str]:
 @pytest.mark.parametrize("sample", INNOCENT)
 def test_nothing_is_found_where_nothing_is_wrong(sample: str, lst: str) -> None:
     health = check(find_sample(sample, lst))
-    # dump_fts, which lies next to the output of ibnetdiscover, forgets LID 64, which is a host's in this one.
+    # The tables that dump_fts wrote lack LID 64, which is a host's LID in ibnetdiscover's list in the same folder.
     forgotten = ["unreachable-lid"] if (sample, lst) == ("hypercube-4", IBNETDISCOVER) else []
     assert names(health) == forgotten
     assert health.trusted == (not forgotten)
@@ -71,7 +71,7 @@ def test_switches_without_tables_are_found() -> None:
 
 
 def test_links_and_leaves_unlike_their_peers_are_found() -> None:
-    """The README of the sample: 11 links between switches removed, 6 links of another rate."""
+    """Source: the sample's README: 11 links between switches were removed, and 6 links have another rate."""
     health = check(find_sample("oversub-faulty", OPENSM))
     found = {finding.kind.value.name: finding for finding in health.findings}
     assert set(found) == {"slow-link", "narrow-link", "uneven-uplinks", "missing-cable"}
@@ -90,7 +90,7 @@ def test_links_and_leaves_unlike_their_peers_are_found() -> None:
     ],
 )
 def test_uplinks_that_leaves_lack_are_found(losing: int, kind: str, what: str) -> None:
-    """Some of nine leaves have lost a link to another spine each. Most of them are no exception."""
+    """Some of nine leaves lost one link each, to different spines. If most leaves lost one, they are no exception."""
     full = read_subnet("xgft:2:4,9:1,6").fabric
     is_uplink = (full.node_kind[full.link_node] == NodeKind.SWITCH).all(axis=1)
     leaves = find_leaves(full)
@@ -100,7 +100,7 @@ def test_uplinks_that_leaves_lack_are_found(losing: int, kind: str, what: str) -
     ]
     found, *cables = check_cabling(0, without_links(full, np.array(lost)))
     assert (found.kind.value.name, found.what) == (kind, what)
-    # Each spine has lost one of its links to nine leaves. With more than a tenth of all lost no regular fabric fits.
+    # Each of these links is to another spine. If more than a tenth of all links is lost, no regular fabric fits.
     assert [each.kind.value.name for each in cables] == ["missing-cable"] * (losing < 6)
     for each in cables:
         assert set(each.places) == {name_ends(full, link) for link in lost}
@@ -119,7 +119,7 @@ def test_uplinks_that_switches_above_the_leaves_lack_are_found() -> None:
 
 
 def name_ends(fabric: Fabric, link: int) -> str:
-    """Name the lower end of a link first."""
+    """Return the names of a link's two ends, the lower end first."""
     level = find_levels(fabric)
     low, high = sorted(fabric.link_node[link].tolist(), key=lambda node: int(level[node]))
     return f"{fabric.node_name[low]!r} to {fabric.node_name[high]!r}"
@@ -192,7 +192,7 @@ def test_an_unreachable_lid_is_found(tmp_path: Path) -> None:
 
 
 def test_a_loop_is_found(tmp_path: Path) -> None:
-    """Both switches send LID 6 over the link that joins them, whose ends have the same number."""
+    """Both switches send LID 6 over the link between them. The link has the same port number at both ends."""
     health = plant(tmp_path, "testbed44", fdbs=lambda text: re.sub(r"0x0006 : \d+ ", "0x0006 : 022 ", text))
     assert names(health) == ["loop"]
     assert "2 routes to 1 of 42 LIDs" in health.findings[0].what
@@ -200,7 +200,7 @@ def test_a_loop_is_found(tmp_path: Path) -> None:
 
 def test_a_route_to_another_port_is_found(tmp_path: Path) -> None:
     fabric = load_sample("testbed44", OPENSM).fabric
-    port_of = {  # LID -> GUID of the switch that the host is on, and its port there
+    port_of = {  # LID -> GUID of the host's switch, and the switch's port to the host
         int(fabric.port_lid[index]): (int(fabric.node_guid[fabric.link_node[link, 0]]), int(fabric.link_port[link, 0]))
         for link in range(fabric.links)
         for index in np.flatnonzero(fabric.port_node == fabric.link_node[link, 1])
@@ -227,7 +227,7 @@ def test_links_without_any_tables_are_looked_at_all_the_same(tmp_path: Path) -> 
 
 
 def test_assumed_rates_are_compared_with_none(tmp_path: Path) -> None:
-    """Two leaves of different sizes: what is assumed of their uplinks differs, which is no fault of a cable."""
+    """Leaves of two sizes have different assumed rates of uplinks; this difference is no fault of a cable."""
     leaves = "".join(f"SwitchName=l{n} Nodes=n{n}[01-{16 if n else 4:02}]\n" for n in range(4))
     (tmp_path / "topology.conf").write_text(leaves + "SwitchName=top Switches=l[0-3]\n")
     health = check(tmp_path / "topology.conf")
@@ -330,7 +330,7 @@ def test_a_spine_with_half_the_links_of_its_peers_is_found() -> None:
 def test_a_switch_that_is_off_leaves_a_gap_in_the_ports_of_all_its_neighbours(
     level: int, lost: int, skipped: str
 ) -> None:
-    """Ports 3 to 6 of a leaf lead to the spines, and 7 to 10 again; ports 1 to 8 of a spine to the leaves likewise."""
+    """Ports 3 to 6 of a leaf lead to the four spines, and so do 7 to 10. Ports 1 to 8 of a spine lead to the leaves."""
     full = generate("xgft:2:2,4:1,4:1,2").fabric
     alike = np.flatnonzero((full.node_kind == NodeKind.SWITCH) & (find_levels(full) == level)).tolist()
     off = (full.link_node == alike[lost]).any(axis=1)
@@ -341,7 +341,7 @@ def test_a_switch_that_is_off_leaves_a_gap_in_the_ports_of_all_its_neighbours(
 
 
 def build_fabric(leaf: Sequence[int], cables: Sequence[tuple[int, int]]) -> Fabric:
-    """Return a fabric from the switch of each host and the switches of each cable."""
+    """Return a fabric. `leaf` has each host's switch, `cables` the two switches of each cable."""
     used = [0] * (1 + max(map(max, cables)))
 
     def plug(switch: int) -> int:
@@ -360,20 +360,20 @@ def build_fabric(leaf: Sequence[int], cables: Sequence[tuple[int, int]]) -> Fabr
 
 
 def test_top_switches_that_differ_by_design_are_no_finding() -> None:
-    # Dragonfly+: four groups of two leaves and four spines. A cable joins each two groups, so spines 3 have none.
+    # Dragonfly+: four groups of two leaves and four spines. One cable joins each pair of groups: spines 3 have none.
     leaf = [6 * group + each for group in range(4) for each in (0, 1) for _ in range(4)]
     inside = [(6 * group + each, 6 * group + 2 + top) for group in range(4) for each in (0, 1) for top in range(4)]
     ends = [((0, 0), (1, 0)), ((0, 1), (2, 0)), ((0, 2), (3, 0)), ((1, 1), (2, 1)), ((1, 2), (3, 1)), ((2, 2), (3, 2))]
     across = [(6 * one + 2 + top, 6 * two + 2 + other) for (one, top), (two, other) in ends]
     assert not list(check_cabling(0, build_fabric(leaf, [*inside, *across])))
-    # A smaller switch among others.
+    # One spine with fewer ports than the others.
     full = generate("xgft:2:4,4:1,3:1,2").fabric
     top = int(np.flatnonzero(find_levels(full) == 2)[0])
     pairs = [tuple(sorted(pair)) for pair in full.link_node.tolist()]
     lost = [link for link, pair in enumerate(pairs) if top in pair and pair in pairs[:link]]
     ports = np.where(np.arange(full.nodes) == top, 20, 40).astype(np.uint8)
     assert not list(check_cabling(0, replace(without_links(full, np.array(lost)), node_ports=ports)))
-    # Two trees in one list: three switches on top of eight leaves, and one on top of two others.
+    # Two separate trees in one list: eight leaves below three switches, and two leaves below one switch.
     cables = [(each, 8 + top) for each in range(8) for top in range(3)] + [(each, 13) for each in (11, 12) * 3]
     two = build_fabric([*range(8), *range(8), 11, 12], cables)
     assert [each.kind.value.name for each in check_cabling(0, two)] == ["separate-parts"]
@@ -403,7 +403,7 @@ def test_hosts_with_fewer_or_swapped_adapters_are_found() -> None:
 
 
 def test_hosts_of_several_kinds_are_no_finding() -> None:
-    """Some have their first adapter on the second rail, or two adapters on a rail."""
+    """Some hosts have their first adapter on the second rail, or two adapters on one rail."""
     others = [f"host{number:02} HCA-1" for number in range(1, 6)]
     kinds = [
         name_adapters(device, {each: each.replace("HCA-1", on) for each in others[:3]})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subcommands: options from arguments, help with examples, errors of readers as errors of arguments."""
+"""Subcommands: arguments become options, help has examples, and readers' errors are reported as errors of arguments."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_arguments_become_options_and_run_with_what_the_command_passes_on() -> N
     parser = make_commands(tosses)
     for line, options in ((["toss", "3"], Toss(3, "cent")), (["twice", "3", "--coin", "dime"], Toss(6, "dime"))):
         run = parse_subcommand(parser, line)
-        assert tosses == []  # it runs when it is called, with what the command passes on
+        assert tosses == []  # parsing alone runs nothing; `run` gets the command's further arguments
         assert run("left") == options.times  # type: ignore[call-arg]
         assert tosses.pop() == (options, "left")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An archive NAME.otf2 needs a folder NAME, which a program may have; an old archive is not this run's."""
+"""An archive NAME.otf2 needs a folder NAME, and a program may have this name. An older archive is not this run's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a program called app."""
+    """Return the current folder; it contains a program called app."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "app").write_text("a program")
     return tmp_path
@@ -39,7 +39,7 @@ def test_a_program_of_that_name(folder: Path, capsys: Captured) -> None:
 
 def test_collect_chooses_a_name_that_is_free(folder: Path, capsys: Captured) -> None:
     record(folder / "app.ibprof")
-    for _ in range(2):  # an archive is replaced
+    for _ in range(2):  # the second run of the command replaces the archive of the first
         assert collect.main(["app.ibprof"]) == 0
         assert capsys.readouterr().err.startswith("app-2.otf2: 4 of 4 ranks")
     assert load_profile(folder / "app-2.otf2").world_size == 4
@@ -70,7 +70,7 @@ def test_collect_where_nothing_was_recorded(folder: Path, capsys: Captured) -> N
 
 @pytest.mark.parametrize("status", [0, 7])
 def test_a_run_that_records_nothing(status: int, folder: Path, capsys: Captured) -> None:
-    """The status is the command's."""
+    """`ibprof run` ends with the command's status."""
     write_older(folder)
     capsys.readouterr()
     assert run.main(["--", sys.executable, "-c", f"raise SystemExit({status})"]) == status
@@ -81,7 +81,7 @@ def test_a_run_that_records_nothing(status: int, folder: Path, capsys: Captured)
 
 
 def test_a_run_that_records_nothing_after_one_whose_profile_has_another_name(folder: Path, capsys: Captured) -> None:
-    """The first of the two found a program called profile."""
+    """The earlier run found a program called profile, so its profile is profile-2.otf2."""
     write_older(folder)
     for file in (folder / "profile").iterdir():
         file.unlink()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof collect` on folders with recordings of a batch system's jobs: listed, chosen, and never overwritten."""
+"""`ibprof collect` lists the recordings of a batch system's jobs, collects the chosen ones, and overwrites nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def record(folder: Path, start: int, whole: bool = True, **variables: str) -> No
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A job of two steps, a task of an array whose ranks were killed, and a run without a batch system."""
+    """Return a folder: a job of two steps, a task of a job array with killed ranks, and a run without batch system."""
     monkeypatch.chdir(tmp_path)
     record(tmp_path / "a" / "profile.ibprof", 10, SLURM_JOB_ID="6", SLURM_STEP_ID="0", SLURM_JOB_USER="ann")
     record(tmp_path / "a" / "profile.ibprof", 20, SLURM_JOB_ID="6", SLURM_STEP_ID="1", SLURM_JOB_USER="ann")
@@ -79,7 +79,7 @@ def test_nothing_is_chosen_for_the_user(tree: Path, capsys: Captured) -> None:
     ],
 )
 def test_runs_are_chosen_by_name(options: list[str], made: list[str], tree: Path) -> None:
-    for _ in range(2):  # the same run's archive is made again, no other
+    for _ in range(2):  # the second call replaces the archives of the same runs, and no others
         assert collect.main([".", *options]) == 0
     assert archives(tree) == made
 
@@ -122,7 +122,7 @@ def test_info_names_the_job(tree: Path, capsys: Captured) -> None:
 
 
 def test_a_name_that_something_else_has(tree: Path) -> None:
-    (tree / "a" / "profile-6.0.def").mkdir()  # something else of that name
+    (tree / "a" / "profile-6.0.def").mkdir()  # a folder with a name that the archive needs
     assert collect.main([".", "--run", "6.0"]) == 0
     assert (tree / "a" / "profile-6.0-2.otf2").exists()
     assert list((tree / "a" / "profile-6.0.def").iterdir()) == []

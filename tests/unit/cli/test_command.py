@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever ends a command, its user sees one line and the status that DESIGN promises."""
+"""However a command ends, the user sees one line and gets the exit status that is documented for this end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ibprof.errors import InconsistentError, InputError, MissingToolError, Usage
 def test_an_error_is_one_line_and_its_status(
     error: BaseException, status: int, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ibprof.cli.command._forget_stdout", lambda: None)  # pytest's own stdout must live on
+    monkeypatch.setattr("ibprof.cli.command._forget_stdout", lambda: None)  # pytest still needs its own stdout
 
     def fail(_: Sequence[str] | None) -> int:
         raise error

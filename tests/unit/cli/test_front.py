@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The front of all commands: help, versions, and what it makes of mistakes."""
+"""The help of all commands, their versions, and their errors for wrong command lines."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_choice_of_another_option_brings_this_option(capsys: Captured) -> None
     for choice, end in (("rank", "did you mean --nic rank?\n"), ("splt", "did you mean split?\n"), ("q", "first)\n")):
         with pytest.raises(SystemExit):
             parser.parse_args(["--rails", choice])
-        # Python 3.12 and newer name choices without quotes.
+        # Python 3.12 and newer print choices without quotes.
         assert capsys.readouterr().err.replace("'", "").endswith(end)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of all commands: one spelling has one meaning, and former spellings warn."""
+"""Options of all commands: an option has the same meaning in each command, and its former spellings warn."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections import defaultdict
 
 from ibprof.cli.command import CommandParser, read_parsers, with_subcommands
 
-# Options whose values differ: the same idea, in the forms of its commands.
+# Options with the same meaning, whose values are written differently in different commands.
 SEVERAL_VALUES = {
-    "--bandwidth": {"B", None},  # a bandwidth, given or shown
+    "--bandwidth": {"B", None},  # given as B, or a flag that shows it
     "--by": {"KEYS", "region,operation,site", "choice"},
     "--data": {"FORMULA", "X"},
     "--from": {"DAY", "TIME"},
-    "--operations": {"OP,...", "[REGION:]FORMULA", "FORMULA", "X"},  # of MPI, and #op of the scaling model
+    "--operations": {"OP,...", "[REGION:]FORMULA", "FORMULA", "X"},  # operations of MPI, or #op of the scaling model
     "--output": {"FILE", "DIR"},
     "--to": {"DAY", "TIME"},
 }

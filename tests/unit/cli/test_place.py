@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a rank placement: those that were asked for, and no others."""
+"""`ibprof-place` writes the files that were asked for, and no others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever two formats of one fabric say is the same Fabric, and the same routes, wherever both say it."""
+"""What two formats of one fabric both state gives the same Fabric and the same routes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOT_SAID = {
     (OPENSM, PORT_LIST): ("system_guid", "port_lmc", "lid_node", "lid_port"),
     (OPENSM, "net_dump"): ("system_guid", "port_guid", "port_lmc", "lid_node", "lid_port"),
     (OPENSM, "net_dump of cages"): ("system_guid", "port_guid", "port_lmc", "lid_node", "lid_port"),
-    (OPENSM, IBDIAGNET): ("link_gbps",),  # ibdiagnet 1.5.7 prints the speed of QDR for all that is faster
+    (OPENSM, IBDIAGNET): ("link_gbps",),  # ibdiagnet 1.5.7 prints QDR for each faster speed
 }
 
 
@@ -71,7 +71,7 @@ def test_every_format_gives_the_same_fabric(sample: str, other: str, tmp_path: P
 
 
 def test_a_link_that_is_not_active_is_hidden_by_ibnetdiscover() -> None:
-    """It shows no state; what it shows is that a port has no LID, which is enough for one of the two links."""
+    """ibnetdiscover prints no state. For one of two inactive links, a port without a LID shows that it is inactive."""
     told = load_sample("quirks-init", IBDIAGNET).fabric
     shown = read_fabric(find_sample("quirks-init", IBNETDISCOVER))
     check_equal(shown, told, set(NODES))
@@ -80,7 +80,7 @@ def test_a_link_that_is_not_active_is_hidden_by_ibnetdiscover() -> None:
 
 
 def test_a_second_dump_in_the_file_is_named_where_it_differs(tmp_path: Path) -> None:
-    """It may lack cables that were pulled in between; the same dump twice is no damage."""
+    """The second dump may lack cables that were pulled after the first. Two equal dumps are no damage."""
     text = read_sample_bytes("testbed44", IBNETDISCOVER).decode()
     (path := tmp_path / "links.txt").write_text(text + text)
     assert read_fabric(path).damage == read_fabric(find_sample("testbed44", IBNETDISCOVER)).damage
@@ -106,7 +106,7 @@ def test_the_lid_that_dump_fts_forgets_is_named(sample: str, top: int) -> None:
 
 
 def test_both_lft_dumps_of_one_moment_agree() -> None:
-    """`quirks-init`: ibdiagnet came later, these two came together."""
+    """In `quirks-init`, ibdiagnet ran later than OpenSM and dump_lfts, which ran at one moment."""
     one, other = (read_tables(find_sample("quirks-init", name)) for name in (LFTS_DUMP, "opensm.fdbs"))
     check_tables(one, other)
 
@@ -121,11 +121,11 @@ def put(folder: Path, sample: str, *names: str) -> Path:
 @pytest.mark.parametrize("links", [IBDIAGNET, OPENSM, IBNETDISCOVER, PORT_LIST])
 @pytest.mark.parametrize("tables", [LFTS_DUMP, DUMP_FTS, "opensm.fdbs", "ibdiagnet.fdbs"])
 def test_links_and_tables_may_come_from_different_tools(tmp_path: Path, links: str, tables: str) -> None:
-    """Names say nothing here: forwarding tables are found next to the links, and in a folder, by content alone."""
+    """File names do not matter: tables next to the links, and files in a folder, are recognised by their contents."""
     (tmp_path / "a.txt").write_bytes(read_sample_bytes("quirks-small", links))
     (tmp_path / "b.log").write_bytes(lzma.compress(read_sample_bytes("quirks-small", tables)))
     (tmp_path / "c").write_bytes(gzip.compress(read_sample_bytes("quirks-small", "guid2lid")))
-    (tmp_path / "z").write_bytes(read_sample_bytes("testbed44", tables))  # of another fabric
+    (tmp_path / "z").write_bytes(read_sample_bytes("testbed44", tables))  # tables of another fabric
     expected = load_sample("quirks-small", OPENSM)
     named = [tmp_path / "a.txt", tmp_path / "b.log"]
     for names in ([tmp_path], [named[0]], named, named[::-1]):
@@ -143,7 +143,7 @@ def test_a_folder_of_folders_is_several_rails(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("nothing of interest\n")
     rails = [read_rail(files) for files in find_rails([tmp_path])]
     assert [subnet.fabric.nodes for subnet in rails] == [420, 406]
-    # OpenSM's list is taken: ibdiagnet 1.5.7 would warn of its speeds.
+    # ibprof reads OpenSM's list: ibdiagnet's list would lead to warnings about speeds.
     assert [subnet.warnings for subnet in rails] == [(), ()]
 
 
@@ -157,7 +157,7 @@ def test_tables_are_given_to_rails_in_order(tmp_path: Path) -> None:
 
 
 def test_a_partial_dump_is_not_completed_by_its_neighbour(tmp_path: Path) -> None:
-    """The tables of the same tool are taken, so that what they lack is seen."""
+    """ibprof reads the tables of the tool that wrote the links: OpenSM's complete tables would hide what these lack."""
     put(tmp_path, "xgft3-1296-partial", IBDIAGNET, "ibdiagnet.fdbs", "opensm.fdbs")
     (files,) = find_rails([tmp_path])
     assert len(read_rail(files).tables.switch_guid) == 122

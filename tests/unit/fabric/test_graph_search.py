@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches of graphs give what scipy gives, on random graphs with loops, parallel edges and unreachable nodes."""
+"""Searches of graphs agree with scipy's, on random graphs with loops, parallel edges and unreachable nodes."""
 
 from __future__ import annotations
 

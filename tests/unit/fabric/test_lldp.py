@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links as lldpcli 1.0.16 prints them, of a switch and of hosts, as a fabric."""
+"""Output of lldpcli 1.0.16, of a switch and of hosts, is read as a fabric."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPEED = "100GigBaseCR4 - 100GBASE-CR4 assembly"
 
 
 def neighbour(name: str, port: str, is_switch: bool, by_mac: bool = False, current: str = SPEED) -> dict[str, Any]:
-    """Return an entry as lldpcli prints it."""
+    """Return lldpcli's entry of a neighbour."""
     flags = [{"type": "Bridge", "enabled": is_switch}, {"type": "Station", "enabled": not is_switch}]
     mac = {"type": "mac", "value": f"02:00:00:00:{len(name):02x}:{hash(port) % 256:02x}"}
     return {
@@ -45,13 +45,13 @@ def neighbour(name: str, port: str, is_switch: bool, by_mac: bool = False, curre
 
 
 def write(path: Path, entries: list[tuple[str, dict[str, Any]]]) -> None:
-    """Write a file of one node; lldpcli writes no list where there is one neighbour."""
+    """Write the file of one node. For a single neighbour, lldpcli writes an object instead of a list."""
     listed: Any = [{name: entry} for name, entry in entries]
     path.write_text(json.dumps({"lldp": {"interface": listed if len(listed) > 1 else listed[0]}}, indent=2))
 
 
 def write_all(folder: Path) -> None:
-    """Write three hosts with a port at each of two leaf switches, which a spine joins by two cables each."""
+    """Write the files of three hosts and two leaf switches. Hosts have a port on each; two cables join each to a spine."""
     folder.mkdir()
     for place, leaf in enumerate(LEAVES, 1):
         entries = [(f"swp{n}", neighbour(host, f"ens{place}", False, by_mac=True)) for n, host in enumerate(HOSTS, 1)]
@@ -78,7 +78,7 @@ EXPECTED = sorted(
 
 
 def test_a_folder_of_files_is_one_fabric(tmp_path: Path) -> None:
-    """Each link counts once, whether one end lists it or both; hosts have an adapter for each of their ports."""
+    """Each link counts once, whether one or both of its ends list it. A host has an adapter for each of its ports."""
     write_all(tmp_path / "lldp")
     (rail,) = find_rails([tmp_path / "lldp"])
     fabric = read_fabric(rail.links)
@@ -103,7 +103,7 @@ def test_one_end_of_a_link_is_enough(left_out: str, tmp_path: Path) -> None:
 
 
 def test_loads_are_on_equal_cost_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Hosts send by their first port: all of it passes leaf1; the bounds share the two cables of a spine."""
+    """Hosts send from their first ports, which are on leaf1. The bounds share loads between two cables to the spine."""
     write_all(tmp_path / "lldp")
     assert layout.main([str(tmp_path / "lldp"), "pattern:all-to-all:1000"]) == 0
     shown = capsys.readouterr()
@@ -111,7 +111,7 @@ def test_loads_are_on_equal_cost_paths(tmp_path: Path, capsys: pytest.CaptureFix
     rows = list(csv.DictReader(io.StringIO(shown.out)))
     spine = [row for row in rows if "spine" in (row["a_name"], row["b_name"])]
     assert len(spine) == 4
-    # Six ports, each sends to the other five: three cross from each leaf to the other for each port.
+    # Each leaf has three hosts' ports. Each port sends to three ports on the other leaf: nine flows in each direction.
     for row in spine:
         assert {float(row["a_shared"]), float(row["b_shared"])} == {3 * 3 * 1000 / 2}
         assert {int(row["a_most"]), int(row["b_most"])} == {3 * 3 * 1000}
@@ -143,14 +143,14 @@ def test_a_damaged_file_leaves_the_others(tmp_path: Path, capsys: pytest.Capture
 
 
 def wrap(part: Any) -> Any:
-    """Return a part of `-f json` in the form of `-f json0`."""
+    """Return a part of `-f json` output in the form of `-f json0`."""
     if isinstance(part, dict):
         return [{key: each if key in ("type", "value", "enabled") else wrap(each) for key, each in part.items()}]
     return [wrap(each)[0] for each in part] if isinstance(part, list) else [{"value": part}]
 
 
 def test_the_long_form_of_lldpcli_is_the_same_fabric(tmp_path: Path) -> None:
-    """As lldpcli 1.0.16 prints `-f json0`: names are values, every part is in a list."""
+    """Source: lldpcli 1.0.16, `-f json0`: each part is a list, and names are values of a key."""
     write_all(tmp_path / "lldp")
     for path in (tmp_path / "lldp").iterdir():
         interfaces = json.loads(path.read_text())["lldp"]["interface"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traps and damage in `.lst` files."""
+"""Special cases and damage in `.lst` files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read(folder: Path, *lines: str | bytes) -> Fabric:
 
 
 def other_end(end: str, guid: str, lid: str, port: str) -> str:
-    """Turn CA or SWITCH into another one."""
+    """Replace the end of a link, a CA or SWITCH, by another port."""
     for old in ("0002c90300000010", "0002c90200000020", "000000000000ca01"):
         end = end.replace(f"NodeGUID:{old}", f"NodeGUID:{guid}").replace(f"PortGUID:{old}", f"PortGUID:{guid}")
     end = end.replace("LID:000B", f"LID:{lid}").replace("LID:0010", f"LID:{lid}")
@@ -48,7 +48,7 @@ def test_a_line_is_read_in_full(tmp_path: Path) -> None:
     assert fabric.link_port.tolist() == [[0x16, 1]]  # PN is hexadecimal
     assert fabric.link_gbps.tolist() == [32]
     assert fabric.port_node.tolist() == [0, 1]
-    assert fabric.port_number.tolist() == [0, 1]  # a switch's LID is that of its port 0
+    assert fabric.port_number.tolist() == [0, 1]  # the LID of a switch is the LID of its port 0
     assert fabric.port_guid.tolist() == [0x0002C90200000020, 0xCA01]
     assert fabric.port_lid.tolist() == [0x10, 0x0B]
     assert fabric.lid_node[[0x10, 0x0B, 0x0C]].tolist() == [0, 1, -1]
@@ -109,7 +109,7 @@ def test_arrays_have_the_types_that_the_model_promises(tmp_path: Path) -> None:
     ],
 )
 def test_names_may_hold_what_separates_fields(tmp_path: Path, name: str) -> None:
-    # A node without a description has its GUID as a name.
+    # A node without a description is named by its GUID.
     expected = name or "0x0002c90300000010"
     assert read(tmp_path, LINE.replace("host01 HCA-1", name)).node_name[1] == expected
 
@@ -203,7 +203,7 @@ def test_a_line_with_a_bad_field_is_left_out_and_named(tmp_path: Path, old: str,
     (damage,) = fabric.damage
     assert damage.lines == (2,)
     assert re.search(message, damage.text)
-    with pytest.raises(InputError, match=message.replace("line 2", "a.lst:1")):  # nothing is left
+    with pytest.raises(InputError, match=message.replace("line 2", "a.lst:1")):  # both lines are damaged
         read(tmp_path, LINE.replace(old, new))
 
 
@@ -248,7 +248,7 @@ def test_a_fabric_without_lids_gets_synthetic_ones(tmp_path: Path) -> None:
 
 
 def test_a_list_made_of_ufms_links_is_read(tmp_path: Path) -> None:
-    """UFM knows neither number of ports, vendor, LID nor speed; a script writes 0 and ?."""
+    """UFM does not know the number of ports, vendor, LID and speed; the script writes 0 and ? for them."""
     line = re.sub("(Ports|VenID|DevID|Rev|LID):[0-9A-F]+", r"\1:0", LINE).replace("SPD=10", "SPD=?")
     fabric = read(tmp_path, line)
     assert fabric.node_name == read(tmp_path, LINE).node_name
@@ -292,7 +292,7 @@ def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_hostile_line_costs_no_time(tmp_path: Path) -> None:
-    """A pattern that tries every pair of places for two names would take minutes here."""
+    """A regular expression that tries each pair of positions for the two names would take minutes on this line."""
     end = CA[: CA.index("{host01")]
     with pytest.raises(InputError, match=r"a\.lst:1: expected "):
         read(tmp_path, (end + "{" + "} LID:0001 PN:01 } " * 20_000) * 2)
@@ -332,12 +332,12 @@ def test_a_file_that_expands_far_more_than_tables_do_is_refused(
 
 
 def test_formats_are_recognised_in_time_proportional_to_the_text(tmp_path: Path) -> None:
-    """Blank lines after the head of a table, as a small compressed file can hold them: no search is quadratic."""
+    """Many blank lines follow the head of a table, as a small compressed file can contain them."""
     path = tmp_path / "a.fdbs"
     path.write_bytes(b"osm: Switch 0x0002c90200f00000\n" + b"\n" * (1 << 16))
     begun = time.process_time()
     assert identify_content(path) is Content.TABLES
-    assert time.process_time() - begun < 2  # was 16 s
+    assert time.process_time() - begun < 2  # a quadratic search took 16 s
 
 
 def test_a_file_takes_the_memory_of_its_text_not_of_the_largest_one(tmp_path: Path) -> None:

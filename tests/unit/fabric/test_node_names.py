@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of names, and names of adapters."""
+"""Sorting of node names, and names of adapters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_numbers_in_names_order_by_value() -> None:
 
 
 def test_number_of_any_length_has_a_place() -> None:
-    longest = "n" + "9" * 5000  # beyond what int() takes
+    longest = "n" + "9" * 5000  # int() converts fewer digits
     assert sorted([longest, "n10", "n9"], key=natural_key) == ["n9", "n10", longest]
 
 

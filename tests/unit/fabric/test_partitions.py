@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions in the forms of OpenSM, ibdiagnet and smpquery. The latter two are excerpts of their output on ibsim."""
+"""Partitions in the formats of OpenSM, ibdiagnet and smpquery. The latter two are excerpts of output on ibsim."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_kinds_of_nodes_and_properties_after_a_second_colon(tmp_path: Path) -> N
     made = apply_partitions(FABRIC, [tmp_path / "p"]).partitions
     assert made is not None
     switch = int((FABRIC.node_kind == NodeKind.SWITCH).argmax())
-    # Without a rule for the default partition, all ports are limited members of it.
+    # Without a rule, all ports are limited members of the default partition.
     own = made.of_node[FABRIC.node_name.index("gpu1 mlx5_10")]
     assert own == {5: True, 0x7FFF: False}
     assert made.of_node[FABRIC.node_name.index("gpu2 mlx5_2")] == {5: False, 0x7FFF: False}
@@ -77,14 +77,14 @@ def test_partitions_without_a_number_are_one_by_name_alone(tmp_path: Path) -> No
     made = apply_partitions(FABRIC, [tmp_path / "p", tmp_path / "q"]).partitions
     assert made is not None
     of_a, of_b = (made.of_node[FABRIC.node_name.index(name)] for name in ("gpu1 mlx5_10", "gpu2 mlx5_2"))
-    assert len(of_a) == 3  # the default one, one without a name, and y
+    assert len(of_a) == 3  # the default partition, a partition without a name, and y
     assert [made.names[key] for key in of_b] == ["x"]
     assert not of_a.keys() & of_b.keys()
     assert set(made.of_node) == {FABRIC.node_name.index(name) for name in ("gpu1 mlx5_10", "gpu2 mlx5_2")}
 
 
 def test_many_partitions_are_read_in_linear_time(tmp_path: Path) -> None:
-    """A copy of the rest of the file for each definition would take some hundred times as long."""
+    """Copying the rest of the file at each definition would take some hundred times as long."""
 
     def read_s(count: int) -> float:
         members = ", ".join(f"{port:#018x}=full" for port in range(1, 65))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XDR's four planes in one list: adapters with four ports, the planes as rails, traffic spread evenly over them."""
+"""XDR's four planes in one list: each adapter has four ports, each plane is a rail, and traffic is spread evenly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLANES, ADAPTERS = 4, 32
 
 
 def four_lids(folder: Path) -> Path:
-    """Return the same list where each port of an adapter has a LID of its own."""
+    """Write the same list, but with a LID for each port of an adapter."""
     text = re.sub(
         r"^(\[(\d+)\]\(\w+\) .*# lid )(\d+)( lmc)",
         lambda match: f"{match[1]}{int(match[3]) + int(match[2]) - 1}{match[4]}",
@@ -50,7 +50,7 @@ def four_lids(folder: Path) -> Path:
 
 
 def net_dump(folder: Path, guid_step: int) -> Path:
-    """Return the same fabric as ibdiagnet's .net_dump; the GUIDs of an adapter's ports differ by `guid_step`."""
+    """Write the same fabric as ibdiagnet's .net_dump; GUIDs of an adapter's ports differ by `guid_step`."""
     text, lines, name, guid, lid = ONE_LID.read_text(), [], "", "", ""
     for line in text.splitlines():
         if match := re.match(r'Switch\t\d+ "S-(\w+)"\t+# "([^"]+)" .* lid (\d+) ', line):
@@ -72,7 +72,7 @@ def net_dump(folder: Path, guid_step: int) -> Path:
 
 
 def chassis(folder: Path) -> Path:
-    """Return the same list with what real ones have: links inside each chassis, and an aggregation node a switch."""
+    """Write the same list with links inside each chassis and an aggregation node for each switch, as in real lists."""
     stanzas, at = ONE_LID.read_text().split("\n\n"), {}
     for number, stanza in enumerate(stanzas):
         if match := re.search(r'^Switch\t\d+ "S-(\w+)"\t+# "([^"]+)/U(\d)" .* lid (\d+) ', stanza, re.MULTILINE):
@@ -117,7 +117,7 @@ def test_traffic_is_spread_over_the_planes(tmp_path: Path, capsys: pytest.Captur
     assert found["bytes_total"] == found["bytes_routed"] == ADAPTERS * (ADAPTERS - 1) * 1_000_000
     assert found["coverage"]["rails"] == "modelled (split)"
     assert any("4 planes that no cable joins" in note for note in found["coverage"]["notes"])
-    # Each adapter sends 31 MB, a quarter of them on each plane.
+    # Each adapter sends 31 MB, a quarter of it on each plane.
     by_adapter = [spot["bytes"] for spot in found["hotspots"] if spot["link"]["kind"] == "host"]
     assert set(by_adapter) <= {31_000_000 // PLANES}
 
@@ -143,7 +143,7 @@ def test_the_check_reads_all_planes(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_ranks_of_a_run_send_on_all_planes_of_their_adapters() -> None:
-    """A host sees an adapter as one port, with the GUID of its first."""
+    """The host's operating system shows an adapter as one port, with the GUID of the first of the adapter's ports."""
     fabric = read_routed_fabric(FabricOptions((str(ONE_LID),)))
     hosts = [
         make_host(f"any{at}", make_port(25, guid)) for at, guid in enumerate((0xE09D730300000040, 0xE09D730300000140))
@@ -158,7 +158,7 @@ def test_a_notebook_gets_four_rails() -> None:
 
 
 def test_an_adapter_with_two_aggregated_ports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ports 1 to 4 are the first port's planes, 5 to 8 the second's; each has a LID."""
+    """Ports 1 to 4 are the planes of the adapter's first port, 5 to 8 those of the second. Each has a LID."""
     text = ONE_LID.read_text()
     seconds = re.findall(r'^Ca\t4 "H-(\w+)"\t\t# "[^"]+ mlx5_[13]"\n((?:\[.*\n)+)', text, re.MULTILINE)
     assert len(seconds) == ADAPTERS // 2
@@ -194,7 +194,7 @@ def test_links_of_aggregated_ports_are_four_lanes(tmp_path: Path) -> None:
 
 
 def test_planes_of_one_list_have_the_tables_of_their_own_switches(tmp_path: Path) -> None:
-    """A subnet manager dumps the switches of all planes into one list, and their tables into one file."""
+    """A subnet manager writes the switches of all planes into one list, and their tables into one file."""
     made = [generate("rail-optimised:5:rails=1:planes=2:radix=4@200", part, part) for part in range(2)]
     links, tables = io.StringIO(), io.StringIO()
     for each in made:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captured fabrics are read as they were built, whichever tool dumped them."""
+"""Captured fabrics are read as they were built, with each tool's dump."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ibprof_testing.samples.fabrics import (
     read_subnet,
 )
 
-# Switches, CAs, routers, links, links between switches, as the generator of the simulated fabrics made them.
+# Numbers of switches, CAs, routers, links, and links between switches, as the simulated fabrics were generated.
 BUILT = {
     "testbed44": (2, 42, 0, 57, 15),
     "quirks-small": (6, 13, 1, 23, 8),
@@ -74,7 +74,7 @@ def test_both_tools_give_the_same_fabric(sample: str) -> None:
 def test_both_tools_give_the_same_routes(sample: str) -> None:
     one, other = load_sample(sample, IBDIAGNET), load_sample(sample, OPENSM)
     assert (one.tables.switch_guid == other.tables.switch_guid).all()
-    if sample == "quirks-init":  # ibdiagnet came after links were brought up, when the manager had exited
+    if sample == "quirks-init":  # for quirks-init, ibdiagnet ran after links were brought up and OpenSM had ended
         lids = host_lids(one.fabric)
         assert (one.tables.port[:, lids] == other.tables.port[:, lids]).all()
     else:
@@ -82,7 +82,7 @@ def test_both_tools_give_the_same_routes(sample: str) -> None:
 
 
 def test_rates_are_those_that_were_set() -> None:
-    """1x QDR, SDR, DDR, FDR10, FDR, EDR, HDR; the rest is 4x QDR."""
+    """The planted rates are 1x QDR, SDR, DDR, FDR10, FDR, EDR and HDR; all other links have 4x QDR."""
     assert rates_of(OPENSM) == rates_of(IBDIAGNET) == {8, 16, 32, 54.55, 100, 200}
 
 
@@ -96,7 +96,7 @@ def test_a_link_of_2x_has_its_rate_from_both_tools() -> None:
 
 
 def test_speeds_that_ibdiagnet_cannot_show_are_those_of_another_list(tmp_path: Path) -> None:
-    """ibdiagnet 1.5.7 shows no speed above QDR; the lists of OpenSM and ibnetdiscover are in the sample's folder."""
+    """ibdiagnet 1.5.7 prints no speed above QDR. Lists of OpenSM and ibnetdiscover, in the same folder, have them."""
     known = load_sample("oversub-faulty", IBDIAGNET).fabric
     reason = "since ibdiagnet 1.x shows none above 10 Gb/s per lane"
     assert known.warnings == (f"speeds are those of opensm-subnet.lst.xz, {reason}",)
@@ -106,7 +106,7 @@ def test_speeds_that_ibdiagnet_cannot_show_are_those_of_another_list(tmp_path: P
     alone = tmp_path / "ibdiagnet.lst.xz"
     shutil.copy(find_sample("oversub-faulty", IBDIAGNET), alone)
     assert read_fabric(alone).warnings == (f"speeds are assumed, {reason}",)
-    # A list of another subnet has no speeds of this one.
+    # A list of another subnet must not be used for speeds.
     shutil.copy(find_sample("xgft3-512", OPENSM), tmp_path)
     assert read_fabric(alone).warnings == (f"speeds are assumed, {reason}",)
 
@@ -138,14 +138,14 @@ def test_the_order_of_lines_has_no_influence(tmp_path: Path) -> None:
 
 
 def cut_ends(line: bytes) -> list[bytes]:
-    """Cut a line into its ends such that joined by a blank in reverse order they are a line again."""
+    """Cut a line into two ends; joined in reverse order with a blank, they are a line again."""
     first, rest = line.split(b"} {", 1)
     second, tail = rest.split(b"} PHY", 1)
     return [first + b"} PHY" + tail, b"{" + second + b"}"]
 
 
 def test_lmc_is_inferred_as_opensm_told_it() -> None:
-    """`guid2lid` gave the LMC; without it the tables give the same."""
+    """`guid2lid` states the LMC. Without it, the LMC inferred from the tables is the same."""
     subnet = load_sample("quirks-small", IBDIAGNET)
     told = subnet.fabric.port_lmc
     is_switch = subnet.fabric.node_kind[subnet.fabric.port_node] == NodeKind.SWITCH
@@ -170,7 +170,7 @@ def test_a_guid2lid_of_another_day_is_not_used(tmp_path: Path) -> None:
 
 
 def test_switches_that_the_dump_lacks_are_counted() -> None:
-    """ibdiagnet ended with status 0, yet 58 of the 180 switches did not answer in time."""
+    """ibdiagnet ended with status 0, but 58 of the 180 switches had not answered in time."""
     subnet = load_sample("xgft3-1296-partial", IBDIAGNET)
     assert len(subnet.tables.switch_guid) == 122
     assert any("58 switches have no table" in warning for warning in subnet.warnings)
@@ -181,12 +181,12 @@ def test_switches_that_the_dump_lacks_are_counted() -> None:
     full = read_subnet(find_sample("xgft3-1296-partial", IBDIAGNET), find_sample("xgft3-1296-partial", "opensm.fdbs"))
     arriving = all_to_all(full)
     assert arriving.unrouted == {}
-    # What arrives with 122 tables arrives on the same links, so nowhere is more than with all tables.
+    # Bytes that arrive with 122 tables take the same links with all tables, so no link has more.
     assert (loads.bytes <= arriving.bytes).all()
 
 
 def test_all_to_all_makes_the_known_number_of_traversals() -> None:
-    """Each host's byte leaves 1 switch for 17 others of its leaf, 3 for 306 of its pod, 5 for the 972 beyond."""
+    """Each host's byte leaves 1 switch for 17 hosts of its leaf, 3 for 306 of its pod, 5 for 972 outside of the pod."""
     subnet = load_sample("xgft3-1296", IBDIAGNET)
     loads = all_to_all(subnet)
     traversals = int(loads.bytes[subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH].sum())
@@ -235,7 +235,7 @@ def test_the_second_rail_is_the_mirror_of_the_first() -> None:
     shared = places[0].keys() & places[1].keys()
     assert len(shared) == 338  # 336 compute hosts, 2 of management
     assert all(places[0][name] == places[1][name] for name in shared)
-    assert len(set(second.x[second.level == 0])) == 340  # no two at one place
+    assert len(set(second.x[second.level == 0])) == 340  # no two hosts have the same position
 
 
 def test_hosts_are_under_their_leaves() -> None:
@@ -244,7 +244,7 @@ def test_hosts_are_under_their_leaves() -> None:
     assert sorted(layout.x[layout.level == 0]) == list(range(1296))
     for a, b in fabric.link_node[(layout.level[fabric.link_node] <= 1).all(axis=1)]:
         assert abs(layout.x[a] - layout.x[b]) < 9  # half of the leaf's 18 hosts
-    # Pods are side by side: a middle switch is within the quarter of the width that its leaves have.
+    # A middle switch is above its pod: within the quarter of the width that the pod's leaves have.
     for a, b in fabric.link_node[(np.sort(layout.level[fabric.link_node], axis=1) == [1, 2]).all(axis=1)]:
         assert int(layout.x[a] + 0.5) // 324 == int(layout.x[b] + 0.5) // 324
 
@@ -263,7 +263,7 @@ def test_packed_and_plain_files_are_read_alike(tmp_path: Path) -> None:
 
 
 def test_tables_of_different_length_are_filled_up() -> None:
-    """Every cell of a table agrees with a plain reading of the file, line by line."""
+    """Each entry of the tables agrees with a simple line-by-line reader of the file."""
     for sample, name in (("quirks-small", "ibdiagnet.fdbs"), ("oversub-faulty", "opensm.fdbs")):
         tables = read_tables(find_sample(sample, name))
         expected: dict[tuple[int, int], int] = {}

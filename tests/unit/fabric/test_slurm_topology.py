@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's topology as a fabric: the same tree and the same blocks in each form, and in topograph's graph."""
+"""Slurm's topology files are read as a fabric: the same tree and blocks in each format, and in topograph's graph."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ TOPOCONF = """\
       nodes:
 ...
 """
-"""As `scontrol show topoconf` of Slurm 26.05.5 prints it."""
+"""Output of `scontrol show topoconf`, Slurm 26.05.5."""
 
 BLOCK_TOPOCONF = """\
 %YAML 1.1
@@ -164,7 +164,7 @@ def read(folder: Path, text: str) -> Fabric:
 
 
 def links_of(fabric: Fabric) -> dict[tuple[str, str], float]:
-    """Return the speed of each link, by the names at its ends: hosts last, then in alphabetical order."""
+    """Return the speed of each link by the names of its ends: a switch before a host, else in alphabetical order."""
     found = {}
     for (a, b), gbps in zip(fabric.link_node.tolist(), fabric.link_gbps.tolist(), strict=True):
         ends = sorted((a, b), key=lambda node: (fabric.node_kind[node] != NodeKind.SWITCH, fabric.node_name[node]))
@@ -211,7 +211,7 @@ def test_only_the_topology_of_the_cluster_counts(tmp_path: Path) -> None:
 
 
 def test_switches_that_name_each_other_have_one_link(tmp_path: Path) -> None:
-    """Tools that write such files from links list each cable at both ends, and a switch may have no line of its own."""
+    """Tools that write such files from links list each cable at both ends, and some switches have no line."""
     text = "SwitchName=a Nodes=n[1-2]\nSwitchName=b Switches=a,c,d\nSwitchName=c Switches=b,a\n"
     assert links_of(read(tmp_path, text)) == {
         ("a", "n1"): 100.0,
@@ -232,7 +232,7 @@ def test_switches_that_name_each_other_have_one_link(tmp_path: Path) -> None:
     ids=["conf", "yaml"],
 )
 def test_a_switch_that_lost_its_description_is_named(text: str, tmp_path: Path) -> None:
-    """Its hosts are in no other line."""
+    """No other line lists the hosts of this switch."""
     (damage,) = read(tmp_path, text).damage
     assert damage.what == "no line describes switch 'leaf2', so its hosts are missing"
 
@@ -281,7 +281,7 @@ def test_bad_files_are_refused(text: str, message: str, tmp_path: Path) -> None:
 
 
 def test_loads_on_it_are_those_of_the_tree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each host sends 1,000 bytes to each: what enters a leaf is known, whatever the routes."""
+    """Each host sends 1,000 bytes to each other host. So the bytes that enter a leaf are known, whatever the routes."""
     (tmp_path / "topology.conf").write_text(CONF)
     assert layout.main([str(tmp_path / "topology.conf"), "pattern:all-to-all:1000"]) == 0
     shown = capsys.readouterr()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of link directions that are as busy, compared with those of links.csv."""
+"""Groups of link directions with nearly the same time at line rate, compared with links.csv."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAULTY = str(DATA / "fabrics" / "oversub-faulty" / "ibdiagnet.lst.xz")
 
 
 def group_rows(path: Path, groups: int) -> list[tuple[float, int]]:
-    """Return time at line rate and number of directions of the busiest groups of links.csv."""
+    """Return the time at line rate and the number of link directions of each of the busiest groups in links.csv."""
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     left = []
@@ -28,7 +28,7 @@ def group_rows(path: Path, groups: int) -> list[tuple[float, int]]:
     found: list[tuple[float, int]] = []
     while left and len(found) < groups:
         first, kind = max(left)
-        # Two kinds may be exactly as busy: the order of their groups is then of no interest here.
+        # Groups of two kinds may have exactly the same time; their order does not matter here.
         members = [each for each in left if each[1] == kind and each[0] >= 0.99 * first]
         found.append((first, len(members)))
         left = [each for each in left if each not in members]

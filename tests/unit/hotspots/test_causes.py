@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes of hot links: each planted one is named first, the innocent get none, and what a remedy claims is so."""
+"""Causes of hot links: a planted cause is named first, faultless cases have none, and predicted gains are right."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from ibprof_testing.samples.planted_causes import (
 
 
 def check(planted: list[Planted]) -> list[tuple[Planted, Diagnosis]]:
-    """Diagnose cases; at most one guilty one in thirty may be called by another name, and no innocent one by any."""
+    """Diagnose cases. The first cause may be wrong in one of thirty planted cases; a faultless case must have none."""
     diagnosed = []
     wrong = []
     for case in planted:
@@ -62,7 +62,7 @@ def check(planted: list[Planted]) -> list[tuple[Planted, Diagnosis]]:
 
 
 def check_claims(diagnosed: list[tuple[Planted, Diagnosis]]) -> None:
-    """Compare every claim with the loads by hop-by-hop routes of the changed fabric and flows."""
+    """Compare each predicted gain with the loads on hop-by-hop routes of the changed fabric and flows."""
     checked = set()
     for case, diagnosis in diagnosed:
         for cause in diagnosis.causes:
@@ -110,7 +110,7 @@ def test_a_second_cause_is_one_of_what_the_first_ones_remedy_leaves() -> None:
 
 
 def test_the_only_cable_of_a_part_is_never_unplugged() -> None:
-    """A leaf hangs on another leaf alone: without that cable, its hosts would load no link, as they reach nobody."""
+    """A leaf's only cable is to another leaf. Without it, its hosts reach no other host and load no link."""
     (subnet,) = make_rails("xgft:2:6,6:1,3")
     leaves = leaves_of(subnet)
     alone = without_links(subnet, uplinks_of(subnet, leaves[5]))
@@ -130,7 +130,7 @@ def test_the_only_cable_of_a_part_is_never_unplugged() -> None:
 
 
 def test_the_cut_of_a_leaf_by_hand() -> None:
-    # 16 hosts on 8 links up: of 127 x 16 flows of 1 MB out of a leaf, 15 x 16 stay.
+    # A leaf has 16 hosts and 8 uplinks. Its hosts send 127 x 16 flows of 1 MB; 15 x 16 of these stay on the leaf.
     diagnosis = diagnose(situation(make_rails("xgft:2:16,8:1,8"), all_to_all(np.arange(128))))
     assert diagnosis is not None
     assert diagnosis.cut is not None
@@ -199,7 +199,7 @@ def test_one_command_is_named_once_with_what_it_does_twice(monkeypatch: pytest.M
 
 
 def test_ports_of_a_missing_cable_are_those_of_the_pattern(capsys: pytest.CaptureFixture[str]) -> None:
-    """Leaf ports 29 and 30 lead to spine 2, spine ports 3 and 4 to leaf 1; leaf1 port 3 is an absent host's."""
+    """Leaf ports 29 and 30 lead to spine 2, spine ports 3 and 4 to leaf 1. Leaf1's port 3 is for a missing host."""
     fabric = str(DATA / "cases" / "missing-cable-ports.txt")
     assert report.main([fabric, "pattern:all-to-all:1000000", "--json"]) == 0
     first = json.loads(capsys.readouterr().out)["diagnosis"]["causes"][0]
@@ -210,12 +210,12 @@ def test_ports_of_a_missing_cable_are_those_of_the_pattern(capsys: pytest.Captur
 def test_no_cable_is_advised_to_a_switch_without_free_ports(
     node: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same fabric, where one end of the missing cable has as many ports as are in use."""
+    """The same fabric, but one end of the missing cable is a switch whose ports are all in use."""
     text = (DATA / "cases" / "missing-cable-ports.txt").read_text()
     switch = re.search(rf'Switch\t36 "[^"]+"\t\t# "{node}".*\n((?:\[.*\n)+)', text)
     assert switch is not None
     used = sorted(int(port) for port in re.findall(r"^\[(\d+)\]", switch[1], re.MULTILINE))
-    # All ports up to the number of those in use are used: the highest ones move to the free ones.
+    # Renumber the switch's used ports to 1 to n: the highest ones move to the free numbers.
     lines, free = switch[0], [port for port in range(1, len(used) + 1) if port not in used]
     for port, place in zip([port for port in used if port > len(used)], free, strict=True):
         lines = lines.replace(f"\n[{port}]\t", f"\n[{place}]\t")

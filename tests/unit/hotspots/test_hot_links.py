@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most loaded links and their causes, worked out by hand on two switches; reports of a run without a fabric."""
+"""The most loaded links and their causes, calculated by hand on two switches; reports of a run without a fabric."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_most_loaded_direction_is_the_one_that_all_bytes_pass() -> None:
     report = report_on(FAR)
     assert report.links is not None
     into_host, between, out_of_host = report.links.hotspots[:3]
-    # 1,000 bytes go from sw-a to sw-b, and on to host42; a host's own link comes first among equals.
+    # 1,000 bytes go from sw-a to sw-b, and on to host42. Of equally loaded links, a host's link is listed first.
     assert (between.kind, between.bytes) == (SWITCH_LINK, 1000)
     assert {between.a.name, between.b.name} == {"sw-a", "sw-b"}
     assert (between.a if between.end == "a" else between.b).name == "sw-a"
@@ -157,7 +157,7 @@ def test_bytes_that_are_on_no_link_are_reported_in_both() -> None:
 
 
 def test_a_name_is_noted_only_where_it_contradicts_port_guids() -> None:
-    """Hosts without recorded ports have nothing but a name."""
+    """The hosts have a name, but no recorded ports."""
     assert not any("by name" in note for note in report_on(FAR).coverage.notes)
     foreign = replace(FAR, hosts=(make_host("host01", make_port(7, 0xDEAD)), *FAR.hosts[1:]))
     notes = report_on(foreign).coverage.notes

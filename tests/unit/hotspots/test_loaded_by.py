@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Senders of the most loaded link: ranks, call, line and region; and how many links are as busy."""
+"""Senders of the most loaded link by rank, call, line and region; and the number of links that are as busy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibprof_testing.samples.planted_causes import make_rails
 
 
 def make_traffic(lids: np.ndarray) -> Traffic:
-    """Each of seven ranks sends 95 bytes by a gather and 5 by an all-to-all to rank 0; rank 8 sends 10 elsewhere."""
+    """Each of seven ranks sends 95 bytes by a gather and 5 by an all-to-all to rank 0. Rank 8 sends 10 to rank 9."""
     senders = np.arange(1, 8)
     source = np.concatenate([senders, senders, [8]]).astype(np.int32)
     destination = np.concatenate([np.zeros(14), [9]]).astype(np.int32)
@@ -73,5 +73,5 @@ def test_all_links_of_hosts_in_a_shift_are_alike() -> None:
     lids = hosts.lid[:, 0]
     flows = PairBytes.add_up(np.zeros(16, np.int32), lids, np.roll(lids, 1), np.full(16, 7, np.uint64))
     alike = find_alike(Situation([subnet], hosts, flows))
-    # One host of each leaf sends to another leaf, as much as each host sends: the hosts' own links are named.
+    # One host of each leaf sends to another leaf. Uplinks and hosts' links are equally busy; hosts' links are named.
     assert (alike.count, alike.kind) == (16, "links to hosts")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Narrow cuts of any fabric: bisections by hand, and never above what tables reach."""
+"""Narrow cuts of fabrics: bisections calculated by hand; the time of a cut is never above the time with tables."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ibprof_testing.samples.planted_causes import Pairs, all_to_all, count_hosts
 @pytest.mark.parametrize(
     ("shape", "crossing", "gbps"),
     [
-        # Half of an even ring of switches: two cables for each ring of the other dimensions.
+        # A cut through half of an even ring: two cables for each ring that it crosses.
         ("torus:6x6:2", 36 * 36, 12 * 100),
         ("torus:4x8:1", 16 * 16, 8 * 100),
         ("torus:4x4x6:1", 48 * 48, 32 * 100),
-        # A group of switches and the rest would be wider: of 9 groups, 4 on one side have 20 cables across.
+        # A single group would have the wider cut. With 4 of the 9 groups on one side, 20 cables cross.
         ("dragonfly:4,2,2", 32 * 40, 20 * 100),
     ],
 )
@@ -38,7 +38,7 @@ def test_bisections_by_hand(shape: str, crossing: int, gbps: float) -> None:
 
 
 def test_sparse_traffic_over_half_of_a_ring() -> None:
-    """Eight switches in a ring: the four hosts of one half send to those of the other, over two cables."""
+    """Eight switches in a ring: four hosts on one half send to four on the other half, over two cables."""
     rails = make_rails("torus:8x2:1")
     source, destination = np.array([0, 2, 4, 6]), np.array([8, 10, 12, 14])
     case = situation(rails, (source, destination))
@@ -60,7 +60,7 @@ def test_no_cut_is_above_what_tables_reach(shape: str, seed: int) -> None:
     balanced = Subnet(subnet.fabric, balance_tables(subnet.fabric, subnet.tables), ())
     for each in (case, case.changed(subnets=[balanced])):
         assert cut.seconds <= each.max_switch_seconds * (1 + 1e-12)
-    # By another code: the bytes of the flows between hosts on the two sides, over the speed of the links across.
+    # Calculated independently: bytes of flows between the two sides, and the rate of the links between them.
     inside = np.zeros(subnet.fabric.nodes, np.bool_)
     inside[cut.nodes] = True
     node = subnet.fabric.lid_node
@@ -72,13 +72,13 @@ def test_no_cut_is_above_what_tables_reach(shape: str, seed: int) -> None:
 
 
 def advise(shape: str, pairs: Pairs) -> str:
-    """Return the advice on oversubscription of a traffic between hosts."""
+    """Return the advice on oversubscription for traffic between these hosts."""
     (change,) = try_links(situation(make_rails(shape), pairs))
     return change.advice.split(" links:")[0]
 
 
 def test_only_moves_to_free_hosts_are_advised() -> None:
-    """Four leaves of four hosts with one uplink each."""
+    """Four leaves with four hosts and one uplink each."""
     everyone = np.arange(16)
     shape = "xgft:2:4,4:1,1"
     assert advise(shape, all_to_all(everyone)) == "add"
@@ -103,7 +103,7 @@ def test_pods_that_are_all_in_use_are_no_advice() -> None:
     ],
 )
 def test_links_are_added_only_to_free_ports(ports: int, advice: str) -> None:
-    """Four leaves of four hosts with one uplink each, whose switches have 5 ports in use, the spine 4."""
+    """Four leaves with four hosts and one uplink each: leaf switches have 5 ports in use, the spine has 4."""
     (rail,) = make_rails("xgft:2:4,4:1,1")
     fabric = replace(rail.fabric, node_ports=np.full(rail.fabric.nodes, ports, np.uint8))
     spine = np.bincount(fabric.link_node.ravel(), minlength=fabric.nodes) == 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughput of patterns: values calculated by hand, a count of pairs along traced routes, and the printed lines."""
+"""Throughput of patterns: values by hand, a count of pairs on traced routes, and the printed lines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_tree_as_wide_as_its_hosts_passes_shifts_and_all_to_all_whole() -> Non
 
 
 def test_two_hosts_for_each_link_up_halve_it() -> None:
-    # 16 hosts, 8 links up; a shift by 16 sends all of them to the next leaf.
+    # A leaf has 16 hosts and 8 uplinks; a shift by 16 sends all of their messages to the next leaf.
     found = by_name(make("xgft:2:16,8:1,8"), 127)
     assert found["shift"].samples == 127
     assert found["shift"].pair_least == 0.5
@@ -51,7 +51,7 @@ def test_two_hosts_for_each_link_up_halve_it() -> None:
 
 @pytest.mark.parametrize("sample", ["testbed44", "oversub-faulty", "quirks-small"])
 def test_bisections_are_those_of_a_count_along_traced_routes(sample: str) -> None:
-    """ORCS's measure: for each pair one over the most pairs on a link of its route; the mean of all pairs."""
+    """ORCS's measure: a pair's throughput is 1 / the most pairs on a link of its route; the mean is over all pairs."""
     subnet = load_sample(sample, IBDIAGNET)
     fabric = subnet.fabric
     lid = find_hosts([fabric]).ends[:, 0].tolist()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of repairs name the right cables, ports and numbers of links."""
+"""Repair plans name the right cables, ports and numbers of links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_report(capsys: pytest.CaptureFixture[str], links: Path) -> str:
 
 
 def test_islands_need_links_for_the_bytes_within_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """16 MB cross a link and 11 MB reach a host: 1.45 times the links; bytes between islands need others."""
+    """16 MB cross a link, 11 MB reach a host: 1.45 times the links suffice. Bytes between islands need other links."""
     assert "Add links: 1.45 times as many" in read_report(capsys, DATA / "cases" / "two-islands.txt")
 
 
@@ -44,7 +44,7 @@ def test_two_swapped_cables_are_put_right_together(tmp_path: Path, capsys: pytes
 
 
 def test_a_cable_between_groups_takes_no_port_of_the_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A switch's port 20 + n leads to the n-th of its group: its own number's port is free, and no port for others."""
+    """Port 20 + n of a switch leads to the group's n-th switch. The port for the switch's own number must stay free."""
     right = ListedFabric.of(generate("dragonfly:3,2,1").fabric, None)
     group, number = zip(*(name.split("-s") for name in right.fabric.node_name if "-s" in name), strict=True)
     links = []

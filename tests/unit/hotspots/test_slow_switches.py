@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch with slow or few links is named, by the causes and by the check, with both readings."""
+"""The causes and the check name a switch that has slow links or fewer links, with both possible explanations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof_converter.cli import layout, report
 from ibprof_testing.paths import DATA
 
 SLOW_SPINE = DATA / "cases" / "slow-spine.txt"
-"""All links of spine1 run at 54.5 Gb/s, its peers' at 100."""
+"""All links of spine1 run at 54.5 Gb/s; links of the other spines run at 100 Gb/s."""
 
 
 def report_on(links: Path, capsys: pytest.CaptureFixture[str]) -> Any:
@@ -23,7 +23,7 @@ def report_on(links: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def slow_leaf(folder: Path) -> Path:
-    """Return the same fabric where leaf1's uplinks are the slow ones."""
+    """Write the same fabric, but with slow uplinks of leaf1 instead of slow links of spine1."""
     lines, node = [], ""
     for line in SLOW_SPINE.read_text().splitlines():
         if head := re.match(r'(?:Switch|Ca).*# "([^"]+)"', line):
@@ -70,7 +70,7 @@ def test_the_check_finds_the_slow_spine(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_one_of_two_spines_that_is_slow_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Half of the links are slow: the faster half is the usual one."""
+    """Half of the links are slow: the rate of the faster half counts as usual."""
     path = tmp_path / "two.lst"
     ends = {}
     for number, name in enumerate(("spine0", "spine1", "leaf0", "leaf1", *(f"h{host} hca" for host in range(4)))):
@@ -99,7 +99,7 @@ def test_one_of_two_spines_that_is_slow_is_named(tmp_path: Path, capsys: pytest.
 def test_a_spine_with_half_the_links_of_its_peers_has_a_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """spine1 has one cable to each leaf, its peers have two."""
+    """spine1 has one cable to each leaf; the other spines have two."""
     lines, node = [], ""
     for line in SLOW_SPINE.read_text().replace("4xFDR", "4xEDR").splitlines():
         if head := re.match(r'(?:Switch|Ca).*# "([^"]+)"', line):

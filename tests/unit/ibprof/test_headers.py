@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and layouts stand in the C headers alone: a change there is seen in Python, and nothing is left out."""
+"""Only the C headers state numbers and layouts: Python sees each change of them, and lacks none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MIRRORS = [
     (packet_engine, "Stop", "ibp_sim_stop", "IBP_SIM_"),
 ]
 COUNTS = {"IBP_REASONS"}
-"""Enumerators that are the number of the others."""
+"""Enumerators whose value is the number of the enumerators before them."""
 
 
 def installed_text() -> str:
@@ -41,12 +41,12 @@ def installed_text() -> str:
 
 
 def execute_again(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> ModuleType:
-    """Execute a module's file under another name, so that it reads its numbers once more."""
+    """Execute a module's file again, under another name, so that it reads the headers' numbers again."""
     spec = importlib.util.spec_from_file_location("executed_again", module.__file__)
     assert spec
     assert spec.loader
     copy = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "executed_again", copy)  # dataclasses look their module up
+    monkeypatch.setitem(sys.modules, "executed_again", copy)  # dataclasses look up the module by its name
     spec.loader.exec_module(copy)
     return copy
 

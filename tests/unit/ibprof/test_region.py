@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions from Python: nothing without the library, its functions with it."""
+"""Regions in Python programs: without libibprof.so they do nothing; with it they call the library's functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ assert work(2) == 4
 ibprof.mark("step"); ibprof.off(); ibprof.on()
 """
 
-# Stands in for libibprof.so: prints its arguments.
+# A mock of libibprof.so, which prints the arguments of its functions.
 TELL = """
 #include <stdio.h>
 void ibprof_region_begin(const char *name) { printf("begin %s\\n", name); fflush(stdout); }

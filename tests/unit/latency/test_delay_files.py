@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays and their files: what is written reads back; clustbench's layout; matrices; what is damaged is refused."""
+"""Delays are read back as they were written; clustbench's layout and matrices are read; damaged files are refused."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_names_matrices_and_bandwidth() -> None:
 def write_clustbench(
     path: Path, cube: np.ndarray, first: int = 0, step: int = 100, form: Form = "NETCDF3_64BIT_OFFSET", **scalars: int
 ) -> None:
-    """A file as network_tests2 creates it, by the netCDF library itself."""
+    """Write a file as network_tests2 writes it, with the netCDF library itself."""
     values = {
         "proc_num": cube.shape[1], "test_type": 1, "data_type": 2, "begin_mes_length": first,
         "end_mes_length": first + step * len(cube), "step_length": step, "noise_mes_length": 0, "num_noise_mes": 0,
@@ -115,7 +115,7 @@ def test_clustbenchs_files_are_read_together(tmp_path: Path) -> None:
     assert delays.lengths.tolist() == [50, 150]
     assert delays.attributes["mode"] == "one_to_one"
     for factor, name in enumerate(("mean", "median", "deviation", "minimum"), 1):
-        # Row is the sender.
+        # The row is the sender.
         assert delays.present[name][1, 0, 2] == pytest.approx(factor * 11e-6)
     assert delays.repetitions is not None
     assert (delays.repetitions == 100).all()
@@ -123,7 +123,7 @@ def test_clustbenchs_files_are_read_together(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", get_args(Form))
 def test_clustbenchs_layout_in_any_netcdf(form: Form, tmp_path: Path) -> None:
-    """Newer programs around network_tests2 write what the library makes unasked: NetCDF-4."""
+    """network_tests2 writes classic netCDF. Newer programs based on it write the library's default, NetCDF-4."""
     cube = np.arange(3 * 4 * 4, dtype=float).reshape(3, 4, 4) * 1e-6
     write_clustbench(tmp_path / "run_median.nc", cube, first=8, step=8, form=form, test_type=3)
     (tmp_path / "run_hosts.txt").write_text("a\nb\nc\nd\n")

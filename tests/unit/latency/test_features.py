@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peaks and steps against numpy and against what was planted; clusters, their small form, odd processes, changes."""
+"""Peaks and steps against numpy and against planted ones; clusters and their small form; unusual processes; changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_correlation_of_what_is_all_alike_is_none() -> None:
 
 
 def test_steps_are_peaks_of_the_differences() -> None:
-    """Formula (3): the same coefficient, of m_(i+1) - m_i."""
+    """Formula (3): the coefficient of peaks, computed for the differences m_(i+1) - m_i."""
     delays = make_delays(hosts=3, lengths=40, noise=0.01)
     features = find_features(delays)
     smooth = detrend(filter_median(features.profiles.astype(np.float64)), delays.lengths)
@@ -50,7 +50,7 @@ def test_median_filter_is_not_padded_with_zeros() -> None:
     assert filter_median(np.array([[5.0, 6, 7, 99, 9, 10]])).tolist() == [[5, 6, 7, 9, 10, 10]]
     line = np.arange(3.0, 12)[None]
     assert np.array_equal(filter_median(line), line)
-    # A peak at an end goes too: Tukey's rule.
+    # A peak at an end is removed too, by Tukey's rule.
     assert filter_median(np.array([[50.0, 6, 7, 8, 9]]))[0, 0] == 7
 
 
@@ -62,7 +62,7 @@ def test_a_line_has_no_features_left() -> None:
 @pytest.mark.parametrize("lengths", [np.arange(33) * 64, np.unique((2 ** np.arange(0, 20, 0.5)).astype(np.int64))])
 @pytest.mark.parametrize("noise", [0.03, 0.1])
 def test_noise_alone_has_hardly_a_feature(lengths: np.ndarray, noise: float) -> None:
-    """Steps and ranges of factors: errors are relative, so that the longest messages are not where all features are."""
+    """Errors are relative to delays: so features must not be found mainly at the longest messages."""
     draw = np.random.default_rng(4)
     cube = (5e-6 + 1e-10 * lengths[:, None, None]) * np.exp(noise * draw.standard_normal((len(lengths), 20, 20)))
     delays = Delays(tuple(f"n{host}" for host in range(20)), lengths, cube.astype(np.float32))
@@ -102,7 +102,7 @@ def test_a_cube_of_noise_has_hardly_any_feature() -> None:
 
 
 def test_errors_with_long_tails_make_no_peaks_where_samples_are_known() -> None:
-    """Student's t with two degrees of freedom in eleven samples of each pair and length, one peak in all of them."""
+    """Errors follow Student's t with two degrees of freedom: eleven samples for each pair and length, and one peak."""
     draw = np.random.default_rng(6)
     samples = 5e-6 * (1 + 0.02 * np.abs(draw.standard_t(2, (11, 64, 12, 12)))).astype(np.float32)
     samples[:, 30, 3, 4] += 2e-6
@@ -130,7 +130,7 @@ def test_the_elbow() -> None:
     assert find_elbow([0.0]) == 1
     assert find_elbow([100, 10]) == 2
     assert find_elbow([100, 90]) == 1
-    # What has no clusters loses its error evenly.
+    # Without clusters, the error falls evenly with each further cluster.
     assert find_elbow([100, 95, 91, 88, 85, 82]) == 1
 
 
@@ -235,7 +235,7 @@ def strange_cubes() -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("name", list(strange_cubes()))
 def test_strange_cubes_are_no_matter(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not symmetric, and whatever else: each command ends well, and nothing warns."""
+    """Cubes that are not symmetric, or unusual in another way: each command ends without an error or a warning."""
     cube = strange_cubes()[name].astype(np.float32)
     path = str(tmp_path / "delays.nc")
     write_delays(path, Delays(tuple("abcdef"), np.arange(5), cube))

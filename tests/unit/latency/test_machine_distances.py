@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays inside a machine, as people's tools print them: read with their unit, and the levels that they show."""
+"""Delays inside a machine, as common tools print them: ibprof reads their unit, and finds the machine's levels."""
 
 from __future__ import annotations
 

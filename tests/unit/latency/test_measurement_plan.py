@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules, lengths, statistics, doubtful pairs: what a measurement is made of, without an MPI."""
+"""Parts of a measurement, without an MPI: schedules, message lengths, statistics, and pairs that are measured again."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def test_a_shift_has_each_ordered_pair_once_and_each_process_as_sender_and_recei
 
 
 def test_numbers_of_rounds() -> None:
-    """n - 1 for even n, n for odd n; Bufe's halving takes 11 for ten, section 2.3.2."""
+    """Round robin: n - 1 rounds for even n, n rounds for odd n. Halving (Bufe, section 2.3.2): 11 rounds for n = 10."""
     assert [len(list(round_robin(n))) for n in (2, 3, 9, 10, 64)] == [1, 3, 9, 9, 63]
     rounds = [pairs.tolist() for pairs in halving(10)]
     assert len(rounds) == 11
     assert [len(pairs) for pairs in rounds] == [5] * 5 + [4] * 4 + [2, 2]
-    # As printed: 1 to 5 against 6 to 10 first, then each half in itself.
+    # As in Bufe's table: first 1 to 5 against 6 to 10, then the pairs within each half.
     assert all(one < 5 <= other for pairs in rounds[:5] for one, other in pairs)
     assert all((one < 5) == (other < 5) for pairs in rounds[5:] for one, other in pairs)
 
@@ -110,7 +110,7 @@ def test_statistics_are_numpys() -> None:
 
 
 def test_batches_grow_until_they_last_and_what_warms_up_is_thrown_away() -> None:
-    """A turn of 10 us, the first ones slow: a batch of 1 ms has at least 100 turns, and so has each sample."""
+    """A round trip takes 10 us; the first batches are slower. So a batch of 1 ms has at least 100 round trips."""
     asked: list[int] = []
 
     def run(turns: int) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged heaps of HDF5 files are refused before the library reads them, some of them for good."""
+"""HDF5 files with damaged heaps are refused before the HDF5 library reads them; some would never be read to the end."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ READ = "import sys; from ibprof_lab.latency.files.delay_files import read_delays
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    """Delays with names of hosts, which lie in a heap."""
+    """Write delays with names of hosts; HDF5 stores the names in a heap."""
     cube = np.ones((1, 2, 2), np.float32)
     write_delays(tmp_path / "delays.nc", Delays(("n1", "n2"), np.zeros(1, np.int64), median=cube))
     return tmp_path / "delays.nc"
 
 
 def change(path: Path, offset: int, value: bytes) -> int:
-    """Change bytes of the first heap; return where it begins."""
+    """Change bytes of the file's first heap; return the heap's offset."""
     content = bytearray(path.read_bytes())
     start = content.index(b"GCOL")
     content[start + offset : start + offset + len(value)] = value

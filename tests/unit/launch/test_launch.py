@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each launcher gets the options that make it carry the library to other hosts."""
+"""Each launcher gets the options with which it preloads the library on other hosts."""
 
 from __future__ import annotations
 
@@ -134,12 +134,12 @@ def test_srun(asked: str, environment: dict[str, str], export: str) -> None:
     line, made = carried(Launcher.SRUN, f"srun {asked}-n 2 ./app", **environment)
     assert line == f"srun --export={export} -n 2 ./app"
     assert made.get("LD_PRELOAD") == environment.get("LD_PRELOAD")
-    # Its value has a comma, which --export would take for its own.
+    # The value of IBPROF has a comma. srun's --export would take the comma as the end of the value.
     assert made.get("IBPROF") == (None if "IBPROF," in asked or "IBPROF " in asked else "BCAST,SEND")
 
 
 def test_srun_with_parts() -> None:
-    """A part without --export takes that of the part before it, as Slurm 22.05 does."""
+    """A part without --export uses the --export of the part before it, as in Slurm 22.05."""
     added = f"LD_PRELOAD={LIBRARY},IBPROF,IBPROF_RUN"
     line, _ = carried(Launcher.SRUN, "srun -n 1 a : --export=A=b b : -n 2 c : --export NONE d")
     assert line == f"srun --export=ALL,{added} -n 1 a : --export=A=b,{added} b : -n 2 c : --export={added} d"
@@ -159,7 +159,7 @@ def test_options_of_the_program_are_its_own(own: str) -> None:
         ("-ssh --np=2 h1 h2 A=b ./app", "-ssh --np=2 h1 h2 {} A=b ./app"),
         ("-np 2 -hostfile hosts ./app -np", "-np 2 -hostfile hosts {} ./app -np"),
         ("-export -sg users -np 4 -hostfile=hosts A=b ./app", "-export -sg users -np 4 -hostfile=hosts {} A=b ./app"),
-        # Hosts are those of ~/.mpirun_hosts.
+        # The hosts are listed in ~/.mpirun_hosts.
         ("-np 2 A=b ./app x", "-np 2 {} A=b ./app x"),
         ("-np 3 ./app x y", "-np 3 {} ./app x y"),
         ("-config parts -hostfile hosts", "-config parts -hostfile hosts {}"),

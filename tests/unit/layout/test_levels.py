@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels and positions of fabrics that are not quite trees."""
+"""Levels and positions of nodes in fabrics that are not quite trees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibprof_testing.samples.fabrics import read_subnet
 
 
 def cable(links: Sequence[tuple[str, str]], kinds: Mapping[str, NodeKind] | None = None) -> Fabric:
-    """Make a fabric of cables between names; `sw...` are switches, all else CAs, if `kinds` does not say otherwise."""
+    """Return a fabric with these cables. Nodes named `sw...` are switches, others are CAs; `kinds` has exceptions."""
     names = sorted(set(chain.from_iterable(links)))
     kind = {name: NodeKind.SWITCH if name.startswith("sw") else NodeKind.CA for name in names} | dict(kinds or {})
     used = dict.fromkeys(names, 0)
@@ -46,7 +46,7 @@ def cable(links: Sequence[tuple[str, str]], kinds: Mapping[str, NodeKind] | None
 
 
 def tree(leaves: int = 4, spines: int = 2, hosts: int = 6) -> list[tuple[str, str]]:
-    """Cable a two-level tree."""
+    """Return the cables of a two-level tree."""
     up = [(f"sw leaf{leaf}", f"sw spine{spine}") for leaf in range(leaves) for spine in range(spines)]
     return up + [(f"h{leaf * hosts + host} HCA-1", f"sw leaf{leaf}") for leaf in range(leaves) for host in range(hosts)]
 
@@ -129,7 +129,7 @@ def test_nothing_to_lay_out_gives_no_layouts() -> None:
 
 
 def without_hosts(fabric: Fabric, leaves: Sequence[int]) -> tuple[Fabric, np.ndarray]:
-    """Return a fabric without the hosts of some leaves, and its nodes in the whole one."""
+    """Return a fabric without the hosts of some leaves, and the numbers of its nodes in the whole fabric."""
     gone = np.isin(fabric.link_node, leaves) & (fabric.node_kind[fabric.link_node[:, ::-1]] == NodeKind.CA)
     lost = fabric.link_node[:, ::-1][gone]
     kept = np.setdiff1d(np.arange(fabric.nodes), lost)
@@ -160,7 +160,7 @@ def without_hosts(fabric: Fabric, leaves: Sequence[int]) -> tuple[Fabric, np.nda
 @pytest.mark.parametrize("name", ["xgft:2:6,9:1,4", "xgft:3:4,4,4:1,4,4", "xgft:3:6,6,6:1,3,9"])
 @pytest.mark.parametrize("which", ["every third leaf", "a pod"])
 def test_switches_without_hosts_are_at_the_level_of_those_cabled_like_them(name: str, which: str) -> None:
-    """Hosts that are not installed yet change no level."""
+    """Switches whose hosts are not installed yet keep their level."""
     full = read_subnet(name).fabric
     level = find_levels(full)
     leaves = np.flatnonzero(level == 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cables that do not fit a regular fabric: exactly those that were pulled or moved are found, without a plan."""
+"""Pulled and moved cables of a regular fabric are found exactly, without a plan of the cabling."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_whole_fabric_fits(shape: str) -> None:
 def test_pulled_cables_are_those_that_are_missing(shape: str, seed: int) -> None:
     fabric = generate(shape).fabric
     links = np.array(switch_links(fabric))
-    # What two cables of one switch leave can fit several fabrics.
+    # The two pulled cables have no switch in common: without two cables of one switch, several regular fabrics can fit.
     draw = np.random.default_rng(seed).permutation(links)
     first = draw[0]
     second = next(link for link in draw if not np.isin(fabric.link_node[link], fabric.link_node[first]).any())
@@ -58,7 +58,7 @@ def test_pulled_cables_are_those_that_are_missing(shape: str, seed: int) -> None
     assert not len(fitted.extra)
     found, pulled = (pairs_of(fabric, pairs) for pairs in (fitted.missing, fabric.link_node[gone]))
     if shape.startswith("dragonfly"):
-        # Which of a group's switches is cabled to another group is a choice.
+        # In a dragonfly, any switch of a group may have the cable to another group, so only groups are compared.
         assert sorted(map(groups_of, found)) == sorted(map(groups_of, pulled))
         return
     assert found == pulled
@@ -105,7 +105,7 @@ def test_a_cable_across_a_torus_is_found() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_an_irregular_fabric_fits_none(seed: int) -> None:
-    """Cables between random switches, as many as a torus has."""
+    """Random switches are joined by as many cables as a torus has."""
     fabric = generate("torus:6x6:1").fabric
     links = switch_links(fabric)
     broken = cut(fabric, links)
@@ -140,7 +140,7 @@ def test_two_cables_that_changed_places_are_named_in_a_small_tree(shape: str, sw
     for place, one in enumerate(links):
         for other in links[place + 1 :]:
             if np.isin(fabric.link_node[one], fabric.link_node[other]).any():
-                continue  # Two cables of one switch that change places leave the same fabric.
+                continue  # Swapping two cables of one switch leaves the same fabric.
             node, port = fabric.link_node.copy(), fabric.link_port.copy()
             for ends in (node, port):
                 ends[[one, other], 1] = ends[[other, one], 1]
@@ -153,7 +153,7 @@ def test_two_cables_that_changed_places_are_named_in_a_small_tree(shape: str, sw
 
 
 def test_two_cables_of_pods_of_three_leaves_that_changed_places_are_named() -> None:
-    """Two leaves of two pods may as well be meant for each other's pods: either pair of cables names both leaves."""
+    """Two swapped leaves may belong to each other's pods: either of two possible pairs of cables names both leaves."""
     fabric = generate("xgft:3:2,3,3:1,2,2").fabric
     links, level = switch_links(fabric), find_levels(fabric)
     tried = 0

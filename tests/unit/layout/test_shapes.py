@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts show the shape of a fabric: pods, chassis, rings, grids, groups; and stray CAs do not change it."""
+"""Layouts show the shape of a fabric: pods, chassis, rings, grids, groups. Additional CAs do not change it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def torus(sides: list[int], wrapped: bool, shuffled: np.ndarray | None = None) -
 
 
 def with_ca_on(fabric: Fabric, switches: np.ndarray, name: str) -> Fabric:
-    """Cable a CA to a free port of some switches."""
+    """Return the fabric with a CA at a free port of each of some switches."""
     count = len(switches)
     node = np.arange(fabric.nodes, fabric.nodes + count)
     guid = fabric.node_guid.max() + np.arange(1, count + 1).astype(np.uint64)
@@ -128,7 +128,7 @@ def test_full_fat_trees_are_drawn_with_the_fewest_crossings(
 
 @pytest.mark.parametrize(("leaves", "tops", "cables"), [(2, 1, (1, 1)), (2, 2, (1, 1)), (1, 2, (2, 1)), (2, 1, (1, 2))])
 def test_no_order_has_fewer_crossings_than_the_bound(leaves: int, tops: int, cables: tuple[int, int]) -> None:
-    """All orders of all levels of a tree of two pods, with two uplinks each."""
+    """The test tries all orders of all levels of a tree of two pods, with two uplinks for each switch."""
     below = [(p * leaves + i, p * 2 + g) for p in range(2) for g in range(2) for i in range(leaves)] * cables[0]
     above = [(g * tops + i, p * 2 + g) for p in range(2) for g in range(2) for i in range(tops)] * cables[1]
 
@@ -196,7 +196,7 @@ def test_products_fill_a_rectangle(sides: list[int], wrapped: bool) -> None:
 
 
 def distances(points: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Return the distance of each link from each switch, infinite for its ends: [pair, switch]."""
+    """Return the distance of each link from each node, [pair, node]; infinite for the link's ends."""
     start, along = points[pairs[:, 0]], points[pairs[:, 1]] - points[pairs[:, 0]]
     part = ((points - start[:, None]) * along[:, None]).sum(axis=2) / (along**2).sum(axis=1)[:, None]
     apart = points - start[:, None] - np.clip(part, 0, 1)[:, :, None] * along[:, None]
@@ -206,7 +206,7 @@ def distances(points: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def dragonfly(groups: int, size: int) -> Graph:
-    """Return groups whose switches lead to the others in turn, clockwise."""
+    """Return a dragonfly: the global links of a group's switches lead to the other groups in turn, clockwise."""
     pairs = [(g * size + a, g * size + b) for g in range(groups) for a, b in combinations(range(size), 2)]
     each = -(-(groups - 1) // size)
     pairs += [
@@ -236,7 +236,7 @@ def test_no_link_lies_on_another_or_on_a_switch(graph: Graph) -> None:
         points = position_in_groups(graph)
     assert points is not None
     pairs = np.array([(a, b) for a, around in enumerate(graph) for b in around if a < b])
-    # A line that lies on another one has an end of that one on it, or begins with it in one direction.
+    # If two lines overlap, then an end of one is on the other, or both leave one node in the same direction.
     assert distances(points, pairs).min() > 0.1
     along = points[pairs[:, ::-1]] - points[pairs]
     angle = np.arctan2(along[..., 1], along[..., 0])
@@ -284,7 +284,7 @@ def test_a_ring_without_structure_otherwise_is_drawn_as_a_ring() -> None:
 
 
 def make_cells(cells: int, leaves: int = 3, tops: int = 2, hosts: int = 4) -> Fabric:
-    """Return cells of leaf switches and of switches on top, which have a link to their like in each other cell."""
+    """Return cells of leaf and top switches. Each top switch has a link to its counterpart in each other cell."""
     used: dict[int, int] = {}
     links: list[tuple[int, int, int, int]] = []
 
@@ -323,6 +323,6 @@ def test_cells_have_levels_though_most_links_of_their_top_switches_are_within_a_
     (layout,) = lay_out([fabric])
     assert layout.has_levels
     assert np.bincount(layout.level).tolist() == [96, 24, 16]
-    # The hosts of a cell are next to one another.
+    # The hosts of a cell are adjacent.
     cell = np.arange(96) // 12
     assert np.count_nonzero(np.diff(cell[np.argsort(layout.x[:96], kind="stable")])) == 7

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every output has the numbers of links.csv, read back by somebody else's reader where there is one."""
+"""Each output has the numbers of links.csv; if somebody else's reader exists, the test reads the output with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ibprof_converter.traffic.link_loads import Loads
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 
 Sent = Counter[tuple[str, str, str, str, str, int]]
-"""rail, GUID, port, operation, job, bytes of each link direction."""
+"""rail, GUID, port, operation, job, and bytes of each link direction"""
 
 RAILS = [str(find_sample(f"dualrail/rail{rail}", IBDIAGNET)) for rail in (1, 2)]
 TRAFFIC = ["pattern:shift:40:1000003", "pattern:permutation:7:5"]
@@ -33,7 +33,7 @@ TRAFFIC = ["pattern:shift:40:1000003", "pattern:permutation:7:5"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two jobs on two rails, in every form."""
+    """Return a folder with the outputs of two jobs on two rails, in each format."""
     made = tmp_path_factory.mktemp("outputs")
     options = {
         "-o": "links.csv",
@@ -212,7 +212,7 @@ def test_figures_are_of_the_kind_that_their_name_says(tmp_path: Path, suffix: st
         arguments = ["xgft:2:4,3:1,2", *TRAFFIC, "-o", "/dev/null", "--figure", str(path), "--panels", "job", "--used"]
         assert layout.main([each.replace("shift:40", "shift:4") for each in arguments]) == 0
         assert path.read_bytes().startswith(magic)
-    if suffix != "pdf":  # the same picture twice is the same file
+    if suffix != "pdf":  # the same picture written twice gives equal files
         assert (tmp_path / f"1.{suffix}").read_bytes() == (tmp_path / f"2.{suffix}").read_bytes()
 
 
@@ -244,7 +244,7 @@ def test_what_cannot_be(options: list[str], said: str, capsys: pytest.CaptureFix
 
 
 def test_any_name_survives_in_graphs(tmp_path: Path) -> None:
-    """The odd names of quirks-small: quotes, brackets, `#`, blanks."""
+    """The unusual names in quirks-small have quotes, brackets, `#` and blanks."""
     lst = str(find_sample("quirks-small", IBDIAGNET))
     names = [str(tmp_path / name) for name in ("g.graphml", "g.dot", "g.tgf", "t.conf", "b")]
     options = ["--graphml", "--dot", "--tgf", "--topology-conf", "--boxfish"]

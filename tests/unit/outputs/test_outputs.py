@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""links.csv, nodes.csv, YAML and the picture say what is on the links, whatever the nodes are called."""
+"""links.csv, nodes.csv, YAML and the picture have the loads of the links, whatever names the nodes have."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_columns_are_those_that_scripts_rely_on() -> None:
 def test_a_is_the_lower_end_and_has_its_own_bytes(sample: str) -> None:
     fabric = load_sample(sample, IBDIAGNET).fabric
     loads = make_loads([fabric])
-    # Bytes that name their end: node and port.
+    # The number of bytes encodes the sending end: 1000 * node + port.
     loads.by_rail[0][:, :, 0] = fabric.link_node * 1000 + fabric.link_port
     rows = links_csv(fabric, loads)
     assert len(rows) == fabric.links
@@ -100,7 +100,7 @@ def test_any_name_survives_csv_and_yaml(name: str, region: str) -> None:
     loads = make_loads([fabric], ((region, "SEND"),))
     loads.by_rail[0][0, 0, 0] = 1
     rows = links_csv(fabric, loads)
-    # A NUL is spelt out: not every reader of CSV takes it.
+    # A NUL is written as \\x00, since some readers of CSV reject it.
     assert name.replace("\0", r"\x00") in {row[f"{end}_name"] for row in rows for end in "ab"}
     assert region.replace("\0", r"\x00") in {row["region"] for row in rows}
     layouts = lay_out([fabric])
@@ -137,14 +137,14 @@ def test_the_picture_shows_each_end_in_its_own_colour(tmp_path: Path) -> None:
     picture = imread(tmp_path / "p.png")[:, :, :3]
     height, width = picture.shape[:2]
     body = picture[:, : int(width * 0.9)]  # without the colour bar
-    # Lines between hosts (at the bottom) and switches have their middle a little below the picture's.
+    # Lines between hosts, at the bottom, and switches have their middle a little below the middle of the picture.
     lower, upper = body[int(height * 0.7) : int(height * 0.9)], body[int(height * 0.1) : int(height * 0.5)]
     dark, light = (part[np.ptp(part, axis=2) > 0.15].mean() for part in (lower, upper))
     assert dark < 0.35 < 0.5 < light
 
 
 def test_pictures_to_be_compared_have_one_scale(tmp_path: Path) -> None:
-    """On the scale of a load twenty times as large, the same load is light."""
+    """The same load is drawn light if the scale ends at a load twenty times as large."""
     loads, shades = make_loads([TESTBED]), []
     loads.by_rail[0][:, :, 0] = 1000
     for full_scale in (None, 20_000):
@@ -159,12 +159,12 @@ def test_pictures_to_be_compared_have_one_scale(tmp_path: Path) -> None:
 def test_a_direction_without_bytes_is_drawn_as_an_unused_link(tmp_path: Path, only_used: bool) -> None:
     loads = make_loads([TESTBED])
     of_host = TESTBED.node_kind[TESTBED.link_node] == NodeKind.CA
-    loads.by_rail[0][:, :, 0] = np.where(of_host, 1000, 0)  # of links between hosts and switches, hosts send alone
+    loads.by_rail[0][:, :, 0] = np.where(of_host, 1000, 0)  # only hosts send, on the links between hosts and switches
     write_picture(tmp_path / "p.png", "t", "s", [TESTBED], lay_out([TESTBED]), loads, only_used=only_used)
     picture = imread(tmp_path / "p.png")[:, :, :3]
     height, width = picture.shape[:2]
     upper = picture[int(height * 0.1) : int(height * 0.5), : int(width * 0.9)]
-    assert (np.ptp(upper, axis=2) < 0.15).all()  # no colour
+    assert (np.ptp(upper, axis=2) < 0.15).all()  # grey: no load, no colour
     unused = np.all(np.abs(upper - np.array([0xDC, 0xDF, 0xE3]) / 255) < 0.01, axis=2)
     assert unused.any()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trace events keep to the rules of their format, and add up to what was recorded."""
+"""Trace events follow the rules of their format, and their bytes add up to the recorded bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
 
 FABRIC = "xgft:2:2,2:1,1"
 RATE = 12.5e9
-"""Bytes a second of its links."""
+"""Bytes/s of the profile's links."""
 
 Event = dict[str, Any]
 Write = Callable[..., list[Event]]
@@ -33,7 +33,7 @@ Write = Callable[..., list[Event]]
 
 @pytest.fixture
 def written(tmp_path: Path) -> Write:
-    """Return a function that writes links.csv and trace events of a profile, and returns the events."""
+    """Return a function that writes links.csv and the trace events of a profile, and returns the events."""
 
     def write(profile: str, *options: str) -> list[Event]:
         trace = tmp_path / "trace.json"
@@ -46,13 +46,13 @@ def written(tmp_path: Path) -> Write:
 
 
 def check_rules(events: Sequence[Event]) -> None:
-    """Check what the document of the format asks of each phase, and of each track."""
+    """Check the rules that the document of the format states for each phase and each track."""
     check_phases(events)
     check_tracks(events)
 
 
 def check_tracks(events: Sequence[Event]) -> None:
-    """Check that each track is named once, is in order of time, and has events of which none overlaps the next one."""
+    """Check that each track has one name, and that its events are sorted by time and do not overlap."""
     named = [(event["name"], event["pid"], event["tid"]) for event in events if event["ph"] == "M"]
     assert len(named) == len(set(named))
     processes = {process for name, process, _ in named if name == "process_name"}
@@ -62,7 +62,7 @@ def check_tracks(events: Sequence[Event]) -> None:
         if event["ph"] == "M":
             continue
         assert event["pid"] in processes
-        # A counter is a track of its process; other events are on that of their thread.
+        # A counter's track is a name in a process; the track of other events is a thread of a process.
         track = (event["pid"], event["name"]) if event["ph"] == "C" else (event["pid"], event["tid"])
         if event["ph"] == "C":
             assert last.get(track, -1.0) < event["ts"], event
@@ -140,7 +140,7 @@ def test_the_rules_reject_events_out_of_order_and_on_no_track(broken: Event) -> 
 
 
 def test_memory_does_not_grow_with_the_events() -> None:
-    """Events of an interval take 2 kB, and large runs have millions of intervals; only rows' numbers may be kept."""
+    """An interval's events take 2 kB, and large runs have millions of intervals. Memory has only the rows' numbers."""
 
     def peak_of(ranks: int) -> int:
         run = make_timed_run(
@@ -199,7 +199,7 @@ def test_sampled_calls_show_waiting_with_the_late_rank_and_transfer(tmp_path: Pa
         *(f"MPI_Allreduce: waiting for rank {rank}" for rank in range(3)),
         "MPI_Allreduce: transfer",
     }
-    # The call of each rank that waits ends with the transfer that follows.
+    # The waiting of each rank's call ends when the transfer begins.
     for before, after in pairwise(slices):
         if before in waits:
             assert after["ts"] == pytest.approx(before["ts"] + before["dur"])

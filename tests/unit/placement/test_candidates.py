@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placements compared on the terminal: gains only between times that leave out the same bytes."""
+"""The terminal compares placements; it states a gain only between times that leave out the same bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several ranks on a host: placements relieve the links of hosts too, against times calculated by hand."""
+"""Several ranks on a host: placements also reduce loads of hosts' links. Expected times are calculated by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ibprof_converter.traffic.traffic_data import RankTraffic
 from ibprof_testing.samples.placements import hosts_on_all_rails, make_demand, make_problem, shuffled_halo
 
 TREE = "xgft:2:4,4:1,4"
-"""16 hosts on 4 leaf switches; as many uplinks as hosts. 100 Gb/s."""
+"""16 hosts on 4 leaf switches, as many uplinks as hosts, 100 Gb/s."""
 
 SECONDS_PER_BYTE = 8e-11
 
@@ -41,14 +41,14 @@ def place(problem: PlacementProblem, seconds: float = 1.0) -> PlacementScore:
 
 
 def halo(side: int, size: int) -> RankTraffic:
-    """A periodic grid in the order of its rows."""
+    """Return the traffic of a periodic grid, whose ranks are numbered row by row."""
     grid = np.arange(side * side).reshape(side, side)
     moved = [np.roll(grid, step, axis).ravel() for axis in (0, 1) for step in (-1, 1)]
     return make_demand(np.tile(grid.ravel(), 4), np.concatenate(moved), np.array(size), side * side)
 
 
 def test_a_halo_is_placed_in_blocks() -> None:
-    """Rows of 16 send 2 * 16 messages out of each host, blocks of 4 x 4 send 4 * 4; four blocks of blocks 2 * 4 * 2."""
+    """A row of 16 ranks sends 2 * 16 messages out of its host, a block of 4 x 4 ranks sends 4 * 4."""
     problem = problem_of(halo(16, 10**9), 16)
     rows = problem.score(packed_slots(problem.slots, 256))
     assert rows.bottleneck_seconds == pytest.approx(32 * 10**9 * SECONDS_PER_BYTE)
@@ -58,7 +58,7 @@ def test_a_halo_is_placed_in_blocks() -> None:
 
 
 def test_a_known_placement_proves_itself_the_best() -> None:
-    """Groups of four exchange too much to be apart, so each host sends what its group sends to the next."""
+    """Groups of four exchange so much that each must be on one host. A host then sends its group's bytes to the next."""
     rank = np.arange(64)
     inside, across = rank // 4 * 4 + (rank + 1) % 4, (rank + 4) % 64
     demand = make_demand(np.tile(rank, 2), np.append(inside, across), np.repeat([10**10, 10**9], 64), 64)
@@ -67,7 +67,7 @@ def test_a_known_placement_proves_itself_the_best() -> None:
     assert known == pytest.approx(4 * 10**9 * SECONDS_PER_BYTE)
     assert find_bounds(problem).bottleneck_seconds == 0
     assert find_bounds(problem, known).bottleneck_seconds == pytest.approx(known)
-    assert find_bounds(problem, 20 * known).bottleneck_seconds < known  # such a placement need not keep groups together
+    assert find_bounds(problem, 20 * known).bottleneck_seconds < known  # with this longer time, groups may be divided
 
 
 def test_pairs_that_exchange_are_put_on_one_host() -> None:
@@ -81,18 +81,18 @@ def test_pairs_that_exchange_are_put_on_one_host() -> None:
 
 
 def test_roots_of_gathers_are_put_on_different_hosts() -> None:
-    """All ranks send to 8 roots, which are the ranks of the first host: it receives from the 120 others."""
+    """All ranks send to the 8 ranks of the first host: this host receives from the other 120 ranks."""
     source, root = np.divmod(np.arange(128 * 8), 8)
     problem = problem_of(make_demand(source, root, np.array(10**6), 128), 8)
     packed = problem.score(packed_slots(problem.slots, 128)).bottleneck_seconds
     assert packed == pytest.approx(8 * 120 * 10**6 * SECONDS_PER_BYTE)
-    # A root of its own host receives from the 120 ranks elsewhere.
+    # With each root on a different host, a host's root receives from the 120 ranks on other hosts.
     assert place(problem).bottleneck_seconds == pytest.approx(120 * 10**6 * SECONDS_PER_BYTE)
     assert find_bounds(problem).bottleneck_seconds == pytest.approx(120 * 10**6 * SECONDS_PER_BYTE)
 
 
 def test_a_halo_numbered_at_random_is_as_good_as_from_a_partitioner() -> None:
-    """SharedMap's division of this halo, improved by the same search, was 0.32 ms; the search alone stayed at 0.56."""
+    """SharedMap's partition of this halo, improved by the same search, took 0.32 ms; the search alone reached 0.56 ms."""
     problem = problem_of(shuffled_halo((8, 4, 4), 1), 1, "xgft:2:16,8:1,8")
     assert place(problem, 4.0).max_seconds <= 0.32e-3 * (1 + 1e-9)
 
@@ -105,7 +105,7 @@ def test_earlier_goals_are_kept_by_later_rounds() -> None:
 
 
 def test_division_finds_cliques_and_fills_parts_exactly() -> None:
-    """12 cliques of 4 ranks, 4 slots a host: no edge is cut."""
+    """12 cliques of 4 ranks, and 4 slots on each host: the partition cuts no edge."""
     generator = np.random.default_rng(1)
     number = generator.permutation(48)
     source, destination = np.divmod(np.arange(48 * 48), 48)
@@ -120,7 +120,7 @@ def test_division_finds_cliques_and_fills_parts_exactly() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_grids_joined_by_few_edges_are_cut_there(seed: int) -> None:
-    """Against the least cut, which is known: grids of 9 x 10 and 9 x 11 with one edge between them."""
+    """The least cut is known: the single edge between a grid of 9 x 10 and a grid of 9 x 11."""
     number = np.random.default_rng(seed).permutation(189)
     pairs = [(row * 21 + column, row * 21 + column + 21) for row in range(8) for column in range(21)]
     pairs += [(row * 21 + column, row * 21 + column + 1) for row in range(9) for column in range(20) if column != 9]

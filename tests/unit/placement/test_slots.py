@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots of hosts: several adapters in one subnet are taken in turn; lists of free hosts name each fabric host."""
+"""Slots of hosts: a host's adapters in one subnet are used in turn; lists of free hosts are matched with the fabric."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_loads_are_those_of_a_tracer_of_its_own(seed: int, dump: Dump) -> None:
 
 @pytest.mark.parametrize(("seed", "together"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2)])
 def test_the_kernel_keeps_the_numbering_of_ranks(seed: int, together: int) -> None:
-    """After each step the loads are those of the placement, and ranks of a host are on its first slots in order."""
+    """After each step, loads are the loads of the placement, and a host's ranks are on its first slots, in order."""
     sizes = {"gpu1": 8, "gpu2": 3, "gpu3": 9, "storage1": 2} if together == 1 else {"gpu1": 8, "gpu2": 4, "gpu3": 10}
     problem = problem_on(samplesort(14, seed), sizes)
     problem = PlacementProblem(problem.neighbours, hold_together(problem.slots, together), problem.paths)
@@ -123,7 +123,7 @@ def test_no_placement_is_below_the_bound_and_the_best_of_all_is_found(seed: int)
     assert bounds.max_seconds <= min(score.max_seconds for score in scores) * (1 + 1e-12)
     for known in {score.bottleneck_seconds for score in scores}:
         assert find_bounds(problem, known).bottleneck_seconds <= best.bottleneck_seconds * (1 + 1e-12)
-    # Between so few places the energy differs by powers of ten: a search stays in a valley unless it starts anew.
+    # With few hosts, energies differ by powers of ten: a search stays in a local minimum unless it restarts.
     found = search(problem, [random_slots(slots, 5, 0)], seed=1, seconds=0.5)
     assert found.score.bottleneck_seconds == pytest.approx(best.bottleneck_seconds)
     assert found.score.max_seconds == pytest.approx(best.max_seconds)
@@ -180,7 +180,7 @@ LISTABLE_HOSTS = find_hosts([load_sample("testbed44", IBDIAGNET).fabric])
 
 
 def read(path: Path, content: str | bytes, slots: int = 1) -> dict[str, int]:
-    """Return the slots of each host by its name."""
+    """Return the number of slots of each host, by the host's name."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return {LISTABLE_HOSTS.name[host]: room for host, room in read_free_hosts(path, LISTABLE_HOSTS, slots).items()}
 
@@ -194,7 +194,7 @@ def read(path: Path, content: str | bytes, slots: int = 1) -> dict[str, int]:
         ("host03:2\nhost01:5\n", {"host03": 2, "host01": 5}),
         ("HOST03.cluster.example\r\nuser@host01 slots = 4\r\n", {"host03": 3, "host01": 4}),
         ("host03 slots=0\nhost01\n", {"host01": 3}),
-        ("host03\nhost03\nhost01\n", {"host03": 2, "host01": 1}),  # $PBS_NODEFILE
+        ("host03\nhost03\nhost01\n", {"host03": 2, "host01": 1}),  # a PBS node file ($PBS_NODEFILE)
         ("host03 slots=2\nhost03 slots=2\nhost01\n", {"host03": 4, "host01": 1}),
         ("host[01-03,40]\n", {"host01": 3, "host02": 3, "host03": 3, "host40": 3}),
         ("host[09-10],host12", {"host09": 3, "host10": 3, "host12": 3}),

@@ -49,7 +49,7 @@ def rails(*samples: str) -> list[Subnet]:
 
 
 class PlainSearch:
-    """The search of the kernel, written for reading: loads are added up anew for each proposal."""
+    """The search of the kernel in plain Python: it adds up the loads again for each proposal."""
 
     def __init__(self, problem: PlacementProblem, start: SlotOfRank, how: Energy, seed: int) -> None:
         self.problem, self.how, self.state = problem, how, seed
@@ -99,7 +99,7 @@ class PlainSearch:
         return begin + self.below(end - begin)
 
     def change(self, rank: int, slot: int, hosts: bool) -> list[int] | None:
-        """Where the ranks would be; None where nothing is to be tried."""
+        """Return the slots of the ranks after the change; None if there is nothing to try."""
         slots, changed = self.problem.slots, [*self.slot_of_rank]
         here, there = (int(slots.host_of_slot[each]) for each in (changed[rank], slot))
         if here == there:
@@ -200,7 +200,7 @@ def test_how_the_work_is_cut_into_calls_does_not_change_the_result() -> None:
 
 
 def test_the_same_seed_and_time_give_the_same_placement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_module, "_WORK_PER_SECOND", 20_000)  # so little that no machine is too busy for it
+    monkeypatch.setattr(search_module, "_WORK_PER_SECOND", 20_000)  # too little work for any machine to be late
     subnets = rails(*DUAL)
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(40, 1), subnets, chosen)
@@ -214,7 +214,7 @@ def test_the_same_seed_and_time_give_the_same_placement(monkeypatch: pytest.Monk
 def seconds_of_the_report(
     problem: PlacementProblem, demand: RankTraffic, subnets: list[Subnet], slot_of_rank: SlotOfRank, file: Path
 ) -> float:
-    """The largest time between switches, by the way that ibprof-report goes."""
+    """Return the largest time of a link direction between switches, as ibprof-report computes it."""
     hosts, _ = hosts_on_all_rails(subnets)
     names = [problem.slots.name[site] for site in problem.slots.host_of_slot[slot_of_rank]]
     file.write_text(placement_csv(names))
@@ -252,7 +252,7 @@ CASES = {
 def test_it_beats_random_and_packed_on_the_dual_rail_fabric(case: str, own: bool) -> None:
     subnets = rails(*DUAL)
     _, chosen = hosts_on_all_rails(subnets)
-    if own:  # the job's own hosts are scattered
+    if own:  # the job's present hosts are scattered
         chosen = sorted(np.random.default_rng(5).choice(chosen, 128, replace=False).tolist())
     problem = make_problem(CASES[case], subnets, chosen)
     rules = [packed_slots(problem.slots, 128), spread_slots(problem.slots, 128)]
@@ -289,7 +289,7 @@ def test_the_result_is_never_worse_than_a_start() -> None:
 
 
 def test_ranks_that_fill_hosts_never_leave_a_free_slot_on_one() -> None:
-    """Of 16 hosts with two slots seven are used, in each step, which is that of the search in plain Python."""
+    """The job fills 7 of 16 hosts with two slots each after each step, and each step equals the plain search's."""
     subnets = rails("xgft3-512")
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(14, 2), subnets, chosen[::3][:16], 2, whole=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of the placement search, followed when needed, against those of single packets; memory on a large fabric."""
+"""The search finds paths as it needs them; they equal the paths of single packets. Memory on a large fabric."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
 _, status, used = os.wait4(process.pid, 0)
 print(os.waitstatus_to_exitcode(status), used.ru_maxrss)
 """
-"""A small process in between: a child starts with the resident memory of its parent, which counts as its largest."""
+"""Start the command from a small process: a child's peak memory includes the memory of its parent at the start."""
 
 
 def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:
-    """Return the link directions of one packet's path; None where it does not arrive."""
+    """Return the link directions on the path of one packet; None if the packet does not arrive."""
     path = trace(subnet.routes.network, source, destination)
     if not path.reason.arrives:
         return None
@@ -43,7 +43,7 @@ def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:
 
 
 def check_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> None:
-    """Compare paths, lengths and borders of random pairs of ports with single packets."""
+    """Compare the paths, lengths and boundaries of random pairs of ports with those of single packets."""
     paths = find_switch_paths(subnets, lid)
     draw = np.random.default_rng(1)
     first_rail = [next(rail for rail, other in enumerate(subnets) if other is subnet) for subnet in subnets]
@@ -79,7 +79,7 @@ def test_paths_lengths_and_borders_are_those_of_single_packets(samples: tuple[st
 
 
 def test_rails_of_one_subnet_share_their_link_directions() -> None:
-    """Each adapter of a host stands for a rail: paths that meet on a link meet on one entry."""
+    """Each adapter of a host is a rail of the search. Paths on several rails that share a link share its entry."""
     subnet = make_subnet()
     hosts = find_hosts([subnet.fabric])
     gpus = {number: 1 for number, name in enumerate(hosts.name) if name.startswith("gpu")}
@@ -93,7 +93,7 @@ def test_rails_of_one_subnet_share_their_link_directions() -> None:
 
 @pytest.mark.parametrize("command", ["report", pytest.param("place", marks=pytest.mark.full)])
 def test_a_job_on_a_large_fabric_takes_less_than_half_a_gigabyte(tmp_path: Path, command: str) -> None:
-    """512 ranks, 30 peers each, on 11,664 hosts whose network is the bottleneck: other placements are searched."""
+    """512 ranks with 30 peers each on 11,664 hosts. The network is the bottleneck, so other placements are searched."""
     draw = np.random.default_rng(1)
     steps = draw.integers(1, 512, (512, 30)).tolist()
     rows = [f"{rank},{(rank + step) % 512},{step * 1000},1" for rank in range(512) for step in steps[rank]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiencies and waiting, compared with arithmetic by hand; limits are stated."""
+"""Efficiencies and waiting time compared with calculations by hand; the report states their limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ibprof_testing.samples.profiles import make_profile, make_rank
 S = 1_000_000_000
 
 Row = tuple[int, int, int, int, float, int]
-"""Rank, region, operation, calls, seconds, site."""
+"""rank, region, operation, calls, seconds, call site"""
 
 
 def make_times(rows: Sequence[Row]) -> CallTimes:
@@ -52,7 +52,7 @@ def make_run(rows: Sequence[Row], ends: Sequence[float] = (10, 10), marks: Seque
 
 
 def test_of_the_run() -> None:
-    # Outside MPI: 8 s and 4 s, of 10 s.
+    # The ranks are outside MPI for 8 s and 4 s of 10 s.
     found = find_efficiencies(make_run([(0, 0, 0, 1, 2.0, 0), (1, 0, 0, 1, 5.0, 0), (1, 0, 1, 1, 1.0, 0)])).run
     assert found
     assert (found.load_balance, found.communication, found.parallel) == pytest.approx((6 / 8, 0.8, 0.6))
@@ -109,9 +109,9 @@ def test_limits_are_stated() -> None:
 
 def test_waiting_by_the_quickest_rank() -> None:
     rows: list[Row] = [
-        *((rank, 0, 0, 4, 1.0 + rank, 1) for rank in range(3)),  # a barrier: 1, 2 and 3 s
-        *((rank, 0, 1, 4, 9.0, 1) for rank in range(3)),  # messages have no quickest rank
-        *((rank, 0, 2, 4 + rank, 2.0, 2) for rank in range(3)),  # not equally often
+        *((rank, 0, 0, 4, 1.0 + rank, 1) for rank in range(3)),  # a barrier: ranks spend 1, 2 and 3 s in it
+        *((rank, 0, 1, 4, 9.0, 1) for rank in range(3)),  # for messages, no rank counts as the quickest
+        *((rank, 0, 2, 4 + rank, 2.0, 2) for rank in range(3)),  # ranks call it a different number of times
     ]
     (found,) = estimate_waiting(make_run(rows, [100] * 3))
     assert (found.operation, found.site, found.calls, found.ranks, found.quickest) == ("BARRIER", "x.c:3", 4, 3, 0)
@@ -133,7 +133,7 @@ def test_time_in_mpi() -> None:
 
 
 def test_overlapping_threads_count_once() -> None:
-    """Two threads of rank 0 wait 8 s and 7 s of 10 s, 6 s of them at once: the rank is outside of MPI for 1 s."""
+    """Two threads of rank 0 wait for 8 s and 7 s of 10 s, both at once for 6 s: the rank is outside MPI for 1 s."""
     run = make_run([(0, 0, 0, 1, 15.0, 0), (1, 0, 0, 1, 5.0, 0)])
     run = replace(run, ranks=(replace(run.ranks[0], overlap_ns=6 * S), run.ranks[1]))
     found = find_efficiencies(run)

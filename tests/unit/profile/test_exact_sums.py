@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of counters are those of Python's integers, whatever their size."""
+"""Sums of counters equal the sums of Python's integers, whatever their size."""
 
 from __future__ import annotations
 

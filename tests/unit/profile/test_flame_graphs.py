@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folded stacks have a line for each weight; files of speedscope have the types of its schema, and the sums of rows."""
+"""Folded stacks have a line for each weight; speedscope files conform to its schema and have the sums of the rows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ibprof_testing.samples.recordings import Process, counter, make_recording
 
 UNITS = {"bytes", "microseconds", "milliseconds", "nanoseconds", "none", "seconds"}
 PROFILE = {"endValue", "name", "samples", "startValue", "type", "unit", "weights"}
-"""Keys that the schema requires of a sampled profile."""
+"""Required keys of a sampled profile."""
 
 
 def check_types(file: dict[str, Any]) -> None:
-    """Check what speedscope's schema requires of a file of sampled profiles."""
+    """Check the types that speedscope's schema requires in a file of sampled profiles."""
     assert file["$schema"] == "https://www.speedscope.app/file-format-schema.json" == SCHEMA
     assert all(isinstance(file[name], str) for name in ("name", "exporter"))
     assert file["activeProfileIndex"] in range(max(len(file["profiles"]), 1))

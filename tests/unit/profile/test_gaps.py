@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences on bytes and calls that a profile lacks."""
+"""Sentences on the bytes and calls that a profile lacks."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def test_bytes_that_receivers_did_not_count(operation: str, received: int, said:
     counts = [Count(0, 1, 100), *([Count(1, 0, received, direction=Direction.RECEIVED)] if received else [])]
     ranks = [make_rank(rank, has_demands=True) for rank in range(2)]
     assert tuple(describe_gaps(make_profile(counts, ranks, operations=(operation,)))) == said
-    # NCCL's bytes have a receiver of their own.
+    # NCCL's bytes are received by NCCL: they do not count as bytes that MPI's receivers missed.
     counts.append(Count(0, 1, 1000, source=Source.NCCL))
     assert tuple(describe_gaps(make_profile(counts, ranks, operations=(operation,)))) == said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rails are measured: what work requests carried from port to port, and whether it is all."""
+"""Measured rails: bytes that work requests sent from port to port, and whether all bytes were measured."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from ibprof_testing.samples.profiles import (
     make_transfers,
 )
 
-# Two hosts with two adapters each; the subnets have the same LIDs, and the same prefix.
+# Two hosts with two adapters each; both subnets have the same LIDs and the same prefix.
 HOSTS = [
     make_host(name, make_port(lid, guid, device="mlx5_0"), make_port(lid, guid + 1, device="mlx5_1"))
     for name, lid, guid in (("a", 5, 0xA0), ("b", 6, 0xB0))
@@ -142,13 +142,13 @@ SENT = 10**9
 
 
 def make_counting_port(guid: int, grown: int | None, **changes: object) -> Port:
-    """A port whose counter of 4-byte words grew by a number of bytes; None where it was not read again."""
+    """Return a port whose counter of 4-byte words grew by a number of bytes; None if it was not read at the end."""
     counter = HardwareCounter("port_xmit_data", 7, None if grown is None else 7 + grown // 4)
     return make_port(guid, guid, device=f"mlx5_{guid % 16}", hardware=(counter,), **changes)
 
 
 def make_counted_run(*ports: Port, counts: tuple[Count, ...] = (Count(0, 1, SENT, 100),)) -> Profile:
-    """Rank 0 and 2 on host a, which has the ports; rank 1 on b, which has none."""
+    """Return a run: ranks 0 and 2 are on host a, which has the ports; rank 1 is on host b, which has none."""
     hosts: list[Host] = [make_host("a", *ports), make_host("b")]
     return make_profile(counts, ranks=[make_rank(0, 0), make_rank(1, 1), make_rank(2, 0)], hosts=hosts)
 
@@ -165,7 +165,7 @@ def test_two_rails_that_carried_it_agree() -> None:
 def test_the_rest_is_not_this_jobs() -> None:
     run = make_counted_run(make_counting_port(0xA0, 3 * SENT))
     unexplained = check_hosts(run)[0].unexplained_sent
-    # The wire's headers are at most an eighth here.
+    # Headers are at most an eighth of the bytes on the wire here.
     assert unexplained is not None
     assert 1.8 * SENT < unexplained < 2 * SENT
     (sentence,) = describe_hosts(run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of columns stand in the annotations of the rows alone."""
+"""The annotations of the row classes define the columns' types, and nothing else does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_columns_of_one_name_have_one_type() -> None:
 
 
 def test_types_are_read_from_both_of_numpys_forms() -> None:
-    """An array's annotation is `ndarray[shape, dtype[scalar]]` up to 2.4; from 2.5 on an alias has the scalar alone."""
+    """Up to numpy 2.4, an annotation is `ndarray[shape, dtype[scalar]]`; from 2.5 on, an alias has the scalar only."""
     shape_and_type = np.ndarray[Any, np.dtype[np.uint64]]
     alias: Any = type("NDArray", (), {"__class_getitem__": classmethod(types.GenericAlias)})
     for annotation in (shape_and_type, alias[np.uint64]):

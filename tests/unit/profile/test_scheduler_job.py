@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batch system's name of a job, from the variables that each system sets."""
+"""The batch system's identifier of a job, from the environment variables that each batch system sets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_job_of_each_system(variables: dict[str, str], label: str, user: str) ->
 
 
 def test_the_library_records_the_variables_that_the_reader_knows() -> None:
-    """A name that only one of the two knows would never reach a profile."""
+    """A variable that only the library or only the reader knows would never reach a profile."""
     recorded = set(
         re.findall(rb"\0((?:SLURM|PBS|LSB|LSF|COBALT|OAR|FLUX)_?[A-Z_]+)(?=\0)", find_library().read_bytes())
     )

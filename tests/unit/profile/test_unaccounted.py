@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least that calls must send, worked out by hand, and which operations are reported as below it."""
+"""The least bytes that calls must send, calculated by hand, and the operations that are reported as sending less."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def job(
     to: int = 1,
     unattributed: int = 0,
 ) -> Profile:
-    """Return a job: (rank, partner, bytes) as asked by an operation, and bytes that rank 0 sent for it to a rank."""
+    """Return a job. asked: (rank, partner, bytes) that calls ask for; sent: bytes that rank 0 sent to rank `to`."""
     run = make_profile(
         [Count(0, to, sent), Count(0, to, unattributed, operation=1)],
         [make_rank(rank, host, sees_host=sees_host) for rank, host in enumerate(hosts)],
@@ -42,14 +42,14 @@ def job(
 
 
 def least(run: Profile) -> int:
-    """Return the least that was missed; 0 where nothing is."""
+    """Return the least number of bytes that were not seen; 0 if none are missing."""
     return sum(each.least_bytes for each in find_unaccounted(run))
 
 
 ALL_100 = [(rank, WORLD, 100) for rank in range(RANKS)]
 TO_ROOT = [(rank, 0, 100) for rank in range(RANKS)]
 
-# operation, demands, least between ranks, least between two hosts of two ranks
+# operation, demands, least bytes between ranks, least bytes between two hosts with two ranks each
 CASES = [
     ("BCAST", TO_ROOT, 300, 100),
     ("IREDUCE", TO_ROOT, 300, 100),
@@ -101,7 +101,7 @@ def test_an_operation_with_a_call_that_failed_is_left_out() -> None:
 def test_nonblocking_collectives_that_may_be_counted_for_one_another_are_compared_together() -> None:
     note = "some nonblocking collectives may be counted under the operation of an earlier one"
     apart = job("IALLREDUCE", ALL_100, 10)
-    other = replace(apart, operations=("IALLREDUCE", "IBCAST"))  # of which 390 bytes were counted
+    other = replace(apart, operations=("IALLREDUCE", "IBCAST"))  # the loop counts about 390 bytes as IBCAST
     for whole, noted in ((390, True), (389, True), (390, False)):
         counters = replace(other.counters, bytes=np.array([10, whole], np.uint64))
         ranks = tuple(replace(rank, notes=(note,) if noted else ()) for rank in other.ranks)
@@ -149,7 +149,7 @@ def test_an_archive_keeps_the_ledger(tmp_path: Path) -> None:
 @pytest.mark.parametrize("operation", ["ALLTOALLV", "IALLTOALLW"])
 @pytest.mark.parametrize("sees_host", [True, False])
 def test_threads_of_one_process_send_nothing_between_ranks(operation: str, sees_host: bool) -> None:
-    # The ranks of MPICH's MPIX_Threadcomm, whose one process asks to send to the other threads.
+    # Ranks of MPICH's MPIX_Threadcomm: the only process asks to send to its other threads.
     run = make_profile(
         [], [make_rank(0, 0, sees_host=sees_host)], [make_host("h0")], operations=(operation, "UNATTRIBUTED")
     )

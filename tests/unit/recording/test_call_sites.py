@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites and their callers are numbered as processes recorded them, and get lines and names."""
+"""Call sites and their callers get the numbers with which processes recorded them, and their lines and names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(*command: str | Path) -> str:
 
 
 def return_address(program: Path) -> tuple[int, int]:
-    """Where the call of `sink` returns to, and the begin of its function."""
+    """Return the address to which the call of `sink` returns, and the address where the calling function begins."""
     lines = run("objdump", "-d", "--no-show-raw-insn", "--disassemble=main", program).splitlines()
     call = next(number for number, line in enumerate(lines) if "call" in line)
     begin = next(line for line in lines if line.endswith("<main>:"))
@@ -70,12 +70,12 @@ def test_a_program_without_build_id_must_be_older_than_the_run(program: Path) ->
     began_ns = time.time_ns()
     (site,), notes = resolve_sites(recorded, began_ns)
     assert (site.name, notes) == ("halo.c:2", ())
-    while time.time_ns() < began_ns + 20_000_000:  # files have the time of the kernel's last tick
+    while time.time_ns() < began_ns + 20_000_000:  # a file's time may be as old as the kernel's last clock tick
         time.sleep(0.001)
     (program.with_name("halo.c")).write_text("\n" + SOURCE)
     objects = (program.with_name("halo.c"), program.with_name("sink.o"))
     run("gcc", "-g", "-O2", "-Wl,--build-id=none", *objects, "-o", program.with_name("new"))
-    os.utime(program.with_name("new"), (0, 0))  # as when an older build is copied back
+    os.utime(program.with_name("new"), (0, 0))  # as after copying an older build back
     program.with_name("new").rename(program)
     (site,), (note,) = resolve_sites(recorded, began_ns)
     assert site.name == f"halo+{address:#x}"
@@ -124,7 +124,7 @@ def process(rank: int, sites: Records, used: list[int]) -> Process:
 
 
 def test_callers_are_sites_only_where_they_call_mpi(tmp_path: Path) -> None:
-    """Two processes number the same chains in different orders."""
+    """Two processes number the same call chains in different orders."""
     first = process(0, [site(30), site(20, 1), site(10, 2), site(10, 1)], [3, 4])
     second = process(1, [site(30), site(10, 1), site(20, 1), site(10, 3)], [2, 4, 3])
     run = read_recording(make_recording(tmp_path, [first, second]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of launches that have no name: which are put together, and which are not."""
+"""Files of launches without a name: which of them are combined as one run, and which are not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add(folder: Path, ranks: range, size: int, seconds: float, launch: str, host
 
 
 def found(folder: Path) -> list[list[int]]:
-    """The ranks of each run."""
+    """Return the ranks of each run."""
     return [[rank.rank for rank in merge_run(folder, run).ranks] for run in list_runs(folder)]
 
 
@@ -39,7 +39,7 @@ def test_hosts_of_one_launch(tmp_path: Path) -> None:
 
 
 def test_files_of_an_older_version(tmp_path: Path) -> None:
-    """It noted no ancestors."""
+    """The older version recorded no ancestors of a process."""
     for rank in range(3):
         add(tmp_path, range(rank, rank + 1), 3, rank / 10, f"process {100 + rank} {rank}")
     assert found(tmp_path) == [[0, 1, 2]]
@@ -53,7 +53,7 @@ def test_launches_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_launches_at_once(tmp_path: Path) -> None:
-    """The rank that starts last is of the launch with which it shares the nearer ancestor."""
+    """The rank that starts last belongs to the launch with which it shares the nearer ancestor process."""
     add(tmp_path, range(1), 2, 0.0, "parent 11 5 10 4 1 1")
     add(tmp_path, range(1), 2, 0.1, "parent 21 5 20 4 1 1")
     add(tmp_path, range(1, 2), 2, 0.2, "parent 22 6 20 4 1 1")
@@ -83,7 +83,7 @@ def test_worlds_of_different_sizes_stay_apart(tmp_path: Path) -> None:
 
 
 def test_ranks_that_started_much_later(tmp_path: Path) -> None:
-    """They are not put together, but the profile names the run that they may be in."""
+    """The ranks are separate runs, but the profile names the run to which they may belong."""
     add(tmp_path, range(2), 4, 0, "parent 10 77")
     add(tmp_path, range(2, 4), 4, 3600, "parent 99 12", "host1")
     first, second = list_runs(tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots of a recording become intervals of known peers, whether processes know these by rank or by address."""
+"""Snapshots become intervals with known peers, whether a process knows its peers by rank or by address."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibprof_testing.samples.recordings import Process, counter, make_recording
 
 GROUPS = 32
 ADDRESS = 0x80000000
-START = 1000  # of make_recording; a process stops 50 later
+START = 1000  # start of make_recording's process, which stops 50 later
 
 
 def address(number: int, own: int = 0) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def address(number: int, own: int = 0) -> dict[str, Any]:
 
 
 def snapshot(time_ns: int, group_ranks: int, *of_groups: tuple[int, int, int]) -> dict[str, Any]:
-    """Totals at a moment: group, bytes, messages."""
+    """Return a snapshot: the totals (group, bytes, messages) at a moment."""
     amounts, messages = [0] * GROUPS, [0] * GROUPS
     for group, amount, count in of_groups:
         amounts[group], messages[group] = amount, count
@@ -40,7 +40,7 @@ def intervals(run: Profile, rank: int) -> list[tuple[int, ...]]:
 
 
 def read_by_address(folder: Path, counters: Sequence[dict[str, int]], *snapshots: dict[str, Any]) -> Profile:
-    """Rank 0 has the address 10, and knows 11 (rank 1), 12 (rank 2), 13 (nobody's) and 21 (rank 1's second one)."""
+    """Rank 0 has address 10 and peers 11 (rank 1), 12 (rank 2), 13 (no rank) and 21 (a second address of rank 1)."""
     others = [Process(rank, 3, addresses=[[address(10 + rank, own=1)]]) for rank in (1, 2)]
     others[0].addresses = [[address(11, own=1), address(21, own=1)]]
     known = [address(10, own=1), address(11), address(12), address(13), address(21)]
@@ -80,8 +80,10 @@ def test_groups_of_ranks(tmp_path: Path) -> None:
 
 
 def test_time_inside_calls(tmp_path: Path) -> None:
-    """Two ticks a nanosecond. One call in 4 is timed at random. 6 ticks of the third snapshot are of a call that was
-    left, so that the sums have less than it at the end."""
+    """Two ticks are a nanosecond; one call in 4 is timed at random.
+
+    The third snapshot has 6 ticks of a call that never returned, so the sums at the end are smaller than its sums.
+    """
     sums = [(START + 10, 20, 0), (START + 20, 22, 1), (START + 30, 36, 1)]
     taken = [snapshot(time, 4) | {"ticks": ticks, "sampled_ticks": sampled} for time, ticks, sampled in sums]
     clock = {"times_weight": 4, "clock_ticks": [100, 300], "clock_ns": [1000, 1100]}

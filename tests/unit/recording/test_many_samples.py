@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of many ranks are thinned when recordings are merged: whole instances go."""
+"""Merging recordings of many ranks drops samples, always all samples of a sampled collective or message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RANKS, INSTANCES, TAGS = 6, 512, 32
 
 
 def make_samples(rank: int) -> dict[int, bytes]:
-    """Return a rank's records: each collective of all ranks, and messages of all tags to the next rank."""
+    """Return a rank's records: each collective of all ranks, and messages with each tag to the next rank."""
     types = recording_layout().types
     collectives = np.zeros(INSTANCES, types["collective_sample"])
     collectives["communicator"], collectives["number"] = 7, np.arange(INSTANCES)
@@ -51,7 +51,7 @@ def test_of_many_whole_instances_stay_and_stand_for_more(tmp_path: Path, monkeyp
     assert set(members) == {RANKS}
     assert 0.5 * INSTANCES / 4 < len(members) < 2 * INSTANCES / 4
     assert (set(collectives.level), set(messages.level)) == ({2 + 2}, {3 + 2})
-    # Tags in blocks of 16 go together, as those of one Waitall.
+    # Messages with 16 successive tags are kept or dropped together, as the messages of one Waitall.
     _, together = np.unique(np.stack([messages.number, messages.tag // 16]), axis=1, return_counts=True)
     assert set(together) == {16 * RANKS}
 

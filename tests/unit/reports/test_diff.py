@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs compared: what changed, which thresholds that crosses, and what is said of wrong ones."""
+"""Comparison of two runs: the changes, the thresholds that they cross, and the errors for invalid thresholds."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def judge(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> Any:
 
 @pytest.fixture
 def runs(write: Write) -> tuple[str, str]:
-    """From A to B: BCAST from 100 to 120 bytes in region halo, SEND is the same."""
+    """Return A and B: the bytes of BCAST in region halo grow from 100 to 120, those of SEND stay the same."""
     before = [Count(0, 2, 1000, operation=0), Count(1, 2, 100, region=1, operation=1)]
     after = [Count(0, 2, 1000, operation=0), Count(1, 2, 120, region=1, operation=1)]
     return write("a", before), write("b", after, seconds=1.5)
@@ -90,7 +90,7 @@ def test_what_changed_is_shown_by_every_dimension(runs: tuple[str, str], capsys:
         (change,) = part_of(document, dimension)
         assert (change["name"], change["a"], change["b"], change["change"]) == (name, 100, 120, 20)
         assert change["relative"] == pytest.approx(0.2)
-    # host02 to sw-a, sw-a to sw-b, sw-b to host42.
+    # The links host02 to sw-a, sw-a to sw-b, and sw-b to host42.
     links = part_of(document, "link")
     assert sorted((change["a"], change["b"]) for change in links) == [(100, 120), (1100, 1120), (1100, 1120)]
     totals = {change["name"]: (change["a"], change["b"]) for change in document["totals"]}
@@ -110,7 +110,7 @@ def test_changes_are_sorted_by_weight(write: Write, capsys: pytest.CaptureFixtur
 def test_runs_of_different_size_are_compared_by_share(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     a = write("a", [Count(0, 1, 900), Count(0, 1, 100, operation=1)], ranks=3)
     b = write("b", [Count(0, 1, 1500), Count(0, 1, 500, operation=1)], ranks=6)
-    document = compare([a, b, "--fail-on", "bytes[SEND]>+1%"], capsys)  # 90% fell to 75%
+    document = compare([a, b, "--fail-on", "bytes[SEND]>+1%"], capsys)  # its share fell from 90% to 75%
     assert document["by_share"]
     assert "by share" in document["notes"][0]
     assert {change["name"]: round(change["change"], 9) for change in part_of(document, "operation")} == {
@@ -152,7 +152,7 @@ THRESHOLDS = [
     ("links_used>+0", False),
     ("bytes_unrouted>0", False),
 ]
-"""A threshold, and whether A and B of `runs` cross it."""
+"""Thresholds, and whether the change from A to B of `runs` crosses them."""
 
 
 def test_thresholds(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -300,7 +300,7 @@ def test_the_document_says_how_adapters_are_known_and_which_routes_loads_follow(
 def test_a_report_of_an_older_schema_has_the_loads_of_todays(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both are of one run. Links of one load had another order once."""
+    """Both reports are of one run. The old version sorted equally loaded links differently."""
     old, new = tmp_path / "old.json", DATA / "golden" / "testbed44" / "report.json"
     old.write_bytes(lzma.decompress((DATA / "reports" / "0.1.0" / f"{name}.json.xz").read_bytes()))
     document = compare([str(old), str(new)], capsys)
@@ -322,7 +322,7 @@ def test_the_change_of_time_names_its_largest_part_and_the_rank_that_is_late() -
     after = make_verdict(3.9, 2.2, {3: 2.0, 5: 12.0})
     assert describe_time_change(before, after) == "MPI takes 3.1 s more, 2.9 s of it waiting for rank 5."
     assert describe_time_change(after, before) == "MPI takes 3.1 s less, 2.9 s of it waiting for rank 5."
-    # Two ranks in turn.
+    # Two ranks are waited for by turns, so none is named.
     after = make_verdict(3.9, 2.2, {3: 8.0, 5: 4.0, 6: 4.0})
     assert describe_time_change(before, after).endswith("of it waiting.")
     slower = make_verdict(1.0, 7.0, {})
@@ -337,7 +337,7 @@ def test_no_change_of_time_is_described_where_it_is_little_or_not_measured() -> 
 
 
 def test_a_run_that_became_shorter_has_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same traffic in less time: the times come first."""
+    """The same traffic in less time: the changes of times are listed first."""
     second = 10**9
     for name, ns in (("before", 8 * second), ("after", 3 * second)):
         ranks = [make_rank(rank, rank, start_ns=second, stop_ns=second + ns) for rank in range(2)]
@@ -364,6 +364,6 @@ def test_transfer_is_compared_by_call_site() -> None:
         "MPI_Bcast at a.c:1: 1 s, before 3 s",
         "MPI_Wait at a.c:1: 0 ns, before 1 s",
     ]
-    # An older report knows no sites; equal runs have nothing to list.
+    # An older report has no sites, and equal runs have no changes to list.
     assert describe_transfer_changes({"mpi_s": 10.0}, after) == []
     assert describe_transfer_changes(after, after) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on a job: its text, its JSON and its page have the same numbers, and names are text in all three."""
+"""A job's report has the same numbers as text, as JSON and as a page; names in it are text, never markup."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\x1b[
 
 
 class Numbers(HTMLParser):
-    """Collects what a page says of numbers: where the JSON has them, their values, what is shown."""
+    """Collects the `<data>` elements of a page: each number's path in the JSON, its value, and the text shown."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ def look_up(document: Any, path: str) -> Any:
 
 
 def make_run(region: str = "halo", host: str = "host01") -> Profile:
-    """20 ranks on five hosts, some traffic within a host, region times, message sizes and a time line."""
+    """Return a run of 20 ranks on five hosts: traffic within a host, region times, message sizes and a time line."""
     ranks = [make_rank(rank, rank // 4, start_ns=10**18, stop_ns=10**18 + 2_500_000_000) for rank in range(20)]
     hosts = [make_host(name) for name in (host, "host02", "host13", "host28", "host42")]
     counts = [
@@ -130,7 +130,7 @@ def renderings(
     write_archive(run, tmp_path / "profile.otf2")
     arguments = [*fabrics, str(tmp_path / "profile.otf2")]
     if request.param == "two-rails":
-        arguments += ["--placement", "spread", "--max-unrouted", "100"]  # hosts of one rail lack the other
+        arguments += ["--placement", "spread", "--max-unrouted", "100"]  # hosts on one rail lack the other rail
     return render(arguments, tmp_path, capsys)
 
 
@@ -177,7 +177,7 @@ def test_sums_agree_with_one_another(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert document["bytes_total"] == total == sum(map(sum, document["matrix_ranks"]["bytes"]))
     assert document["bytes_routed"] == sum(map(sum, document["matrix_hosts"]["bytes"]))
     assert document["bytes_routed"] == document["rails"][0]["bytes_sent"]
-    # What hosts send goes up from level 0, and comes down to it.
+    # Bytes sent by hosts go up from level 0, and the same bytes come down to level 0.
     lowest = document["levels"][0]
     assert (lowest["lower"], lowest["bytes_up"], lowest["bytes_down"]) == (0, *[document["bytes_routed"]] * 2)
     assert sum(document["balance"][0]["bytes"]) == total
@@ -188,7 +188,7 @@ def test_sums_agree_with_one_another(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_links_of_a_region_need_what_links_csv_has_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In text, JSON and `ibprof-layout --by region`; waiting is in the text's table too."""
+    """The text, the JSON and `ibprof-layout --by region` agree. The text's table also shows the waiting time."""
     run = make_run()
     column = np.arange(20, dtype=np.int32)
     times = CallTimes(
@@ -232,13 +232,13 @@ def test_message_sizes_and_the_time_line_keep_what_they_count() -> None:
     assert {each.mpi_s for each in bins} == {None}
     assert sum(each.bytes for each in bins) == 20 * 1001
     assert bins[-1].end_s == pytest.approx(2.1)
-    # In the middle two ranks send at once, each its bytes in 0.2 s.
+    # In the middle interval, two ranks send at once, each for 0.2 s.
     middle = bins[len(bins) // 2]
     assert middle.bytes == pytest.approx(2 * 1001 / 0.2 * (middle.end_s - middle.begin_s), abs=2)
 
 
 def test_the_time_line_has_the_time_inside_calls() -> None:
-    """Rank 0 waits in the first half of the time line, and half of the second one's."""
+    """Rank 0 waits during the whole first half of the time line, and during half of the second."""
     run = make_run()
     first, last = int(run.intervals.begin_ns.min()), int(run.intervals.end_ns.max())
     middle = (first + last) // 2
@@ -253,7 +253,7 @@ def test_the_time_line_has_the_time_inside_calls() -> None:
 
 
 def test_the_time_line_has_the_waiting_of_the_calls_sampled_then() -> None:
-    """A rank is late in the first second; the calls of the next second are mostly transfer."""
+    """A rank is late in the first second. The calls of the next second are mostly transfer."""
     sampled = SyntheticRun(3, seed=1)
     for number in range(200):
         sampled.compute({1: 10 * MS} if number < 100 else {})
@@ -269,7 +269,7 @@ def test_the_time_line_has_the_waiting_of_the_calls_sampled_then() -> None:
     parts = [None if each.wait_s is None or not each.mpi_s else each.wait_s / each.mpi_s for each in bins]
     waiting, transfer = ([part for part in parts[at : at + 30] if part is not None] for at in (2, 55))
     assert min(waiting) > 0.95
-    assert max(transfer) < 0.6  # ranks leave a call up to half of its transfer apart
+    assert max(transfer) < 0.6  # ranks leave a call at times that differ by up to half of its transfer
     assert sum(each.mpi_s or 0 for each in bins) == pytest.approx((last - begin) * 1e-9)
 
 

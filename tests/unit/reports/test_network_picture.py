@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture on top of the page: the used part, numbered as the list, readable in both forms on all fabrics."""
+"""The picture at the top of the page: the used part of the fabric, numbered as in the list, readable in both layouts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CASES = {
 
 
 def load(names: tuple[str, ...], ranks: int, folder: Path) -> tuple[FabricLoads, tuple[LinkGroup, ...]]:
-    """Send from each rank to three others, most of all to the first one."""
+    """Return loads and most loaded links. Each rank sends to three others, and most bytes go to the first rank."""
     names = tuple(str(FABRICS / name) if (FABRICS / name).exists() else name for name in names)
     rows = [f"{rank},{(rank + step) % ranks},{1000 * step},1" for rank in range(ranks) for step in (1, 5, 11)]
     rows += [f"{rank},0,{9000 + rank % 7},1" for rank in range(1, ranks)]
@@ -118,7 +118,7 @@ def test_numbers_and_labels_cover_one_another_nowhere(case: str, tmp_path: Path)
 
 
 def bounds_of(text: ElementTree.Element) -> Corners:
-    """Return about where a text is: 6 pixels a letter, 10 high."""
+    """Return the approximate rectangle of a text: letters are 6 pixels wide and 10 pixels high."""
     x, y, half = float(text.attrib["x"]), float(text.attrib["y"]) - 4, 3 * len(text.text or "")
     return x - half, y - 5, x + half, y + 5
 
@@ -164,7 +164,7 @@ def test_every_unit_is_a_box_or_folded_or_idle(case: str, tmp_path: Path) -> Non
 
 
 def test_thick_links_lead_from_sender_to_receiver(tmp_path: Path) -> None:
-    """Most goes to rank 0: the first arrow ends at the left, where the hosts are, at the box of its host."""
+    """Most bytes go to rank 0: the first arrow ends at the left, at the box of rank 0's host."""
     loads, groups = load(*CASES["42 hosts"], tmp_path)
     first = groups[0].busiest
     receiver = first.b if first.end == "a" else first.a
@@ -185,7 +185,7 @@ def test_only_a_fault_is_red(tmp_path: Path) -> None:
 
 
 def test_an_aggregation_node_is_no_host(tmp_path: Path) -> None:
-    """Of gpu1 to gpu4, six hosts with one adapter and storage1; the adapter inside a switch is none of them."""
+    """Hosts are gpu1 to gpu4, six hosts with one adapter, and storage1. The adapter inside a switch is not a host."""
     loads, groups = load(*CASES["eight adapters"], tmp_path)
     hosts = [name for name in loads.fabric.hosts.name if "Aggregation" not in name]
     assert f"4 of {len(hosts)} hosts and" in draw_network(loads, groups, has_fault=False)

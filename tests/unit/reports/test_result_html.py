@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notebook shows profiles and link loads as tables: asked as IPython's own formatter asks, names as text."""
+"""A notebook shows profiles and link loads as tables. IPython's own formatter asks for the HTML; names are text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUN = make_profile(
 
 
 def show(shown: object) -> str:
-    """Return the HTML that a notebook's kernel sends for an object."""
+    """Return the HTML that a notebook's kernel sends to show an object."""
     formatter = InteractiveShell.instance().display_formatter
     assert formatter is not None
     data, _ = formatter.format(shown)  # type: ignore[no-untyped-call]
@@ -114,7 +114,7 @@ def test_a_notebook_says_that_no_link_is_loaded() -> None:
 
 
 def test_a_placement_says_what_its_times_leave_out() -> None:
-    """Forwarding tables of 58 switches are missing, and one of three ranks."""
+    """The forwarding tables of 58 switches are missing, and one of three ranks was not recorded."""
     run = make_profile(
         [Count(0, 1, 5000), Count(0, 9, 30)],
         [make_rank(0, 0), make_rank(1, 1)],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operation that does not add up is named, with both figures, wherever a run is shown."""
+"""If an operation sent less than its calls asked for, each output of the run names it, with both numbers."""
 
 from __future__ import annotations
 

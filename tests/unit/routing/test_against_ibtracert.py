@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our paths are those that ibtracert walked on the same subnet, hop by hop and port by port."""
+"""ibprof's paths equal those that ibtracert printed on the same subnet, hop by hop and port by port."""
 
 from __future__ import annotations
 

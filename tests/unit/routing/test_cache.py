@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cached tables are used while they are of the file as it is, and ignored at any sign that they are not."""
+"""Cached tables are used while the file is unchanged, and ignored at any sign of a change."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traps and damage in `.fdbs` files."""
+"""Special cases and damage in `.fdbs` files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_kind_of_line_is_read(tmp_path: Path) -> None:
         "0x0002 : 001",
     )
     assert tables.switch_guid.tolist() == [0x30, 0x0002C90200000010, 0x0002C90200000020]
-    assert tables.port.shape == (3, 12)  # as long as the longest table
+    assert tables.port.shape == (3, 12)  # as many columns as the longest table
     filled = {
         (row, lid): int(tables.port[row, lid]) for row, lid in zip(*(tables.port != UNREACHABLE).nonzero(), strict=True)
     }
@@ -144,7 +144,7 @@ def test_damaged_lines_are_left_out_and_all_others_used(tmp_path: Path) -> None:
 
 
 def test_a_lid_with_several_ports_has_none(tmp_path: Path) -> None:
-    """Never the last one: a copied row with its LID repeated would lead everything to one port."""
+    """The last of several ports must not count: a repeated row with one LID would send all packets to one port."""
     rows = "".join(f"0x0005 : {port:03}  : 00   : yes\n" for port in range(1, 9))
     tables = read(tmp_path, f"{HEAD}0x0001 : 001  : 00   : yes\n{rows}{SECOND}0x0005 : 004  : 00   : yes\n")
     assert tables.port[:, [1, 5]].tolist() == [[UNREACHABLE, 4], [1, UNREACHABLE]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modelled tables against those that OpenSM made of the same links, and against shortest paths by networkx."""
+"""Modelled tables compared with those that OpenSM made of the same links, and with networkx's shortest paths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def model(fabric: Fabric, name: str | None = None) -> Subnet:
 
 @pytest.mark.parametrize("sample", ["testbed44", "hypercube-4", "oversub-faulty", "xgft3-512"])
 def test_min_hop_tables_are_those_that_opensm_made(sample: str) -> None:
-    """By minhop or updn, on regular and irregular fabrics: each entry is equal."""
+    """OpenSM's engine was minhop or updn, on regular and irregular fabrics. Each entry is equal."""
     captured = load_sample(sample, OPENSM)
     tables, name = model_tables(captured.fabric, MIN_HOP)
     assert name == MIN_HOP
@@ -44,7 +44,7 @@ def test_min_hop_tables_are_those_that_opensm_made(sample: str) -> None:
 
 @pytest.mark.parametrize("name", ["xgft:2:4,4:1,2", "xgft:3:6,6,4:1,3,6", "xgft:3:4,4,4:1,2,2", "tree:4,3"])
 def test_regular_trees_are_routed_by_d_mod_k(name: str) -> None:
-    """Generated trees have d-mod-k tables by a formula of their own."""
+    """Generated trees compute their d-mod-k tables by a separate formula."""
     made = generate(name)
     tables, used = model_tables(made.fabric)
     assert used == D_MOD_K
@@ -52,7 +52,7 @@ def test_regular_trees_are_routed_by_d_mod_k(name: str) -> None:
 
 
 def test_parallel_links_of_a_regular_tree_are_used_evenly() -> None:
-    """The captured tables are those of ftree: no link of the model carries more than theirs, if all send to all."""
+    """The captured tables are ftree's. In an all-to-all, no link has more load by the model's tables than by ftree's."""
     captured = load_sample("xgft3-1296", IBDIAGNET)
     tables, used = model_tables(captured.fabric)
     assert used == D_MOD_K

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files of folders are taken for which rail, and which are passed over by name."""
+"""Which files in folders are read for which rail, and which files are ignored and named."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def put(path: Path, sample: str, name: str) -> Path:
 
 
 def write_ibroutes(folder: Path, sample: str) -> list[Path]:
-    """Write a file for each switch, as `ibroute LID` does; each ends with the error of a tool that gave up late."""
+    """Write `ibroute LID`'s output for each switch. Each file ends with an error, as of a tool that gave up."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = re.split(r"(?=^Unicast lids )", read_sample_bytes(sample, DUMP_FTS).decode(), flags=re.MULTILINE)
     paths = []
@@ -207,7 +207,7 @@ def test_what_a_folder_without_links_has_is_named(tmp_path: Path) -> None:
 
 
 def test_special_files_are_not_read(tmp_path: Path) -> None:
-    """A pipe that nobody writes to would wait for ever; so would files that the kernel makes, such as /proc/kmsg."""
+    """Reading a pipe without a writer would wait for ever, and so would reading kernel files such as /proc/kmsg."""
     put(tmp_path / IBDIAGNET, "testbed44", IBDIAGNET)
     put(tmp_path / "ibdiagnet.fdbs", "testbed44", "ibdiagnet.fdbs")
     os.mkfifo(tmp_path / "a-pipe.lst")
@@ -227,7 +227,7 @@ def test_special_files_are_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [b"\n", b" ", b"\t\n", b"{ ", b"SW ", b"LID "])
 def test_recognising_a_file_costs_no_time_whatever_it_holds(tmp_path: Path, body: bytes) -> None:
-    """Patterns that begin with any number of blanks and line ends would take minutes here."""
+    """A regular expression that begins with any number of blanks and line ends would take minutes on these files."""
     (tmp_path / "a").write_bytes(body * ((1 << 20) // len(body)))
     begin = time.process_time()
     assert identify_content(tmp_path / "a") is None or body == b"{ "
@@ -274,7 +274,7 @@ def test_a_name_map_names_nodes_by_option_and_next_to_the_links(
     assert not names(str(links))
     assert names("--node-name-map", str(tmp_path / "ib-node-name-map"), str(links))
     monkeypatch.setattr("ibprof_converter.fabric.node_names.USUAL_FOLDERS", (tmp_path,))
-    assert names("--node-name-map", "ib-node-name-map", str(links))  # at its usual place
+    assert names("--node-name-map", "ib-node-name-map", str(links))  # at its default path
     (tmp_path / "ib-node-name-map").rename(links.with_name("ib-node-name-map"))
     assert names(str(links.parent))
 
@@ -314,7 +314,7 @@ def test_words_of_programs_are_no_list_of_links() -> None:
 
 @pytest.mark.parametrize("name", [DUMP_FTS, LFTS_DUMP])
 def test_tables_without_a_list_of_links_are_no_fabric(tmp_path: Path, name: str) -> None:
-    """They are the wrong one of two files; no command takes them for a fabric of nothing, which is well."""
+    """The user named tables instead of links. No command may take them for an empty, healthy fabric."""
     path = put(tmp_path / name, "xgft3-512", name)
     with pytest.raises(InputError, match=rf"{name}: expected a list of links, found only forwarding tables"):
         find_rails([path])
@@ -332,7 +332,7 @@ def test_a_file_that_should_have_the_tables_is_named_next_to_a_list(tmp_path: Pa
 
 
 def test_rails_listed_by_iblinkinfo_in_one_folder_are_two(tmp_path: Path) -> None:
-    """No pattern finds the switches of this format; without its switches, both lists were taken for one subnet."""
+    """A search for switches must know this format: without switches, both lists would count as one subnet."""
     rate = "( 4X 25.78125 Gbps Active/  LinkUp)"
     for rail in (1, 2):
         switch, hosts = (

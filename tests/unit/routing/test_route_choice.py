@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where routes come from is said by every output, first of all."""
+"""Each output begins with the source of the routes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODELLED = "routes: modelled:min-hop (shortest routes as OpenSM's default engine
 
 @pytest.fixture(name="links")
 def write_links(tmp_path: Path) -> str:
-    """Write a list of links without tables near it."""
+    """Write a list of links to a folder without tables."""
     path = tmp_path / "site.lst"
     path.write_bytes(read_sample_bytes(SAMPLE, IBDIAGNET))
     return str(path)
@@ -35,7 +35,7 @@ def test_an_unknown_source_is_refused(text: str) -> None:
 
 
 def test_layout_says_first_that_routes_are_modelled(links: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The model's tables are those of the fabric, which OpenSM made by updn: loads are equal."""
+    """The model's tables equal the fabric's, which are by OpenSM's updn, so the loads are equal."""
     assert layout.main([links, SHIFT]) == 0
     modelled = capsys.readouterr()
     assert modelled.err.splitlines()[0] == f"ibprof-layout: {MODELLED}"
@@ -44,7 +44,7 @@ def test_layout_says_first_that_routes_are_modelled(links: str, capsys: pytest.C
     static = capsys.readouterr()
     assert "modelled:" not in static.err
     rows, listed = ([line.split(",") for line in each.out.splitlines()] for each in (modelled, static))
-    # The sample's folder has another list, with speeds.
+    # Another list in the sample's folder has the speeds.
     speed = rows[0].index("gbps")
     of_model = [[*row[:speed], *row[speed + 1 : -6]] for row in rows]
     assert of_model == [[*row[:speed], *row[speed + 1 :]] for row in listed]
@@ -103,7 +103,7 @@ def test_check_has_no_routes_to_choose(links: str, capsys: pytest.CaptureFixture
 
 
 def test_counters_need_no_routes(links: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Bytes that ports counted are on their links whatever the routes are: neither a model nor bounds are mentioned."""
+    """Bytes that ports counted are loads of their links, whatever the routes: no output mentions a model or bounds."""
     fabric = read_fabric(links)
     node, port = int(fabric.fabrics[0].link_node[0, 0]), int(fabric.fabrics[0].link_port[0, 0])
     counters = tmp_path / "counters.csv"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated fabrics have the sizes that their definitions say, and routes with the properties known of them."""
+"""Generated fabrics have the sizes that their definitions state, and their routes have known properties."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibprof_converter.routing.subnet import Subnet, join_subnet
 from ibprof_converter.routing.synthetic.spec import count_subnets, generate
 from ibprof_testing.samples.fabrics import IBDIAGNET, host_lids, load_sample
 
-# Switches, hosts, links between switches.
+# Numbers of switches, hosts, and links between switches.
 SIZES = {
     "xgft:3:18,18,4:1,18,2:1,1,9": (180, 1296, 2592),
     "xgft:3;8,8,8;1,8,8": (192, 512, 1024),
@@ -53,7 +53,7 @@ SUPER_POD = {
     "scalable-unit:4:radix=144": (2304, 32, 18, 0),
     "scalable-unit:18:radix=144": (10368, 144, 72, 0),
 }
-"""Adapters, leaves, spines and cores of NVIDIA's tables: DGX B200 with 64-port switches, DGX B300 XDR with 144."""
+"""Numbers of adapters, leaves, spines and cores in NVIDIA's tables: DGX B200, 64-port switches; DGX B300 XDR, 144."""
 
 
 def make(name: str) -> Subnet:
@@ -96,7 +96,7 @@ def test_scalable_units_have_the_switches_and_cables_of_the_reference_architectu
 
 @pytest.mark.parametrize("name", ["scalable-unit:6:radix=8:rails=2:hosts=21", "rail-optimised:15:radix=4:planes=2"])
 def test_rails_meet_above_the_leaves_only(name: str) -> None:
-    """Packets go up, then down. A host's adapters have successive LIDs, and a leaf each; a rail below a core is one."""
+    """Packets go up, then down. A host's adapters have successive LIDs on different leaves; rails meet only at level 3."""
     subnet = make(name)
     fabric, levels = subnet.fabric, find_levels(subnet.fabric)
     lids = host_lids(fabric)
@@ -140,7 +140,7 @@ def switch_links(subnet: Subnet) -> npt.NDArray[np.bool_]:
 
 
 def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
-    """OpenSM's ftree on the captured fabric has the same total, and the same load in each direction of a level."""
+    """An all-to-all on the captured fabric with OpenSM's ftree has the same total and, sorted by load, the same loads."""
     name = "xgft:3:18,18,4:1,18,2:1,1,9"
     synthetic, captured = make(name), load_sample("xgft3-1296", IBDIAGNET)
     per_level = []
@@ -169,7 +169,7 @@ def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
     ],
 )
 def test_shifts_block_nowhere_in_a_full_fat_tree(name: str) -> None:
-    """Source: Zahavi 2010: d-mod-k is free of contention for every shift permutation."""
+    """Source: Zahavi 2010: d-mod-k has no contention in any shift permutation."""
     subnet = make(name)
     lids = host_lids(subnet.fabric)
     for distance in range(1, len(lids)):
@@ -180,7 +180,7 @@ def test_shifts_block_nowhere_in_a_full_fat_tree(name: str) -> None:
 
 
 def shortest_hops(subnet: Subnet) -> int:
-    """Add up the links between the switches of all pairs of hosts, by a search that knows no tables."""
+    """Return the sum of shortest distances between the switches of all pairs of hosts, computed without tables."""
     fabric = subnet.fabric
     neighbours: dict[int, set[int]] = {}
     for a, b in fabric.link_node.tolist():
@@ -208,7 +208,7 @@ def test_routes_are_as_short_as_can_be(name: str) -> None:
 
 
 def test_opensm_routes_a_torus_of_that_shape_as_far() -> None:
-    synthetic, captured = make("torus:5x4:2"), load_sample("torus2d-5x4", IBDIAGNET)  # routed by its engine dor
+    synthetic, captured = make("torus:5x4:2"), load_sample("torus2d-5x4", IBDIAGNET)  # the captured tables are by dor
     totals = [int(load_all_to_all(subnet)[switch_links(subnet)].sum()) for subnet in (synthetic, captured)]
     assert totals[0] == totals[1]
 
@@ -225,7 +225,7 @@ def test_a_torus_is_routed_one_dimension_after_the_other() -> None:
 
 
 def test_the_fat_tree_of_codes_has_one_link_to_each_of_many_tops() -> None:
-    """As in CODES' own print for 72 leaves of radix 36: 4 pods, 9 repetitions, where `xgft` has 9 parallel cables."""
+    """CODES prints for 72 leaves of radix 36: 4 pods, 9 repetitions. `xgft` has 9 parallel cables instead."""
     fabric = generate("codes:72,36").fabric
     kind = np.array([name[:3] for name in fabric.node_name])
     a, b = fabric.link_node.T
@@ -240,7 +240,7 @@ def test_the_fat_tree_of_codes_has_one_link_to_each_of_many_tops() -> None:
 
 
 def test_small_trees_of_codes_and_xgft_are_one_graph() -> None:
-    """With as many pods as the radix has ports there are no repetitions: CODES' tree is the 3-level k-ary tree."""
+    """If there are as many pods as ports in the radix, nothing repeats: CODES' tree is the 3-level k-ary tree."""
     codes, tree = generate("codes:8,4").fabric, generate("xgft:3:2,2,4:1,2,2").fabric
     graphs = [nx.Graph(fabric.link_node.tolist()) for fabric in (codes, tree)]
     assert nx.is_isomorphic(*graphs)
@@ -254,7 +254,7 @@ def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
         for pair in subnet.fabric.link_node[switch_links(subnet)]
     ]
     is_global = np.array([len(pair) == 2 for pair in names])
-    # 8 hosts of each of 5 groups send to 32 outside it.
+    # The 8 hosts in each of 5 groups send to the 32 hosts outside their group.
     assert int(loads[is_global].sum()) == 5 * 8 * 32
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How paths end that do not arrive, on testbed44: host01 has LID 1 on switch sw-a (LID 2), sw-b has LID 5."""
+"""How packets end that do not arrive. In testbed44, host01 has LID 1 and is on sw-a (LID 2); sw-b has LID 5."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def load() -> tuple[Fabric, ForwardingTables]:
 
 
 def redirect(port: int, switch: int = 0) -> ForwardingTables:
-    """Send what is for FAR_HOST out of another port of a switch."""
+    """Return tables in which a switch sends packets for FAR_HOST to another port."""
     _, tables = load()
     table = tables.port.copy()
     table[switch, FAR_HOST] = port

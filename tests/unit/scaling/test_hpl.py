@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HPL's model: its page's efficiency, published results, refusals."""
+"""HPL's model: the efficiency on HPL's web page, published results, and invalid inputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINE = ("hpl", "--n", "11870208", "--grid", "288x306", "--rate", "116e9:124e9")
 
 @pytest.mark.parametrize(("n", "block", "rows", "columns"), [(1e4, 100, 2, 8), (1e6, 192, 64, 64), (5e4, 128, 4, 4)])
 def test_efficiency_is_that_of_the_page(n: float, block: float, rows: int, columns: int) -> None:
-    """The page divides the time by that of one process, term by term."""
+    """HPL's web page divides the time on one process by the time on all, term by term."""
     gamma, alpha, beta = 1e-10, 2e-6, 8 / 5e9
     times = time_hpl(HplRun(n, block, rows, columns), 1 / gamma, alpha, 8 / beta)
     both = rows * columns
@@ -34,7 +34,7 @@ def test_efficiency_is_that_of_the_page(n: float, block: float, rows: int, colum
 
 
 def test_published_results() -> None:
-    """Processors without accelerators reach what the model says; the slides' model is an order of magnitude below."""
+    """Runs on processors without accelerators reach the model's efficiency; the slides' model is ten times too low."""
     printed = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "hpl_published.py"], capture_output=True, text=True, check=True
     ).stdout
@@ -62,7 +62,7 @@ def test_published_results() -> None:
 
 
 def test_sharing_slows_a_run_by_its_bytes() -> None:
-    """One process a node with endless memory has only the pivots' rows more; two halve the adapter."""
+    """Compared with HPL's model, one process a node adds only pivot rows. Two processes halve the adapter's bandwidth."""
     run = HplRun(2e4, 80, 4, 4)
     page, one, two, slow = (
         time_hpl(run, 4e8, 2e-5, 1.32e8, sharing)

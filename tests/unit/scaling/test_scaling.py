@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analytic model: the slides' values, approximations from what they approximate, fits, `ibprof-scaling`."""
+"""The analytic model: values on the slides, approximations against their exact formulas, fits, and `ibprof-scaling`."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from ibprof_testing.samples.fabrics import OPENSM, find_sample, read_sample_byte
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 BWGRID = Cluster(peak=8e9, bandwidth=1.5e9)
-"""Slide 14."""
+"""Source: slide 14."""
 
 
-# -- what the slides print
+# -- values on the slides
 
 
 def test_slide_21_for_n_10000() -> None:
@@ -79,7 +79,7 @@ def test_slide_22_is_slide_21_solved_for_the_bandwidth() -> None:
     assert effective_bandwidth(l_max, 10000) == pytest.approx(BWGRID.bandwidth)
 
 
-# -- each formula from what it stands for
+# -- formulas against the formulas that they approximate
 
 
 @pytest.mark.parametrize("kernel", [scalar_product, matrix_product, linpack])
@@ -107,7 +107,7 @@ def test_the_optimum_is_one(kernel: Callable[[float, Cluster], AnalyticKernel]) 
 
 
 def test_closed_forms_solve_slide_12() -> None:
-    """p_1/2 solves y r(n, p) = p and p_max solves p^2 d'(p) = y c(n) where nothing further was left out."""
+    """p_1/2 solves y r(n, p) = p and p_max solves p^2 d'(p) = y c(n), if the closed form has no other approximation."""
     scalar = scalar_product(1e7, BWGRID)
     solved = find_optimum(scalar.approximate, BWGRID)
     assert scalar.closed.p_half == pytest.approx(solved.p_half)
@@ -126,7 +126,7 @@ def test_closed_forms_solve_slide_12() -> None:
 
 
 def test_slide_21_leaves_out_a_factor() -> None:
-    """With r(p) in place of its value 1 at p -> 1 / (3 alpha), y r(n, p) = p is met by the exact p_1/2."""
+    """p_1/2 on the slide has 1 for r(p), its limit for p -> 1 / (3 alpha). With r(p), the exact p_1/2 is found."""
     kernel = linpack(10000, BWGRID)
     p = find_optimum(kernel.exact, BWGRID).p_half
     assert kernel.closed.p_half * 2 / (1 + math.log2(p) / 12) == pytest.approx(p)
@@ -194,7 +194,7 @@ def test_what_cannot_be_distinguished_is_named() -> None:
 
 
 def test_the_interval_holds_what_it_promises() -> None:
-    """Of points drawn about a known form, the 95% interval covers the coefficient in about 95% of cases."""
+    """Points scatter around a known function: the 95% interval contains the true coefficient in about 95% of cases."""
     random = np.random.default_rng(1)
     processes = [4, 8, 16, 32, 64, 128]
     covered = 0
@@ -207,7 +207,7 @@ def test_the_interval_holds_what_it_promises() -> None:
     assert covered >= 0.85 * 200
 
 
-# -- recordings
+# -- recorded runs
 
 
 def test_what_is_measured() -> None:
@@ -287,7 +287,7 @@ def test_fit_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert isinstance(whole, dict)
     assert whole["exchange"]["form"] == "p (p - 1)"
     assert whole["exchange"]["coefficient"]["value"] == pytest.approx(50)
-    # r = #b / #x of each run and of each prediction: 16 n^2 over 50 p (p - 1).
+    # r = #b / #x of each run and each prediction is 16 n^2 / (50 p (p - 1)).
     curve = {point["processes"]: point for point in whole["curve"]}
     assert curve[32]["exchanged"] == pytest.approx(50 * 32 * 31)
     assert curve[32]["ratio"] == pytest.approx(16e4 / (50 * 32 * 31))
@@ -301,7 +301,7 @@ def test_fit_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     with_fabric = run_json(capsys, "fit", *runs, *about, "--fabric", fabric)
     assert isinstance(with_fabric["bandwidth"], float)
     assert with_fabric["bandwidth"] > 1e8
-    alone = tmp_path / "alone" / OPENSM  # without forwarding tables
+    alone = tmp_path / "alone" / OPENSM  # a folder without forwarding tables
     alone.parent.mkdir()
     alone.write_bytes(read_sample_bytes("testbed44", OPENSM))
     without_tables = run_json(capsys, "fit", *runs, *about, "--fabric", str(alone))
@@ -311,7 +311,7 @@ def test_fit_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 
 
 def write_bulk(path: Path, **attributes: str) -> None:
-    """Two processes on each of three hosts; 5 us and 2 GB/s between hosts, half of it from and to the last."""
+    """Write delays of three hosts with two processes each: between hosts, 5 us and 2 GB/s, or 1 GB/s with the last host."""
     hosts = ("a", "a", "b", "b", "c", "c")
     slow = np.array([0, 0, 0, 0, 1, 1])
     rate = np.where(slow[:, None] | slow, 1e9, 2e9)
@@ -323,7 +323,7 @@ def write_bulk(path: Path, **attributes: str) -> None:
 
 
 def test_the_bandwidth_can_be_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The slowest process, between hosts, without the latency; as many messages at once show it, with the latency."""
+    """The slowest process between hosts counts. Delays give its bandwidth without the latency, streams with it."""
     write_bulk(tmp_path / "delays.nc")
     about = ("linpack", "--n", "1e4", "--l-peak", "8e9", "--delays")
     assert run_json(capsys, *about, str(tmp_path / "delays.nc"))["bandwidth"] == pytest.approx(1e9, rel=1e-3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lint scripts find each kind of fault in a small tree of their own, and nothing in a tree without faults."""
+"""In a small test tree, the lint scripts find each kind of fault; in a tree without faults, they find nothing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CLEAN = {
 
 
 def run_lint(kind: str, folder: Path, *faults: tuple[str, str]) -> tuple[int, str]:
-    """Run a copy of a script in a tree with faults; return its status, and what it prints."""
+    """Run a copy of a lint script in a tree with faults; return its exit status and its output."""
     for name, text in (*CLEAN[kind].items(), *faults):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make test` as a user who may not install packages."""
+"""`make test` run by a user who may not install packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ibprof_testing.paths import ROOT
 
 
 def test_all_missing_packages_are_named_at_once(tmp_path: Path) -> None:
-    """On a machine that has next to nothing, as a user who is not root."""
+    """The machine has almost no programs, and the user is not root."""
     for name in ("sh", "grep", "find"):
         (tmp_path / name).symlink_to(find_program(name, package=name))
     user = tmp_path / "id"

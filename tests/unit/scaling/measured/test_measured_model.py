@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run times predicted from delays, calls and tables: each part with values calculated by hand."""
+"""Predicted run times from delays, calls and forwarding tables; each part is compared with values by hand."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ START, PER_BYTE = 2e-6, 1e-9
 
 
 class Line:
-    """A network of 2 us and 1 GB/s."""
+    """A network with a latency of 2 us and 1 GB/s."""
 
     def times(self, length: float) -> tuple[float, float]:
-        """Return the two parts."""
+        """Return latency and transfer time of a message, s."""
         return START, PER_BYTE * length
 
 
 def alone(_pattern: str, _ranks: int) -> float:
-    """Share nothing."""
+    """Return 1: the ranks share no links."""
     return 1.0
 
 
 def make_delays(times: np.ndarray, hosts: tuple[str, ...], **attributes: str) -> Delays:
-    """Return delays that all pairs have in common."""
+    """Return a matrix in which all pairs have the same delays."""
     cube = np.broadcast_to(times[:, None, None], (len(times), len(hosts), len(hosts))).astype(np.float32)
     return Delays(hosts, LENGTHS[: len(times)], cube, attributes=attributes)
 
@@ -120,7 +120,7 @@ def test_time_of_a_collective(operation: str, ranks: int, size: float, seconds: 
     assert time_collective(operation, ranks, size, Line(), alone) == pytest.approx(seconds)
 
 
-# -- links shared by tables
+# -- shared links, from forwarding tables
 
 TREE = "xgft:2:4,4:1,2"
 """16 hosts on four leaf switches, each with two uplinks."""
@@ -130,14 +130,14 @@ TREE = "xgft:2:4,4:1,2"
     ("pattern", "ranks", "share"),
     [
         (RING, 16, 1.0),
-        # Within leaf switches in two rounds; then four hosts' messages over two uplinks.
+        # Two rounds stay within leaf switches. In the other two, four hosts' messages share two uplinks.
         (DOUBLING, 16, (1 + 1 + 2 + 2) / 4),
         (DOUBLING, 4, 1.0),
-        # Four hosts send twelve of fifteen messages over two uplinks.
+        # Each host sends 12 of its 15 messages to other leaves; four hosts share two uplinks.
         (ALL_PAIRS, 16, 4 * 12 / 15 / 2),
         (ALL_PAIRS, 4, 1.0),
         (ROOT, 16, 1.0),
-        # Two ranks a host: 30 of 31 messages of each leave it, over one link; a leaf switch sends 8 * 24 of 31 ones.
+        # Two ranks a host: of a rank's 31 messages, 30 leave the host, and 24 leave the leaf switch, which has 8 ranks.
         (ALL_PAIRS, 32, 8 * 24 / 31 / 2),
     ],
 )
@@ -146,11 +146,11 @@ def test_shares_of_a_tree(pattern: str, ranks: int, share: float) -> None:
     assert sharing.share(pattern, ranks) == pytest.approx(share, rel=1e-6)
 
 
-# -- the prediction
+# -- prediction
 
 
 def make_run(processes: int, size: float = 1e6, noise: float = 1.0) -> TimedRun:
-    """Return a run of 1 ns for each operation, 0.1 s of serial work, 10 all-to-alls and 100 messages to a neighbour."""
+    """Return a run: operations of 1 ns, 0.1 s of serial work, 10 all-to-alls and 100 messages to a neighbour."""
     block = size / processes**2
     groups = {
         "ALLTOALL": CallGroup(10, block, 2 * 10 * time_collective("ALLTOALL", processes, block, Line(), alone)),
@@ -162,7 +162,7 @@ def make_run(processes: int, size: float = 1e6, noise: float = 1.0) -> TimedRun:
 
 
 def make_model(*runs: TimedRun, **others: int) -> TimeModel:
-    """Return a model of n^1.5 operations."""
+    """Return a model in which the number of operations grows with n^1.5."""
     return TimeModel(runs, lambda n: n**1.5, Line(), alone, **others)
 
 
@@ -186,7 +186,7 @@ def test_weak_scaling_keeps_the_operations_of_a_process() -> None:
 
 
 def test_the_interval_contains_what_happens() -> None:
-    """Of 200 series with 5% of noise, a 95% interval contains the noisy truth about as often."""
+    """The noise is 5%. Of 200 series, about 95% have the next noisy time inside the 95% interval."""
     generator = np.random.default_rng(1)
     inside = 0
     for _ in range(200):

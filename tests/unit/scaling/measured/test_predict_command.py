@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling predict`: profiles whose times follow a rule are read, and followed beyond them."""
+"""`ibprof-scaling predict` finds the rule by which the times of profiles grow, and continues it beyond the profiles."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ TREE = "xgft:2:4,4:1,2"
 
 
 def seconds_of(ranks: int) -> tuple[float, float]:
-    """Return time of computing, and of one all-to-all without shared links, s."""
+    """Return the computing time, and the time of one all-to-all without shared links; both in s."""
     block = SIZE / ranks**2
     return 1 / ranks, (ranks - 1) * (1e-5 + block * 1e-9)
 
 
 def make_run(ranks: int, waiting: float = 0.0) -> Profile:
-    """Return a run of ten all-to-alls and ten messages to the next rank; the first rank waits for the others."""
+    """Return a run of ten all-to-alls and ten messages to the next rank; rank 0 waits for the others."""
     block, part = SIZE // ranks**2, SIZE // ranks // 8
     computing, exchange = seconds_of(ranks)
     inside = [10 * exchange + waiting * (rank == 0) for rank in range(ranks)]
@@ -108,7 +108,7 @@ def test_prediction(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(line) == 0
     text = capsys.readouterr().out
     assert text.startswith("Strong scaling of n = 8e+06: ")
-    assert "10 µs to 10 µs" not in text  # two processes show no interval
+    assert "10 µs to 10 µs" not in text  # two processes have no spread
     assert "Predictions hold for 2 to 32 processes." in text.replace("\n", " ")
 
 
@@ -125,14 +125,14 @@ def test_a_run_of_one_process_is_the_base_of_speed_up(
     assert document["base"]["processes"] == base
     assert "a run of one process communicates nothing: " in document["notes"][-1]
     if scaling == "strong":
-        seconds = seconds_of(1)[0] + 10 * (1e-5 + SIZE // 8 * 1e-9)  # a message to itself
+        seconds = seconds_of(1)[0] + 10 * (1e-5 + SIZE // 8 * 1e-9)  # rank 0 also sends to itself
         row = document["curve"][1]
         assert row["speed_up"] == pytest.approx(seconds / row["seconds"], rel=1e-6)
         assert row["efficiency"] == pytest.approx(row["speed_up"] / 16)
 
 
 def test_delays_of_another_unit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The same delays in a numpy file in ns, and by the commands that take their bandwidth."""
+    """Delays in ns from a numpy file give the same prediction; commands of kernels take their bandwidth from it."""
     line = [*write_inputs(tmp_path), "--processes", "16", "--json"]
     cube = np.broadcast_to((1e4 + LENGTHS)[:, None, None] * (1 - np.eye(2)), (5, 2, 2))
     np.savez(tmp_path / "d.npz", delays=cube, hosts=np.array(["a", "b"]), lengths=LENGTHS)
@@ -147,7 +147,7 @@ def test_delays_of_another_unit(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 def test_tables_slow_what_leaves_a_leaf_switch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Runs on four hosts of one leaf switch share no links; with 16 hosts an all-to-all takes 1.6 times as long."""
+    """The runs are on hosts of one leaf switch and share no links. On 16 hosts, an all-to-all takes 1.6 times as long."""
     line = [*write_inputs(tmp_path, (2, 3, 4)), "--processes", "16", "--json"]
     assert main(line) == 0
     plain = json.loads(capsys.readouterr().out)["curve"][0]["operations"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling predict PROFILE...`: parts that follow a law are found, and held-out runs lie inside the interval."""
+"""`ibprof-scaling predict PROFILE...`: laws of parts are found, and other runs' times lie inside the interval."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Law = Callable[[int], tuple[float, ...]]
 
 
 def strong(p: int) -> tuple[float, ...]:
-    """Seconds of computing, of a sum in a tree, and of messages to all: the last ones stop scaling at about 13."""
+    """Return seconds of computing, a sum in a tree, and messages to all ranks. The latter stop scaling at 13 ranks."""
     return 2 / p, 0.004 * np.log2(p), 0.012 * (p - 1)
 
 
@@ -116,7 +116,7 @@ def test_two_sizes_have_wide_intervals_and_say_so(capsys: pytest.CaptureFixture[
 
 
 def test_held_out_runs_with_noise_lie_inside(tmp_path: Path) -> None:
-    """Runs of all laws scatter by 5%; at least 9 of 10 on other numbers of processes are inside."""
+    """Times scatter by 5%. At least 9 of 10 runs with other numbers of processes lie inside the interval."""
     rng = np.random.default_rng(7)
     inside, widths = [], []
     for law, scaling in ((strong, "strong"), (weak, "weak"), (superlinear, "strong"), (growing, "weak")):
@@ -198,7 +198,7 @@ def test_ranks_that_were_not_recorded_are_named(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize(("fitted", "held_out"), [((1, 4), 16), ((1, 4, 16), 64), ((4, 16, 64), 256)])
 def test_published_times_of_linpack_lie_inside(fitted: tuple[int, ...], held_out: int) -> None:
-    """An AlphaServer SC with one size for each process: netlib.org/benchmark/hpl/results.html."""
+    """An AlphaServer SC with the same matrix for all numbers of processes: netlib.org/benchmark/hpl/results.html."""
     seconds: dict[int, float] = {}
     with (ROOT / "benchmarks" / "data" / "hpl_shared.csv").open(newline="") as file:
         for row in csv.DictReader(file):
