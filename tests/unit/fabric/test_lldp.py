@@ -51,7 +51,10 @@ def write(path: Path, entries: list[tuple[str, dict[str, Any]]]) -> None:
 
 
 def write_all(folder: Path) -> None:
-    """Write the files of three hosts and two leaf switches. Hosts have a port on each; two cables join each to a spine."""
+    """Write the files of three hosts and two leaf switches.
+
+    Hosts have a port on each. Two cables join each leaf to a spine.
+    """
     folder.mkdir()
     for place, leaf in enumerate(LEAVES, 1):
         entries = [(f"swp{n}", neighbour(host, f"ens{place}", False, by_mac=True)) for n, host in enumerate(HOSTS, 1)]

@@ -58,7 +58,10 @@ def test_a_halo_is_placed_in_blocks() -> None:
 
 
 def test_a_known_placement_proves_itself_the_best() -> None:
-    """Groups of four exchange so much that each must be on one host. A host then sends its group's bytes to the next."""
+    """Groups of four exchange so many bytes that each must be on one host.
+
+    A host then sends its group's bytes to the next.
+    """
     rank = np.arange(64)
     inside, across = rank // 4 * 4 + (rank + 1) % 4, (rank + 4) % 64
     demand = make_demand(np.tile(rank, 2), np.append(inside, across), np.repeat([10**10, 10**9], 64), 64)
@@ -92,7 +95,10 @@ def test_roots_of_gathers_are_put_on_different_hosts() -> None:
 
 
 def test_a_halo_numbered_at_random_is_as_good_as_from_a_partitioner() -> None:
-    """SharedMap's partition of this halo, improved by the same search, took 0.32 ms; the search alone reached 0.56 ms."""
+    """SharedMap's partition of this halo, improved by the same search, took 0.32 ms.
+
+    The search alone reached 0.56 ms.
+    """
     problem = problem_of(shuffled_halo((8, 4, 4), 1), 1, "xgft:2:16,8:1,8")
     assert place(problem, 4.0).max_seconds <= 0.32e-3 * (1 + 1e-9)
 

@@ -243,7 +243,7 @@ def test_without_names_jobs_and_times_distinguish_runs(tmp_path: Path) -> None:
     make_recording(tmp_path, [Process(1)], host="b", start_ns=2 * MINUTE)
     make_recording(tmp_path, [Process(2)], host="c", job="another", start_ns=2 * MINUTE, name="c.ibprof")
     make_recording(tmp_path, [Process(2)], host="c", start_ns=20 * MINUTE)  # a later job with the same number
-    make_recording(tmp_path, [Process(2)], host="c", start_ns=21 * MINUTE)  # another launch of this job, with the same rank
+    make_recording(tmp_path, [Process(2)], host="c", start_ns=21 * MINUTE)  # another launch of it, with the same rank
     with pytest.raises(UsageError) as refused:
         read_recording(tmp_path, "?")
     names = re.findall(r"\n  (\S.*?)  \(", str(refused.value))
@@ -363,7 +363,7 @@ def test_a_zero_page_is_refused_or_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("places", [300, pytest.param(2000, marks=pytest.mark.full)])
 def test_any_damage_is_refused_in_words(places: int, tmp_path: Path) -> None:
-    """One bit of the file's header or a segment's header is flipped: the file is read or refused, without a traceback."""
+    """A bit of the file's header or a segment's header is flipped: the file is read or refused, without a traceback."""
     path = make_recording(tmp_path, [Process(0, counters=[[counter(1, 5)]]), Process(1)])
     whole = path.read_bytes()
     random = np.random.default_rng(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture at the top of the page: the used part of the fabric, numbered as in the list, readable in both layouts."""
+"""The picture at the top of the page: the used part of the fabric, numbered as in the list, readable in both forms."""
 
 from __future__ import annotations
 

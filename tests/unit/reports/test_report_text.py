@@ -143,7 +143,10 @@ def test_sections_by_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_cut_verdict_keeps_its_advice() -> None:
-    """A verdict that is too long loses sentences before its advice. If the advice alone is too long, sentence 1 stays."""
+    """A verdict that is too long loses sentences before its advice.
+
+    If the advice alone is too long, only the first sentence stays.
+    """
     sentences = [
         "Ranks wait for rank 2.",
         "Transfer is small, and takes little time.",

@@ -96,7 +96,10 @@ def test_scalable_units_have_the_switches_and_cables_of_the_reference_architectu
 
 @pytest.mark.parametrize("name", ["scalable-unit:6:radix=8:rails=2:hosts=21", "rail-optimised:15:radix=4:planes=2"])
 def test_rails_meet_above_the_leaves_only(name: str) -> None:
-    """Packets go up, then down. A host's adapters have successive LIDs on different leaves; rails meet only at level 3."""
+    """Packets go up, then down.
+
+    A host's adapters have successive LIDs on different leaves. Packets change rails at level 3 only.
+    """
     subnet = make(name)
     fabric, levels = subnet.fabric, find_levels(subnet.fabric)
     lids = host_lids(fabric)
@@ -140,7 +143,10 @@ def switch_links(subnet: Subnet) -> npt.NDArray[np.bool_]:
 
 
 def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
-    """An all-to-all on the captured fabric with OpenSM's ftree has the same total and, sorted by load, the same loads."""
+    """An all-to-all on the captured fabric, with OpenSM's ftree tables, has the same total.
+
+    Sorted by load, the loads of each level's links are the same.
+    """
     name = "xgft:3:18,18,4:1,18,2:1,1,9"
     synthetic, captured = make(name), load_sample("xgft3-1296", IBDIAGNET)
     per_level = []

@@ -62,7 +62,10 @@ def test_published_results() -> None:
 
 
 def test_sharing_slows_a_run_by_its_bytes() -> None:
-    """Compared with HPL's model, one process a node adds only pivot rows. Two processes halve the adapter's bandwidth."""
+    """Compared with HPL's model, one process a node adds only pivot rows.
+
+    Two processes a node halve the adapter's bandwidth.
+    """
     run = HplRun(2e4, 80, 4, 4)
     page, one, two, slow = (
         time_hpl(run, 4e8, 2e-5, 1.32e8, sharing)

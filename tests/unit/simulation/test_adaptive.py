@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adaptive routing: shortest paths, the least occupied port, any at a tie; other routing is refused."""
+"""Adaptive routing: packets take shortest paths by the least occupied port, or a random one of equal ports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make(name: str, **changes: float) -> SimulatedNetwork:
 
 
 def make_bad_tables(network: SimulatedNetwork) -> None:
-    """All that leaves leaf 0 goes by one port."""
+    """Change the tables: all packets that leave leaf 0 take one port."""
     far = np.flatnonzero(network.host_leaf != network.host_leaf[0])
     network.egress[network.host_leaf[0], far] = network.egress[network.host_leaf[0], far[0]]
 
@@ -43,7 +43,7 @@ def bytes_up(simulation: Simulation) -> list[int]:
 
 @pytest.mark.parametrize(("adaptive", "links"), [(False, 1), (True, 4)])
 def test_packets_go_where_there_is_room(adaptive: bool, links: int) -> None:
-    """Four hosts send to four others; by bad tables over one of four links, adaptively over all of them."""
+    """Four hosts send to four others. Bad tables use one of four links; adaptive routing uses all of them."""
     network = make(TREE)
     make_bad_tables(network)
     clients = [Client(host, 0, [Step(host + 4, 1 << 20)]) for host in range(4)]
@@ -55,7 +55,7 @@ def test_packets_go_where_there_is_room(adaptive: bool, links: int) -> None:
 
 
 def test_a_tie_is_decided_by_lot() -> None:
-    """Packets that are alone find all four ports empty: each is as likely."""
+    """A packet that is alone finds four empty ports, which are equally likely."""
     network = make(TREE)
     simulation = Simulation(
         network, [Job("one", interval=network.ticks(5000), limit=4000)], [Client(0, 0, [Step(7, 64)])], adaptive=True
@@ -105,7 +105,7 @@ def test_what_can_lock_up_is_refused_by_name(name: str) -> None:
 
 
 def test_every_port_of_a_large_switch_is_taken() -> None:
-    """Switches of 132 ports: three words of ports to choose among."""
+    """Switches have 132 ports, so a set of ports takes three 64-bit words."""
     network = make("xgft:2:66,2:1,66@100")
     clients = [Client(host, 0, [Step((host + 66) % 132, 1 << 20)]) for host in range(132)]
     simulation = Simulation(network, [Job("all", limit=4)], clients, adaptive=True)
@@ -115,13 +115,13 @@ def test_every_port_of_a_large_switch_is_taken() -> None:
     upwards = network.port_end[np.unique(network.host_leaf)]
     upwards = upwards[(upwards != NONE) & (network.end_to[upwards] >= network.hosts)]
     assert len(upwards) == 132
-    # As much by each as by any other, but for what chance does at ties.
+    # All ports carry the same bytes, except for random choices among equal ports.
     mean = 4 * (1 << 20)
     assert (np.abs(sent[upwards] / mean - 1) < 0.05).all()
 
 
 def test_a_deadlock_names_its_circle() -> None:
-    """A ring whose packets have one lane, and buffers for one of them at each end."""
+    """A ring with one virtual lane, and buffers for one packet at each end."""
     network = make("torus:6:1@100", lane_bytes=4096)
     clients = [Client(host, 0, [Step((host + 2) % 6, 1 << 20)]) for host in range(6)]
     stuck = Simulation(network, [Job("all")], clients)
@@ -142,7 +142,7 @@ def test_a_torus_runs_with_its_tables() -> None:
 @pytest.mark.parametrize("name", ["torus:3x4:2", "dragonfly:4,2,2", "xgft:2:4,4:1,2:1,2", "xgft:2:62,2:1,70"])
 @pytest.mark.parametrize("cut", [False, True])
 def test_ports_on_shortest_paths_are_those_of_networkx(name: str, cut: bool) -> None:
-    """Also where every cable of a switch is cut, so that nothing leads there."""
+    """Also if all cables of a switch are cut, so that no path leads to it."""
     network = make(name)
     port_end = network.port_end.copy()
     if cut:

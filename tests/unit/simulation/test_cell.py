@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of a study: what distinguishes them, how long each takes, in which order and folder they are simulated."""
+"""Cells of a study: the settings that distinguish them, estimates of their time, their order, and their folders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ibprof_testing.samples.simulated_jobs import KIB, MIB, MS, SMALL, US, io, m
 
 def test_a_key_is_of_what_matters(tmp_path: Path) -> None:
     (first, disturbed), (other, _) = (make_cells(SMALL, [io(interval=each), mpi()], MPI, [1]) for each in (0.0, 1 * MS))
-    assert first.key == other.key != disturbed.key  # a baseline is the same whatever the other job would be
+    assert first.key == other.key != disturbed.key  # a baseline has the same key with any other job
     changed = [
         replace(first, seed=2),
         replace(first, setting=replace(SMALL, servers=5)),
@@ -43,7 +43,7 @@ def test_a_key_is_of_what_matters(tmp_path: Path) -> None:
         replace(first, setting=replace(SMALL, fabric="xgft:2:8,4:1,4@100")),
     ]
     assert len({first.key, *(cell.key for cell in changed)}) == 6
-    # Results of earlier versions keep their keys.
+    # The keys of cells of earlier versions do not change.
     assert "nic_gap_ns" not in first.describe()["hardware"]
     assert "steady" not in first.describe()["effort"]
 
@@ -55,15 +55,15 @@ def test_estimates_are_of_the_right_size(name: str) -> None:
 
 
 def test_estimates_by_hand() -> None:
-    # Within a leaf 2 links, between leaves 4: over all leaves and hosts 2/4 + 4 * 3/4.
+    # Paths have 2 links within a leaf and 4 between leaves; hosts are on all four leaves: 2/4 + 4 * 3/4.
     assert find_mean_hops(SMALL.network, SMALL.hardware) == pytest.approx(0.25 * 2 + 0.75 * 4)
-    # 14 clients of 4 MiB at 12.5 GB/s into 4 servers.
+    # 14 clients write 4 MiB each to 4 servers, at 12.5 GB/s.
     cell = make_cells(SMALL, [io(), mpi()], IO, [1])[0]
     assert find_bottleneck_ns(cell, io()) == pytest.approx(14 * 4 * MIB / 12.5 / 4)
-    # A cell that was run took about as much.
+    # A real run has about as many packet hops as estimated.
     short = replace(cell, setting=replace(SMALL, effort=Effort(messages=20)))
     assert 0.2 < run_cell(short).packet_hops / estimate_hops(short) < 5
-    # All messages that are asked for, where the interval does not end it: 50 and 1,000 for 8.
+    # If the interval does not end the run, all requested messages are simulated: 50 + 1,000 instead of 8.
     (alone, _) = make_cells(SMALL, [mpi()], MPI, [1])
     every, skipping = (
         replace(alone, setting=replace(SMALL, effort=each)) for each in (replace(FULL, steady=0.0), FULL)
@@ -84,7 +84,7 @@ def test_estimates_by_hand() -> None:
 def test_estimated_seconds_are_those_of_measured_cells(
     jobs: tuple[Workload, Workload], measured: str, seconds: float
 ) -> None:
-    """Compare with cells of the survey that were measured to their end."""
+    """The cells are those of the survey whose simulation was measured to its end."""
     setting = Setting("xgft:3:18,18,4:1,18,2:1,1,9@100", servers=72, effort=FULL)
     alone, together = make_cells(setting, jobs, measured, [1])
     cell = alone if seconds < 10 else together
@@ -92,7 +92,7 @@ def test_estimated_seconds_are_those_of_measured_cells(
 
 
 def test_a_hop_of_full_servers_takes_longer_than_one_of_pairs() -> None:
-    """The longest simulations begin first; those with the most packet hops are others."""
+    """The longest simulations must begin first; these are not the simulations with the most packet hops."""
     setting = Setting("xgft:3:18,18,4:1,18,2:1,1,9@100", servers=72, effort=FULL)
     full, dense = (
         make_cells(setting, jobs, measured, [1])[1]
@@ -132,7 +132,7 @@ def test_a_little_work_starts_no_process(
         assert pool
         (outcome,) = run_cells([cell], tmp_path, pool).values()
         assert bool(active_children()) == processes
-    assert str(outcome.latency) == str(run_cell(cell).latency)  # some are nan
+    assert str(outcome.latency) == str(run_cell(cell).latency)  # compared as text, since some values are nan
     assert not active_children()
 
 
@@ -147,7 +147,8 @@ def test_a_folder_has_one_that_simulates_in_it(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_is_timed_whole() -> None:
-    # One client and one server: what a client writes takes at least its bytes' time, its first start left out.
+    # One client and one server: 40 writes take at least the time of their bytes. The time before the first start is
+    # left out.
     setting = Setting("xgft:1:4:1@100", servers=1, effort=QUICK)
     jobs = [io(512 * KIB, share=0.34, limit=40), mpi(4 * KIB, 50 * US, share=0.66)]
     (_, disturbed) = make_cells(setting, jobs, MPI, [1])

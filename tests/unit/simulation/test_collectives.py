@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives message by message: what data is where when each ends, and what the engine makes of their order."""
+"""Collectives message by message: which ranks have which data at the end, and the order in which the engine sends."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from ibprof_testing.samples.fabrics import read_subnet
 
 SIZES = range(2, 18)
 Message = tuple[int, int, int]
-"""Sender, receiver, and slot at the receiver."""
+"""sender, receiver, and the receiver's slot for the message"""
 
 
 def play(parts: list[CollectivePart]) -> Iterator[Message]:
-    """Carry a collective out, each step as soon as the slots that it awaits have come; fails where it cannot end."""
+    """Simulate a collective: a step is made when the slots that it awaits have arrived. Fail if no rank can go on."""
     came: list[set[int]] = [set() for _ in parts]
     position = [0] * len(parts)
     while any(at < len(part.steps) for at, part in zip(position, parts, strict=True)):
@@ -55,7 +55,7 @@ def play(parts: list[CollectivePart]) -> Iterator[Message]:
 @pytest.mark.parametrize("ranks", SIZES)
 @pytest.mark.parametrize("schedule", [all_reduce, barrier])
 def test_everyone_hears_of_everyone(schedule: Schedule, ranks: int) -> None:
-    """A reduction and a barrier need this: at the end each rank has data that depends on every other."""
+    """A reduction and a barrier require that each rank's result depends on the data of every other rank."""
     heard = [{rank} for rank in range(ranks)]
     for sender, receiver, _ in play([schedule(rank, ranks, 8) for rank in range(ranks)]):
         heard[receiver] |= heard[sender]
@@ -89,7 +89,10 @@ def test_an_all_to_all_joins_every_pair(ranks: int) -> None:
 @pytest.mark.parametrize("role", SCHEDULES)
 @pytest.mark.parametrize("ranks", [2, 7, 16])
 def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
-    """Two rounds end; no message begins before those that it awaits came, nor a round before the last one ended."""
+    """Two rounds end.
+
+    A message begins after the messages that it awaits arrived; a round begins after the previous round.
+    """
     network = index_network(read_subnet("xgft:2:4,4:1,4@100"), Hardware())
     workload = Workload("job", role, 3000, interval_ns=2000, jitter=0)
     assigned = HostAssignment(np.zeros(0, np.int64), (np.random.default_rng(3).permutation(16)[:ranks],))
@@ -124,7 +127,7 @@ def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
 @pytest.mark.parametrize("jitter", [0, 0.5])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_ranks_of_a_broadcast_do_not_lag_behind_each_other(seed: int, jitter: float) -> None:
-    """It takes as long as its deepest branch, whatever the interval, though no message ever goes back to the root."""
+    """An operation takes as long as its deepest branch, for any interval, although the root receives no messages."""
     network = index_network(read_subnet("xgft:1:8:1@100"), Hardware())
     workload = Workload("job", Role.BROADCAST, 10_000, interval_ns=500_000, jitter=jitter)
     jobs, clients = make_clients(

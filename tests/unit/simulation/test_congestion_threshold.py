@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The congestion threshold: where it lies, how sure it is, and questions that cannot be answered."""
+"""The congestion threshold: its value, its interval, and questions without an answer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, io, latency_of, mpi
 
 SWITCHES = (24 * 3 + 7 * 1) / 31
-"""Mean number of switches between a server and its 31 clients; 7 are at the server's leaf."""
+"""Mean number of switches between a server and its 31 clients. 7 clients are on the server's leaf."""
 
 
 def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFixture[str]) -> None:
     machine = ["--fabric", "xgft:2:8,4:1,8@100", "--servers", "1", "--share", "1", "--json", "--workers", "1"]
     assert main(["threshold", *machine, "--size", "64KiB"]) == 0
     found = json.loads(capsys.readouterr().out)
-    # 31 clients, one server: I* = N S/(n B) - S/B.
+    # 31 clients and one server: I* = N S/(n B) - S/B.
     bound = (31 - 1) * 64 * KIB / 12.5e3
     assert found["bound_us"] == pytest.approx(bound, abs=1e-3)
     assert found["crossing_us"] == pytest.approx(bound, rel=0.02)
@@ -39,7 +39,7 @@ def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFix
 
 
 def test_reads_are_held_up_by_the_servers_own_links(capsys: pytest.CaptureFixture[str]) -> None:
-    """As many bytes as writes, the other way: the same bound, and a request's own packet more for each."""
+    """Reads move as many bytes as writes, from the server: the bound is the same. Each read adds a request's packet."""
     machine = ["--fabric", "xgft:2:8,4:1,8@100", "--servers", "1", "--share", "1", "--json", "--workers", "1"]
     assert main(["threshold", *machine, "--size", "64KiB", "--io-reads", "256B", "--quick"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -52,7 +52,7 @@ def test_reads_are_held_up_by_the_servers_own_links(capsys: pytest.CaptureFixtur
 
 
 def test_servers_with_slower_links_set_the_pace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A hypercube at 32 Gb/s, whose two isolated servers have 8: 46 clients."""
+    """A hypercube at 32 Gb/s with 46 clients. The links of the two isolated servers have 8 Gb/s."""
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
         (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
     lst = tmp_path / "ibdiagnet.lst"
@@ -95,7 +95,10 @@ T0, C = 100e3, 1000e3
 
 
 def closed_network(cells: Sequence[Cell]) -> dict[str, Outcome]:
-    """Requests as the asymptotes have them, each seed off by some per cent; the third never settles without a pause."""
+    """Return outcomes on the asymptotes of a closed network.
+
+    Seeds differ by 1%; seed 3 without a pause is never settled.
+    """
     off = {1: 0.99, 2: 1.01, 3: 1.0}
     outcomes = {}
     for cell in cells:
@@ -108,7 +111,7 @@ def closed_network(cells: Sequence[Cell]) -> dict[str, Outcome]:
 
 
 def test_a_threshold_is_as_sure_as_what_was_measured() -> None:
-    """At 90% of the throughput the cycle is C / 0.9, which is T0 beyond its pause."""
+    """At the threshold, the throughput is 90% of the largest: the cycle is C / 0.9, that is T0 plus the pause."""
     true = C / NEAR - T0
     for seeds in ([1, 2], [1, 2, 3], [2]):
         found = find_threshold(SMALL, io(), seeds, closed_network)
@@ -123,13 +126,16 @@ def test_a_threshold_is_as_sure_as_what_was_measured() -> None:
 
 
 def test_few_slow_clients_hide_no_threshold() -> None:
-    """Without a pause slow clients have few messages, whose mean is then no longer than alone; by clients it is."""
+    """Without a pause, slow clients send few messages, so the mean over messages hides the congestion.
+
+    The mean by client shows it.
+    """
 
     def simulate(cells: Sequence[Cell]) -> dict[str, Outcome]:
         found = closed_network(cells)
         for cell in cells:
             outcome = found[cell.key]
-            mean = outcome.latency.mean + (9 * T0 if cell.workloads[0].interval_ns > 2 * C else 0)  # slow ones, alone
+            mean = outcome.latency.mean + (9 * T0 if cell.workloads[0].interval_ns > 2 * C else 0)  # slow clients
             latency = replace(outcome.latency, mean=mean, node_mean=mean * (1 if cell.workloads[0].interval_ns else 3))
             found[cell.key] = replace(outcome, latency=latency)
         return found

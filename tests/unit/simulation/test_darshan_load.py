@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""I/O loads from Darshan's logs: those that PyDarshan ships, of runs whose requests are known."""
+"""I/O loads from Darshan's logs, as PyDarshan ships them. The requests of the logged runs are known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ibprof_testing.samples.simulated_jobs import MACHINE, MIB
 
 LOGS = Path(str(find_spec("darshan").origin)).parent / "tests" / "input"  # type: ignore[union-attr]
 IOR = LOGS / "sample-goodost.darshan"
-"""IOR: 48 processes write 128 times 8 MiB each."""
+"""IOR: each of 48 processes writes 8 MiB 128 times."""
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +34,9 @@ def test_requests_of_a_known_run(load: DarshanLoad) -> None:
     assert (load.processes, load.requests, load.request_bytes) == (48, 48 * 128, 8 * MIB)
     assert load.bytes == 48 * 128 * 8 * MIB
     assert load.read_bytes == 0
-    # All processes begin within the first 0.24 s, and the last one ends after 3.92 s.
+    # All processes begin within the first 0.24 s; the last one ends after 3.92 s.
     assert (3.918731 - 0.240003) * 1e9 < load.span_ns < 3.918732e9
-    # As many clients as processes: each writes 128 times within that.
+    # With as many clients as processes, each client writes 128 times in this time.
     assert load.cycle_ns(48) == pytest.approx(load.span_ns / 128)
     assert load.cycle_ns(24) == pytest.approx(load.span_ns / 256)
 
@@ -72,7 +72,7 @@ def test_without_pydarshan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caps
 
 
 def test_advice_for_a_logged_load(load: DarshanLoad, capsys: pytest.CaptureFixture[str]) -> None:
-    """12 clients write what 48 processes wrote in the same time: their requests come 4 times as often."""
+    """12 clients write the bytes of 48 processes in the same time, so a client's requests come 4 times as often."""
     machine = ["--fabric", "xgft:2:8,3:1,8@100", "--workers", "1", "--quick"]
     line = ["advise", *machine, "--mpi", "4KiB@500us", "--io", str(IOR), "--seeds", "1", "--json"]
     assert main([*line, "--servers", "host[21-24]", "--io-hosts", "host[01-12]", "--mpi-hosts", "host[13-20]"]) == 0
@@ -86,7 +86,7 @@ def test_advice_for_a_logged_load(load: DarshanLoad, capsys: pytest.CaptureFixtu
 
 
 def test_a_load_of_reads_comes_from_the_servers(tmp_path: Path) -> None:
-    """Darshan's own library writes the log of the same run with reads in place of writes."""
+    """Darshan's own library writes the log of the same run, but with reads instead of writes."""
     log = tmp_path / "reads.darshan"
     write_reads(IOR, log)
     load = read_darshan_load(log)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet engine against what must be: exact latencies, queueing theory, link loads by another way, deadlock."""
+"""The packet engine against theory: exact latencies, queueing theory, link loads by other code, deadlocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ibprof_testing.samples.fabrics import OPENSM, find_sample, read_subnet
 TREE = "xgft:2:4,4:1,2@100"
 RING = "torus:6:1@100"
 EXACT = Hardware(packet_bytes=4096, lane_bytes=65536, switch_ns=96.0, wire_ns=6.4, gbps=100)
-"""Whole ticks of 0.64 ns all of them."""
+"""Each of these times is a multiple of the tick, 0.64 ns."""
 
 
 def make(name: str, hardware: Hardware = EXACT) -> SimulatedNetwork:
@@ -36,7 +36,7 @@ def make(name: str, hardware: Hardware = EXACT) -> SimulatedNetwork:
 
 
 def count_hops(network: SimulatedNetwork, source: int, destination: int) -> int:
-    """Links on the way, followed by hand."""
+    """Return the number of links on the path, followed hop by hop."""
     end, hops = int(network.host_end[source]), 1
     while (node := int(network.end_to[end])) >= network.hosts:
         end = int(network.port_end[node - network.hosts, network.egress[node - network.hosts, destination]])
@@ -59,7 +59,7 @@ def test_a_packet_alone_takes_exactly_its_time_between_any_two_hosts() -> None:
 
 @pytest.mark.parametrize("packets", [2, 7, 100])
 def test_a_message_is_pipelined(packets: int) -> None:
-    """Its first packet takes a packet's time; each further one comes a transmission later."""
+    """The first packet takes the latency of a packet. Each further packet arrives one transmission time later."""
     network = make(TREE)
     job, step = Job("one", limit=1), Step(network.hosts - 1, packets * 4096)
     (sample,) = Simulation(network, [job], [Client(0, 0, [step])]).run()
@@ -69,7 +69,7 @@ def test_a_message_is_pipelined(packets: int) -> None:
 
 
 def test_a_host_pauses_between_packets() -> None:
-    """4 MiB in packets of 4 KiB: 1,023 pauses of 10 ns, whether one message has them or 1,024 have."""
+    """4 MiB in packets of 4 KiB: 1,023 pauses of 10 ns, whether the packets are one message or 1,024 messages."""
     network = make(TREE, replace(EXACT, switch_ns=100, wire_ns=10, nic_gap_ns=10, tick_ns=0.02))
     to = network.hosts - 1
     hops, sending = count_hops(network, 0, to), 4096 * 8 / 100
@@ -79,11 +79,11 @@ def test_a_host_pauses_between_packets() -> None:
     many = Simulation(network, [Job("many", limit=1)], 1024 * [Client(0, 0, [Step(to, 4096)])])
     assert network.to_ns(int(many.run()["ticks"].max())) == pytest.approx(first + 1023 * (sending + 10))
     for simulation in whole, many:
-        assert simulation.look_at_ends().busy.max() == network.ticks(1024 * sending)  # pauses are not sending
+        assert simulation.look_at_ends().busy.max() == network.ticks(1024 * sending)  # pauses do not count as sending
 
 
 def test_a_pause_delays_no_packet_of_a_slow_job() -> None:
-    """A packet that comes when the pause is over is sent at once."""
+    """A packet that comes after the end of the pause is sent at once."""
     network = make(TREE, replace(EXACT, nic_gap_ns=1000))
     job, step = Job("slow", interval=network.ticks(5000), limit=20), Step(network.hosts - 1, 1000)
     ticks = Simulation(network, [job], [Client(0, 0, [step])]).run()["ticks"]
@@ -99,18 +99,18 @@ def test_slow_links_take_their_time() -> None:
 
 @pytest.mark.parametrize(("fastest", "gbps"), [("100", "56.25"), ("400", "56"), ("56", "2.5"), ("100", "25")])
 def test_a_packet_takes_whole_ticks_of_which_the_last_has_begun(fastest: str, gbps: str) -> None:
-    """Of each size: its time in ticks of 64 bits on the fastest link, in exact numbers, rounded up."""
+    """A packet of any size takes a whole number of ticks, rounded up. A tick is 64 bits on the fastest link."""
     subnet = read_subnet("xgft:1:2:1@100")
     subnet = replace(subnet, fabric=replace(subnet.fabric, link_gbps=np.array([float(fastest), float(gbps)])))
     network = index_network(subnet, Hardware(switch_ns=0))
-    for size in (*range(1, 4097, 31), *range(504, 4097, 504)):  # 504: whole ticks at some of these speeds
+    for size in (*range(1, 4097, 31), *range(504, 4097, 504)):  # 504 bytes are whole ticks at some of these speeds
         sample = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(1, size)])]).run()
         on_links = [math.ceil(Fraction(8 * size, 64) * Fraction(fastest) / Fraction(each)) for each in (fastest, gbps)]
         assert int(sample["ticks"][0]) == sum(on_links) + 2
 
 
 def test_poisson_arrivals_wait_as_in_m_d_1() -> None:
-    """Many hosts send packets to one, at random: its link is M/D/1, with a mean wait of rho s / (2 (1 - rho))."""
+    """Many hosts send packets to one at random times. Its link is an M/D/1 queue: mean wait rho s / (2 (1 - rho))."""
     network = make("xgft:1:33:1@100", Hardware(packet_bytes=4096, lane_bytes=1 << 22, switch_ns=96, wire_ns=6.4))
     random = np.random.default_rng(7)
     service, rho, messages = 4096 * 8 / 100, 0.7, 60_000
@@ -127,7 +127,7 @@ def test_poisson_arrivals_wait_as_in_m_d_1() -> None:
         waits.append(network.to_ns(1) * samples["ticks"] - (2 * (service + 6.4) + 96))
     wait = np.concatenate(waits)
     assert len(wait) == messages
-    # The senders' own links make some wait before: 32 queues of load rho / 32 each.
+    # Packets also wait at the senders' links: 32 queues with a load of rho / 32 each.
     own = rho / 32 * service / (2 * (1 - rho / 32))
     expected = rho * service / (2 * (1 - rho))
     batches = wait.reshape(30, -1).mean(axis=1)
@@ -150,7 +150,7 @@ def test_a_link_that_is_asked_for_more_carries_what_it_can() -> None:
 
 @pytest.mark.parametrize("name", ["testbed44", "hypercube-4"])
 def test_all_to_all_loads_links_as_the_tables_say(name: str, tmp_path: Path) -> None:
-    """Every link direction carries what `ibprof-layout` says, which gets there by in-trees."""
+    """Each link direction carries the bytes that `ibprof-layout` computes, by in-trees."""
     sample = str(find_sample(name, OPENSM))
     assert layout.main([sample, "pattern:all-to-all:5000", "-o", str(tmp_path / "links.csv")]) == 0
     network = index_network(read_subnet(sample), EXACT)
@@ -174,7 +174,7 @@ def test_all_to_all_loads_links_as_the_tables_say(name: str, tmp_path: Path) -> 
 
 
 def test_only_machines_are_hosts() -> None:
-    """No job is put on a router, or on what reduces data inside a switch."""
+    """No job runs on a router, or on an aggregation node inside a switch."""
     names = index_network(read_subnet(str(find_sample("quirks-small", OPENSM))), EXACT).host_names
     assert len(names) == 14
     assert not [name for name in names if "router" in name]
@@ -231,7 +231,7 @@ def test_the_same_seed_gives_the_same() -> None:
 
 
 def test_rounds_of_a_collective_wait_for_each_other() -> None:
-    """Recursive doubling: in round k a client sends to its partner, and goes on when the partner's message is there."""
+    """Recursive doubling: in round k, a client sends to its partner, and waits for the partner's message."""
     network = make(TREE)
     rounds = 4
     clients = [
@@ -248,7 +248,7 @@ def test_rounds_of_a_collective_wait_for_each_other() -> None:
     samples = simulation.run()
     assert simulation.state.stop == Stop.DONE
     first = {k: samples["start"][samples["host"] == (samples["client"] ^ 1 << k)] for k in range(rounds)}
-    # Host 0 is late: its partner of round 0 cannot begin round 1 before, nor can all the others end.
+    # Host 0 is late. Its partner in round 0 begins round 1 late too, and no other host can end earlier.
     assert first[1][np.argsort(first[1])][-2:].min() > 50_000
     assert simulation.look_at_clients().steps.tolist() == [2 * rounds] * 16
 
@@ -266,7 +266,7 @@ def test_a_ring_has_a_circle_and_lanes_open_it() -> None:
 
 
 def test_tables_with_a_cycle_are_reported() -> None:
-    """A leaf sends packets for a host of another up, and the spine down again."""
+    """A leaf sends packets for a host of another leaf up, and the spine sends them back."""
     network = make("xgft:2:4,4:1,4@100")
     egress = network.egress.copy()
     one, other = network.host_leaf[0], network.host_leaf[4]
@@ -280,7 +280,7 @@ def test_tables_with_a_cycle_are_reported() -> None:
 
 
 def test_a_long_cycle_is_found_at_once() -> None:
-    """A search of the whole path at each step would take several seconds."""
+    """The search must be short: following the whole path at each step would take several seconds."""
     ends = 40_000
     after = np.append(np.arange(1, ends), 7)
     network = cast("SimulatedNetwork", SimpleNamespace(end_to=np.zeros(ends)))
@@ -305,7 +305,10 @@ def test_a_ring_deadlocks_and_is_reported() -> None:
 
 
 def test_a_deadlock_is_reported_while_others_go_on() -> None:
-    """Six hosts of a ring lock each other up; two at one switch of it know nothing of that."""
+    """Six hosts on a ring deadlock.
+
+    The messages of two hosts on one switch of the ring do not cross the ring's links.
+    """
     network = make("torus:6:3@100", Hardware(packet_bytes=4096, lane_bytes=4096, switch_ns=96, wire_ns=6.4))
     of_switch = [np.flatnonzero(network.host_leaf == switch) for switch in range(6)]
     ring = [Client(int(of_switch[n][0]), 0, [Step(int(of_switch[(n + 2) % 6][0]), 1 << 20)]) for n in range(6)]
@@ -327,7 +330,7 @@ def test_a_deadlock_is_reported_while_others_go_on() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_stuck_stays_and_nothing_else_does(seed: int) -> None:
-    """On rings and tori with little room, of jobs that end: those whose packets are stuck never do, the others do."""
+    """Jobs on rings and tori with small buffers: jobs with stuck packets never end, and all others end."""
     draw = np.random.default_rng(seed)
     network = make(("torus:6:1@100", "torus:7:2@100")[seed % 2], Hardware(packet_bytes=4096, lane_bytes=4096))
     hosts = network.hosts
@@ -377,7 +380,7 @@ def test_a_table_that_leads_to_another_host_ends_it() -> None:
 
 
 def test_a_long_run_comes_back_for_interrupts_and_limits() -> None:
-    """Which changes nothing: as much happens until a tick."""
+    """The engine returns at regular ticks for them; this does not change the result."""
     network = index_network(read_subnet("xgft:2:4,4:1,4@100"), Hardware())
     clients = [Client(host, 0, [Step((host + 5) % 16, 1 << 50)]) for host in range(16)]
     simulation = Simulation(network, [Job("j")], clients)

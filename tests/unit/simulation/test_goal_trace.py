@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GOAL files: times by hand, what waits for what, and files that are none."""
+"""GOAL files: times by hand, the operations for which others wait, and invalid files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 MACHINE = Setting("xgft:2:4,4:1,4@100", effort=Effort(messages=20, background=0, warm_up=0))
 PACKET = 4096 * 8 / 100
 NEAR, FAR = 2 * PACKET + 90, 4 * PACKET + 3 * 90
-"""Latency of a packet within a leaf, and between leaves, in ns."""
+"""Latency of a packet within a leaf and between leaves, ns."""
 
 
 def simulate(tmp_path: Path, text: str, hosts: tuple[int, ...], setting: Setting = MACHINE) -> Latency:
@@ -57,21 +57,24 @@ c requires b
 
 @pytest.mark.parametrize(("hosts", "way"), [((0, 1), NEAR), ((0, 4), FAR)])
 def test_a_job_takes_its_computation_and_its_messages(tmp_path: Path, hosts: tuple[int, int], way: float) -> None:
-    """Within some ticks of 0.64 ns; another placement of the same trace takes longer by its messages."""
+    """The times agree to some ticks of 0.64 ns.
+
+    With other hosts, the same trace takes longer by its messages' latency.
+    """
     found = simulate(tmp_path, PING_PONG, hosts)
     assert found.operation_mean == pytest.approx(1000 + way + 2000 + way + 500, abs=10)
-    assert found.mean == pytest.approx(way, abs=3)  # of messages on links alone
+    assert found.mean == pytest.approx(way, abs=3)  # the mean over messages between hosts
     assert found.operations >= 10
 
 
 def test_what_does_not_wait_runs_on(tmp_path: Path) -> None:
-    """Rank 0 computes while its message leaves and the answer comes: the longer of both counts."""
+    """Rank 0 computes while its message and the answer travel: the longer of the two counts."""
     text = PING_PONG.replace("l4 requires l3\n", "l4 requires l2\n").replace("l4: calc 500", "l4: calc 50000")
     assert simulate(tmp_path, text, (0, 4)).operation_mean == pytest.approx(51000, abs=10)
 
 
 def test_ranks_that_send_first_or_receive_first_do_not_block(tmp_path: Path) -> None:
-    """Neither order of independent operations in the file holds both ranks up."""
+    """Operations without a dependency may be in any order in the file: no order blocks both ranks."""
     text = "num_ranks 2\n"
     for rank in (0, 1):
         text += f"rank {rank} {{\nr: recv 4096b from {1 - rank} tag 1\ns: send 4096b to {1 - rank} tag 1\n}}\n"
@@ -88,11 +91,11 @@ def test_messages_of_a_tag_arrive_in_order(tmp_path: Path) -> None:
     assert sent["awaits"].tolist() == [1, 2, 3]
     assert sent["bytes"].tolist() == [1, 2, 3]
     assert sorted(sent["slot"].tolist()) == [0, 1, 2]
-    assert trace.arrivals == (1, 4, 3)  # with those by which both ranks end together
+    assert trace.arrivals == (1, 4, 3)  # the extra messages end both ranks together
 
 
 def test_a_neighbour_makes_the_job_longer(tmp_path: Path) -> None:
-    """Through a study file: the job's own time, alone and next to I/O on the same links."""
+    """A study file simulates the job alone and next to I/O on the same links; the duration of the job is reported."""
     (tmp_path / "trace.goal").write_text(PING_PONG.replace("4096b", "1048576b"))
     (tmp_path / "study.yaml").write_text("""\
 fabric: xgft:2:4,4:1,1@100
@@ -108,7 +111,7 @@ jobs:
     sending = 1048576 * 8 / 100 / 1e3
     assert float(alone["operation_us"]) == pytest.approx(3.5 + 2 * (sending + FAR / 1e3), rel=0.01)
     assert float(together["operation_us"]) > 1.2 * float(alone["operation_us"])
-    # The summary names the program's own time, and the latency of its messages apart.
+    # The summary has both the program's duration and the latency of its messages.
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["mpi_alone_us"] == float(alone["operation_us"])
     assert summary["mpi_alone_message_us"] == float(alone["mean_us"]) < summary["mpi_alone_us"]
@@ -145,12 +148,12 @@ def test_hosts_are_as_many_as_ranks(tmp_path: Path) -> None:
 
 MIB = 1 << 20
 SENDING = MIB * 8 / 100
-"""Of 1 MiB at 100 Gbit/s, in ns."""
+"""Time of 1 MiB at 100 Gbit/s, ns."""
 
 
 @pytest.mark.parametrize(("size", "order"), [(MIB, "c irequires s"), (32768, "c requires s")])
 def test_a_rank_waits_for_a_message_only_where_an_operation_requires_it(tmp_path: Path, size: int, order: str) -> None:
-    """Both ranks compute for 50 us while they exchange messages: neither waits for one before it computes."""
+    """Both ranks compute for 50 us while they exchange messages; no rank waits for a message before it computes."""
     body = "s: send {0}b to {1}\nr: recv {0}b from {1}\nc: calc 50000\nw: calc 0\n{2}\nw requires r\nw requires c\n"
     text = "num_ranks 2\n" + "".join(f"rank {rank} {{\n{body.format(size, 1 - rank, order)}}}\n" for rank in (0, 1))
     expected = max(50_000, size * 8 / 100 + FAR)
@@ -158,7 +161,7 @@ def test_a_rank_waits_for_a_message_only_where_an_operation_requires_it(tmp_path
 
 
 def test_what_may_begin_when_a_receive_begins_does_not_wait_for_its_message(tmp_path: Path) -> None:
-    """A nonblocking receive: 50 us of computing while 84 us of a message pass, then 20 us."""
+    """A nonblocking receive: 50 us of computing run while a message takes 84 us; 20 us follow the message."""
     text = """\
 num_ranks 2
 rank 0 {
@@ -179,7 +182,7 @@ w requires r
 
 
 def make_binomial(size: int) -> str:
-    """Return a broadcast to 8 ranks by blocking sends, the largest part of the tree first."""
+    """Return a broadcast to 8 ranks by blocking sends. A rank first sends to its largest subtree."""
     sends = {0: (4, 2, 1), 4: (6, 5), 2: (3,), 6: (7,)}
     text = "num_ranks 8\n"
     for rank in range(8):
@@ -194,7 +197,7 @@ def make_binomial(size: int) -> str:
 
 
 def test_large_blocking_sends_follow_each_other(tmp_path: Path) -> None:
-    """A send of 65,536 bytes or more, which a later one requires, is complete when its message has arrived."""
+    """A send of 65,536 bytes or more that a later operation requires is complete when its message has arrived."""
     near = SENDING + PACKET + 90
     text = make_binomial(MIB)
     hosts, leaf = tuple(range(8)), replace(MACHINE, fabric="xgft:2:8,2:1,8@100")
@@ -204,7 +207,7 @@ def test_large_blocking_sends_follow_each_other(tmp_path: Path) -> None:
 
 
 def test_any_source_and_tag_take_what_is_sent_first(tmp_path: Path) -> None:
-    """By the computing of the senders, not by the file: 1 byte is sent after 1 us, 2 bytes after 2, 3 after 3."""
+    """The senders' computing decides, not the file's order: 1 byte is sent after 1 us, 2 bytes after 2, 3 after 3."""
     path = tmp_path / "trace.goal"
     path.write_text("""\
 num_ranks 4
@@ -258,7 +261,7 @@ def test_a_label_has_one_operation(tmp_path: Path) -> None:
 
 
 def test_the_binary_form_is_named(tmp_path: Path) -> None:
-    """As LogGOPSim's txt2bin writes it."""
+    """LogGOPSim's txt2bin writes this form."""
     path = tmp_path / "trace.bin"
     path.write_bytes((8).to_bytes(4, "little") + bytes(range(200)))
     with pytest.raises(InputError, match="expected a GOAL file as text, found the binary form"):
@@ -277,7 +280,7 @@ def test_processors_and_adapters_that_are_not_simulated_are_noted(tmp_path: Path
 
 
 def test_reading_takes_a_time_in_proportion_to_the_lines(tmp_path: Path) -> None:
-    """A tenth of a millisecond a line is ample; with a look at each label for each line this took a minute."""
+    """The limit is a tenth of a millisecond a line. A search through all labels for each line took a minute."""
     path, lines = tmp_path / "trace.goal", 40_000
     chain = "".join(f"r{n}: recv 8b from -1\n" + (f"r{n} requires r{n - 1}\n" if n else "") for n in range(lines))
     path.write_text("num_ranks 2\nrank 0 {\n" + "send 8b to 1\n" * lines + "}\nrank 1 {\n" + chain + "}\n")
@@ -294,7 +297,7 @@ def test_a_trace_without_operations_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_trace_of_more_ranks_than_hosts_is_named(tmp_path: Path) -> None:
-    """Not the other job, which has a share of the hosts that are left."""
+    """The error names the trace, not the other job, which gets a share of the remaining hosts."""
     path = tmp_path / "trace.goal"
     path.write_text("num_ranks 17\nrank 0 {\ncalc 5\n}\n")
     load_goal.cache_clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts and roles of the jobs of a simulation, and its means."""
+"""Hosts and roles of a simulation's jobs, and its mean values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibprof_lab.simulation.workload.host_assignment import HostAssignment, assig
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 from ibprof_testing.samples.fabrics import read_subnet
 
-# 4 pods of 4 leaves with 8 hosts.
+# 4 pods of 4 leaves with 8 hosts each.
 TREE = "xgft:3:8,4,4:1,4,4@100"
 PAIRS = Workload("mpi", Role.PAIRS, 4096, interval_ns=100e3)
 IO = Workload("io", Role.IO, 1 << 20)
@@ -74,7 +74,7 @@ def test_pairs_are_pairs_and_clients_begin_at_different_servers(network: Simulat
 
 
 def test_all_to_all_ends(network: SimulatedNetwork) -> None:
-    """Every client waits for the messages of its turn; a schedule with a mistake would stop for ever."""
+    """Each client waits for the messages of its round, so a wrong schedule would never end."""
     workload = Workload("a2a", Role.ALL_TO_ALL, 3000, share=0.25, limit=2 * 31)
     random = np.random.default_rng(1)
     assigned = assign_hosts(network, [workload], 0, ServerPlacement.RANDOM, JobPlacement.RANDOM_NODE, random)
@@ -106,7 +106,7 @@ def test_what_cannot_be(network: SimulatedNetwork, workloads: list[Workload], se
 
 
 def test_isolation_shows() -> None:
-    """Where each leaf has switches and cables of its own above it, jobs on switches of their own do not meet."""
+    """Jobs on whole leaf switches do not slow each other on this fabric; jobs on random hosts do."""
     tree = index_network(read_subnet("xgft:3:8,8,4:1,8,2:1,1,4@100"), Hardware())
 
     def mean(workloads: list[Workload], placement: JobPlacement) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that are left out, and simulations that never become stationary."""
+"""Messages that are left out of a measurement, and simulations that never become stationary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof_testing.samples.fabrics import read_subnet
 
 
 def measure_messages(sizes: list[int], effort: Effort | None = None, limit: int = 0) -> Latency:
-    """One client that sends these, over and over."""
+    """Measure one client that repeats messages of these sizes."""
     network = index_network(read_subnet("xgft:1:4:1@100"), Hardware(switch_ns=0))
     steps = [Step(1, size) for size in sizes]
     simulation = Simulation(network, [Job("one", limit=limit)], [Client(0, 0, steps)])
@@ -46,7 +46,7 @@ def test_messages_are_left_out_however_stationary_they_look() -> None:
 def test_a_job_that_ends_is_measured_from_its_beginning() -> None:
     latency = measure_messages([100_000], limit=45)
     assert latency.is_settled
-    assert latency.messages > 40  # but for what the test leaves out
+    assert latency.messages > 40  # all messages but the few that the test for a steady state leaves out
 
 
 def test_what_runs_next_to_a_job_that_ended_is_no_result() -> None:
@@ -56,7 +56,7 @@ def test_what_runs_next_to_a_job_that_ended_is_no_result() -> None:
     of_measured = np.array([True, False])
     latency = measure(Simulation(network, jobs, clients), of_measured, Effort(background=5, least_warm_up=0))
     assert not latency.is_settled
-    # 5 MiB take 419 us, and what shares their link with them 33 us more.
+    # 5 MiB take 419 us, and packets of the measured job on the same link take another 33 us.
     assert latency.note.startswith("job short had sent all its messages after 453 µs, and ")
     longer = [jobs[0], Job("short", limit=500)]
     assert measure(Simulation(network, longer, clients), of_measured, Effort(background=5)).is_settled

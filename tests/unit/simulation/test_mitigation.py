@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice for two jobs that disturb each other: the scenarios, what is recommended, and the links of both."""
+"""Advice for two jobs that disturb each other: the compared scenarios, the recommendation, and the jobs' links."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(each["io_bytes_per_s"] <= 8 * 12.5e9 for each in scenarios.values())
     assert found["links_of_both"] > 0
     assert all(0 < sum(link["busy"].values()) <= 1 + 1e-9 for link in found["busiest_links_of_both"])
-    # What is not known is said, and why.
+    # If a gain is unknown, the text says so and names the reason.
     store = tmp_path / "kept" / STORE
     lines = []
     for line in store.read_text().splitlines():
@@ -68,7 +68,7 @@ def mean_of(values: BySeed) -> float:
 
 
 def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
-    """Half of the requests outlast the window, of any jitter: neither their mean nor the window is their time."""
+    """Half of the requests outlast the window, with any jitter: a cycle lasts neither their mean nor the window."""
     scenarios = list(list_scenarios(SMALL, io(), mpi()))
     name, _, jobs = next(each for each in scenarios if "apart" in each[0])
     window = jobs[0].window_ns
@@ -76,9 +76,9 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
     latency = replace(latency_of(window), histogram=bins)
     outcomes = {cell.key: Outcome(cell.key, latency, 1, 0.0, {}) for cell in list_cells(SMALL, io(), mpi(), [1, 2])}
     found = next(each for each in compare_scenarios(SMALL, io(), mpi(), [1, 2], outcomes) if each.name == name)
-    # 14 clients, 4 MiB each in (1 + 1.4) / 2 windows.
+    # 14 clients write 4 MiB each in a mean cycle of (1 + 1.4) / 2 windows.
     assert mean_of(found.io_bytes_per_s) == pytest.approx(14 * 4 * MIB / (1.2 * window) * 1e9)
-    # All as long as the window: its jitter of 5% makes it the longer one by 1.25% on average.
+    # All requests last as long as the window. The window's jitter of 5% makes a cycle 1.25% longer on average.
     same = replace(latency, histogram=((0.9999 * window, 1.0001 * window, 200),))
     outcomes = {key: replace(outcome, latency=same) for key, outcome in outcomes.items()}
     found = next(each for each in compare_scenarios(SMALL, io(), mpi(), [1, 2], outcomes) if each.name == name)
@@ -86,7 +86,7 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
 
 
 def test_only_what_is_sure_is_recommended() -> None:
-    """Whole switches make messages quicker by 40%: by chance where seeds differ much, for sure where they do not."""
+    """Whole switches reduce message times by 40%. This is significant only if the seeds do not differ much."""
 
     def compare(*spread: float) -> tuple[str | None, tuple[UndecidedChange, ...]]:
         outcomes = {}
@@ -101,12 +101,12 @@ def test_only_what_is_sure_is_recommended() -> None:
     assert compare(2.0, 2.0, 2.0) == (None, ())
     best, (change,) = compare(1.0, 1.6, 0.4)
     assert best is None
-    # Student's t of 2 degrees of freedom, a deviation of 0.36, 3 seeds: wider than the gain of 0.4.
+    # Student's t for 2 degrees of freedom, deviation 0.36, 3 seeds: the interval is wider than the gain of 0.4.
     assert change.half == pytest.approx(4.303 * 0.36 / 3**0.5, rel=1e-3)
     assert change.gain == pytest.approx(0.4)
-    # 2 t s / sqrt(n) < 0.4: t of 14 degrees of freedom is 2.145, of 13 it is 2.160.
+    # Seeds needed: 2 t s / sqrt(n) < 0.4. t is 2.145 for 14 degrees of freedom, 2.160 for 13.
     assert change.seeds == 15
-    # Significant, but known to no more than its own size: 40 ± 30% is no advice.
+    # The gain is significant, but its interval is nearly as wide: 40 ± 30% is not recommended.
     best, (change,) = compare(1.0, 1.2, 0.8)
     assert best is None
     assert change.gain / 2 < change.half < change.gain
@@ -124,7 +124,7 @@ def test_one_sample_is_no_interval() -> None:
 
 
 def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time stands still when all was sent."""
+    """When all messages are sent, simulated time does not advance any more."""
     run, runs = Simulation.run, [0]
 
     def count(simulation: Simulation, *limits: Any) -> Any:
@@ -140,7 +140,7 @@ def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("interval", [10 * US, 10 * MS, 10_000 * MS])
 def test_links_of_jobs_that_send_seldom(interval: float) -> None:
-    """On which they do is seen when each has sent to all; they are busy with MPI for its bytes' time an interval."""
+    """The links are known once each client has sent to all its peers. MPI's share of an interval is its bytes' time."""
     cell = Cell(SMALL, (io(64 * KIB, interval), mpi(interval=interval)), (IO, MPI), MPI, 1)
     links, shared = find_shared_links(cell)
     simulation = set_up(cell).simulation
@@ -164,7 +164,7 @@ def test_advice_where_adaptive_routes_can_deadlock(capsys: pytest.CaptureFixture
 def test_a_job_that_sends_nothing_over_a_network_needs_no_longer_measurement(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All its messages are between two ranks of a host; another run of two hosts has such ones only too."""
+    """All messages are between ranks of one host. The run has two hosts with two ranks each."""
     hosts = [make_host(name) for name in ("a", "b")]
     ranks = [make_rank(rank, rank // 2) for rank in range(4)]
     run = make_profile([Count(0, 1, 5000, messages=5), Count(2, 3, 5000, messages=5)], ranks, hosts)
