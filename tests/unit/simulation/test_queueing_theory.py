@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients in a closed loop against what queueing theory allows, and the threshold of I/O congestion."""
+"""Clients in a closed loop against queueing theory, and the threshold of I/O congestion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def make(name: str) -> SimulatedNetwork:
 def measure_throughput(
     network: SimulatedNetwork, job: Job, clients: list[Client], warm_up_ns: float, ns: float
 ) -> float:
-    """Messages a ns, after a warm-up."""
+    """Return the throughput in messages/ns, measured after a warm-up."""
     simulation = Simulation(network, [job], clients)
     simulation.run(network.ticks(warm_up_ns))
     before = simulation.state.steps
@@ -33,7 +33,7 @@ def measure_throughput(
 @pytest.mark.parametrize("interval_ns", [0.0, 20_000.0])
 @pytest.mark.parametrize("count", [1, 2, 5, 12, 30])
 def test_a_closed_network_keeps_to_its_bounds(size: int, interval_ns: float, count: int) -> None:
-    """N / (N D + Z) <= X <= min(N / (D + Z), 1 / Dmax); D: a message alone, Z: the interval, Dmax: on the last link.
+    """N / (N D + Z) <= X <= min(N / (D + Z), 1 / Dmax). D: a message's time alone, Z: interval, Dmax: last link's time.
 
     Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
     10(3), 1978, asymptotic bounds.
@@ -56,7 +56,7 @@ SIZE = 1 << 18
 
 
 def load_of_servers(part_of_threshold: float) -> tuple[float, float]:
-    """Return the share of the servers' links in use, and the load that clients offer."""
+    """Return the servers' links' utilisation and the load that clients offer, both as fractions."""
     network = make("xgft:2:8,8:1,8@100")
     threshold_ns = CLIENTS * SIZE / (SERVERS * BYTES_A_NS) - SIZE / BYTES_A_NS
     interval_ns = part_of_threshold * threshold_ns
@@ -81,7 +81,7 @@ def load_of_servers(part_of_threshold: float) -> tuple[float, float]:
 
 @pytest.mark.parametrize("part", [2.0, 4.0])
 def test_above_the_threshold_servers_keep_up(part: float) -> None:
-    """I* = N S / (n B) - S / B: at longer intervals all that is asked for is carried."""
+    """I* = N S / (n B) - S / B: at longer intervals, the servers carry all requested bytes."""
     carried, asked = load_of_servers(part)
     assert asked < 1
     assert carried == pytest.approx(asked, rel=0.08)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run as the workload of a simulation: the same partners, bytes and times."""
+"""A recorded run as a simulated job: it has the same partners, bytes and times."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COUNTS = [
     Count(0, 1, 1003, messages=10),
     Count(0, 2, 4096, messages=1, operation=0),
     Count(1, 0, 7_000_000, messages=7),
-    Count(2, 3, 64, messages=2),  # on one host
+    Count(2, 3, 64, messages=2),  # both ranks are on one host
     Count(3, 0, 50, messages=50),
 ]
 RANKS = [make_rank(0, 0), make_rank(1, 1), make_rank(2, 2), make_rank(3, 2)]
@@ -37,7 +37,7 @@ HOSTS = [make_host(name) for name in ("a", "b", "c")]
 
 
 def make_line(rows: list[tuple[int, int, int, int, int, int, int]]) -> Intervals:
-    """Rank, begin, end, first peer, last peer, bytes, messages."""
+    """Return intervals from rows: rank, begin, end, first peer, last peer, bytes, messages."""
     columns = np.array(rows, np.int64).T
     types = ("i4", "u8", "u8", "u4", "u4", "u8", "u8")
     return Intervals(*(column.astype(kind) for column, kind in zip(columns, types, strict=True)))
@@ -93,7 +93,8 @@ def test_messages_begin_within_their_intervals() -> None:
     messages = lay_out_messages(make_run(LINE), "run", with_times=True)
     begin, source, destination = messages.begin_ns + 1_000_000, messages.source, messages.destination
     of_first = begin[(source == 0) & (destination == 1)]
-    # 3 of 101 bytes were in the first interval, and the large one in the second: so said the bytes.
+    # The intervals' bytes show that 3 messages of 101 bytes were in the first interval, and the large one in the
+    # second.
     assert ((of_first >= 1_000_000) & (of_first <= 1_100_000)).sum() == 3
     assert ((of_first >= 5_000_000) & (of_first <= 5_200_000)).sum() == 7
     (alone,) = begin[(source == 0) & (destination == 2)]
@@ -114,7 +115,7 @@ def test_a_long_run_is_thinned_out_alike(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_large_messages_begin_in_the_intervals_that_have_their_bytes() -> None:
-    """Two operations between two ranks, one early and small, the other late and large; and a third in between."""
+    """Two ranks send small messages in an early operation, large ones in a late operation, and others in between."""
     counts = [
         Count(0, 1, 400 * 64, messages=400, operation=0),
         Count(0, 1, 20 << 20, messages=20, operation=1),
@@ -155,7 +156,7 @@ def test_what_cannot_be_replayed() -> None:
 
 
 def test_a_slow_network_has_long_ticks(tmp_path: Path) -> None:
-    """Clients begin within less than one of them."""
+    """A tick is longer than the interval within which clients begin."""
     write_archive(make_run(LINE), tmp_path / "profile.otf2")
     slow = index_network(read_subnet("xgft:2:4,4:1,4@0.02"), Hardware())
     assert slow.tick_ns > 1000
@@ -175,7 +176,7 @@ def simulate(network: SimulatedNetwork, path: Path, interval_ns: float, share: f
 
 
 def test_a_profile_runs_by_its_time_line(network: SimulatedNetwork, tmp_path: Path) -> None:
-    """Every message is sent once while the run lasts, at its time but for what the one before it held up."""
+    """Each message is sent once while the run lasts, at its recorded time, unless the previous message delays it."""
     write_archive(make_run(LINE), tmp_path / "profile.otf2")
     samples = simulate(network, tmp_path / "profile.otf2", 0)
     assert sorted(samples["bytes"].tolist()) == sorted(
@@ -186,7 +187,7 @@ def test_a_profile_runs_by_its_time_line(network: SimulatedNetwork, tmp_path: Pa
 
 
 def test_ranks_of_a_time_line_do_not_drift_apart(network: SimulatedNetwork, tmp_path: Path) -> None:
-    """In its tenth round each message begins where it began in the first, jitter or not."""
+    """In its tenth round, each message begins at the same time of the round as in the first, with jitter too."""
     apart = [Count(rank, 3 - rank, 4000, messages=4) for rank in range(4)]
     line = make_line([(rank, 1_000_000, 9_000_000, 0, 3, 4000, 4) for rank in range(4)])
     ranks = [make_rank(rank, rank) for rank in range(4)]
@@ -205,7 +206,10 @@ def test_ranks_of_a_time_line_do_not_drift_apart(network: SimulatedNetwork, tmp_
 
 
 def test_what_was_late_is_not_so_in_the_next_round(network: SimulatedNetwork, tmp_path: Path) -> None:
-    """Three ranks send to one, together and more than its link carries meanwhile; after a pause they do so again."""
+    """Three ranks send to one at once, more bytes than its link carries in this time.
+
+    They repeat this after a pause.
+    """
     counts = [Count(rank, 0, 10 << 20, messages=10) for rank in (1, 2, 3)]
     rows = [(rank, 1_000_000 * rank, 1_000_000 * rank + 300_000, 0, 0, 10 << 20, 10) for rank in (1, 2, 3)]
     line = make_line([*rows, (0, 1_000_000, 9_000_000, 1, 1, 64, 1)])
@@ -222,7 +226,7 @@ def test_what_was_late_is_not_so_in_the_next_round(network: SimulatedNetwork, tm
         own = samples[samples["client"] == client]
         start_ms = own["start"].reshape(5, 10) * network.tick_ns / 1e6
         assert start_ms[:, 0] == pytest.approx(client - 1 + 0.015 + 8 * np.arange(5), abs=1e-3)
-        assert (start_ms[:, -1] - start_ms[:, 0] > 0.5).all()  # for 0.27 in the run
+        assert (start_ms[:, -1] - start_ms[:, 0] > 0.5).all()  # in the recorded run, they took 0.27 ms
 
 
 def test_a_profile_runs_at_an_interval(network: SimulatedNetwork, tmp_path: Path) -> None:
@@ -233,7 +237,7 @@ def test_a_profile_runs_at_an_interval(network: SimulatedNetwork, tmp_path: Path
         gaps = own["start"][1:] - (own["start"] + own["ticks"])[:-1]
         assert gaps.tolist() == [network.ticks(100_000)] * len(gaps)
         assert len(gaps) > 20
-    # A recorded run has a size, which `simulate` looks at, whatever its share.
+    # The job's size is the recorded run's, whatever its share.
     assert np.array_equal(simulate(network, tmp_path / "profile.otf2", 100_000, share=1 / 16), samples)
 
 

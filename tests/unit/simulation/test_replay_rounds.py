@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run has phases and ranks that share hosts: whole rounds are measured, and what goes over the network."""
+"""A recorded run with phases, and with ranks on shared hosts: whole rounds are measured, and only network messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ibprof_testing.samples.profiles import Count, make_host, make_profile, make
 
 ROUND_NS = 2e6
 EARLY, LATE = 600, 20
-"""Messages of a client in the two phases of a round."""
+"""Numbers of a client's messages in the two phases of a round."""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def network() -> SimulatedNetwork:
 
 
 def in_two_phases(network: SimulatedNetwork, host: int, job: int = 0) -> Client:
-    """Many small messages in the first half of a round, few large ones just before its end."""
+    """Return a client with many small messages in the first half of a round, and few large ones just before its end."""
     at = [*np.linspace(0, ROUND_NS / 2, EARLY), *np.linspace(0.99, 0.999, LATE) * ROUND_NS]
     sizes = [64] * EARLY + [200_000] * LATE
     to = (host + 4) % 16
@@ -51,7 +51,7 @@ def measure_run(network: SimulatedNetwork, effort: Effort | None = None, limit: 
 
 
 def test_the_late_phase_of_a_run_is_measured(network: SimulatedNetwork) -> None:
-    """Its last messages are late, and count in the round that they are of."""
+    """The last messages of a round arrive late, but count in their round."""
     latency = measure_run(network)
     assert latency.is_settled
     assert latency.note == "2 whole rounds of the recorded run"
@@ -66,7 +66,7 @@ def test_the_late_phase_of_a_run_is_measured(network: SimulatedNetwork) -> None:
 
 
 def other_job(network: SimulatedNetwork, effort: Effort, measured: int, interval_ns: float = 30_000.0) -> Latency:
-    """A run next to pairs that disturb it."""
+    """Measure a run next to pairs of hosts that disturb it."""
     jobs = [a_run(network), Job("pairs", interval=network.ticks(interval_ns), jitter=0.5)]
     clients = [in_two_phases(network, host) for host in range(4)]
     clients += [Client(host, 1, [Step((host - 8) % 16 + 4, 100_000)], start=host) for host in range(8, 12)]
@@ -90,7 +90,10 @@ def test_a_round_begins_when_the_background_has_passed(network: SimulatedNetwork
 
 @pytest.mark.parametrize("interval_ns", [10_000.0, 100_000.0])
 def test_another_job_is_measured_in_whole_rounds_too(network: SimulatedNetwork, interval_ns: float) -> None:
-    """Until it is known well enough; of a recorded run next to it, one round is enough of a warm-up."""
+    """The measurement ends when the mean is known well enough.
+
+    One round of a recorded run next to it suffices as warm-up.
+    """
     latency = other_job(network, Effort(precision=1e-6), 1, interval_ns)
     assert latency.is_settled
     rounds = latency.measured_ns / ROUND_NS
@@ -101,7 +104,7 @@ def test_another_job_is_measured_in_whole_rounds_too(network: SimulatedNetwork, 
 
 
 def test_short_rounds_are_many(network: SimulatedNetwork) -> None:
-    """A job that sends in few of them is not known after ten."""
+    """The job sends in few rounds, so ten rounds do not suffice."""
     jobs = [Job("run", round=network.ticks(5000)), Job("pairs", interval=network.ticks(50_000), jitter=0.5)]
     clients = [Client(0, 0, [Step(4, 64)]), Client(1, 1, [Step(5, 4096)])]
     effort = Effort(precision=0.0, warm_up=5, messages=50)
@@ -128,7 +131,7 @@ def test_a_run_that_ends_is_measured_to_its_end(network: SimulatedNetwork) -> No
 
 
 def test_ranks_that_are_late_are_measured_to_the_end_of_their_lists(network: SimulatedNetwork) -> None:
-    """A round's messages take five of its time."""
+    """The messages of a round take five times as long as the round."""
     steps = [Step(4, 100_000, pause=0, window=0)] * 62 + [Step(4, 64, pause=0, window=0)]
     simulation = Simulation(network, [Job("run", round=network.ticks(100_000))], [Client(0, 0, steps)])
     latency = measure(simulation, np.array([True]), Effort(precision=0.5))
@@ -137,16 +140,16 @@ def test_ranks_that_are_late_are_measured_to_the_end_of_their_lists(network: Sim
     assert latency.messages == 2 * 63
 
 
-# -- through the description of a cell
+# -- runs as cells of a study
 
 RANKS = 13
 PLACES = [make_rank(rank, min(rank, RANKS - 2)) for rank in range(RANKS)]
-"""The last two share a host."""
+"""The last two ranks share a host."""
 HOSTS = [make_host(f"host{number}") for number in range(RANKS - 1)]
 
 
 def make_line(rows: list[tuple[int, int, int, int, int, int, int]]) -> Intervals:
-    """Rank, begin, end, first peer, last peer, bytes, messages."""
+    """Return intervals from rows: rank, begin, end, first peer, last peer, bytes, messages."""
     types = ("i4", "u8", "u8", "u4", "u4", "u8", "u8")
     columns = np.array(rows, np.int64).T
     return Intervals(*(column.astype(kind) for column, kind in zip(columns, types, strict=True)))
@@ -170,7 +173,7 @@ def test_a_profile_by_its_time_line_is_measured_to_its_end(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("small", [15, 2000])
 def test_a_profile_at_intervals_is_not_measured_by_its_first_messages_alone(tmp_path: Path, small: int) -> None:
-    """Its whole list, where the effort allows that many messages; else as many as it allows."""
+    """If the effort allows so many messages, the whole list is measured; otherwise, as many messages as it allows."""
     ring = [(rank, (rank + 1) % (RANKS - 1)) for rank in range(RANKS - 1)]
     counts = [Count(*pair, 64 * small, messages=small, operation=0) for pair in ring]
     counts += [Count(*pair, 1 << 20, operation=1) for pair in ring]
@@ -205,7 +208,7 @@ def test_a_job_that_stays_on_its_hosts_has_no_mean(tmp_path: Path, interval_ns: 
 
 
 def test_what_is_kept_of_messages_that_stay_on_a_host(network: SimulatedNetwork) -> None:
-    """Their bytes."""
+    """Messages within a host have bytes, but no latencies."""
     steps = [Step(0, 1000), Step(5, 70)]
     watch = Watch(Simulation(network, [Job("one", limit=20)], [Client(0, 0, steps), Client(1, 0, [Step(1, 9)])]))
     watch.run(1 << 60)

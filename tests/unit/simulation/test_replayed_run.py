@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The predicted time of a recorded run on other hosts, with other tables and next to another job, by hand."""
+"""Predicted times of a recorded run, by hand: on other hosts, with other tables, and next to another job."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ibprof_testing.samples.profiles import make_port
 from ibprof_testing.samples.timed_runs import make_timed_run
 
 FABRIC = "xgft:2:4,4:1,1@0.1"
-"""100 Mbit/s; one uplink for the four hosts of a leaf switch."""
+"""100 Mbit/s, and one uplink for the four hosts of a leaf switch."""
 
 SENDING = 0.04
-"""Seconds of 500 kB at 100 Mbit/s."""
+"""Time of 500 kB at 100 Mbit/s, s."""
 
 COMPUTING = 0.047
 HOSTS = ("host01", "host02", "host05", "host06")
@@ -32,7 +32,7 @@ NEAR = make_timed_run(
     [[0, 0, 0, 5, 10, 10, 10, 8, 0]] * 4,
     HOSTS,
 )
-"""Pairs within leaf switches: 35 ms of computing, 43 ms in MPI, 12 ms of computing."""
+"""Pairs of ranks within leaf switches: 35 ms of computing, 43 ms in MPI, 12 ms of computing."""
 
 
 def predict(folder: Path, capsys: pytest.CaptureFixture[str], run: Profile, *options: str) -> dict[str, Any]:
@@ -53,7 +53,10 @@ def test_as_recorded_it_takes_the_measured_time(tmp_path: Path, capsys: pytest.C
 
 
 def test_on_other_hosts_pairs_share_an_uplink(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two messages in each direction of the uplink instead of none; 3 ms are not explained by the network."""
+    """Each direction of the uplink has two messages instead of none.
+
+    The network does not explain 3 ms of the time in MPI.
+    """
     found = predict(tmp_path, capsys, NEAR, "--to-hosts", "host01,host05,host02,host06")
     assert found["predicted_s"]["waits_early"] == pytest.approx(COMPUTING + 2 * SENDING, rel=0.02)
     assert found["seconds"] == pytest.approx(COMPUTING + 2 * SENDING + 0.003, rel=0.02)
@@ -66,7 +69,7 @@ def test_on_another_fabric_there_are_more_uplinks(tmp_path: Path, capsys: pytest
 
 
 def test_a_neighbour_makes_it_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its one message all the time takes half of the uplink that a pair needs."""
+    """The other job always sends a message, which takes half of the pair's uplink."""
     far = replace(
         make_timed_run([(0, 1, 500_000, 3), (1, 0, 500_000, 3)], [[0, 0, 0, 5, 10, 10, 10, 8, 0]] * 2,
                        ("host01", "host05"))
@@ -81,7 +84,7 @@ def test_a_neighbour_makes_it_longer(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_replay_that_is_far_from_the_run_predicts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On links of 20 Mbit/s the messages take 0.2 s, which the run did not."""
+    """On links of 20 Mbit/s, messages take 0.2 s; the recorded run was much shorter."""
     write_archive(NEAR, tmp_path / "profile.otf2")
     assert main(["replay", str(tmp_path / "profile.otf2"), "--fabric", "xgft:2:4,4:1,1@0.02", "--workers", "1"]) == 5
     assert "nothing is predicted" in capsys.readouterr().err
@@ -106,14 +109,14 @@ def test_a_run_of_other_hosts_is_refused(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def on_one_host(ranks: int) -> Profile:
-    """A ring of ranks that were on one host, so that each is sampled a host of its own."""
+    """Return a run with a ring of ranks on one host; in the simulation, each rank gets a sampled host."""
     sent = [(rank, (rank + 1) % ranks, 500_000, 3) for rank in range(ranks)]
     run = make_timed_run(sent, [[0, 0, 0, 5, 10, 10, 10, 8, 0]] * ranks, ["elsewhere"] * ranks)
     return replace(run, hosts=run.hosts[:1], ranks=tuple(replace(each, host=0) for each in run.ranks))
 
 
 def test_a_job_may_take_the_whole_fabric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """16 ranks on 16 hosts: a recorded job has a size, not a share."""
+    """16 ranks take 16 hosts: the number of a recorded job's hosts is known, so its share does not limit it."""
     found = predict(tmp_path, capsys, on_one_host(16), "--to-fabric", "xgft:1:16:1@0.1")
     assert found["predicted_s"]["waits_early"] == pytest.approx(COMPUTING + SENDING, rel=0.05)
 
@@ -140,7 +143,7 @@ def test_hosts_of_a_job_that_is_not_given_are_refused(tmp_path: Path, capsys: py
 
 
 def test_rails_that_are_not_simulated_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each host has a second adapter, which this fabric lacks."""
+    """Each recorded host has a second adapter, which the fabric lacks."""
     fabric = read_subnet(FABRIC).fabric
     is_adapter = fabric.node_kind[fabric.port_node] == NodeKind.CA
     guids = dict(zip((fabric.node_name[node].split()[0] for node in fabric.port_node[is_adapter]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of results: slowdowns over seeds, intervals, what has no settled mean, and their files."""
+"""Result tables: slowdowns over seeds, intervals, means that did not settle, and the tables' files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_slowdown_is_the_mean_of_each_seeds_own() -> None:
     outcomes = {key: Outcome(key, latency_of(mean), 1, 0.0, {}) for key, mean in means.items()}
     alone, disturbed = average_seeds(list_results(cells, outcomes))
     assert (alone["run"], alone["seeds"], alone["slowdown"]) == ("baseline", 3, None)
-    # 2, 4 and 9 times; t(0.975, 2) = 4.3027, their deviation 3.6056.
+    # The slowdowns are 2, 4 and 9; t(0.975, 2) = 4.3027; their standard deviation is 3.6056.
     assert disturbed["slowdown"] == 5.0
     assert disturbed["slowdown_half"] == pytest.approx(4.3027 * 3.6056 / 3**0.5, abs=1e-3)
     assert alone["io_bytes"] is None
@@ -52,7 +52,10 @@ def test_a_slowdown_is_of_the_seeds_that_have_both_runs() -> None:
 
 
 def test_an_interval_by_clients() -> None:
-    """Student's t of the clients' means, whatever the batches of time say; none of one client."""
+    """Student's t over the clients' means gives the interval; intervals over time do not count.
+
+    One client has no interval.
+    """
     clients = tuple((host, 50, mean) for host, mean in enumerate((1000.0, 1200.0, 1400.0, 1200.0)))
     latency = replace(NOTHING, messages=200, mean=1200.0, node_mean=1200.0, is_settled=True, by_client=clients)
     row = describe_latency(latency)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A watched simulation keeps all messages in each of its views; watching changes nothing."""
+"""An observed simulation has all messages in each of its views; observing it does not change it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_rows_say_what_happened(network: SimulatedNetwork) -> None:
         ],
     )
     ends = simulation.look_at_ends()
-    # A link sends 12.5 bytes in a ns, and packets take whole ticks.
+    # A link at 100 Gb/s sends 12.5 bytes/ns, and packets take whole ticks.
     for end, column in enumerate(BUSY_COLUMNS):
         assert row[column] == pytest.approx(float(ends.bytes[end, 1]) / 12.5 / 1000, rel=2e-3)
 
@@ -159,9 +159,9 @@ def test_bins_of_tiny_latencies_have_two_edges() -> None:
 
 
 def test_an_end_is_busy_by_what_it_has_sent() -> None:
-    """Two hosts fill the link to a third: what they sent has arrived, or lies at the switch.
+    """Two hosts saturate the link to a third host: bytes that they sent have arrived, or are in the switch's buffers.
 
-    A lane's megabyte takes 8 ms to send: it counts when it was, but for a packet that is being sent.
+    A buffer's megabyte takes 8 ms to send. A packet counts when it was sent; packets that are being sent may differ.
     """
     network = index_network(read_subnet("xgft:1:3:1@1"), Hardware(lane_bytes=1_000_000))
     jobs = [Job("one"), Job("two")]
@@ -173,11 +173,12 @@ def test_an_end_is_busy_by_what_it_has_sent() -> None:
         sent = busy[network.host_end[:2]]
         packet = 4096 * 8  # ns at 1 Gb/s
         assert busy.sum(axis=1).max() <= now * (1 + 1e-12)
-        assert packet <= network.to_ns(now - busy[to_last].sum()) <= 2.1 * packet  # the first comes after one
+        assert packet <= network.to_ns(now - busy[to_last].sum()) <= 2.1 * packet  # the first arrives later
         lies = float(ends.queued[to_last]) * 8  # ns
         assert network.to_ns(sent.sum() - busy[to_last].sum()) == pytest.approx(lies, abs=3 * packet)
     assert describe_links(Watch(simulation))[0][1].max() <= 1 + 1e-12
-    # The switch's megabyte, and one of each host that waits for a buffer there: 3 of 8 ms on top of the 400.
+    # The hosts also sent a megabyte that is in the switch, and each has one that waits for a buffer: 3 x 8 ms on top of
+    # 400 ms.
     assert network.to_ns(sent.sum(axis=1).min()) == pytest.approx((400e6 + 24e6) / 2, rel=0.01)
 
 
@@ -188,7 +189,7 @@ def test_flows_put_on_links_by_the_tables_are_what_was_simulated(network: Simula
     clients = [Client(host, 0, [Step((host + to) % 16, size) for to, size in steps]) for host in range(16)]
     clients += [Client(host, 1, [Step((host + 3) % 16, 60_000)]) for host in range(0, 16, 2)]
     watch = Watch(Simulation(network, jobs, clients), every_ns=50)
-    for until in (100_000, 1 << 60):  # part of the flows are known when others come
+    for until in (100_000, 1 << 60):  # some flows are known before other flows are added
         watch.run(until)
     assert watch.simulation.state.stop == Stop.DONE
     flows = list_flows(watch)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulations on hosts with several adapters in one subnet: each adapter is a simulated host."""
+"""Simulations on hosts with several adapters in one subnet: each adapter is simulated as a host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ MESSAGES = 10
 
 
 def write_run(folder: Path, hosts: Sequence[str] = ("gpu1", "gpu2"), chosen: str = "") -> None:
-    """Write a run of 20 ranks, ten on each host; rank r sends to r + 10 on the other host, and to one on its own."""
+    """Write a run of 20 ranks on two hosts.
+
+    Rank r sends to rank r + 10 on the other host, and to a rank on its host.
+    """
     counts = [Count(rank, (rank + 10) % 20, 10_000 + 10 * rank, messages=MESSAGES) for rank in range(20)]
     counts += [Count(rank, rank // 10 * 10 + (rank + 1) % 10, 7_000, messages=MESSAGES) for rank in range(20)]
     choices = (AdapterChoice("UCX_NET_DEVICES", f"{chosen}:1"),) if chosen else ()
@@ -70,7 +73,7 @@ def sent_by_adapter(study: StudyPlan) -> dict[str, int]:
 
 
 def by_turn(hosts: Sequence[str]) -> dict[str, int]:
-    """Add up what ranks send to the other host; the n-th of ten takes adapter n modulo 8, and nothing stays."""
+    """Return the bytes between the hosts by sending adapter. Rank n of a host's ten sends from adapter n modulo 8."""
     sums: dict[str, int] = {}
     for rank in range(20):
         name = f"{hosts[rank // 10]} {NATURAL[rank % 10 % 8]}"
@@ -122,7 +125,7 @@ def test_a_named_host_is_all_of_its_adapters(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hosts", [("gpu1", "gpu2")])
 def test_a_sampled_run_says_that_it_has_one_adapter_a_host(tmp_path: Path, hosts: Sequence[str]) -> None:
-    """Its hosts cannot be those of the run, since the fabric lacks one."""
+    """The simulation samples other hosts, since the fabric lacks a host of the run."""
     ranks = [make_rank(0, 0), make_rank(1, 1)]
     run = make_profile([Count(0, 1, 100), Count(1, 0, 100)], ranks, [make_host("elsewhere"), make_host(hosts[1])])
     write_archive(run, tmp_path / "profile.otf2")
@@ -131,7 +134,7 @@ def test_a_sampled_run_says_that_it_has_one_adapter_a_host(tmp_path: Path, hosts
 
 
 def test_a_training_step_loads_links_as_the_formulas_say(tmp_path: Path) -> None:
-    """Rank r of a host takes adapter r, in the simulation and in the link loads."""
+    """Rank r of a host uses adapter r, in the simulation and in the link loads."""
     fabric = "scalable-unit:1:hosts=8:rails=2@100"
     traffic = "pattern:nccl-ring+pipeline:tp=2,pp=2,dp=4,gpus=2,hidden=64,layers=2,seq=64,vocab=100"
     job = {"name": "mpi", "role": "profile", "profile": traffic, "interval": "1 us", "limit": 4, "hosts": "gpu[1-8]"}

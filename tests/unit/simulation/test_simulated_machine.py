@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers and jobs on hosts that are named, and recorded runs on those that they were recorded on."""
+"""Servers and jobs on hosts that the study names, and recorded runs on their recorded hosts."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ WRITES = {"name": "io", "role": "io", "bytes": "64 KiB", "interval": "50 us"}
 SHORT = {"messages": 4, "warm_up": 1, "least_warm_up": 1, "background": 1, "precision": 0}
 
 RAN_ON = ("host07", "host02", "host30")
-"""Where ranks 0 and 3, 1 and 2 of the recorded run were."""
+"""Hosts of ranks 0 and 3, of rank 1, and of rank 2 of the recorded run."""
 
 
 def write_run(folder: Path, names: Collection[str] = RAN_ON, recorded: int = 4) -> str:
-    """Write a run whose rank r sends 10 messages of r + 1 kB to the next; ranks 0 and 3 share a host."""
+    """Write a run: rank r sends 10 messages of r + 1 kB to the next rank; ranks 0 and 3 are on one host."""
     counts = [Count(rank, (rank + 1) % 4, 10_000 * (rank + 1), messages=10) for rank in range(recorded)]
     ranks = [make_rank(rank, rank % 3) for rank in range(recorded)]
     run = make_profile(counts, ranks, [make_host(name) for name in names], world_size=4)
@@ -71,7 +71,7 @@ def run_study(folder: Path, *jobs: dict[str, Any], **changes: Any) -> Path:
 
 
 def find_busy_hosts(results: Path, job: str, column: str = "a_bytes") -> set[str]:
-    """Return the hosts whose links a job's bytes left by (or, by `b_bytes`, came by)."""
+    """Return the hosts on whose links a job sent bytes; with column `b_bytes`, the hosts that received bytes."""
     with (results / "links.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["job"] == job and row["a_name"].startswith("host")]
     return {row["a_name"].split()[0] for row in rows if int(row[column])}
@@ -82,7 +82,7 @@ def named(first: int, last: int) -> set[str]:
 
 
 def test_servers_and_jobs_are_on_the_hosts_that_are_named(tmp_path: Path) -> None:
-    """Checked by the links that carry bytes."""
+    """The links that carry bytes show the hosts."""
     jobs: list[dict[str, Any]] = [
         {**WRITES, "hosts": ["host[05-07]", "host20"]},
         {**PAIRS, "hosts": "host[09-12],host01,host32"},
@@ -101,7 +101,7 @@ def test_servers_and_jobs_are_on_the_hosts_that_are_named(tmp_path: Path) -> Non
 def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, jobs: JobPlacement) -> None:
     setting = Setting(FABRIC, servers=5)
     network = load_network(NetworkSource(FABRIC), Hardware())
-    # The hosts on which isolated and spread servers would be.
+    # Without names, isolated and spread servers would be on these hosts.
     kept = tuple(int(leaf[-1]) for leaf in order_leaves(network)) + tuple(order_leaves(network)[-1][:3].tolist())
     own = allocate_hosts(setting, mpi(), kept[:10])
     assigned = assign_hosts(network, [io(share=17 / 27), own], 5, servers, jobs, np.random.default_rng(1))
@@ -116,7 +116,7 @@ def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, job
 
 
 def test_jobs_without_a_share_have_what_named_ones_leave(tmp_path: Path) -> None:
-    """At most what they have where nobody's hosts are named."""
+    """A job with named hosts takes them away. Other jobs get at most the share that they have without named hosts."""
     few, many = (
         read_study(write_study(tmp_path, WRITES, {**PAIRS, "hosts": hosts}, servers=2)).cells[0].workloads
         for hosts in ("host[01-04]", "host[01-20]")
@@ -126,7 +126,7 @@ def test_jobs_without_a_share_have_what_named_ones_leave(tmp_path: Path) -> None
 
 
 def test_a_recorded_run_stays_on_its_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each host's link carries what its ranks sent."""
+    """Each host's link carries the bytes that its ranks sent."""
     job = replayed(tmp_path, limit=10)
     (cell, *_) = read_study(
         write_study(tmp_path, job, WRITES, servers=2, measured="mpi", effort={"messages": 10})
@@ -136,7 +136,7 @@ def test_a_recorded_run_stays_on_its_hosts(tmp_path: Path, capsys: pytest.Captur
     network = simulation.network
     sent = simulation.look_at_ends().bytes[network.host_end, 0]
     by_name = {name.split()[0]: int(count) for name, count in zip(network.host_names, sent, strict=True) if count}
-    # Rank 3 sends to rank 0, on its own host.
+    # Rank 3 sends to rank 0 on its own host.
     assert by_name == {"host07": 10_000, "host02": 20_000, "host30": 30_000}
     results = run_study(tmp_path, job, WRITES, servers=2, measured="mpi", effort=SHORT)
     assert find_busy_hosts(results, "mpi") == set(RAN_ON)
@@ -146,7 +146,7 @@ def test_a_recorded_run_stays_on_its_hosts(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_recorded_host_is_known_by_its_port(tmp_path: Path) -> None:
-    """Whatever it is called, as in `ibprof-view`."""
+    """Its host has another name in the fabric, as `ibprof-view` allows."""
     network = load_network(NetworkSource(FABRIC), Hardware())
     fabric, port = network.subnet.fabric, int(network.host_port[20])
     hosts = [make_host("old-name", make_port(999, int(fabric.port_guid[port]))), make_host("host01")]
@@ -177,7 +177,7 @@ def test_a_run_that_cannot_be_where_it_was_is_drawn_and_that_is_said_once(
     results = run_study(tmp_path, job, WRITES, servers=servers, measured="mpi", seeds=2)
     assert capsys.readouterr().err.count(f"profile.otf2: its hosts are sampled: {said}") == 1
     busy = find_busy_hosts(results, "mpi")
-    assert len(busy) == 3  # of four ranks two share a host, or one was not recorded and sends nothing
+    assert len(busy) == 3  # two of four ranks share a host, or one was not recorded
     assert busy != set(RAN_ON)
 
 
@@ -191,7 +191,7 @@ def test_of_two_runs_on_the_same_hosts_one_stays(tmp_path: Path, capsys: pytest.
 
 
 def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Named hosts are those of its first ranks in turn; `drawn` draws them, and nothing is said of the recording's."""
+    """Named hosts are taken in the order of first ranks. With `drawn`, hosts are sampled without a message."""
     chosen = ["host10", "host20", "host31"]
     (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts=chosen))).cells[:1]
     steps = {client.host: client.steps for client in set_up(cell).clients}
@@ -205,7 +205,7 @@ def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
-    """Also where the recording has its hosts in another order; and each rank is where it was if nothing is said."""
+    """The recording lists its hosts in another order. Without named hosts, each rank is on its recorded host."""
     ranks = [make_rank(rank, host) for rank, host in enumerate((2, 0, 1))]
     counts = [Count(rank, (rank + 1) % 3, 10) for rank in range(3)]
     write_archive(make_profile(counts, ranks, [make_host(f"host{n}") for n in (21, 22, 23)]), tmp_path / "profile.otf2")
@@ -302,7 +302,7 @@ def test_shares_with_hosts_that_leave_less(tmp_path: Path) -> None:
 
 
 def test_a_key_is_of_the_hosts(tmp_path: Path) -> None:
-    """Also of jobs that do not run, as the others are sampled among the rest."""
+    """Hosts of jobs that do not run count too: the hosts of other jobs are sampled among the rest."""
     study = write_study(tmp_path, WRITES, PAIRS, servers=8)
     plain = read_study(study).cells[0]
     keys = {plain.key}
@@ -315,7 +315,7 @@ def test_a_key_is_of_the_hosts(tmp_path: Path) -> None:
 
 
 def test_stored_results_are_of_the_same_hosts(tmp_path: Path) -> None:
-    results = run_study(tmp_path, {**PAIRS, "hosts": "host[01-02]"})  # of one leaf
+    results = run_study(tmp_path, {**PAIRS, "hosts": "host[01-02]"})  # both hosts are on one leaf
     near = json.loads((results / "summary.json").read_text())["mpi_alone_us"]
     results = run_study(tmp_path, {**PAIRS, "hosts": "host01,host32"})
     assert json.loads((results / "summary.json").read_text())["mpi_alone_us"] > near
@@ -326,7 +326,7 @@ def test_stored_results_are_of_the_same_hosts(tmp_path: Path) -> None:
 
 
 def test_named_servers_set_the_pace(tmp_path: Path) -> None:
-    """Of a hypercube at 32 Gb/s: of two adjacent hosts, where isolated servers are, the second has 8."""
+    """In a hypercube at 32 Gb/s, an isolated server is on hc-n046. The adjacent host hc-n047 has 8 Gb/s."""
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
         (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
     lst = tmp_path / "ibdiagnet.lst"
@@ -336,14 +336,14 @@ def test_named_servers_set_the_pace(tmp_path: Path) -> None:
     first, slow = (NamedHosts(setting).number([name], UsageError) for name in ("hc-n046", "hc-n047"))
 
     def find_pace(server_hosts: tuple[int, ...], *others: int) -> float:
-        """ns a byte."""
+        """Return the time of a byte, ns."""
         writes = allocate_hosts(setting, io(64 * KIB), (0, 1, *others))
         changed = replace(setting, server_hosts=server_hosts)
         return find_bottleneck_ns(Cell(changed, (writes, mpi()), (IO,), IO, 1), writes) / len(writes.hosts) / 64 / KIB
 
     assert find_pace(()) == find_pace(first) == pytest.approx(0.25)
     assert find_pace(slow) == pytest.approx(1)
-    assert find_pace((), *first) == pytest.approx(1)  # as the first is the job's
+    assert find_pace((), *first) == pytest.approx(1)  # the first host is the job's, so the server is on the second
 
 
 def test_advice_compares_named_hosts_with_drawn_ones() -> None:

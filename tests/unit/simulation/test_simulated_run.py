@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences on a study's results: slow senders, simulations, the files that are there, means that did not settle."""
+"""Sentences on a study's results: slow senders, numbers of simulations, existing files, means that did not settle."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ def test_the_slower_of_two_slow_senders_is_named_first(tmp_path: Path, capsys: p
 def test_a_slow_sender_is_named_with_its_link(
     speed: str, role: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its partner, whose messages are as slow, is not. A rank of a program, which also computes, is named once."""
+    """The sender's partner has equally slow messages, but is not named.
+
+    A rank of a program that also computes is named once.
+    """
     (host,) = run_with_slow_links(tmp_path, role, {5: speed})
     named = [line for line in capsys.readouterr().err.splitlines() if "slow sender" in line]
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
@@ -86,7 +89,7 @@ def test_a_slow_sender_is_named_with_its_link(
 
 
 def test_a_run_whose_messages_all_take_the_same_is_drawn(tmp_path: Path) -> None:
-    """One client, one server; a name that is no formula, in letters that the font lacks."""
+    """One client and one server. The job's name is no valid formula, and the font lacks its letters."""
     jobs = [{"name": "_$\\frac{ \u4e2d", "role": "io", "bytes": "4 KiB", "share": 1}]
     study = write_study(tmp_path, fabric="xgft:1:2:1@100", servers=1, jobs=jobs, measured=jobs[0]["name"])
     assert sim.main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes and times of studies: what is printed can be typed, and what is no quantity is refused."""
+"""Sizes and times in studies: printed values are valid input, and invalid quantities are refused."""
 
 from __future__ import annotations
 

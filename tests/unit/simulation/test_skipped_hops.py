@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets skip the hops on which nothing can delay them: the same messages, to the tick, for fewer events."""
+"""Skipping hops on which no other packet can delay a packet gives the same messages, to the tick, with fewer events."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ibprof_testing.samples.fabrics import read_subnet
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, US, io, mpi
 
 FINE = Hardware(gbps=100.0, tick_ns=0.0001)
-"""Ticks so short that two events hardly ever share one, whose order would be undefined."""
+"""Ticks are so short that two events rarely share one; the order of events in one tick is undefined."""
 
 
 def make(name: str = "xgft:2:8,8:1,8@100", nic_gap_ns: float = 0.0) -> SimulatedNetwork:
-    """A fabric whose link directions differ in their delays: what goes together does not stay together to the tick."""
+    """Return a fabric whose link directions have different delays: packets do not arrive in the same tick."""
     network = index_network(read_subnet(name), replace(FINE, nic_gap_ns=nic_gap_ns))
     more = np.random.default_rng(1).integers(network.ticks(20), size=len(network.end_delay))
     return replace(network, end_delay=(network.end_delay + more).astype(np.uint32))
@@ -66,7 +66,7 @@ def test_every_message_is_as_with_every_hop(jobs: tuple[Workload, ...], skipped:
 @pytest.mark.parametrize("second", [(0, 60), (1, 60), (9, 63), (20, 63), (0, 3)])
 @pytest.mark.parametrize(("packets", "gap_ns"), [(1, 0), (5, 0), (40, 0), (1, 5000), (5, 70)])
 def test_a_message_that_comes_later_is_met_where_it_is(second: tuple[int, int], packets: int, gap_ns: float) -> None:
-    """It shares the host, the leaf's link, the destination's links or nothing with the first one, at any time of it."""
+    """It shares a host, the leaf's link, the destination's links or nothing with the first; it begins at any time."""
     network, (source, destination) = make(nic_gap_ns=gap_ns), second
     jobs = [Job("jobs", limit=2)]
     for after_ns in np.linspace(0, 16_000, 41):
@@ -88,7 +88,7 @@ def test_loads_of_links_are_not_counted() -> None:
 
 
 def test_no_hop_is_skipped_where_routes_are_not_known_before() -> None:
-    """Adaptive routing, several virtual lanes, and reads."""
+    """With adaptive routing, several virtual lanes or reads, no hop is skipped."""
     network, ring = make(), make("torus:6:1@100")
     client = [Client(0, 0, [Step(3, 1000)])]
     plain, reads = [Job("one", limit=1)], [Job("one", limit=1, reads=64)]

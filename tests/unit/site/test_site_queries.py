@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about all jobs find what is planted, agree with another engine, and treat names as text."""
+"""Queries over all jobs find planted results, agree with another engine, and treat names as text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def site(folder: Path) -> SiteQueries:
 
 @pytest.fixture(scope="module")
 def frames(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The same files, read by Polars: jobs, and a row for each job and link direction."""
+    """Read the same files with Polars: return jobs, and a row for each job and link direction."""
     jobs = pl.read_parquet(sorted((folder / "jobs").glob("*.parquet")))
     links = jobs.select("key", "job", "user", "began", "ended", "fabric", "links", "link_bytes", "bin_s", "bin_bytes")
     return jobs, links.explode("links", "link_bytes").rename({"links": "link"})
@@ -108,7 +108,10 @@ def test_jobs_that_shared_links_are_those_of_polars(site: SiteQueries, frames: t
 
 
 def test_jobs_on_all_links_share_them(tmp_path: Path, folder: Path) -> None:
-    """Two tasks of an array, a day apart, and other jobs. Pairs of all links of all jobs would take minutes."""
+    """Two tasks of a job array, a day apart, and other jobs.
+
+    Comparing all pairs of links of all jobs would take minutes.
+    """
     store = JobStore(Path(copytree(folder, tmp_path / "copy", ignore=lambda *_: {"jobs", "sums"})), make=True)
     store.path_of(FIRST).parent.mkdir()
     links = pq.read_table(list_tables(folder)[0])
@@ -275,12 +278,12 @@ def test_a_job_is_on_the_fabric_of_its_day(tmp_path: Path, capsys: pytest.Captur
         assert main(["fabric", str(name), "--since", since, "--store", str(store)]) == 0
     assert main(["fabric", str(LST), "--from", "2026-03-09", "--store", str(store)]) == 0
     names = [path.name for _, path in list_fabrics(store)]
-    assert [name[:10] for name in names] == ["2026-03-01", "2026-03-05", "2026-03-05"]  # the last one is not new
+    assert [name[:10] for name in names] == ["2026-03-01", "2026-03-05", "2026-03-05"]  # the last is unchanged
     assert capsys.readouterr().err.count("ibprof-site fabric: --since is now --from; the former spelling") == 3
     assert main(["changes", "--store", str(store), "--json"]) == 0
     changes = json.loads(capsys.readouterr().out)
     removed = [each for each in changes if each["what"] == "removed" and each["since"] == "2026-03-05"]
-    assert len(removed) > 4  # among them the uplinks of the second tree, both directions
+    assert len(removed) > 4  # both directions of the second tree's uplinks are among them
     assert {each["what"] for each in changes} == {"added", "removed", "changed"} - (
         set() if any(each["what"] == "changed" for each in changes) else {"changed"}
     )
@@ -307,7 +310,7 @@ def test_answers_have_the_names_of_their_days(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in jobs))
     assert main(["ingest", str(tmp_path / "jobs.jsonl"), *store]) == 0
     counters = [tmp_path / "before.csv", tmp_path / "after.csv"]
-    for path, sent in zip(counters, (9, 6), strict=True):  # the counter was reset
+    for path, sent in zip(counters, (9, 6), strict=True):  # the counter was reset in between
         path.write_text(f"guid,port,bytes\n{guid},1,{sent}\n")
     for day, name in names.items():
         span = ["--from", f"{day}T00:00", "--to", f"{day}T23:00"]

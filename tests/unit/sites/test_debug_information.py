@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debug information in separate files, compared with binutils' addr2line on the program before it was split."""
+"""Debug information in separate files: lines equal those of binutils' addr2line on the program before the split."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_LINES = "it has no debug information: compile it with -g, or install its debu
 
 
 def split(program: Path, debug: Path) -> Path:
-    """Move the debug information of a program to another file; return a copy of the program as it was."""
+    """Move the debug information of a program to another file; return a copy of the original program."""
     whole = program.with_suffix(".whole")
     whole.write_bytes(program.read_bytes())
     debug.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def test_in_a_folder_of_the_system(build: Build, tmp_path: Path) -> None:
     build_id = build_id_of(program)
     debug = tmp_path / "debug" / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
     split(program, debug)
-    # Also where the program is gone.
+    # With the program, and after the program was removed.
     for each in debug_information.open_program(str(program), "")[0], None:
         (file,) = find_debug_files(each, build_id, [str(tmp_path / "debug")])
         assert (file.path, file.has_lines) == (str(debug), True)
@@ -73,7 +73,7 @@ def test_in_a_folder_of_the_system(build: Build, tmp_path: Path) -> None:
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A server of debug files; return its folder."""
+    """Start a server of debug files; return the folder that it serves."""
     find_program("debuginfod-find", package="debuginfod")
     folder = tmp_path / "server"
     folder.mkdir()
@@ -112,7 +112,7 @@ def test_a_debuginfod_without_the_file(build: Build, server: Path) -> None:
 
 
 def test_a_debuginfod_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mock of debuginfod-find that waits: only the first program waits for it."""
+    """The mock of debuginfod-find never answers: only the first program waits for it."""
     mock = tmp_path / "debuginfod-find"
     mock.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\nexec sleep 600\n")
     mock.chmod(0o755)
@@ -143,7 +143,7 @@ def test_compressed_by_dwz(build: Build) -> None:
 
 
 def test_parts_in_a_file_of_several_programs(build: Build, tmp_path: Path) -> None:
-    """dwz -m: the common file has names of inlined functions."""
+    """dwz -m moves the names of inlined functions to a file that several programs share."""
     programs = [build("-g", "-O2", source="exchange.cpp").rename(tmp_path / name) for name in ("a", "b")]
     addresses = calls_of(programs[0])
     whole = tmp_path / "whole"

@@ -54,7 +54,7 @@ def test_forms_of_debug_information(options: tuple[str, ...], build: Build) -> N
 
 
 def test_whole_program_optimization(build: Build) -> None:
-    """addr2line knows the lines, but names the file `<artificial>`."""
+    """addr2line finds the lines too, but names the file `<artificial>`."""
     program = build("-g", "-O2", "-flto")
     found, addresses = resolve_calls(program)
     assert not found.note
@@ -66,7 +66,10 @@ def test_whole_program_optimization(build: Build) -> None:
 
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_split_debug_information(is_packed: bool, build: Build) -> None:
-    """Lines are in the program itself; files .dwo and .dwp, with inlined functions, are not read."""
+    """The program itself has the lines.
+
+    Files .dwo and .dwp have the inlined functions, and ibprof does not read them.
+    """
     program = build("-g", "-O2", "-gsplit-dwarf", "-gdwarf-4")
     if is_packed:
         run("dwp", "-e", program, "-o", f"{program}.dwp")
@@ -77,7 +80,7 @@ def test_split_debug_information(is_packed: bool, build: Build) -> None:
 
 
 def test_split_debug_information_of_dwarf_5(build: Build) -> None:
-    """libbacktrace 0.1 reads no lines of it, and the note says so."""
+    """libbacktrace 0.1 cannot read these lines, and a note says so."""
     found, _ = resolve_calls(build("-g", "-O2", "-gsplit-dwarf", "-gdwarf-5"))
     assert found.note == f"2 of 2 {NO_LINES}"
 
@@ -103,7 +106,7 @@ def test_names_of_sources(name: str, build: Build, monkeypatch: pytest.MonkeyPat
 
 
 def test_functions(build: Build) -> None:
-    """Names as in the source."""
+    """Names are written as in the source."""
     found, _ = resolve_calls(build("-g", "-O2", source="exchange.cpp"))
     assert {tuple(function_names(frames)) for frames in found.frames} == {
         (f"halo::Box<{kind}>::send({kind})",) for kind in ("int", "long")
@@ -211,7 +214,7 @@ def test_limits_do_not_end_the_caller(build: Build) -> None:
 
 
 def test_paths_of_sources_are_whole(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Compiled by a relative path, as build systems do: the folder of the compiler is part of the name."""
+    """The compiler got a relative path, as from build systems; ibprof adds the folder in which the compiler ran."""
     program = build("-g")
     (tmp_path / "near").mkdir()
     monkeypatch.chdir(tmp_path / "near")
@@ -223,7 +226,7 @@ def test_paths_of_sources_are_whole(build: Build, monkeypatch: pytest.MonkeyPatc
 
 
 def test_lines_of_a_large_library() -> None:
-    """Of an optimised library of 23 MB, places all over its code have the lines that addr2line finds."""
+    """Addresses all over an optimised library of 23 MB have the lines that addr2line finds."""
     library = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
     rows = [line.split() for line in run("nm", "--defined-only", "-S", library).splitlines()]
     ranges = [(int(row[0], 16), int(row[1], 16)) for row in rows if len(row) == 4 and row[2] in "Tt"]
@@ -235,7 +238,7 @@ def test_lines_of_a_large_library() -> None:
 
 
 def mock_reader(folder: Path, monkeypatch: pytest.MonkeyPatch, statements: str = "") -> None:
-    """Let the reading process load a mock of its library; none without statements."""
+    """Make the reading process load a mock library with these statements; without statements, it finds no library."""
     (folder / "lib").mkdir(parents=True)
     if statements:
         (folder / "mock.c").write_text(
@@ -261,7 +264,7 @@ def test_without_the_library(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_
 def test_a_reader_that_ends_takes_nothing_else_with_it(
     build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A mock of the library that crashes on one file."""
+    """The mock library crashes on one file."""
     program = build("-g")
     other = tmp_path / "crash"
     other.write_bytes(program.read_bytes())
