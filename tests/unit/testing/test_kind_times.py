@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times of kinds of tests include processes that tests start, on workers of pytest-xdist too, and other commands."""
+"""Times of each kind of test include processes that tests start, on pytest-xdist's workers and in other commands."""
 
 from __future__ import annotations
 

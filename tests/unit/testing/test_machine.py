@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Missing programs are named, with the package that has them."""
+"""If programs are missing, the error names each of them and the package that has it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that run alone are there and run last; a guest's tests have one group."""
+"""Tests that must run alone exist and run last; the tests of one guest are in one group."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_groups(name: str, group: str | None) -> None:
 
 
 def is_free(file: Path, how: int) -> bool:
-    """Return whether another worker could lock a file."""
+    """Return whether another worker could lock the file."""
     with file.open() as other:
         try:
             fcntl.flock(other, how | fcntl.LOCK_NB)

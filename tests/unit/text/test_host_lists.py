@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a job, as launchers and batch systems write them."""
+"""The hosts of a job, in the formats of launchers and batch systems."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_recording_keeps_how_the_job_was_started(tmp_path: Path) -> None:
         (" n[8-11] ", ["n8", "n9", "n10", "n11"]),
         ("node[01-03,7],login1", ["node01", "node02", "node03", "node7", "login1"]),
         ("rack[1-2]n[08-10]", ["rack1n08", "rack1n09", "rack1n10", "rack2n08", "rack2n09", "rack2n10"]),
-        # Slurm varies the last bracket fastest, and the one before it slowest.
+        # In Slurm's order, the last bracket varies fastest, and the bracket before it slowest.
         ("a[1-2]b[1-2]c[1-2]", ["a1b1c1", "a1b1c2", "a2b1c1", "a2b1c2", "a1b2c1", "a1b2c2", "a2b2c1", "a2b2c2"]),
         ("a[1-2]b[3]c[4-5]d[6]e", ["a1b3c4d6e", "a2b3c4d6e", "a1b3c5d6e", "a2b3c5d6e"]),
         ("a,b,a", ["a", "b", "a"]),
@@ -153,7 +153,7 @@ def test_joined_hosts_expand_to_what_they_were(names: list[str]) -> None:
 
 
 def test_spellings_of_known_hosts_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Addresses have their first number in common: 1,000 hosts compared for each line of a log would take hours."""
+    """All addresses have the same first number. Comparing 1,000 hosts for each line of a log would take hours."""
     compared: list[tuple[str, str]] = []
 
     def compare(one: str, other: str) -> bool:

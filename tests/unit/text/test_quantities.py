@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities as people read them: three digits, a unit in which they are short."""
+"""Quantities for readers: three digits, and a unit with which they are short."""
 
 from __future__ import annotations
 

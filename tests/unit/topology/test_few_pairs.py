@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Few pairs: a search that chooses them finds the tree that all pairs show, in fewer and shorter rounds."""
+"""A search that chooses few pairs finds the same tree as all pairs, in fewer and shorter rounds."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ibprof_lab.topology.infer.pair_delays import PairDelays
 from ibprof_testing.samples.topologies import SHAPES, Matrix, disturb, tree
 
 SECONDS_OF_A_ROUND = (11 + 1.5) * 1e-3 + 3e-4
-"""Round trips of a pair by default: 11 batches of 1 ms and the search for their length, then a barrier."""
+"""Default time of a pair's round trips: 11 batches of 1 ms and the search for their length; then a barrier."""
 
 
 def search(true: Matrix, seed: int) -> tuple[Matrix, list[list[tuple[int, int]]], PairSearch]:
-    """Return what was measured, in which rounds, and the search at its end."""
+    """Return the measured delays, the pairs of each round, and the search at its end."""
     chooser = PairSearch(len(true), seed)
     measured = np.full_like(true, np.nan)
     np.fill_diagonal(measured, 0.0)
@@ -52,7 +52,7 @@ def test_few_pairs_show_the_tree_of_all_pairs(shape: str, noise: float, hosts: i
     measured, rounds, _ = search(true, 1)
     found = infer_quickly(measured)
     assert splits(infer_quickly(true)) == made.splits()
-    # With errors one host may be on another switch, if the answer says so.
+    # With errors, one host may be on another switch if the answer names this doubt.
     unsure = {int(host) for doubt in found.topology.unknown for host in re.findall(r"another switch: n(\d+)", doubt)}
     assert len(unsure) <= (1 if noise else 0)
     assert {split - unsure for split in splits(found)} == {split - unsure for split in made.splits()}
@@ -81,7 +81,7 @@ def test_other_networks_need_all_pairs(shape: str) -> None:
 
 def test_a_host_on_no_switch_of_others_stays_alone() -> None:
     true = disturb(tree(4, 20).delays(), 0.02, 3)
-    true[79, :79] = true[:79, 79] = 4.0e-6  # as far from all others
+    true[79, :79] = true[:79, 79] = 4.0e-6  # this host has the same delay to all others
     measured, _, _ = search(true, 1)
     found = infer_quickly(measured)
     assert splits(found) == splits(infer_quickly(true))

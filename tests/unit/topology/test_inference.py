@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inferred topologies: published tables give the published graphs, synthetic delays their topologies."""
+"""Inferred topologies: published tables give the published graphs, and synthetic delays give the planted topologies."""
 
 from __future__ import annotations
 
@@ -255,7 +255,10 @@ def test_some_slower_links_make_no_switch(hosts: int, slow: int, us: float) -> N
     [(0.0, 1.0, 0.0), (0.01, 1.0, 0.0), (0.01, 1.5, 0.0), (0.01, 1.5, 0.05), (0.003, 1.0, 0.5)],
 )
 def test_a_torus_of_many_hosts_is_recognised_with_its_sizes(noise: float, overhead: float, lost: float) -> None:
-    """A link is 6% of a delay: with errors of 1%, some pairs over two links have shorter delays than some links."""
+    """A link is 6% of a delay.
+
+    With errors of 1%, some pairs two links apart have shorter delays than some neighbours.
+    """
     place = np.stack(np.unravel_index(np.arange(576), (8, 8, 9)), axis=1)
     apart = np.abs(place[:, None] - place)
     hops = np.minimum(apart, np.array([8, 8, 9]) - apart).sum(axis=2)
@@ -272,7 +275,7 @@ def test_a_torus_of_many_hosts_is_recognised_with_its_sizes(noise: float, overhe
 
 @pytest.mark.filterwarnings("error")
 def test_few_measured_pairs_are_no_regular_network() -> None:
-    """Most hosts have fewer measured delays than a regular network has neighbours."""
+    """Most hosts have fewer measured delays than the number of neighbours in a regular network."""
     delays = disturb(star(300).delays(), 0.05, 1)
     unmeasured = np.triu(np.random.default_rng(1).random(delays.shape) < 0.97, 1)
     known = (delays > 0) & ~(unmeasured | unmeasured.T)
@@ -281,7 +284,7 @@ def test_few_measured_pairs_are_no_regular_network() -> None:
 
 
 def test_pairs_are_judged_only_until_there_are_too_many_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hosts of one switch are alike: each of their pairs that were not measured could be a link."""
+    """Hosts of one switch have similar delays, so each of their unmeasured pairs could be a link."""
     asked = []
 
     def judge(*arguments: Any) -> npt.NDArray[np.bool_]:
@@ -326,7 +329,7 @@ def test_meshes_and_hypercubes_are_named_with_their_sizes(
     ],
 )
 def test_a_torus_that_lacks_something_is_recovered_with_its_sizes(lacks: str, said: str) -> None:
-    """Without 3% of its hosts, 2% of its cables or 3% of the measurements, or with a slow host."""
+    """3% of the hosts, 2% of the cables or 3% of the measurements are missing, or a host is slow."""
     draw = np.random.default_rng(1)
     graph = torus(5, 6, 10).graph.copy()
     if lacks == "hosts":
@@ -359,7 +362,7 @@ def test_other_networks_get_no_name_of_a_grid(graph: nx.Graph) -> None:
 
 
 def test_networks_with_more_neighbours_than_any_grid_cost_no_memory() -> None:
-    """Squares of a full mesh of 100 hosts would take 3.5 GB."""
+    """The squares of a full mesh of 100 hosts would need 3.5 GB of memory."""
     edges = np.array(list(nx.complete_graph(64).edges))
     tracemalloc.start()
     assert describe_grid(edges, 64) is None
@@ -369,7 +372,7 @@ def test_networks_with_more_neighbours_than_any_grid_cost_no_memory() -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.002, 0.005, 0.01])
 def test_processors_of_a_blizzard_node_are_switches(noise: float) -> None:
-    """Bufe's figure 3.2: four meshed blocks of four processors, which have two links to others, and two cores each."""
+    """Bufe's figure 3.2: four meshed blocks of four processors. A processor has two links to others, and two cores."""
     graph = nx.Graph()
     for processor in range(16):
         block, place = divmod(processor, 4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology regress`: planted latencies come back; latencies that no delay determines are reported."""
+"""`ibprof-topology regress` finds planted latencies, and reports the latencies that no delay determines."""
 
 from __future__ import annotations
 
@@ -37,14 +37,17 @@ def write_made(made: Made, noise: float = 0.0, lengths: tuple[int, ...] = (0,)) 
 
 
 def test_three_hosts_on_a_switch() -> None:
-    """Equation 2.4."""
+    """Source: equation 2.4."""
     found = regress(paths_of([0, 1], [0, 2], [1, 2]), np.array([3.0, 4.0, 5.0]), 3)
     assert found.latency_seconds.tolist() == pytest.approx([1, 2, 3])
     assert found.r_squared == pytest.approx(1)
 
 
 def test_an_even_ring_of_pairs_determines_no_link() -> None:
-    """Equation 2.6: n hosts on a switch, measured in a ring: an even n leaves the matrix singular, an odd one not."""
+    """Equation 2.6: n hosts on a switch are measured in a ring.
+
+    The matrix is singular for even n, regular for odd n.
+    """
     for hosts in (4, 5, 6, 7):
         ring = paths_of(*([k, (k + 1) % hosts] for k in range(hosts)))
         found = regress(ring, np.full(hosts, 2.0), hosts)
@@ -99,7 +102,7 @@ def test_latencies_of_a_tree_come_back(made: Made, capsys: pytest.CaptureFixture
 
 def test_time_of_the_bytes_is_taken_off(capsys: pytest.CaptureFixture[str]) -> None:
     made = three_levels(16)
-    matrix = made.delays() + 1250 * 8 / 10e9  # at the pace of the slowest link
+    matrix = made.delays() + 1250 * 8 / 10e9  # time of the bytes on the slowest link
     np.fill_diagonal(matrix, 0)
     names = tuple(f"n{host}" for host in range(16))
     write_delays("delays.nc", Delays(names, np.array([1250]), matrix[None].astype(np.float32)))
@@ -127,7 +130,7 @@ def test_of_a_torus_pairs_with_one_way_alone_count(capsys: pytest.CaptureFixture
 
 
 def test_a_fabrics_links_by_guid_and_port(capsys: pytest.CaptureFixture[str]) -> None:
-    # Two leaves and two spines: where the tables lead is where the delays are of.
+    # Two leaves and two spines: the tables decide to which links a delay belongs.
     fabric = "xgft:2:4,4:1,2"
     names = tuple(f"host{host:02}" for host in range(1, 17))
     matrix = np.where(np.arange(16)[:, None] // 4 == np.arange(16) // 4, 2e-6, 4e-6)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links' throughputs are found again in a network that shares its links fairly; what runs at once shares none."""
+"""Throughputs of links are found in a network with fair sharing; pairs that are measured at once share no link."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def measure(made: Made, limits: dict[str, float] | None = None) -> tuple[Inferre
 
 
 def find_capacity(made: Made, topology: InferredTopology) -> dict[frozenset[int], float]:
-    """Return the true capacity of each edge, by the hosts that it separates from host 0."""
+    """Return the true capacity of each edge, keyed by the hosts that the edge separates from host 0."""
     found: dict[frozenset[int], float] = {}
     for one, other, data in list(made.graph.edges(data=True)):
         made.graph.remove_edge(one, other)
@@ -85,7 +85,7 @@ def test_every_link_has_its_capacity_or_a_bound(made: Made) -> None:
 
 
 def test_a_wide_link_is_a_bound() -> None:
-    """Four hosts of 10 Gb/s cannot fill an uplink of 100."""
+    """Four hosts at 10 Gb/s cannot fill an uplink of 100 Gb/s, so its result is a lower bound."""
     topology, throughput, _ = measure(with_rates(tree(4, 4), 10.0, 100.0))
     between = (topology.edge >= len(topology.hosts)).all(axis=1)
     assert between.sum() == 4
@@ -131,7 +131,7 @@ def test_links_of_a_direct_network_are_each_measured() -> None:
 
 @pytest.mark.parametrize(("ring", "rounds"), [(True, 2), (False, 2)])
 def test_a_ring_and_a_line_of_hosts_take_two_rounds(ring: bool, rounds: int) -> None:
-    """Figure 2.17 of Bufe: such a network takes O(1); one host linked with all others takes n (figure 2.18)."""
+    """Bufe's figure 2.17: such a network takes O(1) rounds. One host linked with n others takes n (figure 2.18)."""
     count = 10
     edges = np.array([(host, host + 1) for host in range(count - 1)] + ([(0, count - 1)] if ring else []), np.int32)
     assert len(pair_neighbours(InferredRoutes(direct(count, edges)))) == rounds
@@ -145,7 +145,7 @@ def direct(count: int, edges: np.ndarray) -> InferredTopology:
 
 
 def test_groups_are_as_even_as_can_be() -> None:
-    """The example of Bufe's section 2.3.4."""
+    """Source: the example in Bufe's section 2.3.4."""
     groups = split_evenly([2, 3, 3, 4, 6])
     assert sum(size for size, group in zip([2, 3, 3, 4, 6], groups, strict=True) if group) == 9
     assert split_evenly([]) == []
@@ -169,7 +169,7 @@ def test_each_host_has_the_first_rank_on_it() -> None:
 
 
 def test_without_pairs_nothing_is_known() -> None:
-    """Told to stop at once, or hosts that nothing connects."""
+    """The measurement is stopped at once, or no link connects the hosts."""
     made = thin_trunk()
     network = FairNetwork(made.graph)
     network.stopped = True

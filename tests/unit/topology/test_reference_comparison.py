@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology compare`: planted faults are named, and nothing where there is none; the paper's formulas."""
+"""`ibprof-topology compare` names planted faults, and nothing without a fault. The paper's formulas are tested too."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class TestDot:
 
 
 class TestPaper:
-    """Bannikov and Salnikov's similarity and formulas (3) and (4)."""
+    """Bannikov and Salnikov's similarity, and formulas (3) and (4)."""
 
     def test_similarity_of_a_ring_with_what_was_found_of_it(self) -> None:
         write_plan(torus(4))
@@ -114,7 +114,8 @@ class TestPaper:
         )
         comparison = compare_with_reference(found, read_reference("plan.dot"), None).comparison
         assert comparison.kind == REGULAR
-        # Of the four links one has 0.75 (the greater of both arcs), one 1, two nothing; n1 - n3 is no link.
+        # One of the four links has 0.75, the larger value of its two arcs; one has 1, and two have 0. n1 - n3 is no
+        # link.
         assert comparison.similarity == pytest.approx(1.75 / 4)
         assert comparison.missing == (("n1", "n4"), ("n3", "n4"))
         assert comparison.extra == (("n1", "n3"),)
@@ -132,11 +133,11 @@ class TestPaper:
     def test_formula_3_is_the_mean_over_processes(self) -> None:
         matrix = np.array([[0, 9, 1, 2], [9, 0, 3, np.nan], [1, 3, 0, 7], [2, 4, 7, 0]], float)
         joined = average_processes(matrix, [[0, 1], [2], [3]])
-        assert joined[0].tolist() == [0, 2, 2]  # nothing measured from 1 to 3
+        assert joined[0].tolist() == [0, 2, 2]  # nothing was measured from 1 to 3
         assert joined[2].tolist() == [3, 7, 0]
 
     def test_formula_4_spreads_inversely_to_speed_and_takes_the_mean(self) -> None:
-        # Two paths: links 0 (10 Gb/s) and 1 (20 Gb/s) in 3 s; link 1 alone in 5 s.
+        # Two paths: links 0 (10 Gb/s) and 1 (20 Gb/s) carry data for 3 s; link 1 alone carries data for 5 s.
         paths = ReferencePaths(np.array([0, 2, 3]), np.array([0, 1, 1]))
         times = spread_delays(paths, np.array([3.0, 5.0]), np.array([10.0, 20.0, 40.0]), 2_500_000_000)
         assert times.seconds[:2].tolist() == [2.0, (1.0 + 5.0) / 2]
@@ -239,7 +240,7 @@ class TestFaultsThatWerePutIn:
         assert compared.comparison.separated == ()
 
     def test_a_slow_uplink_is_no_wrong_cable(self) -> None:
-        """Those behind it are farther from all others than the hosts of another pod are from one another."""
+        """Hosts behind the slow uplink are farther from all other hosts than usual hosts of different pods."""
         plan, made = tree(2, 2, 4), tree(2, 2, 4)
         made.graph.edges["s.0", "s.0.1"]["us"] = 6.0
         compared = compare_made(made, read_reference(write_plan(plan)))
@@ -252,7 +253,7 @@ class TestFaultsThatWerePutIn:
         made.graph.edges["s", "s.0"]["us"] = 9.0
         compared = compare_made(made, reference)
         slow = {reference.names[end] for each in compared.slow for end in reference.link[each.link].tolist()}
-        assert slow == {"s", "s.0", "s.1"}  # both halves of the trunk: all that pass the one pass the other
+        assert slow == {"s", "s.0", "s.1"}  # both halves of the trunk: each path over one half also takes the other
 
     def test_an_uplink_in_another_pod(self) -> None:
         plan, made = tree(3, 3, 4), tree(3, 3, 4)
@@ -352,7 +353,7 @@ class TestCommand:
 
 
 class TestParallelCables:
-    """Two stated fabrics, with one and two cables between the same switches."""
+    """Two reference fabrics, with one and with two cables between the same switches."""
 
     CABLES = "leaf1 -- {a b c}; leaf2 -- {d e f}; leaf1 -- leaf2"
 

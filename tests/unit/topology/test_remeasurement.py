@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Few pairs tell every link: their delays alone give back the latencies; what is doubtful is found."""
+"""Few pairs suffice to measure all links: their delays alone give the latencies, and doubtful links are found."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of an inferred topology: each by its name's end, with positions that are found once."""
+"""Files of an inferred topology: a file name's suffix selects the format, and positions are searched only once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof_lab.topology.outputs import topology_outputs
 from ibprof_lab.topology.outputs.topology_outputs import TopologyOutputs, write_inferred
 from ibprof_lab.topology.outputs.vertex_positions import VertexPositions, position_vertices
 
-# Three hosts on a switch.
+# Three hosts on one switch.
 STAR = InferredTopology(
     method="made",
     hosts=("a", "b", "c"),
@@ -28,7 +28,7 @@ STAR = InferredTopology(
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
-    """The searches for positions, each with its method and its gamma."""
+    """Return the list of searches for positions, each with its method and gamma."""
     made: list[tuple[str, float]] = []
 
     def search(topology: InferredTopology, method: str, gamma: float) -> VertexPositions:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions in space: the stress against its formula, lengths that can be kept are kept, odd graphs."""
+"""Positions in space: the stress agrees with its formula, possible lengths are kept, and unusual graphs work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def topology_of(vertices: int, edges: list[tuple[int, int]], latency: list[float
 
 
 def stress_by_formula(place: Floats, wanted: EdgeLengths, gamma: float) -> tuple[float, float]:
-    """f1 and f2 as printed, over ordered pairs."""
+    """Return f1 and f2 by the printed formulas, as sums over ordered pairs."""
     squared = ((place[:, None] - place[None]) ** 2).sum(axis=-1)
     length = np.zeros(squared.shape)
     a, b = wanted.edge.T
@@ -54,9 +54,9 @@ def test_the_stress_is_the_published_one_and_has_its_slope(
     expected = stress_by_formula(place, wanted, 0.7)
     scale = max(expected) + 1
     assert f1 == pytest.approx(expected[0], abs=1e-9 * scale)
-    # What close neighbours add is taken back, so that rounding is of all close pairs.
+    # The kernel subtracts the close neighbours' share again, so its rounding error is relative to all close pairs.
     assert f2 == pytest.approx(expected[1], rel=1e-6, abs=1e-6 * scale)
-    # No pair is just 1 apart, where f steps.
+    # No pair has a distance of exactly 1, where f has a step.
     squared = ((place[a] - place[b]) ** 2).sum(axis=1)
     step = 1e-6
     if np.abs(squared - 1).min() < 1e-4 * (1 + extent) or squared.min() < 1e-3:
@@ -85,7 +85,7 @@ def test_places_that_are_no_numbers_are_refused() -> None:
 
 @pytest.mark.parametrize("method", POSITION_METHODS)
 def test_lengths_that_fit_into_space_are_kept(method: str) -> None:
-    # A tetrahedron and a tail: the shortest edge is 1 long.
+    # A tetrahedron with a tail, whose shortest edge has length 1.
     edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4)]
     latency = [2e-6, 2e-6, 2e-6, 2e-6, 2e-6, 2e-6, 1e-6]
     space = position_vertices(topology_of(5, edges, latency), method)

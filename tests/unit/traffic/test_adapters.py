@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each adapter of a host in one subnet is a port of its own, and ranks take them as a policy says."""
+"""Each adapter of a host in a subnet is a separate port, and a policy chooses the adapter of each rank."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_ends_are_all_ports_of_hosts_and_no_others() -> None:
 
 
 HOSTS_OF_RANKS = [*["gpu1"] * 8, *["gpu2"] * 8, *["gpu3"] * 3, "storage1"]
-"""As many ranks as adapters, fewer, and a host with one adapter."""
+"""Hosts with as many ranks as adapters and with fewer ranks, and a host with one adapter."""
 
 PAIRS = [
     (source, destination, 1000 + 17 * source + destination)
@@ -226,7 +226,7 @@ def test_large_all_to_all_as_a_matrix_is_that_of_the_flows(
         policy = ["--nic", nic] if nic else []
         assert report.main([str(links), "pattern:all-to-all:7", "--json", "--adaptive", *policy]) == 0
         documents.append(json.loads(capsys.readouterr().out))
-        # A matrix of ports has no bytes of ranks, whose account would be read and placed.
+        # Traffic between ports has no ranks, so it has no accounts of reading and placing.
         documents[-1]["routed"] = documents[-1]["coverage"].pop("accounts")[-1]
     for name in ("hotspots", "adaptive", "bytes_routed", "max_link", "nic", "coverage", "routed"):
         assert documents[0][name] == documents[1][name], name
@@ -234,7 +234,7 @@ def test_large_all_to_all_as_a_matrix_is_that_of_the_flows(
 
 
 def test_a_recorded_run_has_the_ports_that_it_had(dump: Dump) -> None:
-    # The run had three adapters of gpu1 and lists them as sysfs does; the fabric has eight.
+    # The run had three adapters of gpu1, in sysfs's order; the fabric has eight adapters of gpu1.
     lids = {device: LID_OF[f"gpu1 {device}"] for device in ("mlx5_10", "mlx5_2", "mlx5_7")}
     hosts = [
         make_host("one", *(make_port(lid, GUID_OF[lid], device=device) for device, lid in lids.items())),
@@ -252,11 +252,11 @@ def test_a_recorded_run_has_the_ports_that_it_had(dump: Dump) -> None:
 
 
 DEVICES = ("mlx5_10", "mlx5_2", "mlx5_3", "mlx5_7")
-"""Of each of two hosts of a run, as sysfs lists them; the last two are near to other cores than the first two."""
+"""Devices of each of the run's two hosts, in sysfs's order. The last two are near other cores than the first two."""
 
 
 def recorded(choices: list[tuple[AdapterChoice, ...]], **of_ports: str) -> Profile:
-    """Make a run of eight ranks on two hosts, of which each sends to the one of its number on the other host."""
+    """Make a run of eight ranks on two hosts. Each rank sends to the rank with the same position on the other host."""
     near = {"mlx5_10": "0-3", "mlx5_2": "0-3", "mlx5_3": "4-7", "mlx5_7": "4-7"}
     hosts = [
         make_host(
@@ -274,7 +274,7 @@ def recorded(choices: list[tuple[AdapterChoice, ...]], **of_ports: str) -> Profi
 
 
 def taken(run: Profile, nic: str | None = None) -> tuple[list[str], str | None]:
-    """Return the device that each rank of a run sends from, and the label."""
+    """Return the device from which each rank sends, and the label."""
     traffic = map_to_lids(profile_traffic(run), FOUND, [FABRIC], None, None, nic)
     name_of = {lid: name.split()[1] for name, lid in LID_OF.items() if "mlx5" in name}
     sends = dict(zip(traffic.source_rank.tolist(), traffic.source_lid.tolist(), strict=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-to-all as a matrix of equals is all-to-all as flows."""
+"""A matrix with equal entries gives the loads of all-to-all flows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DUALRAIL = ("dualrail/rail1", "dualrail/rail2")
 
 
 def faulty(subnet: Subnet) -> Subnet:
-    """Take routes away: one LID everywhere, and half the table of a switch."""
+    """Remove routes: those to one LID on all switches, and half of one switch's table."""
     port = subnet.tables.port.copy()
     port[:, 30] = UNREACHABLE
     port[3, ::2] = UNREACHABLE

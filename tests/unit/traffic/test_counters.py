@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port counters by the real tools equal what the simulator was set to, and are compared with predictions."""
+"""Port counters by real tools equal the values set in the simulator, and are compared with predictions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SAMPLE = "counters-small"
 LEAF1 = 0x0002C90200400000
 NODE01, NODE02 = 0x0002C903000A0000, 0x0002C903000A0010
 SET = 5_000_000_000
-"""Words that the simulator was set to show as sent by port 1 of leaf1; it added some kilobytes of datagrams."""
+"""Number of 4-byte words that the simulator showed as sent by port 1 of leaf1. It added some kilobytes of datagrams."""
 
 
 def fabric() -> Fabric:
@@ -49,11 +49,11 @@ def read(tmp_path: Path, name: str) -> dict[tuple[int, int], int]:
 
 
 def test_every_tool_says_what_was_set_in_bytes(tmp_path: Path) -> None:
-    """A word is 4 bytes: 5000008856 is `18.626GB` in ibqueryerrors' own words."""
+    """A word is 4 bytes. In ibqueryerrors' output, 5000008856 words are `18.626GB`."""
     for name in ("perfquery.out", "ibqueryerrors-counters.out", "ibqueryerrors-data.out"):
         counters = read(tmp_path, name)
         assert 0 <= counters[LEAF1, 1] - 4 * SET < 200_000, name
-    assert read(tmp_path, "ibqueryerrors-data.out")[NODE02 + 1, 1] == 4 * 1152  # by the GUID of its port
+    assert read(tmp_path, "ibqueryerrors-data.out")[NODE02 + 1, 1] == 4 * 1152  # found by the GUID of the host's port
     assert 42420 * 4 <= read(tmp_path, "perfquery.out")[NODE01, 1] < 42420 * 4 + 400_000
     assert len(read(tmp_path, "ibqueryerrors-counters.out")) == 4 + 3 * 24
 
@@ -75,7 +75,7 @@ def test_db_csv_counts_too(tmp_path: Path) -> None:
 
 
 def test_a_pm_file_counts_by_lid_and_port(tmp_path: Path) -> None:
-    """As public parsers read it: a stanza a port; the port of a switch has the switch's LID."""
+    """As public parsers read the file: a section for each port; ports of a switch have the switch's LID."""
     of = fabric()
     node, port = (int(of.link_node[0, 0]), int(of.link_port[0, 0]))
     lid = int(of.port_lid[of.port_node == node][0])
@@ -98,7 +98,7 @@ def test_a_pm_file_counts_by_lid_and_port(tmp_path: Path) -> None:
     assert set(counters.node_guid.tolist()) == {int(of.node_guid[node])}
     assert "1 LIDs belong to no node" in counters.notes[0]
     assert "1 counters are at their 32-bit limit" in counters.notes[1]
-    # ibdiagnet2.cables has the same heads, and no counters.
+    # ibdiagnet2.cables has the same section heads, but no counters.
     path.write_text(head.format(port=1, lid=lid, guid=1) + "Vendor: Mellanox\n")
     assert not looks_like_counters(path)
 
@@ -134,7 +134,7 @@ def write_counters(path: Path, counted: np.ndarray, of: Fabric, left_out: int | 
 
 
 def test_what_counters_show_beyond_the_prediction_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Counters are made of the prediction, 2% on top for headers, and a stranger's gigabyte on one link."""
+    """The counters are the prediction, 2% more for headers, and a gigabyte of another job on one link."""
     lst = str(find_sample("testbed44", IBDIAGNET))
     subnet = load_sample("testbed44", IBDIAGNET)
     of = subnet.fabric
@@ -170,7 +170,7 @@ def test_counters_are_columns_of_links_csv(tmp_path: Path, capsys: pytest.Captur
     counted = {line.split(",")[2]: line.split(",")[-2:] for line in lines}
     assert int(counted["node01 HCA-1"][1]) > 4 * SET
     assert counted["node04 HCA-1"] == ["", ""]
-    assert layout.main([lst, str(path)]) == 0  # and as a load of their own
+    assert layout.main([lst, str(path)]) == 0  # the counters alone are a load too
     assert layout.main([lst, str(path), "--counters", str(path)]) == 2
     assert layout.main([lst, "pattern:all-to-all", "--counters", lst]) != 0
 
@@ -184,6 +184,6 @@ def test_agreement_over_nothing_is_no_agreement() -> None:
 
 
 def test_numbers_of_a_pm_that_lost_their_prefix_are_decimal() -> None:
-    """Base 0 of Python refuses leading zeros, which a lost `0x` leaves."""
+    """A lost `0x` leaves numbers with leading zeros, which Python's int(text, 0) refuses."""
     assert port_counters._read_number(b"0000000000000009") == 9
     assert port_counters._read_number(b"0x000000000000001F") == 31

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV traffic: each form is known by its header, and errors name path and line."""
+"""CSV traffic: the header determines the format, and errors name the path and the line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An adapter with two ports in one subnet under one node GUID, next to others; two leaf switches, two LIDs a port."""
+"""An adapter with two ports in one subnet, which share a node GUID; two leaf switches, and two LIDs for each port."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from ibprof_converter.cli import layout
 
 LEAVES = {0x100: 1, 0x200: 2}
-"""LIDs of the switches by GUID; port 36 of each leads to the other."""
+"""LID of each leaf switch, by its GUID. Port 36 of each leads to the other."""
 
 ADAPTERS = {
     ("n1 mlx4_0", 0x10): ((0x100, 1, 4), (0x200, 1, 6)),
@@ -20,11 +20,11 @@ ADAPTERS = {
     ("n1 mlx5_10", 0x30): ((0x100, 3, 12),),
     ("n1 mlx5_2", 0x40): ((0x200, 3, 14),),
 }
-"""By name and node GUID: for each port its leaf, the leaf's port, and the first of its two LIDs."""
+"""By host name and node GUID: for each port, its leaf, the leaf's port, and the first of the port's two LIDs."""
 
 
 def write_links(folder: Path) -> str:
-    """Write the fabric as ibnetdiscover and OpenSM do."""
+    """Write the fabric in the formats of ibnetdiscover and OpenSM."""
     lines = ["#", "# Topology file: generated on Tue Nov 24 09:00:00 2026", "#"]
     cables = [(name, guid, port, *at) for (name, guid), ports in ADAPTERS.items() for port, at in enumerate(ports, 1)]
     for leaf, lid in LEAVES.items():
@@ -57,7 +57,7 @@ def write_links(folder: Path) -> str:
 
 
 def test_ports_of_one_adapter_are_ports_of_their_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Added up by hand: rank a sends 1000 + 10 a + b bytes to rank b; ranks 0 to 3 are on n1, 4 and 5 on n2."""
+    """By hand: rank a sends 1000 + 10 a + b bytes to rank b. Ranks 0 to 3 are on n1, ranks 4 and 5 on n2."""
     links = write_links(tmp_path)
     assert layout.main(["--check", links]) == 0
     counted = "1 host with 3 adapters, 1 host with 1 adapter; 1 host with 4 active ports, 1 host with 2 active ports"
@@ -76,6 +76,6 @@ def test_ports_of_one_adapter_are_ports_of_their_host(tmp_path: Path, capsys: py
         ("n1 mlx5_10", 1): (1034 + 1035, 1043 + 1053),
         ("n2 mlx4_0", 1): (1040 + 1041 + 1042 + 1043, 1004 + 1014 + 1024 + 1034),
         ("n2 mlx4_0", 2): (1050 + 1051 + 1052 + 1053, 1005 + 1015 + 1025 + 1035),
-        # Ranks 0, 3 and 4 are at leaf100; 1, 2 and 5 at leaf200.
+        # Ranks 0, 3 and 4 are on leaf100, ranks 1, 2 and 5 on leaf200.
         ("leaf100", 36): (1005 + 1035 + 1041 + 1042, 1014 + 1024 + 1050 + 1053),
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine is found in a fabric by its name, and by no name that only resembles it."""
+"""A machine is found in a fabric by its exact name, not by a similar name."""
 
 from __future__ import annotations
 

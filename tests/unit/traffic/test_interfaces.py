@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adapters for storage are recognised and left out, in every command by the same choice."""
+"""Adapters for storage are recognised and left out; each command leaves out the same adapters."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_other_machines_and_swapped_cables_are_no_evidence() -> None:
 def test_two_adapters_at_one_leaf_switch_are_for_storage() -> None:
     fabric, _ = make_gpu_fabric()
     names = list(fabric.node_name)
-    # The last leaf switch has gpu1's and gpu2's pair, the one before gpu3's and gpu4's.
+    # The last leaf switch has this pair of gpu1 and gpu2, the leaf switch before it the pair of gpu3 and gpu4.
     at = iter([names.index(f"gpu{host} mlx5_{leaf}") for leaf in (9, 8) for host in (1, 2, 3, 4)])
     for host in (1, 2, 3, 4):
         for device in STORAGE_ADAPTERS:
@@ -131,7 +131,7 @@ def test_two_adapters_at_one_leaf_switch_are_for_storage() -> None:
         names[fabric.node_name.index(f"gpu5 mlx5_{leaf}")] = f"spare{leaf} mlx5_0"
     found, choice = choose(replace(fabric, node_name=tuple(names)))
     pairs = {f"gpu{host} {device}" for host in (1, 2, 3, 4) for device in STORAGE_ADAPTERS}
-    assert found == pairs  # not the adapters of other machines at these leaf switches, which may run jobs
+    assert found == pairs  # other machines' adapters on these leaf switches are not in `pairs`: they may run jobs
     assert choice is not None
     assert choice.by == "wiring"
 
@@ -157,7 +157,7 @@ def test_storage_in_a_subnet_of_its_own_is_recognised_by_its_servers() -> None:
 
 
 def partition(fabric: Fabric, keys: Callable[[str], dict[int, bool]], names: dict[int, str] | None = None) -> Fabric:
-    """Put the adapters of hosts into the partitions that `keys` returns for their names."""
+    """Put hosts' adapters into partitions; `keys` returns the partitions of an adapter's name."""
     of_node = {node: keys(name) for node, name in enumerate(fabric.node_name) if name.startswith(("gpu", "nas"))}
     return replace(fabric, partitions=Partitions(names or {}, of_node))
 
@@ -190,8 +190,8 @@ def test_partitions_find_the_adapters_for_storage(case: str) -> None:
     [
         lambda _: {0x7FFF: True},
         lambda _: {0x7FFF: False},
-        lambda name: {0x7FFF: True, 3: True} if name.endswith("_0") else {0x7FFF: True},  # IPoIB on one adapter
-        lambda name: {1 if name < "gpu3" else 2: True},  # tenants
+        lambda name: {0x7FFF: True, 3: True} if name.endswith("_0") else {0x7FFF: True},  # IPoIB is on one adapter
+        lambda name: {1 if name < "gpu3" else 2: True},  # two tenants
         lambda name: {10 + int(name[-1]): True},
     ],
 )

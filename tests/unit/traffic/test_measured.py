@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured rails on a fabric: each byte on the rail that carried it, none lost, and a model is said to be one."""
+"""Measured rails on a fabric: each byte is on the rail that carried it, no byte is lost, and a model is labelled."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rails() -> tuple[Subnet, ...]:
 
 @cache
 def adapters(rail: int) -> list[tuple[int, int]]:
-    """(port GUID, LID) of the adapters of a rail, by name of the host."""
+    """Return (port GUID, LID) of a rail's adapters, sorted by the host's name."""
     fabric = rails()[rail].fabric
     rows = [row for row, node in enumerate(fabric.port_node) if fabric.node_kind[node] == NodeKind.CA]
     rows.sort(key=lambda row: fabric.node_name[fabric.port_node[row]])

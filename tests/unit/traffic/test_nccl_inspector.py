@@ -65,7 +65,7 @@ def test_each_rank_of_a_ring_sends_what_the_formulas_say(function: str, each: in
 
 
 def write_dumps(paths: list[Path], form: str, **stats: int) -> None:
-    """Rewrite files of v4.0: a line on a dump states communicator and process of the lines that follow."""
+    """Rewrite files of v4.0: a `dump` line states the communicator and process of the lines after it."""
     for path in paths:
         lines = [json.loads(text) for text in path.read_text().splitlines()]
         counts = {
@@ -83,7 +83,7 @@ def write_dumps(paths: list[Path], form: str, **stats: int) -> None:
 
 @pytest.mark.parametrize("form", ["v4.3", "v4.4"])
 def test_lines_belong_to_the_dump_before_them(form: str, tmp_path: Path) -> None:
-    """Two communicators share the files, which are compressed."""
+    """Two communicators share compressed files."""
     paths = write(tmp_path, "AllReduce")
     expected = read_inspector(paths, "inspector")
     write_dumps(paths, form)
@@ -107,7 +107,10 @@ def test_a_line_without_a_dump_before_it_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_all_reduce_takes_nccls_trees_where_the_file_states_a_tree(tmp_path: Path) -> None:
-    """NCCL's trees of four hosts, by hand: 0-2, 2-1, 2-3, and mirrored 3-1, 1-2, 1-0. Each has half of the bytes."""
+    """NCCL's two trees of four hosts, by hand: 0-2, 2-1, 2-3, and mirrored 3-1, 1-2, 1-0.
+
+    Each carries half of the bytes.
+    """
     paths = write(tmp_path, "AllReduce", on_host=1, count=2)
     for path in paths:
         first, second = path.read_text().splitlines()
@@ -196,7 +199,7 @@ def test_spellings_of_a_host_are_one_host(tmp_path: Path) -> None:
 
 
 def test_a_collective_counts_once_whoever_states_it(tmp_path: Path) -> None:
-    """A rank whose ring of completed collectives was overwritten lacks some."""
+    """A rank that overwrote its list of completed collectives lacks some of them."""
     paths = write(tmp_path, "AllReduce")
     paths[0].write_text(paths[0].read_text().splitlines()[0] + "\n")
     (tmp_path / "whole").mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rails of a run other than the one that is looked at: by measured bytes, or by ports of its hosts."""
+"""Other rails of a run than the analysed rail, known from measured bytes or from ports of the run's hosts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ GUIDS, LIDS = FABRIC.port_guid[ADAPTERS].tolist(), FABRIC.port_lid[ADAPTERS].tol
 
 
 def make_run(*posted: Posted, second: bool = True) -> Profile:
-    """Two ranks on the fabric's first hosts; these have a second adapter elsewhere, which may be down."""
+    """Return a run of two ranks on the fabric's first hosts.
+
+    These have a second adapter on another rail, up or down.
+    """
 
     def ports(host: int) -> tuple[Port, Port]:
         other = make_port(100 + host, 0xABC00 + host, device="mlx5_1", gids=("fe80::2",))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each pattern has the pairs that its name promises, and a seed always means the same ones."""
+"""Each pattern has the pairs that its name defines, and a seed always gives the same pairs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_neighbours_send_to_one_another_and_to_no_more_than_the_grid_has(name: s
     assert len(set(sent.values())) == 1
     assert max(sent.values()) <= most
     if name == "2dnn":
-        assert sent[0] == most  # seed 2 draws a grid more than two wide in both directions
+        assert sent[0] == most  # the grid of seed 2 is wider than two in both directions
 
 
 def test_random_patterns_stay_within_their_bounds() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks find their ports: as recorded, by a rule, by a file; what finds none is counted by reason."""
+"""Ports of ranks: as recorded, by a rule, or by a file; ranks without a port are counted by reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibprof_converter.traffic.traffic_reader import profile_traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
 
-# On testbed44 host01, host02 and host03 have LIDs 1, 6 and 9.
+# In testbed44, host01, host02 and host03 have LIDs 1, 6 and 9.
 PORT_GUID = {"host01": 0x0002C903000A0001}
 
 
@@ -30,7 +30,7 @@ def place(demand: RankTraffic, rule: str | None = None, policy: str | None = Non
 
 
 def pair_on(*hosts: str, **changes: Any) -> Profile:
-    """Two ranks, a host each (or both on one), the first sends 10 bytes to the second."""
+    """Return a run of two ranks, on one host or on two. The first rank sends 10 bytes to the second."""
     ranks = [make_rank(rank, host=rank % len(hosts)) for rank in range(2)]
     return make_profile([Count(0, 1, 10)], ranks, [make_host(name) for name in hosts], **changes)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies keep every byte, and share it out as they say."""
+"""Rail policies keep the number of bytes, and divide them over rails as documented."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BYTES = st.integers(0, (1 << 63) - 1)
 
 
 def shares_of(policy: str, flows: list[tuple[int, int, int, int]], usable: list[list[bool]]) -> list[list[int]]:
-    """Share out flows (source, destination, bytes, messages); give bytes [flow][rail]."""
+    """Divide flows (source, destination, bytes, messages) over rails; return bytes [flow][rail]."""
     sources, destinations, *amounts = zip(*flows, strict=True)
     source, destination = np.array(sources, np.int32), np.array(destinations, np.int32)
     counts, messages = (np.array(amount, np.uint64) for amount in amounts)
@@ -42,13 +42,13 @@ def test_round_robin_gives_the_odd_message_to_the_first() -> None:
 
 
 def test_round_robin_goes_on_where_the_pair_left_off() -> None:
-    """Six broadcasts in three regions, one message each to the same peer: the rails take turns."""
+    """There are six broadcasts in three regions, with one message each to the same peer: the rails alternate."""
     flows = [(0, 1, 100, 1), (0, 2, 100, 1), (0, 1, 100, 1), (0, 1, 100, 1)]
     assert shares_of("round-robin", flows, [BOTH] * 4) == [[100, 0], [100, 0], [0, 100], [100, 0]]
 
 
 def test_round_robin_makes_the_first_messages_the_longer_ones() -> None:
-    # 11 bytes in 4 messages: 3, 3, 3, 2.
+    # Four messages of 11 bytes have 3, 3, 3 and 2 bytes.
     assert shares_of("round-robin", [(0, 1, 11, 4)], [BOTH]) == [[6, 5]]
 
 

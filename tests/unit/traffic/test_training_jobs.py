@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training job sends what its collectives send when they are carried out step by step, between Megatron's groups."""
+"""A training job sends the bytes of its collectives, carried out step by step within Megatron's groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALL = "hidden=16,layers=8,seq=6,vocab=10,micro=2,batches=3"
 
 
 def sent(text: str, region: str | None = None) -> Counter[tuple[int, int]]:
-    """Return the bytes of each pair of ranks, of one kind of group or of all."""
+    """Return the bytes of each pair of ranks; with a region, only the bytes of its kind of group."""
     traffic = build_training(text)
     found: Counter[tuple[int, int]] = Counter()
     rows = zip(
@@ -28,7 +28,7 @@ def sent(text: str, region: str | None = None) -> Counter[tuple[int, int]]:
 
 
 def carry_out_ring(order: list[int], amount: int) -> Counter[tuple[int, int]]:
-    """All-reduce numbers along a ring by the textbook's steps; return the bytes of each pair of ranks."""
+    """All-reduce numbers along a ring by the textbook algorithm; return the bytes of each pair of ranks."""
     ranks = len(order)
     data = {rank: [rank + 100 * chunk for chunk in range(ranks)] for rank in order}
     wanted = [sum(data[rank][chunk] for rank in order) for chunk in range(ranks)]
@@ -66,7 +66,7 @@ def test_rings_of_hosts_enter_and_leave_at_each_rank() -> None:
     [[[0]], [[0, 1, 2]], *([[n, n + 100][:each] for n in range(c)] for c, each in product((2, 3, 13, 14), (1, 2)))],
 )
 def test_trees_reduce_and_broadcast_every_byte(hosts: list[list[int]]) -> None:
-    """Each tree sums all ranks' values at its root, and the root's sum reaches every rank."""
+    """In each tree, the root gets the sum of all ranks' values, and the sum gets back to each rank."""
     ranks = [rank for own in hosts for rank in own]
     shares = 0
     for sources, destinations, size in tree_edges(hosts, 1001):
@@ -97,7 +97,7 @@ def test_trees_are_those_of_nccls_pictures() -> None:
 
 
 def test_groups_are_those_of_megatrons_documentation() -> None:
-    """16 GPUs, tensor groups of 2 and 4 stages: the example of `initialize_model_parallel`."""
+    """The example of `initialize_model_parallel`: 16 GPUs, tensor groups of 2 ranks, and 4 stages."""
     job = read_job("pattern:pipeline:tp=2,pp=4,dp=2")
     assert job.groups("tp").tolist() == [[n, n + 1] for n in range(0, 16, 2)]
     assert sorted(job.groups("dp").tolist()) == [[n, n + 2] for n in (0, 1, 4, 5, 8, 9, 12, 13)]
@@ -130,7 +130,7 @@ def test_expert_groups_follow_the_order(text: str) -> None:
 
 
 def test_tensor_groups_send_the_published_sum() -> None:
-    """Narayanan et al.: 8bsh(t - 1)/t elements for each layer, micro-batch and rank, in a single ring."""
+    """Narayanan et al.: 8bsh(t - 1)/t elements for each layer, micro-batch and rank, in one ring."""
     element = 2
     each = 8 * 2 * 6 * 16 * 3 // 4 * 8 * 3 * element
     assert sent(f"pattern:nccl-ring:tp=4,{SMALL}") == {(n, (n + 1) % 4): each for n in range(4)}
@@ -138,7 +138,7 @@ def test_tensor_groups_send_the_published_sum() -> None:
 
 
 def test_gradients_are_all_parameters() -> None:
-    """GPT-3's 175 billion parameters (Narayanan et al., equation 2), in fp32."""
+    """GPT-3 has 175 billion parameters (Narayanan et al., equation 2), whose gradients are fp32."""
     found = sent("pattern:nccl-tree:dp=2,gpus=1")
     hidden, layers = 12288, 96
     count = 12 * layers * hidden**2 * (1 + 13 / (12 * hidden) + (51200 + 2048) / (12 * layers * hidden))
@@ -148,7 +148,7 @@ def test_gradients_are_all_parameters() -> None:
 
 @pytest.mark.parametrize("sizes", ["tp=2,pp=4,dp=2,ep=2", "pp=3,dp=2,ep=2,experts=6", "tp=2,dp=4,ep=8,etp=1"])
 def test_gradients_of_stages_and_experts_are_all_parameters(sizes: str) -> None:
-    """Each parameter is reduced once in a ring of its replicas: 2(d - 1) times its bytes, whoever holds it."""
+    """Each parameter is reduced once, in a ring of its d replicas: 2(d - 1) times its bytes, on whichever ranks."""
     job = read_job(f"pattern:nccl-ring:{sizes},{SMALL}")
     dense = 8 * (4 * 16**2 + 13 * 16) + (10 + 6) * 16
     experts = 8 * 8 * 16**2 * job.expert_count
@@ -174,12 +174,12 @@ def test_stages_send_what_each_micro_batch_sends(sp: int, chunks: int) -> None:
 
 @pytest.mark.parametrize("sizes", ["tp=2,pp=2,dp=4,ep=4", "dp=6,ep=3", "tp=4,dp=2,ep=8,etp=1"])
 def test_tokens_go_to_experts_and_back(sizes: str) -> None:
-    """Each token goes to the two best experts, evenly over experts, and returns; backward their gradients do."""
+    """Each token goes to two experts, evenly distributed, and returns; in the backward pass, so do the gradients."""
     job = read_job(f"pattern:moe-alltoall:{sizes},{SMALL}")
     wanted: Counter[tuple[int, int]] = Counter()
     for group in job.groups("ep", of_experts=True).tolist():
         for source, destination in product(group, group):
-            tokens = 2 * 6 / job.tp  # of a micro-batch, at each rank
+            tokens = 2 * 6 / job.tp  # tokens of a micro-batch at each rank
             to_one = tokens * 2 / job.ep
             if source != destination:
                 wanted[source, destination] += round(to_one * 16 * 2 * 4 * (8 // job.pp) * 3)
@@ -230,4 +230,4 @@ def test_divided_tensor_groups_are_reported() -> None:
     assert note_divided("pattern:all-to-all", hosts) == ()
     hosts[3], hosts[12] = hosts[12], hosts[3]
     assert note_divided(text, hosts)[0].startswith("2 of 4 tensor groups are on several hosts")
-    assert note_divided("pattern:nccl-ring:tp=16", hosts) == ()  # they fit on no host
+    assert note_divided("pattern:nccl-ring:tp=16", hosts) == ()  # groups of 16 ranks fit on no host

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes without a route are named first, wherever they are lost, and change the exit status."""
+"""Bytes without a route are named first, at whichever stage they are lost, and change the exit status."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_verdict_has_the_share_and_the_pairs(capsys: pytest.CaptureFixture[s
 def test_pairs_are_named_from_one_pass(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Flows are followed once; of two rails, each keeps how its own flows ended."""
+    """Flows are followed only once. With two rails, each keeps the result of its own flows."""
     calls = []
     monkeypatch.setattr("ibprof_converter.traffic.unrouted_bytes.spread", lambda *_: calls.append(1))
     shift = "pattern:shift:13:1000000"
@@ -75,7 +75,7 @@ def test_a_check_says_that_parts_are_not_joined(capsys: pytest.CaptureFixture[st
 
 
 def test_leaves_that_lost_each_other_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One leaf has no entries for the four hosts of another: 16 of 240 pairs of hosts."""
+    """One leaf lacks entries for the four hosts of another leaf: 16 of 240 pairs of hosts."""
     made = generate("xgft:2:4,4:1,2")
     fabric, tables = made.fabric, made.tables
     leaf, other = (number for number in find_leaves(fabric)[:2])
@@ -127,13 +127,13 @@ def test_a_check_names_hosts_without_a_lid(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_plan_without_lids_is_routed_by_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same fabric, without any LID: all 24 hosts, as if the subnet manager had run."""
+    """The same fabric without LIDs: all 24 hosts are included, as if a subnet manager had run."""
     plan = tmp_path / "plan.txt"
     plan.write_text(re.sub(r"lid \d+", "lid 0", Path(LEAF_WITHOUT_LID).read_text()))
     assert report.main([str(plan), ALL_TO_ALL]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert text.startswith("No port of plan.txt has a LID: LIDs are synthetic. Routes: modelled:")
-    assert "Nothing is left out" not in text  # LIDs are
+    assert "Nothing is left out" not in text  # the LIDs are left out
     assert place.main([str(plan), "pattern:shift:1", "-o", str(tmp_path / "p.csv"), "--time", "0.1"]) == 0
     assert capsys.readouterr().out.startswith("No port of plan.txt has a LID")
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 25
@@ -158,7 +158,7 @@ def test_layout_and_view_end_with_status_5_too(tmp_path: Path, most: str | None)
 
 
 def test_ranks_that_cannot_reach_each_other_are_no_placement(capsys: pytest.CaptureFixture[str]) -> None:
-    """24 ranks need both islands; 8 ranks fit into one."""
+    """24 ranks would need both islands; 8 ranks fit into one island."""
     assert place.main([ISLANDS, ALL_TO_ALL, "--time", "0.1"]) == 5
     out, err = capsys.readouterr()
     assert not out
@@ -178,7 +178,7 @@ def test_ranks_that_fit_into_one_part_are_placed_there(tmp_path: Path, capsys: p
 
 
 def test_the_rails_that_nothing_joins_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two subnets with different hosts, as behind a router, have no common rail."""
+    """Two subnets have different hosts, as if joined by a router, so no rail is common to all hosts."""
     text = re.sub("([SH]-000000000)0", r"\g<1>1", Path(ISLANDS).read_text())
     other = re.sub(r"(guid=0x|\(|\"gh|\"sw)", r"\g<1>1", text)
     (tmp_path / "other.txt").write_text(other)
