@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on runs whose calls were sampled: waiting and transfer decide, not what is left unexplained."""
+"""Verdicts on runs with sampled calls: waiting and transfer decide, not the time that the model does not explain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
 
 
 def run_rounds(late: dict[int, int], transfer_ns: int, rounds: int = 60) -> SyntheticRun:
-    """Return a run of 4 ranks: some compute longer, ns, before each collective, which takes a time."""
+    """Return a run of 4 ranks. late: rank -> longer computing, ns, before each collective, which takes transfer_ns."""
     run = SyntheticRun(4, seed=8)
     for number in range(rounds):
         run.compute({(rank + number * (rank < 0)) % 4: time for rank, time in late.items()})
@@ -42,7 +42,7 @@ def test_ranks_that_are_late_in_turn_are_noise() -> None:
 
 def test_transfer_that_nothing_explains_is_slow_and_not_waiting() -> None:
     run = derive_profile(run_rounds({}, 20 * MS).traces())
-    # 60 messages of 64 KiB a rank within a host: 16 ms to copy, 6 ms of latency.
+    # Each rank sends 60 messages of 64 KiB within its host: copying takes 16 ms, latency 6 ms.
     sent = [Count(rank, (rank + 1) % 4, 60 << 16, messages=60) for rank in range(4)]
     counters = make_profile(sent, [make_rank(rank, 0) for rank in range(4)], [make_host("n0")]).counters
     verdict = judge_run(replace(run, counters=counters))
@@ -51,7 +51,7 @@ def test_transfer_that_nothing_explains_is_slow_and_not_waiting() -> None:
     assert verdict.transfer_s > 0.8 * (verdict.mpi_s or 0)
     assert NO_PROBLEM not in verdict.text
     assert [place.operation for place in verdict.evidence] == ["MPI_Allreduce"]
-    # Without bytes nothing is known to be slow.
+    # Without known bytes, the expected transfer time is unknown.
     assert judge_run(run).kind is VerdictKind.UNKNOWN
 
 
@@ -63,7 +63,7 @@ def test_the_parts_sum_to_the_time_in_mpi() -> None:
 
 
 def test_times_of_threads_that_overlap_share_the_time_in_mpi() -> None:
-    """Parts of 10 threads were once 312% of the time in MPI."""
+    """Before a mend, the parts of 10 threads added up to 312% of the time in MPI."""
     run = derive_profile(run_rounds({1: 3 * MS}, 2 * MS).traces(), level=1)
     alone = judge_run(run)
     half = tuple(replace(rank, overlap_ns=int((alone.mpi_s or 0) * 5e8)) for rank in run.ranks)
@@ -92,7 +92,7 @@ def test_rare_waiting_that_no_sample_has_is_not_called_latency(is_on_host: bool)
     reason = "its long calls are rare" if is_on_host else "clocks of hosts"
     assert f"of MPI time is not split, most of it in MPI_Waitall: {reason}" in verdict.text
     assert (NO_PROBLEM in verdict.text) == is_on_host
-    # Each rank calls from another line.
+    # Each rank calls from a different line.
     lines = tuple(Site("a.c", line, "main", "main") for line in range(1, 5))
     apart = replace(run, times=replace(run.times, site=run.times.rank + 1), sites=lines)
     assert "is not split, 33% of it in MPI_Waitall: no sample of it" in judge_run(apart).text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes of slow transfer, on hosts whose adapters, counters and connections are written by hand."""
+"""Causes of slow transfer: the tests write the hosts' adapters, counters and connections."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_interface(name: str = "eth0", speed_mbps: int | None = 1000, **changes:
 
 
 def make_adapter(rate: float = 100.0, sent: int = 0, device: str = "mlx5_0", **changes: Any) -> Port:
-    """Return a port of InfiniBand that sent some bytes."""
+    """Return an InfiniBand port that sent some bytes."""
     counters = changes.pop("counters", {})
     hardware = grow(port_xmit_data=sent // 4, port_rcv_data=sent // 4, **counters)
     return make_port(1, rate_gbps=rate, device=device, hardware=hardware, **{"width": 4, **changes})
@@ -59,15 +59,15 @@ def make_run(
     choices: Sequence[AdapterChoice] = (),
     mpi: str = "Open MPI v4.1.4",
 ) -> Profile:
-    """Return a run of 4 ranks: each sends `EACH` bytes to another one.
+    """Return a run of 4 ranks. Each rank sends `EACH` bytes to another rank.
 
     Args:
-        hosts: ports and interfaces of each; rank r runs on host r modulo their number.
+        hosts: ports and interfaces of each host; rank r runs on host r modulo the number of hosts.
         tcp: bytes that the TCP connections of each rank sent, and received, by interface.
-        to: distance of the receiving rank.
-        messages: number of messages of a rank.
-        transport: other counts of the connections.
-        choices: of each rank.
+        to: rank r sends to rank r + `to`, modulo 4.
+        messages: messages that each rank sends.
+        transport: other counts of the TCP connections.
+        choices: each rank's variables that choose adapters.
         mpi: its version.
     """
     transports = tuple(
@@ -123,14 +123,14 @@ def test_the_advice_is_for_the_mpi_in_use(mpi: str, library: str, setting: str) 
 @pytest.mark.parametrize(
     ("hosts", "tcp"),
     [
-        # The adapter carries the bytes: TCP connections are the launcher's.
+        # The adapter carries the bytes; the TCP connections are the launcher's.
         ([([make_adapter(sent=2 * EACH)], [make_interface()])] * 2, {"eth0": 5000}),
         # One host has no adapter, or its link is down.
         ([IDLE_ADAPTER, ([], [make_interface()])], {"eth0": EACH}),
         ([IDLE_ADAPTER, ([make_adapter(state=1)], [make_interface()])], {"eth0": EACH}),
         # Another job keeps the adapter busy.
         ([([make_adapter(sent=9 * EACH)], [make_interface()])] * 2, {"eth0": EACH}),
-        # The interface is as fast, and not one of the adapter.
+        # The Ethernet interface is as fast as the adapter, and is not one of the adapter's ports.
         ([([make_adapter()], [make_interface(speed_mbps=100_000)])] * 2, {"eth0": EACH}),
         ([([], [make_interface()])] * 2, {"eth0": EACH}),
         ([([], [])] * 2, {}),
@@ -141,7 +141,7 @@ def test_no_other_transport_is_named_without_an_idle_and_faster_one(hosts: HostL
 
 
 def test_ipoib_and_tcp_over_the_adapter_itself_are_the_wrong_transport() -> None:
-    # Its own counters show the bytes of TCP too.
+    # The port's own counters include the bytes of TCP.
     port = make_adapter(sent=2 * EACH)
     over = make_interface("ib0", 100_000, type=HardwareType.INFINIBAND, device="mlx5_0")
     assert "IPoIB over ib0" in first(make_run([([port], [over])] * 2, {"ib0": EACH})).evidence
@@ -157,7 +157,7 @@ def test_a_slow_device_next_to_a_faster_idle_one_is_the_wrong_transport() -> Non
     ports = [make_adapter(25, sent=2 * EACH), make_adapter(200, device="mlx5_1")]
     cause = first(make_run([(ports, [])] * 2))
     assert (cause.name, "UCX_NET_DEVICES=mlx5_1:1" in cause.advice) == ("wrong-transport", True)
-    # One that another host lacks does not help.
+    # An interface that another host lacks is no remedy.
     assert "wrong-transport" not in find(make_run([([], interfaces), ([], interfaces[:1])], {"eth0": EACH}))
 
 
@@ -168,7 +168,7 @@ def test_tcp_within_a_host_is_the_wrong_transport() -> None:
     assert "TCP over the loopback carries 1.2 GB between ranks of n0" in cause.evidence
     assert "vader" in cause.advice
     assert find(make_run([([], [])], {"lo": 5000})) == ["memory-bound"]
-    # A launcher's connections carry more than the messages of a job that sends next to nothing.
+    # A launcher's connections carry more bytes than the messages of a job that hardly sends.
     assert find(replace(run, counters=replace(run.counters, bytes=run.counters.bytes // 1_000_000))) == []
 
 
@@ -191,7 +191,7 @@ def test_an_adapter_below_its_own_maximum_is_slow() -> None:
     pci: dict[str, Any] = {"pci_width": 4, "pci_width_max": 16, "pci_gts": 8.0, "pci_gts_max": 16.0}
     cause = first(make_run([([make_adapter(sent=2 * EACH, **pci)], [])] * 2))
     assert cause.evidence.startswith("The PCI link of n0 mlx5_0/1 has 4 of 16 lanes at 8 of 16 GT/s: 26.8 Gb/s")
-    # A link as wide as the device can be slower than the port by design.
+    # If the PCIe link is as wide as the device, it may be slower than the port by design.
     whole: dict[str, Any] = {"pci_width": 4, "pci_width_max": 4, "pci_gts": 8.0, "pci_gts_max": 8.0}
     assert find(make_run([([make_adapter(sent=2 * EACH, **whole)], [])] * 2)) == []
 
@@ -225,7 +225,7 @@ def test_counters_that_were_reset_or_not_read_again_say_nothing() -> None:
 
 
 def test_other_traffic_is_what_the_job_did_not_send_or_receive() -> None:
-    # A host of 2 has 2 ranks, each of which sends 300 MB to the other host: 600 MB.
+    # A host has 2 ranks. Each rank sends 300 MB to the other host: together 600 MB.
     own, header = 2 * EACH, 20 * MB
     quiet = make_interface(hardware=grow(tx_bytes=own + header, rx_bytes=own + header))
     assert find(make_run([([], [quiet])] * 2, {"eth0": EACH})) == []
@@ -251,7 +251,7 @@ def test_copies_within_a_host_bound_transfer_where_ranks_have_cores() -> None:
     cause = first(run)
     assert (cause.name, "at 120 MB/s" in cause.evidence) == ("memory-bound", True)
     assert find(make_run([([], [])], choices=[AdapterChoice("cores", "0-1")])) == []
-    # Small messages are no matter of copies, and neither is a run that waits.
+    # Copies do not slow small messages, and a waiting run does not need a cause of slow transfer.
     assert find(make_run([([], [])], messages=1 << 20)) == []
     assert find_transfer_causes(run, 1.0, 11.0) == ()
 
@@ -262,7 +262,7 @@ def test_causes_are_named_from_the_surest_on() -> None:
 
 
 def timed_run(transfer_ms: float, hosts: HostList, **run: Any) -> Profile:
-    """Return a run whose 60 collectives each take a time."""
+    """Return a run of 60 collectives that each take `transfer_ms`."""
     made = SyntheticRun(RANKS, seed=8)
     for _ in range(60):
         made.collective("Allreduce", 8, int(transfer_ms * MS))
@@ -276,7 +276,7 @@ def timed_run(transfer_ms: float, hosts: HostList, **run: Any) -> Profile:
 
 
 def test_the_verdict_names_the_cause_its_evidence_and_the_remedy() -> None:
-    # 600 MB of a host take 48 ms at 100 Gb/s, and 4.8 s at 1 Gb/s.
+    # The 600 MB of a host take 48 ms at 100 Gb/s, and 4.8 s at 1 Gb/s.
     verdict = judge_run(timed_run(80, [IDLE_ADAPTER] * 2, tcp={"eth0": EACH}))
     assert (verdict.kind, verdict.cause) == (VerdictKind.SLOW_TRANSFER, "wrong-transport")
     assert "Cause: wrong-transport. TCP over eth0" in verdict.text
@@ -286,7 +286,7 @@ def test_the_verdict_names_the_cause_its_evidence_and_the_remedy() -> None:
 
 
 def test_a_link_of_a_quarter_of_its_rate_is_slow_though_it_carries_all_at_that_rate() -> None:
-    # At 25 Gb/s 600 MB take 192 ms, and 48 ms at the rate of the whole link.
+    # 600 MB take 192 ms at 25 Gb/s, and 48 ms at the rate of the full link width.
     slow: HostList = [([make_adapter(25, sent=2 * EACH, width=1)], [])] * 2
     verdict = judge_run(timed_run(200 / 60, slow, messages=10))
     assert (verdict.kind, verdict.cause) == (VerdictKind.SLOW_TRANSFER, "slow-adapter")

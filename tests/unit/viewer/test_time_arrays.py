@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The course of ranks over time, from marks and intervals written by hand."""
+"""The regions of ranks over time; the tests write the marks and intervals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAIN, HALO, SOLVE, IO = range(4)
 
 
 def make_run(*marks: tuple[MarkKind, int, int]) -> Profile:
-    """Make a run with one rank: marks as kind, moment and region."""
+    """Make a run with one rank and marks (kind, moment, region)."""
     run = make_profile([], [make_rank(0)], regions=("main", "halo", "solve", "io"))
     return replace(run, marks=tuple(Mark(0, when, kind, region, 0, 0, 0, 0) for kind, when, region in marks))
 
@@ -52,7 +52,7 @@ def test_no_region_is_visited_while_recording_is_off_nor_after_the_last_mark() -
         (MarkKind.ON, 8, MAIN),
         (MarkKind.END, 9, HALO),
     )
-    assert visits_of(run) == [(HALO, 1, 4), (HALO, 8, 9)]  # the time in the first second gets no name
+    assert visits_of(run) == [(HALO, 1, 4), (HALO, 8, 9)]  # no visit has the first second
 
 
 def test_the_shortest_of_too_many_visits_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of ranks and nodes from users are read as they stand or refused; grids are as programs made them."""
+"""User-supplied attributes of ranks and nodes are read unchanged or refused; grids are as programs created them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_host_that_is_not_there(tmp_path: Path) -> None:
 
 def test_the_first_whole_grid_of_a_program_is_taken() -> None:
     def grids(rank: int) -> tuple[Grid, ...]:
-        part = (Grid(1, (8,), (0,), (rank,)),) if rank < 6 else ()  # ranks 6 and 7 left no word of it
+        part = (Grid(1, (8,), (0,), (rank,)),) if rank < 6 else ()  # the recording lacks ranks 6 and 7 of this grid
         return *part, Grid(3, (2, 2, 2), (0, 0, 0), (rank // 4, rank // 2 % 2, rank % 2))
 
     profile = make_profile([], ranks=[make_rank(rank, grids=grids(rank)) for rank in range(8)])

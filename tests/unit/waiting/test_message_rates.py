@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates and latencies of synthetic messages, whose transfer takes a known time, by pair of hosts."""
+"""Rates and latencies of synthetic messages with known transfer times, by pair of hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_large_messages_have_the_rate_of_their_calls() -> None:
     run = SyntheticRun(4, seed=1)
     for _ in range(50):
         run.exchange(1_000_000, 4 * MS)
-    # Each call receives 1 MB from either side, in 2 to 4 ms after the last has started.
+    # Each call receives 1 MB from each side, 2 to 4 ms after the last rank has started.
     pairs = measure(run, [0, 1, 2, 3])
     assert {(pair.source, pair.destination) for pair in pairs} == {
         (f"n{a:02}", f"n{b:02}") for a in range(4) for b in range(4) if abs(a - b) in (1, 3)
@@ -37,7 +37,7 @@ def test_large_messages_have_the_rate_of_their_calls() -> None:
     for pair in pairs:
         assert (pair.large_messages, pair.small_messages, pair.latency_s) == (50, 0, None)
         assert pair.rate_gbps == pytest.approx(8e-3 / 3e-3, rel=0.1)
-    # Both sides of a ring of two hosts, in one call.
+    # In a ring of two hosts, one call receives from both sides.
     (pair,) = (each for each in measure(run, [0, 1, 0, 1]) if each.source == "n00")
     assert pair.large_messages == 4 * 50
     assert pair.rate_gbps == pytest.approx(16e-3 / 3e-3, rel=0.1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting of synthetic runs, whose waits are known: with true clocks, shifted clocks, samples, and records missing."""
+"""Waiting in synthetic runs whose waits are known: exact clocks, shifted clocks, samples, and missing records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibprof_testing.waits.traces import SENT, Trace, find_waits, split_by_operat
 
 
 def random_clock(seed: int, ranks: int) -> Clock:
-    """Return clocks that are up to 10 s off and drift by up to 100 ppm."""
+    """Return clocks with offsets of up to 10 s and drifts of up to 100 ppm."""
     generator = np.random.default_rng(seed)
     offsets = generator.integers(-(10**10), 10**10, ranks)
     drifts = generator.uniform(-1e-4, 1e-4, ranks)
@@ -33,7 +33,7 @@ def random_clock(seed: int, ranks: int) -> Clock:
 
 
 def late_in_turn(ranks: int = 4, rounds: int = 300) -> SyntheticRun:
-    """Return a run whose ranks come late in turn, up to 3 ms, to an Allreduce that takes 20 us."""
+    """Return a run whose ranks come late by turns, by up to 3 ms, to an Allreduce that takes 20 us."""
     run = SyntheticRun(ranks, seed=3)
     for number in range(rounds):
         run.compute({number % ranks: int(run.generator.uniform(0.5, 3) * MS)})
@@ -42,7 +42,10 @@ def late_in_turn(ranks: int = 4, rounds: int = 300) -> SyntheticRun:
 
 
 def halo_with_a_slow_rank(ranks: int = 5, rounds: int = 200) -> SyntheticRun:
-    """Return a run with a slow rank, but for each eighth round: were it always so, no clock could be compared."""
+    """Return a run in which a rank is slow, except in each eighth round.
+
+    Without these rounds, clocks cannot be compared.
+    """
     run = SyntheticRun(ranks, seed=4)
     for number in range(rounds):
         run.compute({2: 2 * MS if number % 8 else 0})
@@ -105,11 +108,11 @@ def test_the_error_of_samples_covers_the_truth() -> None:
             traces = late_in_turn(rounds=240 + salt).traces()
             total = measure(traces, level=level).total()
             inside += abs(total.wait_s - true_wait(traces)) <= 2 * total.error_s
-    assert inside >= 28  # of 30; two standard errors
+    assert inside >= 28  # of 30 intervals of two standard errors
 
 
 def test_the_error_covers_the_truth_where_calls_have_some_of_their_messages() -> None:
-    """Each message of a round has another tag, and the tag decides whether it is chosen."""
+    """The messages of a round have different tags, and the tag decides whether a message is sampled."""
     for level in (1, 2, 3):
         for salt in range(3):
             traces = halo_with_a_slow_rank(rounds=200 + salt).traces()
@@ -127,7 +130,7 @@ def test_the_error_covers_the_truth_where_calls_have_some_of_their_messages() ->
 
 
 def with_a_long_delay(seed: int, late: int = 1234, rounds: int = 4000) -> SyntheticRun:
-    """Return a run of short collectives, to one of which a rank comes 400 ms late."""
+    """Return a run of short collectives; a rank comes 400 ms late to one of them."""
     run = SyntheticRun(4, seed=seed)
     for number in range(rounds):
         run.compute({2: 400 * MS} if number == late else {number % 4: 20_000})
@@ -144,7 +147,7 @@ def test_a_rare_long_call_is_split_though_the_hash_does_not_choose_it(seed: int)
     assert abs(total.wait_s - truth) < 0.01 * whole
     assert total.unsplit_s < 0.01 * whole
     assert abs(total.wait_s - truth) <= 2 * total.error_s + total.unsplit_s
-    # Without it, most of the delay is in no sample, so that it is not split.
+    # Without this sample, most of the delay is in no sample, and its time is not split.
     assert 0.3 * whole < without.unsplit_s
     assert abs(without.wait_s - truth) <= 2 * without.error_s + without.unsplit_s
 
@@ -160,7 +163,7 @@ def test_rare_late_messages_are_split_though_the_hash_does_not_choose_them(seed:
     without, total = measure(traces, level=6).total(), measure(traces, level=6, longest=64).total()
     assert abs(total.wait_s - truth) < 0.02 * whole
     assert total.unsplit_s < 0.02 * whole
-    # Without them, most of the delays are in no sample.
+    # Without these samples, most of the delays are in no sample.
     assert without.unsplit_s > 0.3 * whole
 
 
@@ -174,7 +177,7 @@ def test_messages_that_are_long_at_one_end_alone_are_no_sample() -> None:
 
 
 def test_a_sampled_rare_call_does_not_stand_for_others() -> None:
-    """Of four successive calls, one is sampled: the long one in one of these runs."""
+    """One of four successive calls is sampled. In one of these runs, it is the long one."""
     for late in range(232, 236):
         traces = with_a_long_delay(0, late, rounds=1000).traces()
         total = measure(traces, level=2).total()
@@ -189,7 +192,7 @@ def test_a_call_that_is_long_for_some_members_alone_is_not_taken_for_a_sample() 
     short = rows.is_long & ~((rows.rank == 2) & (rows.number == rows.number[stay.argmax()]))
     found = measure_waiting(replace(profile, collective_samples=replace(rows, is_long=short)))
     assert found is not None
-    # No hash chose the delay, so that nothing stands for it.
+    # The hash did not choose the delayed call, so the call stands for no other calls.
     assert stay.max() not in found.calls.stay_ns
     assert not found.calls.is_long.any()
 
@@ -201,7 +204,7 @@ def test_an_instance_without_all_members_says_nothing_and_is_not_guessed() -> No
     found = measure_waiting(replace(profile, collective_samples=torn))
     assert found is not None
     assert found.instances == 150
-    # With a rank missing in the whole recording nothing can be known of its instances.
+    # If the whole recording lacks a rank, its collectives cannot be split.
     alone = take_rows(rows, rows.rank != 3)
     missing = replace(profile, collective_samples=alone, ranks=profile.ranks[:3])
     lonely = measure_waiting(missing)
@@ -240,7 +243,7 @@ def test_a_call_that_waits_for_a_notifier_needs_no_message() -> None:
     assert found is not None
     assert found.messages == 0
     assert found.total().wait_s == pytest.approx(true_wait(traces), rel=1e-9)
-    # A waiter without its notifier is not split.
+    # A waiting receiver whose message has no sample of its sender is not split.
     alone = take_rows(replace(rows, side=side), (side == Side.WAITER) | (rows.number % 2 == 0))
     missing = measure_waiting(replace(profile, message_samples=alone, ranks=profile.ranks[1:]))
     assert missing is not None
@@ -252,7 +255,7 @@ def test_neighbours_wait_for_the_last_of_their_sources_alone() -> None:
     profile = derive_profile(run.traces())
     rows = profile.collective_samples
     names = tuple("NEIGHBOR_ALLGATHER" if name == "ALLREDUCE" else name for name in profile.operations)
-    # Each rank receives from the one before it. The rank itself is the last of its sources.
+    # Each rank receives from the rank before it. The last source of each rank is the rank itself.
     ends = [(rank, peer) for rank in range(4) for peer in (rank - 1, rank) if peer >= 0]
     columns = {name: np.zeros(len(ends), column) for name, column in MessageSamples.column_types().items()}
     columns["communicator"][:] = rows.communicator[0]
@@ -267,7 +270,7 @@ def test_neighbours_wait_for_the_last_of_their_sources_alone() -> None:
     late = [start[rank - 1, number] - at for (rank, number), at in start.items() if rank]
     assert found.total().wait_s == pytest.approx(sum(each for each in late if each > 0) * 1e-9, rel=1e-6)
     assert found.total().unsplit_s == 0
-    # Where not all sources are known, nothing is.
+    # If a source is unknown, the time is not split.
     torn = measure_waiting(replace(chain, message_samples=take_rows(sources, sources.rank != sources.peer)))
     assert torn is not None
     assert torn.total().wait_s == 0
@@ -276,12 +279,12 @@ def test_neighbours_wait_for_the_last_of_their_sources_alone() -> None:
 
 @pytest.mark.parametrize(("name", "waiting"), [("Bcast", {0, 2, 3}), ("Reduce", {1})])
 def test_a_rooted_collective_waits_for_those_it_needs(name: str, waiting: set[int]) -> None:
-    """In every other round a rank is late that others need: the root of a Bcast, another one in a Reduce."""
+    """In every other round, the rank that others need is late: the root of a Bcast, or a sender in a Reduce."""
     run = SyntheticRun(4, seed=6)
     for number in range(100):
         is_root = number % 2 == 0
         run.compute({1 if is_root == (name == "Bcast") else 2: 3 * MS})
-        run.collective(name, 8, 8 * MS, root=1)  # longer than anybody is late
+        run.collective(name, 8, 8 * MS, root=1)  # the transfer is longer than any rank is late
         run.collective("Barrier", 0, 20_000)
     found = measure(run.traces())
     calls = found.calls
