@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of tests with real MPI programs: the MPIs, and programs compiled once with each."""
+"""Fixtures of tests with real MPI programs: the MPIs, and the programs, which are compiled once with each MPI."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ EACH_MPI = {
     "test_every_mpi_measures_every_pair",
     "test_what_it_says_is_what_happens",
 }
-"""Tests of what ibprof does by itself for each MPI: they keep all MPIs."""
+"""These tests check how ibprof treats each MPI, so each of their cases runs on each MPI."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let a test take one MPI for each case, by turns of cases and tests, and leave the others to the long form.
+    """Run each case of other tests on one MPI, by turns. The long form runs each case on each MPI.
 
-    The recorder does the same on each MPI for most cases.
+    In most cases, the recorder does the same on each MPI.
     """
     folder = Path(__file__).parent
     tests: defaultdict[Path, defaultdict[Hashable, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
@@ -55,13 +55,13 @@ def _is_mpi(value: object) -> bool:
 
 @pytest.fixture(scope="session", params=mpis.in_every_run(*mpis.NAMES), ids=lambda name: f"openmpi-{name}")
 def mpi(request: pytest.FixtureRequest) -> mpis.Mpi:
-    """Return each Open MPI in turn; a test may name more of them, `indirect`."""
+    """Return an Open MPI; the fixture's parameters are all of them, or the MPIs that a test names with `indirect`."""
     return mpis.find_mpi(request.param)
 
 
 @pytest.fixture(scope="session")
 def system_mpi() -> mpis.Mpi:
-    """The system's Open MPI, for what does not depend on the version."""
+    """Return the system's Open MPI, for tests that do not depend on the version."""
     return mpis.find_mpi(mpis.SYSTEM)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each operation is recorded with the traffic that the program itself noted when it made the calls."""
+"""Each operation is recorded with the traffic that the program itself noted at its calls."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_point_to_point(mpi: Mpi, build: Build, ranks: int, seed: int, tmp_path:
 
 @pytest.mark.parametrize("ranks", FEW_AND_5)
 def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
-    """Open MPI's monitoring does not see these, so there are the books alone, and the other end."""
+    """Open MPI's monitoring misses these messages, so the program's notes and receivers' records are the measure."""
     profile, books = record_with_books(mpi, ranks, [build(mpi, "persistent.c")], tmp_path)
     assert set(books) == {"SEND_INIT", "SSEND_INIT", "BSEND_INIT", "RSEND_INIT"}
     assert recorded_as_in(books, profile) == books
@@ -58,9 +58,9 @@ def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path:
 
 @pytest.mark.parametrize("monitored", [0, 1], ids=["", "monitored"])
 def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monitored: int, tmp_path: Path) -> None:
-    """MPI_Startall counts, but not PMPI_Startall within it: bytes, calls, and numbers of messages.
+    """MPI_Startall is counted; PMPI_Startall, which the tool calls inside it, is not: bytes, calls, message numbers.
 
-    Requests of the monitoring have no hook, so wrappers count their bytes.
+    With Open MPI's monitoring, requests are not hooked, so the wrappers count their bytes.
     """
     (books := tmp_path / "books").mkdir()
     preload = f"{library()}:{build(system_mpi, 'other_tool.c', '-shared', '-fPIC')}"
@@ -77,7 +77,7 @@ def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monit
     }
     assert (calls["START"], calls["STARTALL"]) == (2 * 20 * 15 * 4, 2 * 20 * 45)
     assert calls["WAITALL"] == 2 * 20 * 60
-    # Each of the 30 rounds of 20 lives sends 4 messages.
+    # Each of 30 rounds in each of 20 lives of a request sends 4 messages.
     assert [rank.messages for rank in profile.ranks] == [2 * 20 * 30 * 4] * 2
 
 
@@ -86,9 +86,9 @@ def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monit
 def test_requests_that_count_their_starts(
     mpi: Mpi, build: Build, threads: bool, monitored: int, tmp_path: Path
 ) -> None:
-    """Each start is seen, and nothing of ibprof stays in a request that is freed or outlives the recording.
+    """Each start is counted. Requests that are freed, or that outlive the recording, keep no hook of ibprof.
 
-    With Open MPI's monitoring, requests do not start by the function in its table, and are not hooked.
+    With Open MPI's monitoring, requests are started by another function than the table's, and are not hooked.
     """
     command: list[str | Path] = [build(mpi, "started_requests.c"), *(["threads"] if threads else [])]
     profile, books = record_with_books(mpi, 3, command, tmp_path, {"pml_monitoring_enable": monitored})
@@ -105,7 +105,7 @@ def test_requests_that_count_their_starts(
 @pytest.mark.parametrize("window", ["create", "allocate", "shared", "dynamic"])
 def test_one_sided(mpi: Mpi, build: Build, window: str, component: str, ranks: int, tmp_path: Path) -> None:
     if component == "pt2pt" and mpi.name.startswith("5"):
-        component = "rdma"  # 5.0 has no other
+        component = "rdma"  # Open MPI 5.0 has only this component
     mca: dict[str, str | int] = {"osc": f"{component},sm" if window == "shared" else component} if component else {}
     profile, books = record_with_books(mpi, ranks, [build(mpi, "onesided.c"), window], tmp_path, mca)
     assert len(books) == 10
@@ -118,7 +118,7 @@ def test_one_sided(mpi: Mpi, build: Build, window: str, component: str, ranks: i
 @pytest.mark.parametrize("threads", [False, True], ids=["one-thread", "threads"])
 @pytest.mark.parametrize("sites", ["0", "1"], ids=["", "sites"])
 def test_handles_that_mpi_reuses(mpi: Mpi, build: Build, sites: str, threads: bool, ranks: int, tmp_path: Path) -> None:
-    """Communicators, datatypes and requests are forgotten when they are freed, also what a call site remembers."""
+    """ibprof forgets freed communicators, datatypes and requests, also those that a call site remembers."""
     command: list[str | Path] = [build(mpi, "reused_handles.c", "-pthread"), *(["threads"] if threads else [])]
     profile, books = record_with_books(mpi, ranks, command, tmp_path, env={"IBPROF_SITES": sites})
     assert set(books) == {"SEND", "SEND_INIT"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings equal Open MPI's own monitoring, pair by pair, byte by byte, message by message."""
+"""Recordings equal Open MPI's own monitoring in bytes and messages of each pair of ranks."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_point_to_point(mpi: Mpi, build: Build, ranks: int, seed: int, tmp_path:
     check_every_pair(mpi, ranks, [build(mpi, "point_to_point.c"), str(seed), "intra"], tmp_path)
 
 
-# The monitoring crashes on inter-communicators whose sides are of unlike sizes. Open MPI 5 writes of processes in
-# messages whose length differs from run to run when it makes one, so both count in one run.
+# The monitoring crashes on inter-communicators whose two groups differ in size. When Open MPI 5 creates one, it sends
+# lists of processes, whose length changes from run to run: so both tools count the same run.
 @pytest.mark.parametrize("ranks", [4, *(pytest.param(ranks, marks=pytest.mark.full) for ranks in (2, 8))])
 @pytest.mark.parametrize("style", ["blocking", "nonblocking"])
 def test_intercommunicators(mpi: Mpi, build: Build, style: str, ranks: int, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ MOVES_DATA = (*ONE_SIDED, *(f"R{name}" for name in ONE_SIDED))
 
 @pytest.mark.parametrize("how", ["create", "allocate", "shared", "dynamic"])
 def test_what_windows_send_in_addition_to_their_data(how: str, build: Build, tmp_path: Path) -> None:
-    """Data moves below the table of point-to-point calls, where the monitoring is: both see what else is sent."""
+    """Windows' data moves below the functions that the monitoring counts, so both tools see only the other messages."""
     mpi = find_mpi("5.0.11")
     command: list[str | Path] = [build(mpi, "onesided.c"), how]
     monitored = run_monitored(mpi, 3, command, tmp_path / "monitoring", tmp_path / "recording")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circumstances in which calls or processes could miss ibprof: they are recorded, or a line says what happened."""
+"""Cases in which ibprof could miss calls or processes: they are recorded, or a line says what is missing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def run_plugin(mpi: Mpi, how: str, build: Build, folder: Path) -> str:
-    """Run a program that knows nothing of MPI with a plugin; return its stderr."""
+    """Run a program without MPI that loads a plug-in with MPI; return the program's stderr."""
     plugin = build(mpi, "plugin.c", "-DPLUGIN", "-shared", "-fPIC")
     host = folder / "host"
     subprocess.run(["cc", "-o", host, PROGRAMS / "plugin.c", "-ldl"], check=True)
@@ -42,7 +42,7 @@ def run_plugin(mpi: Mpi, how: str, build: Build, folder: Path) -> str:
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 @pytest.mark.parametrize("how", ["local", "global", "deep"])
 def test_a_plugin_calls_mpi(how: str, name: str, build: Build, tmp_path: Path) -> None:
-    """`deep` is RTLD_DEEPBIND, which binds the plugin's calls past any preload."""
+    """`deep` is RTLD_DEEPBIND, with which the plug-in's calls do not reach a preloaded library."""
     run_plugin(find(name), how, build, tmp_path)
     profile = load_profile(tmp_path / "profile.otf2")
     assert recorded(profile, operation="BCAST") == {(0, 1): (1000, 1)}
@@ -50,7 +50,10 @@ def test_a_plugin_calls_mpi(how: str, name: str, build: Build, tmp_path: Path) -
 
 
 def test_an_mpi_in_a_namespace_of_its_own(build: Build, tmp_path: Path) -> None:
-    """Nothing is preloaded into a namespace that dlmopen makes. Open MPI cannot run in one, without ibprof too."""
+    """The linker preloads nothing into a namespace that dlmopen creates.
+
+    Open MPI cannot run there, even without ibprof.
+    """
     said = run_plugin(find(MPICH_SYSTEM), "namespace", build, tmp_path)
     assert "none called MPI_Init through libibprof.so" in said
     assert "an MPI opened by dlmopen does not find it" in said
@@ -87,7 +90,7 @@ def test_an_environment_that_the_command_empties(build: Build, tmp_path: Path) -
 
 
 def test_another_preload_in_a_file_of_the_launcher(build: Build, tmp_path: Path) -> None:
-    """Hydra takes the options of such a file over those of the command line."""
+    """Options in this file have precedence over options of Hydra's command line."""
     mpi = find(MPICH_SYSTEM)
     (tmp_path / "words").write_text(f"-n 1 {' '.join(OTHER_PRELOAD)} {build(mpi, 'commands.c')}\n")
     done = run(tmp_path, mpi.program("mpirun"), "-configfile", "words")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each counter names the line of the program that sent its bytes; binutils' addr2line finds the line independently."""
+"""Each counter has the line of the program that sent its bytes; binutils' addr2line finds the lines independently."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def recorded_lines(run: Profile) -> Lines:
 
 
 def named_lines(run: Profile, source: str) -> Lines:
-    """The bytes of each site by the line in its name; other files than the source have none."""
+    """Return bytes by the line number in a site's name, without sites in other files than `source`."""
     lines: Counter[tuple[str, int]] = Counter()
     sent = (run.counters.direction == Direction.SENT) & (run.counters.kind == Kind.USER)
     for row in np.flatnonzero(sent & (run.counters.site > 0)):
@@ -114,7 +114,7 @@ def test_lines_of_c(name: str, options: tuple[str, ...], build: Build, tmp_path:
 )
 @pytest.mark.parametrize("callers", ["0", "2"])
 def test_lines_of_fortran(name: str, source: str, callers: str, build: Build, tmp_path: Path) -> None:
-    """The line of the program, not the binding's; with its callers too, of which gfortran's main() is the last."""
+    """The line is the program's, not the Fortran binding's. With callers, gfortran's main() is the outermost one."""
     run = record(name, source, build, tmp_path, env={"IBPROF_CALLERS": callers} | THROUGH_NETWORK)
     assert any(site.callers for site in run.sites) == (callers != "0")
     for lines in (recorded_lines(run), named_lines(run, source)):
@@ -122,7 +122,7 @@ def test_lines_of_fortran(name: str, source: str, callers: str, build: Build, tm
 
 
 def test_lines_in_an_archive(build: Build, tmp_path: Path) -> None:
-    """`ibprof collect` keeps lines when the program is gone; OTF2's own tool prints them."""
+    """`ibprof collect` stores lines, so they outlive the program; OTF2's own tool prints them."""
     mpi, program = find_mpi(SYSTEM), tmp_path / "program"
     shutil.copy(build(mpi, "call_sites.c", "-g", "-O2"), program)
     run_mpi(mpi, 2, [program], recording=tmp_path / "recording", env=THROUGH_NETWORK)
@@ -163,7 +163,7 @@ def test_sites_of_a_program_without_debug_information(
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 @pytest.mark.parametrize("options", [("-O0",), ("-O2",)], ids=" ".join)
 def test_lines_of_cpp(name: str, options: tuple[str, ...], build: Build, tmp_path: Path) -> None:
-    """Templates, a lambda, a destructor that an exception runs, a library opened late; the program execs itself."""
+    """Templates, a lambda, a destructor that an exception runs, and a library opened late. The program calls exec."""
     mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
     late = build(mpi, "call_sites_late.c", "-g", "-shared", "-fPIC")
     program = build(mpi, "call_sites.cpp", "-g", "-std=gnu++17", *options)
@@ -178,14 +178,14 @@ def test_lines_of_cpp(name: str, options: tuple[str, ...], build: Build, tmp_pat
         frame.function for site in run.sites for frame in site.inlined_in
     }
     assert "Guard::~Guard()" in functions
-    # Debug information of inlined functions leaves parameters out.
+    # Debug information of inlined functions has no parameters.
     assert {"everywhere<char>", "everywhere<double>"} <= set(re.findall(r"everywhere<\w+>", " ".join(functions)))
 
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 @pytest.mark.parametrize("callers", ["0", "2"])
 def test_libraries_that_are_closed(name: str, callers: str, build: Build, tmp_path: Path) -> None:
-    """Libraries that get one another's addresses keep their own lines, and no site for each time they are opened."""
+    """Libraries loaded at the same address, one after another, have separate lines; reopening adds no site."""
     mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
     library = ("closed_libraries.c", "-g", "-O2", "-shared", "-fPIC")
     opened = [build(mpi, *library, f"-DCLOSED={number}") for number in (1, 2)]
@@ -200,7 +200,7 @@ def test_libraries_that_are_closed(name: str, callers: str, build: Build, tmp_pa
 
 
 def test_lines_of_a_stripped_program(build: Build, tmp_path: Path) -> None:
-    """A stripped program has functions, or addresses where symbols are gone; its lines are in the file next to it."""
+    """Without symbols, sites are functions or addresses. The lines are in a separate file in the program's folder."""
     mpi, program, lines = find_mpi(SYSTEM), tmp_path / "program", tmp_path / "program.debug"
     shutil.copy(build(mpi, "call_sites.c", "-g", "-O2"), program)
     subprocess.run(["objcopy", "--only-keep-debug", program, lines], check=True)

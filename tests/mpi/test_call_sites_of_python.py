@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The call sites of Python programs are lines of their .py files, whatever made the call: mpi4py or ctypes."""
+"""The call sites of Python programs are lines of their .py files, whether mpi4py or ctypes makes the call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sites_by_rank(run: Profile) -> set[tuple[int, Site | None]]:
 
 @pytest.mark.parametrize("name", [*FROM_PYPI, MPICH_FROM_PYPI[0]])
 def test_lines_of_mpi4py(name: str, tmp_path: Path) -> None:
-    """Decorators, generators, comprehensions, lambdas, context managers, a thread, compiled text."""
+    """Calls in decorators, generators, comprehensions, lambdas, context managers, a thread, and compiled text."""
     mpi = find_mpich_like(name) if name in MPICH_FROM_PYPI else find_mpi(name)
     program = PROGRAMS / "call_sites.py"
     run_mpi(mpi, 2, [mpi.python, program], recording=tmp_path, env={**ON, **THROUGH_NETWORK})
@@ -50,7 +50,7 @@ def test_lines_of_mpi4py(name: str, tmp_path: Path) -> None:
     expected = {("call_sites.py", *key): count for key, count in stated_lines(program).items()}
     assert len(expected) == 9
     assert {key: lines.get(key) for key in expected} == expected
-    # Each time, other instructions of the same line.
+    # Each compilation of the text has new instructions, for the same lines.
     assert {key[2] for key in lines if key[0] == "<string>"} == {3, 4}
     assert {file for file, _, line in lines if line} == {"call_sites.py", "<string>"}
     functions = {site.line: site.function.rpartition(".")[2] for site in run.sites if site.file == str(program)}
@@ -61,7 +61,7 @@ def test_lines_of_mpi4py(name: str, tmp_path: Path) -> None:
 
 
 def test_every_version_of_python(tmp_path: Path) -> None:
-    """One job, each rank an interpreter of another version."""
+    """In one job, each rank runs an interpreter of another version."""
     mpi, program = find_mpi(SYSTEM), PROGRAMS / "call_sites_of_versions.py"
     pythons = [str(find_python(version)) for version in VERSIONS]
     one_each = ["sh", "-c", f"shift $OMPI_COMM_WORLD_RANK; exec $1 {program} libmpi.so.40", "sh", *pythons]
@@ -76,7 +76,7 @@ def test_every_version_of_python(tmp_path: Path) -> None:
 
 
 def test_text_that_is_compiled_without_end(tmp_path: Path) -> None:
-    """Each code object has other instructions: more than ibprof has places for, and still one line each."""
+    """The program compiles more code objects than ibprof can store; their calls still have the same one line."""
     mpi = find_mpi(FROM_PYPI[0])
     text = (
         "from mpi4py.MPI import COMM_WORLD as w, BYTE as b\n"
@@ -93,7 +93,7 @@ def test_text_that_is_compiled_without_end(tmp_path: Path) -> None:
 
 
 def test_more_lines_than_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Bytes of sites beyond the limit are counted together, and reported, of receivers too: their calls are timed."""
+    """Bytes of sites beyond the limit are counted together and reported, on receivers too, where calls are timed."""
     mpi, limit, lines = find_mpi(FROM_PYPI[0]), 4096, 4200
     text = (
         "from mpi4py.MPI import COMM_WORLD as w, BYTE as b\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds inside calls, by line, compared with the program's own clock around each call."""
+"""Seconds inside calls by line, compared with the program's own clock around each call."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from ibprof_testing.mpi.mpis import (
 from ibprof_testing.mpi.times import own_seconds, recorded_seconds
 
 ON = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
-# The first 16 calls of a site are timed in another way than those that follow.
+# ibprof times the first 16 calls of a site in another way than later calls.
 ROUNDS, LATE_S = 24, 0.005
-# By rank 0 in each round, in units of LATE_S.
+# Time that rank 0 computes in each round, in units of LATE_S.
 COMPUTED = 10
 SLICE_S = 0.01
 
@@ -44,7 +44,7 @@ def find_any(name: str) -> Mpi:
     return find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
 
 
-# Open MPI waits in other functions where a program may have threads; each level takes a number.
+# Open MPI waits in other functions if a program may have threads. `level` is the number of a thread level.
 @pytest.mark.parametrize(
     ("name", "level"),
     [
@@ -64,8 +64,9 @@ def test_ranks_come_late(name: str, level: str, build: Build, tmp_path: Path) ->
     assert {key for key in own if key[1] != "TEST"} <= seconds.keys()
     for key, expected in own.items():
         assert seconds[key] <= 1.03 * expected + 0.002, key
-        # Another process may run between the program's clock and the call, or in a short call, of which some are timed.
-        # In a loop of tests, that clock takes most.
+        # Another process may run between the program's clock and the call, or during a short call, which may be
+        # sampled.
+        # In a loop of MPI_Test, the program's clock takes most of the time.
         if key[1] != "TEST" and expected >= ROUNDS * LATE_S / 2:
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     waited = {operation for (rank, operation, _), time_s in own.items() if rank and time_s >= ROUNDS * LATE_S / 2}
@@ -105,7 +106,7 @@ def test_calls_are_timed_where_no_source_attaches(
 
 @pytest.mark.parametrize(("name", "small"), [(SYSTEM, 0), (SYSTEM, 60), (MPICH_SYSTEM, 60)])
 def test_messages_that_came_early(name: str, small: int, build: Build, tmp_path: Path) -> None:
-    """Calls that copy large messages take long, and do not wait."""
+    """Calls that copy large messages take long, but do not wait."""
     mpi = find_any(name)
     program = build(mpi, "early_messages.c", "-g", "-O1")
     ran = run_mpi(mpi, 2, [program, str(small), "60", "8000000"], recording=tmp_path, env=ON)
@@ -117,14 +118,14 @@ def test_messages_that_came_early(name: str, small: int, build: Build, tmp_path:
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 def test_rare_copies(name: str, build: Build, tmp_path: Path) -> None:
-    """Large messages of one item among quick calls: MPI copies them outside of its progress loop."""
+    """Rare large messages of one item among quick calls: MPI copies them outside its progress loop."""
     mpi = find_any(name)
     program = build(mpi, "rare_copies.c", "-g", "-O1")
     ran = run_mpi(mpi, 2, [program], recording=tmp_path, env=ON)
     run = read_recording(tmp_path)
     recorded: defaultdict[tuple[int, str], float] = defaultdict(float)
     for row in range(len(run.times.calls)):
-        # Other lines call MPI_Isend too.
+        # Other lines call MPI_Isend too, so the calls are added up by operation.
         recorded[int(run.times.rank[row]), run.operations[run.times.operation[row]]] += run.times.time_ns[row] * 1e-9
     own = sorted((line.split() for line in ran.stdout.splitlines()), key=lambda row: int(row[0]))
     assert [operation for _, operation, _, _ in own[:8]] == [
@@ -139,7 +140,7 @@ def test_rare_copies(name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
-    """One long wait among 200,000 quick calls is not left to chance; messages within MPI-IO have no time."""
+    """One long wait among 200,000 quick calls is always timed, not by chance. Messages within MPI-IO have no time."""
     late_s, mpi = 0.5, find_any(name)
     program = build(mpi, "waits_and_files.c", "-O2")
     command = [str(program), str(late_s), str(tmp_path / "file")]
@@ -166,7 +167,7 @@ def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_a_large_datatype_with_the_handle_of_a_small_one(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """Its messages are timed as large ones, though they repeat the small ones before."""
+    """Messages of the large datatype are timed as large messages, although their calls look like those before."""
     ran = run_mpi(system_mpi, 1, [build(system_mpi, "reused_type.c", "-O2")], recording=tmp_path, env={})
     own_s, is_same = ran.stdout.split()
     assert is_same == "1"
@@ -177,12 +178,12 @@ def test_a_large_datatype_with_the_handle_of_a_small_one(system_mpi: Mpi, build:
 
 
 def test_interrupted_polls(build: Build, tmp_path: Path) -> None:
-    """Interruptions are part of the time of calls, wherever in a call they happen."""
+    """The time of a call includes interruptions, in any part of the call."""
     mpi = find_mpi(SYSTEM)
     ran = run_mpi(mpi, 2, [build(mpi, "interrupted_polls.c", "-g", "-O2")], recording=tmp_path, env=ON)
     seconds = recorded_seconds(read_recording(tmp_path))
     for key, expected in own_seconds(ran.stdout).items():
-        # The program's clock has ibprof's own work too, in which it may be interrupted.
+        # The program's clock includes ibprof's own work, and interruptions of this work.
         assert 0.5 * expected <= seconds[key] <= 1.03 * expected, key
 
 
@@ -258,7 +259,7 @@ def test_calls_command(build: Build, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("name", ["5.0.11", "mpich-5.0.2"])
 def test_waiting_for_partitions(name: str, build: Build, tmp_path: Path) -> None:
-    """A receiver that asks for a partition until it has arrived waits inside MPI."""
+    """A receiver that calls MPI_Parrived until a partition has arrived waits inside MPI."""
     mpi = find_any(name)
     program = build(mpi, "late_partitions.c")
     ran = run_mpi(mpi, 2, [program, "8", str(2 * LATE_S)], recording=tmp_path, env=ON | THROUGH_NETWORK)
@@ -266,7 +267,7 @@ def test_waiting_for_partitions(name: str, build: Build, tmp_path: Path) -> None
     run = read_recording(tmp_path)
     polls = run.times.operation == run.operations.index("PARRIVED")
     assert int(run.times.calls[polls].sum()) == int(asked)
-    # The program's clock has the loop and ibprof's own work too, which take about as long as a call that asks.
+    # The program's clock includes its loop and ibprof's work, which take about as long as a call of MPI_Parrived.
     assert 0.3 * float(seconds) <= int(run.times.time_ns[polls].sum()) * 1e-9 <= float(seconds)
     ready = run.times.operation == run.operations.index("PREADY")
     assert [int(run.times.rank[ready][0]), int(run.times.calls[ready].sum())] == [0, 8]
@@ -274,7 +275,7 @@ def test_waiting_for_partitions(name: str, build: Build, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ["mpich-5.0.2", pytest.param("mpich-4.3.2", marks=pytest.mark.full)])
 def test_calls_of_mpi_4_1(name: str, build: Build, tmp_path: Path) -> None:
-    """Calls that ask for the status of several requests, and that flush buffers, wait inside MPI."""
+    """Calls that test several requests' statuses, and calls that flush buffers, wait inside MPI."""
     mpi = find_any(name)
     program = build(mpi, "status_polls.c")
     ran = run_mpi(mpi, 2, [program, "8", str(2 * LATE_S)], recording=tmp_path, env=ON | THROUGH_NETWORK)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IBPROF_CALLERS: calls of MPI through a library are known by the program's lines, as its source names them."""
+"""IBPROF_CALLERS: MPI calls through a library have lines of the program. Comments in its source name these lines."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ EXPECTED: Sent = {
 
 
 def names_of_lines(*programs: str) -> dict[str, str]:
-    """The name of each line that has one, by `file:LINE`."""
+    """Return the name of each named line, by `file:LINE`."""
     return {
         f"{program}:{number}": found[1]
         for program in programs
@@ -66,7 +66,7 @@ def names_of_lines(*programs: str) -> dict[str, str]:
 
 
 def sent_by_chains(run: Profile, *programs: str) -> Sent:
-    """The user's bytes of each (operation, chain of named lines); calls without a site are left out."""
+    """Return the user's bytes of each (operation, chain of named lines), without calls that have no site."""
     names, sent = names_of_lines(*programs), Counter[tuple[str, str]]()
     rows = (run.counters.direction == Direction.SENT) & (run.counters.kind == Kind.USER)
     for row in np.flatnonzero(rows & (run.counters.site > 0)):
@@ -101,7 +101,7 @@ def test_callers_on_every_mpi(name: str, build: Build, tmp_path: Path) -> None:
         ("-O0",),
         ("-O2", "-fomit-frame-pointer"),
         ("-O2", "-fno-omit-frame-pointer"),
-        # No tables for unwinders: frame pointers alone.
+        # Without unwind tables, there are only frame pointers.
         ("-O1", "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"),
         ("-O2", "-no-pie", "-fno-pie"),
     ],
@@ -121,7 +121,7 @@ def test_callers_however_compiled(options: tuple[str, ...], build: Build, tmp_pa
 
 @pytest.mark.parametrize("callers", [1, 2, 3])
 def test_as_many_callers_as_were_asked_for(callers: int, build: Build, tmp_path: Path) -> None:
-    """Chains are cut; functions that the compiler inlined come on top."""
+    """Chains are cut to this number of callers. Functions that the compiler inlined are added to it."""
     expected = Counter[tuple[str, str]]()
     for (operation, chain), count in EXPECTED.items():
         parts = chain.split(" < ")
@@ -133,7 +133,7 @@ def test_as_many_callers_as_were_asked_for(callers: int, build: Build, tmp_path:
 
 @pytest.mark.parametrize("callers", ["0", ""])
 def test_no_callers(callers: str, build: Build, tmp_path: Path) -> None:
-    """Sites are recorded by default, without their callers."""
+    """By default, sites are recorded without callers."""
     run = record(SYSTEM, build, tmp_path, callers=callers)
     assert {site.name for site in run.sites} & set(names_of_lines("callers_library.c"))
     assert not any(site.callers for site in run.sites)
@@ -141,7 +141,7 @@ def test_no_callers(callers: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("callers", ["many", "2 3", "-1"])
 def test_a_value_that_is_no_number(callers: str, build: Build, tmp_path: Path) -> None:
-    """One line says so, and sites are recorded without callers."""
+    """One line reports the invalid value, and sites are recorded without callers."""
     program = build(find_mpi(SYSTEM), "figure36.c", "-g")
     variables = {"IBPROF_CALLERS": callers}
     done = check_no_harm(find_no_harm(SYSTEM), 2, [program], tmp_path, variables=variables)
@@ -162,7 +162,7 @@ def test_an_archive_keeps_callers(build: Build, tmp_path: Path) -> None:
 
 
 def test_commands_name_callers(build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--by site` has chains; a line of the program chooses all that it called."""
+    """`--by site` prints chains. A line of the program selects all calls made below it."""
     record(SYSTEM, build, tmp_path)
     line_of = {name: line for line, name in names_of_lines("callers.c", "callers_library.c").items()}
     assert main(["calls", str(tmp_path), "--by", "site", "--csv", "-"]) == 0
@@ -182,7 +182,7 @@ def test_callers_of_fortran(name: str, build: Build, tmp_path: Path) -> None:
     program = build(mpi, "callers.f90", "-g", "-O1", "-fno-inline")
     run_mpi(mpi, 2, [program], recording=tmp_path, env={"IBPROF_CALLERS": "3", **THROUGH_NETWORK})
     found = sent_by_chains(read_recording(tmp_path), "callers.f90")
-    # gfortran's own main() calls the program.
+    # gfortran's main() calls the program.
     assert {
         (operation, chain.partition(" < callers.f90")[0]): count for (operation, chain), count in found.items()
     } == {
@@ -192,7 +192,7 @@ def test_callers_of_fortran(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_callers_of_python(build: Build, tmp_path: Path) -> None:
-    """Lines of functions that call each other, also where a library of C calls MPI for them, and in a thread."""
+    """Lines of functions that call each other, also if a C library calls MPI for them, and in a thread."""
     mpi = find_mpi(FROM_PYPI[0])
     library = build(mpi, "callers_library.c", "-g", "-shared", "-fPIC", "-O2")
     program: list[str | Path] = [mpi.python, PROGRAMS / "callers.py", library]
@@ -208,7 +208,7 @@ def test_callers_of_python(build: Build, tmp_path: Path) -> None:
 
 
 def test_a_tool_in_between(build: Build, tmp_path: Path) -> None:
-    """A tool whose file is named like MPI's own is a library like others: its lines have the program's as callers."""
+    """A tool whose file is named like MPI's library is a usual library: its calls have the program's lines as callers."""
     mpi, tool = find_mpi(SYSTEM), tmp_path / "libmpiTool.so"
     shutil.copy(build(mpi, "other_tool.c", "-g", "-shared", "-fPIC"), tool)
     program = build(mpi, "figure36.c", "-g")
@@ -224,7 +224,7 @@ def test_a_tool_in_between(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_harm(name: str, build: Build, tmp_path: Path) -> None:
-    """Handlers of signals, threads, forks, small stacks: each call's stack is walked, and nothing else changes."""
+    """Signal handlers, threads, forks, small stacks: the stack of each call is read, and nothing else changes."""
     mpi = find_no_harm(name)
     program = build(mpi, "unruly.c", "-pthread")
     command: list[str | Path] = [program, "handlers", "threads", "forks", "regions", "names", "limits"]
@@ -235,7 +235,7 @@ def test_no_harm(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_more_chains_than_sites(build: Build, tmp_path: Path) -> None:
-    """Chains beyond the limit keep their innermost line, and are counted together; no byte is lost."""
+    """Chains beyond the limit keep the innermost line, and their bytes are counted together. No byte is lost."""
     mpi = find_mpi(SYSTEM)
     program = build(mpi, "many_chains.c", "-g", "-O1")
     run_mpi(mpi, 2, [program], recording=tmp_path, env={"IBPROF_CALLERS": "16"})

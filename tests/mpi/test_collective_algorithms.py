@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every algorithm of collectives that an MPI lists is recorded whole: what calls must send is seen, under their names.
+"""For each collective algorithm of an MPI, all bytes that calls must send are recorded, under the calls' operations.
 
-A run forces one algorithm of each call at once, the next run the next ones, on several kinds of communicators.
+Each run forces one algorithm for each call, the next run the next algorithms, on several kinds of communicators.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ QUICK = [
     ("mpich-5.0.2", "collectives.c all 20000", "nonblocking", 5),
 ]
 ALL = [
-    QUICK[2],  # of one size on the world alone: the ranks of MPICH take long to wait for each other on few cores
+    QUICK[2],  # of one size, on MPI_COMM_WORLD alone: on few cores, MPICH's ranks wait long for each other
     *itertools.product((*mpis.NAMES, *mpis.MPICH_FROM_PYPI), PROGRAMS, STYLES, (2, 4, 5, 6)),
     *itertools.product([mpis.INTEL], PROGRAMS, STYLES, [5]),
 ]
@@ -45,7 +45,7 @@ def run_round(
 
 
 def record_rounds(mpi: Mpi, ranks: int, command: list[str | Path], folder: Path) -> list[Matrix]:
-    """Check the recording of each round; return the matrices of those that the MPI itself survives."""
+    """Check the recording of each round; return the matrices of the rounds in which the MPI itself does not fail."""
     matrices = []
     for number, forced in enumerate(list_rounds(mpi, ranks)):
         recording = folder / str(number)
@@ -67,7 +67,7 @@ def test_each_algorithm(name: str, program: str, style: str, ranks: int, build: 
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     source, *words = program.split()
     matrices = record_rounds(mpi, ranks, [build(mpi, source), style, *words], tmp_path)
-    # The settings have an effect. Between two ranks, many algorithms are the same; Intel MPI has few of some calls.
+    # The settings must have an effect. On two ranks, many algorithms send the same; Intel MPI has few for some calls.
     least = len(matrices) // 2 if ranks > 2 and name != mpis.INTEL else 2
     assert source != "collectives.c" or len({tuple(matrix.items()) for matrix in matrices}) > least
 
@@ -78,7 +78,7 @@ def test_each_algorithm(name: str, program: str, style: str, ranks: int, build: 
 def test_open_mpi_next_to_its_monitoring(
     system_mpi: Mpi, build: Build, style: str, program: str, tmp_path: Path
 ) -> None:
-    """Each pair of ranks, in each round."""
+    """Both tools agree on each pair of ranks, in each round."""
     command: list[str | Path] = [build(system_mpi, program), style]
     for number, forced in enumerate(list_rounds(system_mpi, 5)):
         assert run_round(system_mpi, 5, command, forced, tmp_path / str(number))
@@ -106,7 +106,10 @@ def test_persistent_ones_after_communicators_are_made(name: str, build: Build, t
 
 
 def test_an_algorithm_that_sends_too_little_is_named(build: Build, tmp_path: Path) -> None:
-    """`sparbit` of Open MPI 5.0.11 passes nothing on of MPI_IN_PLACE: its results are wrong, without ibprof too."""
+    """`sparbit` of Open MPI 5.0.11 does not pass on data of MPI_IN_PLACE.
+
+    Its results are wrong, even without ibprof.
+    """
     mpi = mpis.find_mpi("5.0.11")
     forced = {"coll_tuned_allgather_algorithm": "sparbit"}
     assert run_round(mpi, 4, [build(mpi, "collectives.c"), "blocking", "Allgather"], forced, tmp_path / "rec")
@@ -117,9 +120,9 @@ def test_an_algorithm_that_sends_too_little_is_named(build: Build, tmp_path: Pat
 
 @pytest.mark.parametrize("algorithm", ["", "5"])
 def test_intel_mpi_sends_half_where_types_differ(algorithm: str, build: Build, tmp_path: Path) -> None:
-    """Where ranks send pairs of integers and receive integers, results are wrong, without ibprof too.
+    """If ranks send pairs of integers and receive integers, results are wrong, even without ibprof.
 
-    Algorithm 5 of MPI_Allgather does so, which version 2021.18 also chooses on four ranks.
+    The error is in algorithm 5 of MPI_Allgather, which version 2021.18 also chooses on four ranks.
     """
     mpi = mpis.find_mpich_like(mpis.INTEL)
     forced = {"I_MPI_ADJUST_ALLGATHER": algorithm} if algorithm else {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines that users type record every rank of a real job, and leave the program as it is."""
+"""Command lines in the documentation record each rank of a real job, and do not change the program."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ import pytest
 from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 
-# The two hosts are this one, and must not find each other's ranks in its shared memory.
+# Both hosts are this machine; ranks on one must not find the other's ranks in shared memory.
 NO_SHARED_MEMORY = ("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo")
 
 RANKS = 4
 ALLTOALL_BYTES = RANKS * (RANKS - 1) * 1000
 BCAST_BYTES = (RANKS - 1) * 100
 
-# Starts the daemon of "another host" here, from an empty environment, as a remote shell would.
+# Starts the daemon of the "other host" on this machine, with an empty environment, as a remote shell would.
 REMOTE_SHELL = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 host=$1; shift
@@ -73,7 +73,7 @@ def test_run_around_the_launcher(mpi: mpis.Mpi, program: Path, tmp_path: Path) -
 def test_run_inside_the_launcher(mpi: mpis.Mpi, program: Path, tmp_path: Path) -> None:
     done = start([mpi.program("mpirun"), "-n", RANKS, *ibprof("run", "--", program)], tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"done by {RANKS}\n", "")
-    # Named before it is there: it is made of the recording next to it.
+    # The archive does not exist yet: the profile is made from the recording in the same folder.
     assert_whole(tmp_path)
 
 
@@ -94,7 +94,7 @@ def test_operations_alone(mpi: mpis.Mpi, program: Path, tmp_path: Path) -> None:
 
 
 def remote(mpi: mpis.Mpi, folder: Path) -> list[object]:
-    """Options that put the ranks on two other hosts."""
+    """Return options that put the ranks on two other hosts."""
     shell = folder / "shell.sh"
     shell.write_text(REMOTE_SHELL)
     shell.chmod(0o755)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever the MPI, the layer under it and the language, the same program is recorded as the same traffic."""
+"""A program has the same recorded traffic with each MPI, network layer and language."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks in containers are recorded: the launcher in the container, or a container for each rank.
+"""Ranks in containers are recorded: the launcher is in the container, or each rank is in a separate container.
 
-Charliecloud needs no service: its image is a folder with a program and its libraries. Debian has no Apptainer.
+Charliecloud needs no service: an image is a folder with a program and its libraries. Debian has no Apptainer.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ibprof_testing.mpi.mpis import Build, environment, library
 from ibprof_testing.mpi.patterns import ring
 
 RANKS = 3
-SENT = 1500  # by a rank of `copied end` to the next one
+SENT = 1500  # bytes that a rank of `copied end` sends to the next rank
 
 
 def make_image(folder: Path, programs: Sequence[str | Path], mounts: Sequence[Path]) -> Path:
-    """Make a folder with programs and the libraries that they need, and empty folders to mount others on."""
+    """Make a folder with the programs, the libraries that they need, and empty folders as mount points."""
     for program in programs:
         needed = re.findall(r"(/\S+)", processes.run(["ldd", program], check=True).stdout)
         for name in (str(program), *(each.rstrip(":") for each in needed)):
@@ -35,7 +35,7 @@ def make_image(folder: Path, programs: Sequence[str | Path], mounts: Sequence[Pa
             shutil.copy(Path(name).resolve(), target)
     for mount in (*mounts, Path("/dev"), Path("/proc"), Path("/sys"), Path("/tmp"), Path("/etc")):
         (folder / mount.relative_to("/")).mkdir(parents=True, exist_ok=True)
-    for name in ("passwd", "group", "hosts", "resolv.conf"):  # the container gets those of the machine
+    for name in ("passwd", "group", "hosts", "resolv.conf"):  # the container gets these files of the machine
         (folder / "etc" / name).touch()
     return folder
 
@@ -60,7 +60,7 @@ def test_ranks_in_a_container_are_recorded(launcher: str, build: Build, tmp_path
         variables |= {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": "profile.ibprof"}
         line = [*contained, *start, *work]
     else:
-        variables["UCX_TLS"] = "tcp,self"  # ranks in containers of their own share no memory
+        variables["UCX_TLS"] = "tcp,self"  # ranks in separate containers share no memory
         line = [sys.executable, "-m", "ibprof", "run", "--", *start, *contained, *work]
     done = processes.run(line, env=variables, cwd=shared[1])
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A link that delays do not show is found on a routed network of namespaces by filling the path that is as long."""
+"""On a routed network of namespaces, a link that delays do not show is found by filling the equally long path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STREAMS = ("--length", "32K", "--window", "4", "--seconds", "0.4", "--repetition
 
 
 def write_topology(path: Path) -> None:
-    """Write the topology as delays show it: three switches in a row with three hosts each."""
+    """Write the topology that delays show: three switches in a row with three hosts each."""
     edges = [{"a": host, "b": f"sw{number // 3}", "latency_us": 1} for number, host in enumerate(HOSTS)]
     edges += [{"a": "sw0", "b": "sw1", "latency_us": 1}, {"a": "sw1", "b": "sw2", "latency_us": 1}]
     edges = [edge | {"support": 1, "probability": 1} for edge in edges]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of an MPI library or libibverbs that a program looks up by dlsym are seen; other lookups do not change."""
+"""ibprof sees functions of MPI or libibverbs that a program looks up by dlsym; other lookups do not change."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ def test_a_program_without_mpi_that_posts_for_openshmem_is_said_to_be_one(tmp_pa
 
 
 def test_who_asks_decides_what_is_found(tmp_path: Path) -> None:
-    """A library next to the one that opens it, and RTLD_NEXT; the same without ibprof, so that the test can fail."""
+    """RTLD_NEXT, and a library in the folder of the library that opens it.
+
+    Without ibprof, the results must be the same.
+    """
     mock_verbs(tmp_path)
     source = mpis.PROGRAMS / "opens_library.c"
     compile_c(tmp_path / "own" / "libopened.so", source, "-shared", "-fPIC", "-DOPENED")
@@ -81,7 +84,7 @@ def test_who_asks_decides_what_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [mpis.SYSTEM, mpis.MPICH_SYSTEM])
 def test_mpi(name: str, tmp_path: Path) -> None:
-    """As by Julia's MPI.jl, which looks each function up in the library that it opened."""
+    """The program looks up each function in the library that it opened, as Julia's MPI.jl does."""
     mpi = mpis.find_mpi(name) if name == mpis.SYSTEM else mpis.find_mpich_like(name)
     needed = processes.run(["ldd", mpis_program(mpi, tmp_path)], check=True).stdout
     found = re.search(r"=> (\S*/libmpi(?:ch)?\.so\S*)", needed)
@@ -94,12 +97,12 @@ def test_mpi(name: str, tmp_path: Path) -> None:
 
 
 def mpis_program(mpi: mpis.Mpi, folder: Path) -> Path:
-    """Some program of this MPI's, which is linked with its library."""
+    """Return a program that is linked with this MPI's library."""
     return mpis.build(mpi, "threads.c", folder)
 
 
 def test_nobody_else_is_in_the_way(tmp_path: Path) -> None:
-    """Without such a library nothing is redirected: a lookup costs what it did, and leads where it did."""
+    """Without a library of MPI or libibverbs, lookups have the same results and costs as without ibprof."""
     done = run([sys.executable, "-c", "import ctypes; print(ctypes.CDLL(None).getpid())"], tmp_path, IBPROF_VERBOSE="5")
     assert done.stdout.strip().isdigit()
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof doctor` predicts what then happens, for several MPIs and for programs that cannot be recorded."""
+"""`ibprof doctor` predicts what a run records, with several MPIs and with programs that cannot be recorded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def start(folder: Path, *words: str | Path, **extra: str) -> subprocess.Complete
 
 
 def examine(folder: Path, *command: str | Path, **extra: str) -> tuple[int, dict[str, list[Any]]]:
-    """Examine in this process; return the status, and what is said by what it is about: (good, text)."""
+    """Run `ibprof doctor` in this process; return its status and its findings: subject -> (is good, text)."""
     out, err = io.StringIO(), io.StringIO()
     words = ["--json", *(["--", *map(str, command)] if command else [])]
     around = patch.dict(os.environ, environment(extra), clear=True)
@@ -73,7 +73,7 @@ def test_what_it_says_is_what_happens(name: str, build: Build, tmp_path: Path) -
 
 
 def test_intel_mpi_opens_a_network_between_hosts_alone(build: Build, tmp_path: Path) -> None:
-    """Without being told to its messages are not recorded on one host, and that is what is said, with what helps."""
+    """By default, Intel MPI's messages within one host are not recorded. The doctor says so, and names the remedy."""
     mpi = find_mpich_like(INTEL)
     command: list[str | Path] = [
         mpi.program("mpirun"),
@@ -175,7 +175,7 @@ def test_whether_rails_would_be_measured(
 
 
 def test_a_batch_systems_launcher_alone(tmp_path: Path) -> None:
-    """It belongs to no MPI: that which the linker would find is meant."""
+    """A batch system's launcher belongs to no MPI: the doctor examines the MPI that the linker would find."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "srun").write_text("#!/bin/sh\n")
     (tmp_path / "bin" / "srun").chmod(0o755)
@@ -189,7 +189,10 @@ def test_a_batch_systems_launcher_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [*FROM_PYPI, *MPICH_FROM_PYPI])
 def test_an_environment_of_pypis_mpi_alone(name: str, tmp_path: Path) -> None:
-    """Nothing but its launcher is known: its library, belongs to it, also next to a text of the same name."""
+    """Only the launcher is known.
+
+    The library in its environment belongs to it, even next to a text file of that name.
+    """
     mpi = find_mpi(name) if name in FROM_PYPI else find_mpich_like(name)
     status, said = examine(tmp_path, PATH=f"{mpi.folder}:/usr/bin:/bin")
     assert (status, said["launcher"][0][0]) == (0, True), said

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communicators that MPI_Comm_idup makes while other calls go on: all messages keep their operation.
+"""MPI_Comm_idup creates communicators while other calls are pending: each message keeps its operation.
 
-What the other calls send is known from a run with MPI_Comm_dup, in which nothing is pending.
+A run with MPI_Comm_dup, in which no call is pending, shows the messages of the other calls.
 """
 
 from __future__ import annotations

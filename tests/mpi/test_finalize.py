@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that a program sends in MPI_Finalize, by the attributes of MPI_COMM_SELF, as HDF5 does with open files."""
+"""Messages that a program sends within MPI_Finalize, in attribute callbacks of MPI_COMM_SELF, as HDF5 does."""
 
 from __future__ import annotations
 

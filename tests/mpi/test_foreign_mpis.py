@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPIs that ibprof does not know, and libraries that translate handles for one that it knows: no harm, no silence."""
+"""Unknown MPIs, and libraries that translate handles for a known MPI: ibprof does no harm, and reports the case."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOCK = PROGRAMS / "mock_mpi"
 OPENS = "-DINNER={inner} -DHOW=RTLD_LOCAL|RTLD_DEEPBIND"
 IS_LINKED = "-DINNER=NULL -DHOW=0 -Wl,--no-as-needed {path}"
 REPLACES = "-DINNER={inner} -DHOW=RTLD_GLOBAL"
-"""Open MPI's components ask for the library by the name that the layer took, and find its symbols among all."""
+"""Open MPI's components open the library by the file name that the layer took, and search symbols in all libraries."""
 LAYERS = {
     "opens it": ("libtranslates.so", OPENS),
     "opens it, without PMPI names": ("libtranslates.so", f"{OPENS} -DWITHOUT_PMPI"),
@@ -41,7 +41,7 @@ LAYERS = {
     "has the name of the standard ABI": ("libmpi_abi.so.1", IS_LINKED),
     "is linked with it, without PMPI names": ("libtranslates.so", f"{IS_LINKED} -DWITHOUT_PMPI"),
 }
-"""Name and options of the layers; a program is linked with one, or finds it first."""
+"""Name and options of each layer; a program is linked with the layer, or the linker finds the layer first."""
 
 
 def compile_c(*words: str | Path) -> None:
@@ -51,7 +51,7 @@ def compile_c(*words: str | Path) -> None:
 
 
 def make_mock(folder: Path, name: str, *options: str) -> Path:
-    """Compile a mock library, and a program that is linked with it."""
+    """Compile a mock library and a program that is linked with it."""
     made = folder / name
     compile_c("-shared", "-fPIC", "-o", made, MOCK / "mock.c", *options, f"-Wl,-soname,{name}")
     program = folder / "program"
@@ -79,7 +79,7 @@ def inner_library(build: Build, mpi: Mpi | None = None) -> str:
 
 @pytest.mark.parametrize("kind", LAYERS)
 def test_a_layer_over_open_mpi(kind: str, build: Build, tmp_path: Path) -> None:
-    """Handles of the program are not those of Open MPI: what goes by its table is recorded by the latter alone."""
+    """The program's handles are not Open MPI's. Messages through Open MPI's function table are counted only there."""
     path = inner_library(build)
     name, options = LAYERS[kind]
     program = make_mock(tmp_path, name, *options.format(inner=f'"{path}"', path=path).split())
@@ -105,7 +105,7 @@ def test_a_layer_over_open_mpi(kind: str, build: Build, tmp_path: Path) -> None:
     ],
 )
 def test_a_layer_over_mpich(name: str, kind: str, build: Build, tmp_path: Path) -> None:
-    """Its sources need MPICH's handles, which the program does not pass: such a program is left alone."""
+    """ibprof's sources need MPICH's handles, which the program does not pass, so the program is not recorded."""
     mpi = find_mpich_like(name)
     path = inner_library(build, mpi)
     soname, options = LAYERS[kind]
@@ -120,7 +120,7 @@ def test_a_layer_over_mpich(name: str, kind: str, build: Build, tmp_path: Path) 
 
 
 def test_what_is_linked_with_an_unknown_mpi_keeps_its_status(tmp_path: Path) -> None:
-    """Without a launcher, which would say more about a status than the program does."""
+    """Without a launcher, the status of the program is the command's status."""
     program = make_mock(tmp_path, "libmpi.so.7")
     environment = mpis.environment({"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(tmp_path / "recording")})
     done = processes.run([program, "3"], env=environment)
@@ -128,7 +128,7 @@ def test_what_is_linked_with_an_unknown_mpi_keeps_its_status(tmp_path: Path) -> 
 
 
 def test_the_standard_abi_without_pmpi_names(build: Build, tmp_path: Path) -> None:
-    """MPICH 5's library of the standard ABI, whose PMPI names are made unreachable."""
+    """MPICH 5's library of the standard ABI, in which the PMPI names cannot be found."""
     mpi = find_mpich_like(STANDARD_ABI)
     folder = mpi.folder.parent / "lib"
     shipped = (folder / "libmpi_abi.so.1").read_bytes()
@@ -146,7 +146,7 @@ def test_the_standard_abi_without_pmpi_names(build: Build, tmp_path: Path) -> No
 
 
 def doctor(program: Path, folder: Path) -> dict[str, dict[str, object]]:
-    """Return the findings of `ibprof doctor` by subject; the last one of each."""
+    """Return the findings of `ibprof doctor` by subject, and the last finding if there are several."""
     words: list[str | Path] = [sys.executable, "-m", "ibprof", "doctor", "--json", "--", program]
     environment = mpis.environment()
     done = processes.run(words, cwd=folder, env=environment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 0 sends 5,000 bytes to rank 1 and broadcasts 20,000, by functions looked up in the MPI library that is named."""
+"""Rank 0 sends 5,000 bytes to rank 1 and broadcasts 20,000, by functions of the MPI library in the first argument."""
 
 from __future__ import annotations
 

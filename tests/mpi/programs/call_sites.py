@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each call names the bytes that its line sends in a comment, all ranks together; two ranks.
+"""Comments of calls name the operation and the bytes that the line sends on both ranks together.
 
-Lines within decorators, generators, comprehensions, lambdas, a thread and text that is compiled while it runs.
+Calls are in decorators, generators, comprehensions, lambdas, a thread, and text that is compiled at run time.
 """
 
 import functools

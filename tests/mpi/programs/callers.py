@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls MPI from functions of Python, and through a library of C. Lines that the test asks for have a name."""
+"""Calls MPI from Python functions and through a C library. `# @NAME` names a line for the test."""
 
 from __future__ import annotations
 

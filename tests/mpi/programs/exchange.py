@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same from mpi4py: a broadcast, an all-to-all, an all-reduce and a ring of messages."""
+"""The traffic of exchange.c, by mpi4py: a broadcast, an all-to-all, an all-reduce and a ring of messages."""
 
 import numpy as np
 from mpi4py import MPI
