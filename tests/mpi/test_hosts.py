@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job on several hosts: every offered means records all ranks, and what is missing is reported."""
+"""A job on several hosts: each documented command records all ranks, and missing ranks are reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTS, RANKS_A_HOST = 3, 2
 RANKS = HOSTS * RANKS_A_HOST
 BYTES = 1 << 20
 ODD = "it's; $HOME"
-"""A folder's name, which agents and shells on other hosts must leave as it is."""
+"""Name of a folder. Agents and shells on other hosts must not interpret its characters."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Hosts]:
 
 @pytest.fixture
 def line(hosts: lab.Hosts, system_mpi: Mpi, build: Build) -> list[str]:
-    """An all-to-all of BYTES a pair, two ranks on each host."""
+    """Return a command line: an all-to-all with BYTES for each pair, and two ranks on each host."""
     tuned = hosts.over_tcp(RANKS_A_HOST, coll_tuned_use_dynamic_rules=1, coll_tuned_alltoall_algorithm=2)
     launch = [str(system_mpi.program("mpirun")), "-n", str(RANKS), *tuned]
     return [*launch, str(build(system_mpi, "collectives.c")), "blocking", "Alltoall", str(BYTES)]
@@ -53,13 +53,13 @@ def check_every_rank(profile: Profile, hosts: lab.Hosts) -> None:
 
 
 def check_silent(done: subprocess.CompletedProcess[str]) -> None:
-    """Open MPI itself may warn of a race with the agent that it starts."""
+    """Check that ibprof prints nothing. Open MPI itself may warn of a race with the agent that it starts."""
     said = [text for text in done.stderr.splitlines() if "plm:rsh: Warning: setpgid" not in text]
     assert (done.returncode, done.stdout, said) == (0, "", [])
 
 
 def with_commands(mpi: Mpi) -> dict[str, str]:
-    """The environment of a shell on the first host, in which ibprof and this MPI are installed."""
+    """Return the environment of a shell on the first host, with the commands of ibprof and of this MPI."""
     folders = [str(Path(sys.executable).parent), str(mpi.folder), os.environ["PATH"]]
     return environment({"PATH": ":".join(folders)})
 
@@ -81,12 +81,12 @@ def test_ibprof_run(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path
             if host_of[sender] == host != host_of[receiver]
         )
         on_the_wire = hosts.sent_bytes(host) - before[host]
-        # Headers, acknowledgements and the launcher's own traffic come on top.
+        # The wire also has headers, acknowledgements and the launcher's own traffic.
         assert payload <= on_the_wire <= 1.2 * payload + 500_000
 
 
 def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, tmp_path: Path) -> None:
-    """An agent starts its daemon there with an empty environment; the daemon sets the variables of spawned ranks."""
+    """An agent starts a daemon there with an empty environment; the daemon sets the variables of spawned ranks."""
     mpi = mpis.find_mpi(mpis.FROM_PYPI[-1])
     words: dict[str, str | Path] = {"plm_ssh_agent": hosts.agent, "prte_if_include": lab.SUBNET}
     line: list[str | Path] = [mpi.program("mpirun"), "-n", "1", "--host", ",".join(map(hosts.address, hosts.names))]
@@ -98,7 +98,7 @@ def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, t
     command, said = ["ibprof", "run", "--", *line], "spawned 42\n" * HOSTS
     done = hosts.run_until_printed("node1", command, with_commands(mpi), folder, lambda printed: printed == said)
     assert (done.returncode, done.stdout) == (0, said), done.stderr
-    # Where mpirun was started twice, the newest two are those that ended.
+    # If mpirun had to be started twice, the two newest runs are the successful ones.
     runs = list_runs(folder / "profile.ibprof")
     parent, children = (merge_run(folder / "profile.ibprof", run) for run in runs[-2:])
     assert [len(run.ranks) for run in (parent, children)] == [1, HOSTS]
@@ -113,7 +113,7 @@ def test_environment_and_bare_preload(hosts: lab.Hosts, line: list[str], system_
 
 
 def test_inner_form(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path) -> None:
-    """`mpirun ibprof run -- ./app`: ibprof is found by its path on the other hosts, whose environment is empty."""
+    """`mpirun ibprof run -- ./app`: other hosts have an empty environment, so ibprof is started by its full path."""
     at = line.index(next(word for word in line if word.endswith("collectives_c")))
     ibprof = shutil.which("ibprof", path=with_commands(system_mpi)["PATH"])
     assert ibprof
@@ -124,7 +124,10 @@ def test_inner_form(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path
 
 
 def test_hosts_that_are_missing_are_named(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path) -> None:
-    """Recordings are lost with a node: what is left knows the job's hosts, from a file that is gone too."""
+    """The recordings of a node are lost.
+
+    The other recordings name the job's hosts, although the host file is gone too.
+    """
     shell = with_commands(system_mpi)
     (tmp_path / "nodes").write_text("".join(f"{host} slots={RANKS_A_HOST}\n" for host in hosts.names))
     at = line.index("--host")

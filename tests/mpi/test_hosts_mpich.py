@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPICH and Intel MPI between hosts, over TCP: what is recorded is what network interfaces count."""
+"""MPICH and Intel MPI between hosts over TCP: recorded bytes agree with the network interfaces' counters."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ def test_interface_counters(hosts: lab.Hosts, build: Build, name: str, tmp_path:
 
 
 def test_hydra_on_the_hosts_of_pbs(hosts: lab.Hosts, build: Build, tmp_path: Path) -> None:
-    """The batch system lists the hosts; an agent in place of its daemons starts Hydra's proxies there."""
+    """The batch system lists the hosts.
+
+    An agent starts Hydra's proxies there, instead of the batch system's daemons.
+    """
     mpi = mpis.find_mpich_like(mpis.MPICH_FROM_PYPI[0])
     (tmp_path / "nodes").write_text("".join(f"{hosts.address(host)}\n" for host in hosts.names))
     batch = {"PBS_ENVIRONMENT": "PBS_BATCH", "PBS_JOBID": "815.server", "PBS_NODEFILE": str(tmp_path / "nodes")}
@@ -89,7 +92,7 @@ def test_hydra_on_the_hosts_of_pbs(hosts: lab.Hosts, build: Build, tmp_path: Pat
 
 
 def test_a_spawned_job_is_a_run_of_its_own(build: Build, tmp_path: Path) -> None:
-    """Hydra's proxy may start the ranks of both jobs; what the parents send to a child is of an unknown peer."""
+    """One proxy of Hydra may start the ranks of both jobs. Messages from parents to a child have an unknown peer."""
     mpi = mpis.find_mpich_like("mpich-4.3.2")
     through_network = dict(mpis.THROUGH_NETWORK)
     mpis.run_mpi(mpi, 2, [build(mpi, "children.c"), "spawn"], recording=tmp_path, env=through_network)
@@ -104,7 +107,7 @@ def test_a_spawned_job_is_a_run_of_its_own(build: Build, tmp_path: Path) -> None
 def test_messages_within_a_host_between_those_of_the_network(
     hosts: lab.Hosts, build: Build, how: str, tmp_path: Path
 ) -> None:
-    """Sends within a host are not seen: what the network carries meanwhile is not taken for them."""
+    """Messages within a host are not seen. Network messages in between must not be taken for them."""
     mpi = mpis.find_mpich_like("mpich-5.0.2")
     places = ",".join(hosts.address(host) for host in hosts.names[:2])
     line: list[str | Path] = [mpi.program("mpirun"), "-launcher", "ssh", "-launcher-exec", hosts.agent]
@@ -117,12 +120,12 @@ def test_messages_within_a_host_between_those_of_the_network(
     assert (done.returncode, "not recorded" in done.stderr) == (0, False), done.stderr
     profile = load_complete(tmp_path / "profile.ibprof", 4)
     sent = recorded(profile, operation="ALLREDUCE" if how == "allreduce" else "IALLREDUCE")
-    # Each host's leader passes on at least what its host reduced: 20 times 4,000 bytes.
+    # Each host's leader passes on at least its host's reduced data: 20 times 4,000 bytes.
     assert sum(size for (sender, _), (size, _) in sent.items() if sender < 2) >= 80_000
 
 
 def test_groups_that_are_joined_within_a_host(build: Build, tmp_path: Path) -> None:
-    """MPICH 5 makes intercommunicators by messages over the network, also within a host."""
+    """MPICH 5 creates intercommunicators by network messages, even within a host."""
     mpi = mpis.find_mpich_like("mpich-5.0.2")
     done = mpis.run_mpi(mpi, 4, [build(mpi, "host_and_network.c"), "groups"], recording=tmp_path)
     assert "ibprof" not in done.stderr

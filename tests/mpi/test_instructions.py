@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions that ibprof adds to a message, by communicator, datatype, request and threads, as callgrind counts them.
 
-The limits are those of benchmarks/overhead, which counts all of its cases.
+The limits are the ones of benchmarks/overhead, which counts all its cases.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "overhead"))
 from bench import MONITORED, WITH, Bench
 from cases import GOALS, count_added, count_instructions
 
-# Valgrind takes 4 core-seconds for each case. Further communicators and persistent requests share the path of World.
+# Valgrind takes 4 core-seconds for each case. Other communicators and persistent requests take World's path in the
+# code.
 LONG = [pytest.param(case, marks=pytest.mark.full) for case in ("Dup", "Persistent")]
 
 
@@ -35,8 +36,8 @@ def test_message_costs_few_instructions(case: str, tmp_path: Path) -> None:
     [("World", 12), *(pytest.param(case, 12, marks=pytest.mark.full) for case in ("Dup", "ThreadMultiple"))],
 )
 def test_call_sites_add_few_instructions(case: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The messages of a case have two call sites in turn, on one communicator."""
-    messages = 20_000  # the first ones at a site take more
+    """The case's messages alternate between two call sites, on one communicator."""
+    messages = 20_000  # the first messages at a site take more instructions
     bench = Bench(find_mpi(SYSTEM).folder, tmp_path, library())
     program, counted = bench.build("cases"), []
     for sites in ("0", "1"):
@@ -47,7 +48,7 @@ def test_call_sites_add_few_instructions(case: str, most: int, tmp_path: Path, m
 
 @pytest.mark.full
 def test_threads_cost_less_than_monitoring(tmp_path: Path) -> None:
-    """Open MPI 5's own monitoring takes fewer instructions than that of Open MPI 4."""
+    """Open MPI 5's own monitoring takes fewer instructions than Open MPI 4's."""
     bench = Bench(find_mpi("5.0.11").folder, tmp_path, library())
     recorded, monitored = (
         count_added(bench, "ThreadMultiple", messages=1000, variant=variant) for variant in (WITH, MONITORED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IBPROF_INTERVAL: traffic over time lies where it was sent, and adds up to the counters exactly."""
+"""IBPROF_INTERVAL: traffic is in the intervals in which it was sent, and adds up to the counters exactly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibprof_testing.mpi.mpis import INTEL, MPICH_FROM_PYPI, THROUGH_NETWORK, Bui
 
 RANKS = 3
 SILENCE_S = 0.3
-"""Less than what the program is silent for."""
+"""Shorter than the program's pause between its messages."""
 
 
 def record(mpi: Mpi, build: Build, how: str, folder: Path, interval: str = "50", time: str = "1") -> Profile:
@@ -28,7 +28,7 @@ def record(mpi: Mpi, build: Build, how: str, folder: Path, interval: str = "50",
 
 
 def check_exact(profile: Profile) -> None:
-    """By rank and peer, since three ranks are a group each."""
+    """Check sums by rank and peer: with three ranks, each peer is a separate group."""
     over_time: dict[tuple[int, int], tuple[int, int]] = {}
     rows = profile.intervals
     for rank, first, last, size, messages in zip(
@@ -48,7 +48,7 @@ def check_bursts(profile: Profile) -> None:
     for rank in profile.ranks:
         own = rows.rank == rank.rank
         there, back = rows.first_peer == (rank.rank + 1) % RANKS, rows.first_peer == (rank.rank + 2) % RANKS
-        assert len(np.unique(rows.begin_ns[own & there])) > 2  # 0.2 s of sending
+        assert len(np.unique(rows.begin_ns[own & there])) > 2  # the program sends for 0.2 s
         assert rows.bytes[own & there].sum() == 20_000
         assert rows.bytes[own & back].sum() == 500
         silent_ns = int(rows.begin_ns[own & back].min()) - int(rows.end_ns[own & there].max())
@@ -79,7 +79,7 @@ def test_none_are_asked_for(interval: str, system_mpi: Mpi, build: Build, tmp_pa
 
 
 def inside(profile: Profile, rank: int, begin_s: float, end_s: float) -> float:
-    """The seconds inside calls between two moments, where an interval's are spread evenly over it."""
+    """Return the seconds inside calls between two moments; an interval's seconds count as spread evenly over it."""
     rows = profile.interval_times
     own = rows.rank == rank
     begin, end, time_ns = (column[own].astype(float) for column in (rows.begin_ns, rows.end_ns, rows.time_ns))
@@ -89,7 +89,7 @@ def inside(profile: Profile, rank: int, begin_s: float, end_s: float) -> float:
 
 @pytest.mark.parametrize("how", ["end", "kill"])
 def test_time_inside_calls_lies_where_ranks_waited(how: str, system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """By the program's own clock. Two intervals of 20 ms may lie on the border of a wait and be inexact."""
+    """The program's own clock is the measure. The 20 ms intervals at both ends of a wait may be inexact."""
     wait_s, border_s = 0.4, 0.04
     command: list[str | Path] = [build(system_mpi, "waits_over_time.c"), str(wait_s), how]
     env = {"IBPROF_INTERVAL": "20", "IBPROF_TIME": "1"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that join while they run, of which one or both are recorded: nothing is lost, or given to the wrong rank."""
+"""Programs that connect at run time, with one or both recorded: no byte is lost or assigned to the wrong rank."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ibprof_testing.mpi.matrices import Matrix, read_tally, received, recorded
 from ibprof_testing.mpi.mpis import Build, Mpi, environment, find_mpi, find_mpich_like, in_every_run, library, run_mpi
 
 RANKS = 3
-OTHERS = -1  # of programs/joined.c
+OTHERS = -1  # as in programs/joined.c
 STARTS_OTHERS = ("COMM_SPAWN", "COMM_ACCEPT", "COMM_CONNECT")
 
 
 def check_side(profile: Profile, books: Path, is_mpich_like: bool) -> None:
-    """Check one side: what it sent to the other one is there, and is of no rank."""
+    """Check one side: its bytes to the other side are recorded, and their peer is unknown."""
     assert profile.world_size == RANKS
     assert all(rank.finalized and (is_mpich_like or not rank.notes) for rank in profile.ranks)
     for operation, sent in read_tally(books).items():
@@ -42,12 +42,12 @@ def check_side(profile: Profile, books: Path, is_mpich_like: bool) -> None:
 
 
 def within(matrix: Matrix) -> Matrix:
-    """Return what ranks of one side sent to each other."""
+    """Return the bytes between ranks of one side."""
     return {pair: amount for pair, amount in matrix.items() if UNKNOWN_PEER not in pair}
 
 
 def load_side(recording: Path, is_child: bool) -> Profile:
-    """Return the run of the program that was spawned, or of the other one."""
+    """Return the run of the spawned program, or the run of the other program."""
     runs = [merge_run(recording, run) for run in list_runs(recording)]
     (found,) = (run for run in runs if run.command.endswith(" child") == is_child)
     return found
@@ -78,7 +78,7 @@ def test_spawned_programs(name: str, sides: str, build: Build, tmp_path: Path) -
 
 @pytest.mark.parametrize("recorded_side", ["accept", "connect"])
 def test_connected_programs(recorded_side: str, build: Build, tmp_path: Path) -> None:
-    """Two launchers start the two programs, which meet at a server."""
+    """Two launchers start the programs, which find each other by a server."""
     mpi, recording, books = find(mpis.SYSTEM), tmp_path / "recording", tmp_path / "books"
     books.mkdir()
     server = tmp_path / "server"

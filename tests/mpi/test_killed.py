@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""However a job is ended, its recording has what was counted until then, and it ends as it would without ibprof."""
+"""If a job is killed, its recording has all that was counted before. The job ends as it would without ibprof."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_counters_outlive_the_processes(mpi: Mpi, build: Build, how: str, tmp_pa
 
 @pytest.mark.parametrize("callers", ["0", "1"])
 def test_lines_and_time_outlive_the_processes(mpi: Mpi, build: Build, callers: str, tmp_path: Path) -> None:
-    """Calls that had ended when SIGKILL came have their number, their time and their line in the source."""
+    """Calls that returned before SIGKILL are recorded with their number, their time and their source line."""
     program = build(mpi, "killed.c", "-g")
     variables = {"IBPROF_TIME": "1", "IBPROF_CALLERS": callers}
     run_mpi(mpi, RANKS, [program, "all"], recording=tmp_path, check=False, env=variables)
@@ -75,7 +75,7 @@ def test_lines_and_time_outlive_the_processes(mpi: Mpi, build: Build, callers: s
 def test_short_calls_that_were_not_counted_are_said(
     mpi: Mpi, build: Build, calls: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Bytes are exact, at most 256 calls of a line are missing, and the first sentence of each report says so."""
+    """Bytes are exact. At most 256 calls of a line are missing, and the first sentence of each report says so."""
     run_mpi(mpi, RANKS, [build(mpi, "killed.c", "-g"), "all", str(calls)], recording=tmp_path, check=False)
     run = check_recording(tmp_path)
     assert recorded(run, operation="SEND") == {(0, 1): (8 * calls, calls)}
@@ -93,10 +93,10 @@ def test_short_calls_that_were_not_counted_are_said(
 def test_the_time_limit_ends_the_launcher(mpi: Mpi, build: Build, number: signal.Signals, tmp_path: Path) -> None:
     preload = ["-x", f"LD_PRELOAD={library()}", "-x", f"IBPROF_OUTPUT={tmp_path}"]
     line: list[str | Path] = [mpi.program("mpirun"), "-n", str(RANKS), *preload, build(mpi, "killed.c"), "sleep"]
-    with processes.start(line, env=environment()) as job:  # ranks outlive a launcher that had no time to end them
+    with processes.start(line, env=environment()) as job:  # ranks may outlive their launcher
         assert job.stdout is not None
         assert job.stdout.readline() == "sent\n"
-        time.sleep(0.5)  # the ranks are past the barrier that follows
+        time.sleep(0.5)  # the ranks have passed the barrier after the spawn
         job.send_signal(number)
         job.wait(30)
     check_recording(tmp_path)

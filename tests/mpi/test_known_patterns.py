@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms that Open MPI is told to use give the matrices that follow from their definitions, per operation."""
+"""If Open MPI is set to an algorithm, the algorithm's definition determines each operation's matrix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibprof_testing.mpi.patterns import Pairs, all_the_same
 BYTES = 96_000
 RANKS = [5, *(pytest.param(ranks, marks=pytest.mark.full) for ranks in (2, 8))]
 
-# A call, and the number of one of its algorithms in Open MPI's `coll/tuned`: each pair sends one message.
+# A call, and the number of an algorithm in Open MPI's `coll/tuned` in which each pair of the pattern sends one message.
 FORCED: list[tuple[str, int, Callable[[int], Pairs]]] = [
     ("Bcast", 1, patterns.from_root),
     ("Bcast", 3, patterns.chain),
@@ -33,7 +33,7 @@ FORCED: list[tuple[str, int, Callable[[int], Pairs]]] = [
 def record_alone(
     mpi: Mpi, ranks: int, command: list[str | Path], folder: Path, operation: str, mca: dict[str, str | int]
 ) -> Matrix:
-    """Record a program that makes one kind of call; return what it sent."""
+    """Record a program that makes one kind of call; return the sent messages."""
     run_mpi(mpi, ranks, command, recording=folder, mca=mca)
     profile = load_complete(folder, ranks)
     assert operations_sent(profile) == {operation}
@@ -66,7 +66,7 @@ def test_recursive_doubling(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) 
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_ring(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
-    """All-gather round a ring: each block passes over all links but one."""
+    """All-gather on a ring: each block passes over all links of the ring but one."""
     command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", "Allgather", str(BYTES)]
     sent = record_alone(mpi, ranks, command, tmp_path, "ALLGATHER", tuned("Allgather", 4))
     assert sent == all_the_same(patterns.ring(ranks), BYTES, ranks - 1)
@@ -96,7 +96,7 @@ def test_nonblocking_and_persistent(
 
 
 def test_partitions_and_what_sets_them_up(build: Build, tmp_path: Path) -> None:
-    """Open MPI 5 duplicates MPI_COMM_WORLD for the partitions, in whatever call it progresses."""
+    """Open MPI 5 duplicates MPI_COMM_WORLD for partitioned messages, in any call that makes progress."""
     mpi = find_mpi("5.0.11")
     run_mpi(mpi, 4, [build(mpi, "partitioned.c"), str(BYTES)], recording=tmp_path)
     profile = load_complete(tmp_path, 4)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters of network namespaces, measured over real connections: what is inferred is what was built.
+"""Clusters of network namespaces are measured over real connections: the inferred topology is the built one.
 
-What was built is the independent truth: lengths of cables by `lab/cables.c`, rates by the kernel's token bucket filter.
+The built topology is independent of ibprof: `lab/cables.c` delays links, the kernel's token bucket filter limits rates.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ def cluster_of(plan: Plan, mpi: Mpi, folder: Path) -> Iterator[Cluster]:
     (folder / "hosts").mkdir()
     with lab.up(plan, folder / "hosts") as hosts:
         yield Cluster(hosts, folder, mpi.program("mpirun"))
-    # Nothing of it is left; what other processes have up is theirs.
+    # None of these namespaces is left. Other processes may have others.
     assert not [name for name in lab.namespaces() if name.startswith(hosts.namespace(""))]
 
 
 @pytest.mark.full
 def test_a_tree_with_a_wrong_cable_and_a_slow_uplink(system_mpi: Mpi, tmp_path: Path) -> None:
-    """It is inferred as it was built, and both faults are named in the comparison with the plan, each as what it is.
+    """The built topology is inferred, and the comparison with the plan names both faults and their kinds.
 
-    On a busy machine the hosts of a switch may not all seem as near to one another.
+    On a busy machine, hosts of one switch may not all have equally short delays.
     """
     built = TREE.plug("node3", "leaf4").slow("leaf1", "pod1", 900)
     with cluster_of(built, system_mpi, tmp_path) as cluster:
@@ -51,7 +51,7 @@ def test_a_tree_with_a_wrong_cable_and_a_slow_uplink(system_mpi: Mpi, tmp_path: 
 
 @pytest.mark.full
 def test_a_slow_host_and_a_thin_trunk(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """Inferred, then the links' throughputs, then what a recorded program puts on these links."""
+    """The topology, the links' throughputs, and the loads of a recorded program on these links."""
     with cluster_of(FAULTY, system_mpi, tmp_path) as cluster:
         document = cluster.infer()
         assert find_splits(document, "node1") == FAULTY.splits()
@@ -63,7 +63,7 @@ def test_a_slow_host_and_a_thin_trunk(system_mpi: Mpi, build: Build, tmp_path: P
 
 
 def check_measured_again(cluster: Cluster) -> None:
-    """With the topology known, a part of the pairs; what is inferred stays."""
+    """If the topology is known, a part of the pairs is measured again; the inferred topology does not change."""
     before = read_delays(cluster.folder / "delays.nc")
     command = (SCRIPTS / "ibprof-topology", "remeasure", "topology.json", "delays.nc")
     cluster.launch(*command, "--budget", "50%", "--schedule", "sequential")
@@ -85,7 +85,7 @@ def check_throughput(cluster: Cluster) -> None:
 
 
 def check_recorded_loads(cluster: Cluster, program: Path) -> None:
-    """An all-to-all of six hosts: three peers of each are across the trunk."""
+    """In an all-to-all of six hosts, each host has three peers across the trunk."""
     hosts, half = len(cluster.hosts.names), len(cluster.hosts.names) // 2
     tuned = {"coll_tuned_use_dynamic_rules": 1, "coll_tuned_alltoall_algorithm": 2}
     line = [cluster.mpirun, "-n", str(hosts), *cluster.hosts.over_tcp(**tuned), "--bind-to", "none"]
@@ -100,7 +100,7 @@ def check_recorded_loads(cluster: Cluster, program: Path) -> None:
         is_trunk = "switch" in row["a_name"] and "switch" in row["b_name"]
         expected = (half * half if is_trunk else hosts - 1) * BYTES
         assert (int(row["a_bytes"]), int(row["b_bytes"])) == (expected, expected), row
-        # The rate that was measured is the link's.
+        # The measured rate is the trunk's.
         assert 0 < float(row["gbps"]) < 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in Fortran and Python are recorded as those in C: the same calls, the same matrices."""
+"""Programs in Fortran and Python are recorded as programs in C: the same calls, the same matrices."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def check(mpi: Mpi, command: list[str | Path], folder: Path) -> None:
 
 @pytest.mark.parametrize("source", ["mpif_h.f", "use_mpi.f90", "use_mpi_f08.f90"])
 def test_fortran(system_mpi: Mpi, build: Build, source: str, tmp_path: Path) -> None:
-    """With the system's Open MPI alone: those of PyPI come without Fortran."""
+    """Only the system's Open MPI is tested, since PyPI's builds have no Fortran."""
     check(system_mpi, [build(system_mpi, source)], tmp_path)
 
 
 @pytest.mark.parametrize("mpi", FROM_PYPI, indirect=True)
 def test_mpi4py(mpi: Mpi, tmp_path: Path) -> None:
-    """With those from PyPI, whose environments have an mpi4py; it opens libmpi so that others do not see it."""
+    """PyPI's Open MPIs have an mpi4py in their environments. It loads libmpi without making its symbols global."""
     check(mpi, [mpi.python, PROGRAMS / "exchange.py"], tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-latency measure` under real MPIs: every pair once, in every mode; killed, resumed, with nowhere to write."""
+"""`ibprof-latency measure` on real MPIs: each mode measures each pair once; killed, resumed, without space to write."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ QUICK = ("--repetitions", "3", "--batch-time", "50us", "--again", "0")
 
 
 def launch(mpi: Mpi, ranks: int, *arguments: str | Path, folder: Path) -> list[str]:
-    """The line that measures, by an mpi4py that takes the MPI of its launcher."""
+    """Return the command line of a measurement, with an mpi4py that loads the launcher's MPI."""
     line = [str(mpi.program("mpirun")), "-n", str(ranks)]
     libraries = mpi.folder.parent / "lib"
     if mpi.name == MPICH_SYSTEM:
-        # Debian names MPICH's library otherwise than MPICH and mpi4py do.
+        # Debian gives MPICH's library another name than MPICH and mpi4py expect.
         libraries = folder / "abi"
         libraries.mkdir(exist_ok=True)
         found = next(Path("/usr/lib").glob("*/libmpich.so.12"))
@@ -120,7 +120,7 @@ sys.exit(max(main(["measure", *words]) for words in json.loads(sys.argv[1])))
 def test_every_mode_measures_every_pair(
     system_mpi: Mpi, ranks: int, modes: Sequence[tuple[str, ...]], tmp_path: Path
 ) -> None:
-    """Measure in one job, as an import on each rank takes longer than a mode."""
+    """All modes run in one job, since importing on each rank takes longer than a mode."""
     words = [[*QUICK, "--lengths", "8,70K", *mode, "-o", f"{number}.nc"] for number, mode in enumerate(modes)]
     line = launch(system_mpi, ranks, folder=tmp_path)
     line = [*line[: line.index(str(COMMAND))], sys.executable, "-c", IN_TURN, json.dumps(words)]
@@ -128,13 +128,13 @@ def test_every_mode_measures_every_pair(
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert done.stderr.count(f"processes: {ranks}, hosts: 1") == len(modes)
     for number, mode in enumerate(modes):
-        # One way is a difference of two times, which noise can make 0.
+        # One-way delays are the difference of two times, so noise can make them 0.
         least = 0 if "--one-way" in mode else 1e-9
         check_whole(read_delays(tmp_path / f"{number}.nc"), ranks, [8, 70 * 1024], least)
 
 
 def test_one_process_alone(system_mpi: Mpi, tmp_path: Path) -> None:
-    """It imports what it needs: each rank of a large job pays for imports."""
+    """A process imports only what it needs: each rank of a large job has to wait for its imports."""
     line = launch(system_mpi, 1, *QUICK, "-o", "delays.nc", folder=tmp_path)
     done = processes.run(line, env=environment({"PYTHONPROFILEIMPORTTIME": "1"}), timeout=120, cwd=tmp_path)
     assert (done.returncode, "numpy" in done.stderr, "scipy" in done.stderr) == (0, True, False)
@@ -142,7 +142,7 @@ def test_one_process_alone(system_mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_large_messages_take_longer(system_mpi: Mpi, tmp_path: Path) -> None:
-    """The shortest of many deliveries is free of other processes, so that a thousand times the bytes take longer."""
+    """Minima of many deliveries are not disturbed by other processes, so a thousand times the bytes take longer."""
     often = ("--repetitions", "50", "--batch-time", "50us", "--again", "0")
     measure(system_mpi, 2, *often, "--lengths", "4K,4M", "-o", "delays.nc", folder=tmp_path)
     short, long = read_delays(tmp_path / "delays.nc").minimum[:, 0, 1]  # type: ignore[index]
@@ -162,7 +162,7 @@ def test_nowhere_to_write_is_reported_before_measuring(system_mpi: Mpi, tmp_path
 
 
 def test_a_full_disk_is_reported_and_spares_what_was_there(system_mpi: Mpi, tmp_path: Path) -> None:
-    """The file of 64 x 64 processes does not fit, since this process may not write as much; see `ulimit -f`."""
+    """`ulimit -f` limits the file size, so the file of 64 x 64 processes does not fit."""
     measure(system_mpi, 2, *QUICK, "-o", "delays.nc", folder=tmp_path)
     before = (tmp_path / "delays.nc").read_bytes()
     line = launch(system_mpi, 2, *QUICK, "-o", "delays.nc", folder=tmp_path)
@@ -183,7 +183,7 @@ def test_what_was_measured_is_kept_and_gone_on_with(number: signal.Signals, syst
     path = tmp_path / "delays.nc"
     long = ("--lengths", "0:400:1", "--repetitions", "5", "--batch-time", "5ms", "--again", "0", "--save-every", "50ms")
     line = launch(system_mpi, 3, *long, "-o", path, folder=tmp_path)
-    with processes.start(line, env=environment()) as job:  # ranks outlive a launcher that is killed
+    with processes.start(line, env=environment()) as job:  # ranks outlive a killed launcher
         deadline = time.monotonic() + 100
         while not path.exists() or read_delays(path).measured[0].sum() < 6:
             assert time.monotonic() < deadline
@@ -195,7 +195,7 @@ def test_what_was_measured_is_kept_and_gone_on_with(number: signal.Signals, syst
     found = kept.measured
     assert 0 < np.count_nonzero(found) < 401 * 6
     assert kept.attributes["complete"] == 0
-    # The rest would take its time: keep what is there of a few lengths, and measure those to the end.
+    # The full measurement would take too long. Keep the results of a few lengths, and finish only these lengths.
     few = [0, 1, 398, 399]
     write_delays(path, kept.select(lengths=few))
     done = measure(system_mpi, 3, *QUICK, "--lengths", "0,1,398,399", "--resume", "-o", path, folder=tmp_path)
@@ -245,7 +245,7 @@ def test_given_pairs_are_measured_again_and_no_others(system_mpi: Mpi, tmp_path:
 
 
 def test_the_wrong_mpi_is_named(system_mpi: Mpi, tmp_path: Path) -> None:
-    """Two processes of one launcher are two worlds to another's library: they must not both write one file."""
+    """With another MPI's library, two processes of one launcher are two worlds, which must not both write one file."""
     of_other = find_mpich_like(MPICH_FROM_PYPI[0])
     line = [str(of_other.program("mpirun")), "-n", "2", "-genv", "MPI4PY_MPIABI", "openmpi"]
     done = processes.run(
@@ -259,7 +259,7 @@ def test_the_wrong_mpi_is_named(system_mpi: Mpi, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_few_pairs_of_a_real_job(tmp_path: Path) -> None:
-    """Of 20 processes, 16 measure all pairs and the others are placed: fewer pairs, each in one direction."""
+    """Of 20 processes, 16 measure all pairs; the others are placed with fewer pairs, each in one direction."""
     done = measure(find_mpi("system"), 20, "--few-pairs", *QUICK, "-o", "few.nc", folder=tmp_path)
     delays = read_delays(tmp_path / "few.nc")
     found = int((delays.measured[0] | delays.measured[0].T).sum()) // 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One job is one run, with a file per host, whichever launcher starts it; two launches are two runs.
+"""With each launcher, one job is one run, with a file on each host; two launches are two runs.
 
 Launchers that cannot be installed here are simulated: MPICH's process manager `mpiexec.gforker` starts real ranks under
 the name of their daemon, and sets the variables that they set (csrc/preload/recording/job_name.c names the sources).
@@ -24,10 +24,10 @@ from ibprof_testing.mpi.mpis import Build, Mpi, environment, library
 from ibprof_testing.mpi.patterns import ring
 
 RANKS = 3
-SENT = 1500  # by a rank of `copied end` to the next one
+SENT = 1500  # bytes that a rank of `copied end` sends to the next rank
 
 STEP = {"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0"}
-"""Variables that a shell in a Slurm step passes on to all its children."""
+"""Variables that a shell in a Slurm step passes on to its children."""
 
 SIMULATED: dict[str, dict[str, str]] = {
     "palsd": {"PALS_APID": "5f0e2c1a-7d1b", "PALS_RANKID": "$PMI_RANK"},
@@ -47,7 +47,7 @@ NAMES = {
 
 @pytest.fixture
 def mpich() -> Mpi:
-    """MPICH, which has a process manager besides Hydra."""
+    """Return an MPICH that has another process manager than Hydra."""
     return mpis.find_mpich_like(mpis.MPICH_FROM_PYPI[0])
 
 
@@ -75,7 +75,7 @@ def start(
 
 
 def named(mpi: Mpi, name: str, folder: Path) -> Path:
-    """Return the process manager under another name."""
+    """Return the process manager, copied under another name."""
     return Path(shutil.copy(mpi.program("mpiexec.gforker"), folder / name))
 
 
@@ -89,7 +89,7 @@ def check_one_job(output: Path, files: int = 1) -> None:
 
 @pytest.mark.parametrize("name", mpis.MPICH_FROM_PYPI)
 def test_gforker(name: str, build: Build, tmp_path: Path) -> None:
-    """Its ranks share a parent alone; two launches are two runs."""
+    """Its ranks have only a parent process in common; two launches are two runs."""
     mpi = mpis.find_mpich_like(name)
     for launches in (1, 2):
         start(mpi, mpi.program("mpiexec.gforker"), build(mpi, "copied.c"), tmp_path / "rec")
@@ -99,7 +99,7 @@ def test_gforker(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_prterun(build: Build, tmp_path: Path) -> None:
-    """PRRTE's own launcher; two launches are two runs, also when both are of one `ibprof run`."""
+    """prterun is PRRTE's own launcher. Two launches are two runs, also within one `ibprof run`."""
     mpi = mpis.find_mpi(mpis.FROM_PYPI[-1])
     line = f"{mpi.program('prterun')} -n {RANKS} {build(mpi, 'copied.c')} end"
     done = processes.run(
@@ -112,7 +112,7 @@ def test_prterun(build: Build, tmp_path: Path) -> None:
 
 
 def test_processes_that_open_mpi_5_spawns(build: Build, tmp_path: Path) -> None:
-    """They have the launcher's environment, without its options, so `ibprof run` sets the variables in both."""
+    """Spawned processes have the launcher's environment, but not its options, so `ibprof run` sets both."""
     mpi = mpis.find_mpi(mpis.FROM_PYPI[-1])
     line: list[str | Path] = [mpi.program("mpirun"), "-n", "2", build(mpi, "children.c"), "spawn"]
     variables = {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(tmp_path / "rec")}
@@ -138,7 +138,10 @@ exec env -i PATH="$PATH" HOME="$HOME" "{launcher}" -n "$ranks" env $settings "$@
 
 
 def test_mpirun_rsh(mpich: Mpi, build: Build, tmp_path: Path) -> None:
-    """Its own launcher cannot be installed here; this one does what its manual says, and starts real ranks."""
+    """The original launcher cannot be installed here.
+
+    The test's launcher does what the manual says, with real ranks.
+    """
     launcher = tmp_path / "mpirun_rsh"
     launcher.write_text(MPIRUN_RSH.format(launcher=mpich.program("mpiexec.gforker")))
     launcher.chmod(0o755)
@@ -167,7 +170,7 @@ def test_mpirun_rsh(mpich: Mpi, build: Build, tmp_path: Path) -> None:
     ids=["openmpi-under-hydra", "mpich-under-openmpi"],
 )
 def test_a_launcher_of_another_mpi(launcher: str, of_program: str, build: Build, tmp_path: Path) -> None:
-    """Each process then is a job of its own, which the report says in these words."""
+    """Each process is then a separate job, and the report says so in these words."""
     found = {
         name: find(name) for name, find in ((mpis.SYSTEM, mpis.find_mpi), (mpis.MPICH_SYSTEM, mpis.find_mpich_like))
     }
@@ -194,7 +197,10 @@ def test_launchers_that_name_their_jobs(daemon: str, mpich: Mpi, build: Build, t
 
 
 def test_an_unknown_launcher(mpich: Mpi, build: Build, tmp_path: Path) -> None:
-    """Each rank has a shell as its parent, so each has a file; one run is made of them, and that is said."""
+    """Each rank has a separate shell as parent, so each has a file.
+
+    They are combined in one run, and a line says so.
+    """
     for _ in range(2):
         start(mpich, named(mpich, "launch-it", tmp_path), build(mpich, "copied.c"), tmp_path / "rec")
     assert [run.ranks for run in list_runs(tmp_path / "rec")] == [RANKS] * 2
@@ -205,7 +211,7 @@ def test_an_unknown_launcher(mpich: Mpi, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("launcher", ["mpiexec.hydra", "mpiexec.gforker"])
 def test_two_launches_in_one_slurm_step(launcher: str, mpich: Mpi, build: Build, tmp_path: Path) -> None:
-    """As in a shell of `srun --pty bash`: all that is started there inherits the step of the shell."""
+    """All programs that a shell of `srun --pty bash` starts inherit the shell's Slurm step."""
     for launches in (1, 2):
         start(mpich, mpich.program(launcher), build(mpich, "copied.c"), tmp_path / "rec", around=STEP)
         check_one_job(tmp_path / "rec", files=launches)
@@ -213,7 +219,7 @@ def test_two_launches_in_one_slurm_step(launcher: str, mpich: Mpi, build: Build,
 
 
 def test_hydra_where_another_launcher_left_its_variables(mpich: Mpi, build: Build, tmp_path: Path) -> None:
-    """As in a shell that `srun --mpi=pmix` started."""
+    """The variables are those of a shell that `srun --mpi=pmix` started."""
     around = {"PMIX_NAMESPACE": "slurm.pmix.4711.0", "PMIX_RANK": "0", **STEP}
     for launches in (1, 2):
         start(mpich, mpich.program("mpiexec.hydra"), build(mpich, "copied.c"), tmp_path / "rec", around=around)
@@ -221,7 +227,7 @@ def test_hydra_where_another_launcher_left_its_variables(mpich: Mpi, build: Buil
 
 
 def test_open_mpi_within_hydra(system_mpi: Mpi, mpich: Mpi, build: Build, tmp_path: Path) -> None:
-    """A rank of one launcher starts another: the inner one names the job."""
+    """A rank of one launcher starts the other launcher. The inner launcher names the job."""
     program = build(system_mpi, "copied.c")
     line: Sequence[str | Path] = [
         mpich.program("mpiexec.hydra"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No operation is said to lack bytes where none are missing: corners of calls, collectives by levels, two groups."""
+"""No complete operation is reported as lacking bytes: special cases of calls, collectives by levels, two groups."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ OF_MPICH = [
 
 
 def is_quick(name: str, program: str, style: str) -> bool:
-    """Return whether a case of MPICH is in every run: all programs on one, and corners by turns on the others."""
+    """Return whether each run includes a case: one MPICH runs all programs, the others run special cases by turns."""
     if name == mpis.MPICH_FROM_PYPI[-1]:
-        return program != "collectives.c" or style == "nonblocking"  # the longest of them
+        return program != "collectives.c" or style == "nonblocking"  # the program's longest style
     turns = (mpis.STANDARD_ABI, mpis.MPICH_FROM_PYPI[0], mpis.MPICH_SYSTEM)
     return program == "ledger_corners.c" and (style, name) in zip(STYLES, turns, strict=True)
 
@@ -46,7 +46,7 @@ def count_ranks(mpi: Mpi) -> int:
 
 
 def check_compared(run: Profile, operation: str) -> None:
-    """Check that the ledger of a complete recording was compared: an operation that asks for bytes is in it."""
+    """Check that the ledger of a complete recording was used: it contains an operation that asks for bytes."""
     assert describe_uncompared(run) is None
     asked = run.demands.bytes[run.demands.operation == run.operations.index(operation)]
     assert asked.sum() > 0
@@ -61,7 +61,7 @@ def test_corners_of_calls(setting: str, style: str, mpi: Mpi, build: Build, tmp_
     run_mpi(mpi, RANKS, [build(mpi, "ledger_corners.c"), style], recording=tmp_path / "rec", mca=mca)
     run = load_complete(tmp_path / "rec", RANKS)
     check_compared(run, OF_STYLE[style])
-    # coll/adapt implements blocking calls by nonblocking ones, with tags of their own.
+    # coll/adapt implements blocking calls by nonblocking calls, whose tags it allocates itself.
     assert UNATTRIBUTED not in operations_sent(run)
 
 
@@ -79,7 +79,7 @@ def test_corners_of_calls_of_mpich(name: str, program: str, style: str, build: B
 
 
 FORTRAN_ITEMS = 3000
-"""Of programs/ledger_corners.f90, of four bytes each."""
+"""Number of items in programs/ledger_corners.f90, with four bytes each."""
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ FORTRAN_ITEMS = 3000
     ],
 )
 def test_corners_of_calls_of_fortran(interface: str, name: str, build: Build, tmp_path: Path) -> None:
-    """Its MPI_IN_PLACE and handles are not those of C."""
+    """Fortran's MPI_IN_PLACE and handles differ from C's."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     program = build(mpi, "ledger_corners.f90", "-cpp", "-w", "-fallow-argument-mismatch", f"-D{interface}")
     ranks = count_ranks(mpi)
@@ -108,7 +108,7 @@ def test_corners_of_calls_of_fortran(interface: str, name: str, build: Build, tm
 
 
 IN_MEMORY = {f"coll_han_{call}_low_module": 1 for call in ("bcast", "reduce", "allreduce")}
-"""coll/han's settings for coll/sm within hosts."""
+"""Settings of coll/han that use coll/sm within hosts."""
 
 
 def test_collectives_by_levels_of_hosts(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:

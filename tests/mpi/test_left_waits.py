@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that are left by siglongjmp or an exception are timed until then, and what follows is timed too."""
+"""Calls that siglongjmp or an exception leaves are timed until then; later calls are timed too."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ibprof_testing.mpi.mpis import FROM_PYPI, SYSTEM, Build
 from ibprof_testing.mpi.no_harm import FAMILIES, check_complete, check_no_harm, find_any
 from ibprof_testing.mpi.times import own_seconds, recorded_seconds
 
-# The first 16 calls of a site are timed in another way than those that follow.
+# ibprof times the first 16 calls of a site in another way than later calls.
 ROUNDS, LATE_S = 24, 0.02
-# Another process may run between the last pass of the progress loop and the jump, or between the clock and a call.
+# Another process may run between the progress loop's last pass and the jump, or between the clock and a call.
 TOLERANCE = 0.25
 
 
-# MPICH ends a program whose handler leaves a wait, also without ibprof.
+# MPICH ends a program whose signal handler leaves a wait, even without ibprof.
 @pytest.mark.parametrize(("name", "callers"), [(SYSTEM, "0"), (SYSTEM, "2"), (FROM_PYPI[1], "0")])
 def test_time_of_calls_that_are_left(name: str, callers: str, build: Build, tmp_path: Path) -> None:
     program = build(find_any(name), "left_waits.c", "-g", "-O1")

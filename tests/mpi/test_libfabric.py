@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MPICH over libfabric, with settings that change how messages move: each byte is counted once, at its sender.
 
-Programs keep their own books of what they send, or send by algorithms whose matrix is known.
+Programs note what they send, or use algorithms with a known matrix.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ibprof_testing.mpi.mpis import (
 MPICH_4, MPICH_5 = MPICH_FROM_PYPI
 OVER_LIBFABRIC = {**THROUGH_NETWORK, "MPIR_CVAR_CH4_NETMOD": "ofi"}
 
-# Below 1000 bytes MPICH 5.0.2 fails in its own rendezvous ("Message truncated").
+# Below 1000 bytes, MPICH 5.0.2 fails in its own rendezvous protocol ("Message truncated").
 RENDEZVOUS = {"MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD": "1000"}
 ACTIVE = {"MPIR_CVAR_CH4_OFI_ENABLE_TAGGED": "0"}
 PROTOCOLS = ("auto", "pipeline", "read", "write", "direct")
@@ -47,7 +47,7 @@ SETTINGS = {
 }
 
 
-# Announcements without a size: the provider carries too little data with a message.
+# Announcements of a rendezvous have no size if the provider can carry too little data with a message.
 LITTLE_DATA, NO_DATA = {"DATA_BYTES": "4"}, {"DATA_BYTES": "0"}
 SHORT_MESSAGES = {"MESSAGE_BYTES": "100000"}
 NARROW = {
@@ -72,7 +72,7 @@ SHORT = (
     *("little data, pipeline", "little data, write", "no data, in MPICH 4", "short messages and little data"),
     "a first part, and a rest that the receiver reads",
 )
-"""Settings of every run: each protocol with one provider, each kind of message, and both versions of MPICH."""
+"""Settings of the short form: each protocol with one provider, each kind of message, both versions of MPICH."""
 
 
 def in_every_run(settings: Iterable[str]) -> list[object]:
@@ -116,7 +116,7 @@ def check(recording: Path, books: Path) -> None:
 
 @pytest.mark.parametrize("name", [INTEL, MPICH_5])
 def test_what_is_counted_from_arguments_counts_once(name: str, build: Build, tmp_path: Path) -> None:
-    """Intel MPI's receiver fetches long puts and partitions by itself, in whichever call it waits."""
+    """Intel MPI's receiver fetches long puts and partitions itself, in any call in which it waits."""
     program = build(find_mpich_like(name), "large_puts.c")
     run_mpi(find_mpich_like(name), 2, [program, "400000"], recording=tmp_path, env=OVER_LIBFABRIC)
     profile = load_complete(tmp_path, 2)

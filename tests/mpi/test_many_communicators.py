@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thousands of communicators with time, sites and samples on: memory is bounded, and each call and byte is counted."""
+"""Thousands of communicators with times, sites and samples: memory is bounded, and each call and byte is counted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Neighbourhood collectives send each neighbour what they are given for it: the graph is the matrix."""
+"""Neighbourhood collectives send each neighbour its data, so the graph determines the matrix."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ibprof_testing.mpi.matrices import Matrix, add_up, load_complete, received,
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
 CALLS = ["ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW"]
-# The sizes of programs/neighbours.c.
+# These sizes are programs/neighbours.c's.
 SIZES = [8, 1 << 10, 16 << 10, 200 << 10]
 
 
 def neighbours(topology: str, ranks: int) -> list[tuple[int, int]]:
-    """(sender, receiver) of each edge, as programs/neighbours.c makes them."""
+    """Return (sender, receiver) of each edge, as in programs/neighbours.c."""
     if topology == "graph":
         return [(rank, (rank + step) % ranks) for rank in range(ranks) for step in (1, -1)]
     return [(rank, (rank + 1) % ranks) for rank in range(ranks)] + [(0, rank) for rank in range(2, ranks)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On a network file system a recording is mapped from the node's own storage and copied: whole, or said how old.
+"""For a network file system, a recording is mapped from the node's storage and copied; old copies are reported as old.
 
-A FUSE mount stands for the network file system, and namespaces with temporary folders of their own for nodes.
+A FUSE mount acts as the network file system. Namespaces with separate temporary folders act as nodes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from ibprof_testing.mpi.no_harm import FAMILIES, check_no_harm, every_mpi_but_qu
 RANKS = 2
 PAIRS = ((0, 1), (1, 0))
 BEFORE = 1000
-"""Bytes that a rank sent before its counters were copied for the last time."""
+"""Bytes that a rank sent before the last copy of its counters."""
 ALL = 1500
 
 
 @pytest.fixture
 def network(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a file system that a program stands behind."""
+    """Yield a folder on a FUSE file system, which a program serves."""
     with mount(tmp_path, tmp_path / "behind") as mounted:
         yield mounted
 
@@ -49,7 +49,7 @@ def mount(folder: Path, behind: Path) -> Iterator[Path]:
     try:
         yield mounted
     finally:
-        subprocess.run(["umount", "--lazy", mounted], check=True)  # readers have it mapped as long as they like
+        subprocess.run(["umount", "--lazy", mounted], check=True)  # readers may keep it mapped
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def gaps(folder: Path) -> str:
 
 
 def test_a_whole_run(mpi: Mpi, build: Build, network: Path, node: Path) -> None:
-    """All of it is where it was asked for, and nothing stays on the node."""
+    """The whole recording is in the requested folder, and no file is left on the node."""
     done = run_copied(mpi, build, "end", network / "rec", node)
     assert (done.returncode, done.stderr) == (0, "")
     assert stored(node) == []
@@ -140,7 +140,7 @@ def test_another_file_in_the_place_of_the_nodes_own(system_mpi: Mpi, build: Buil
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_a_network_file_system_that_is_full(name: str, build: Build, tmp_path: Path, node: Path) -> None:
-    """Space suffices for a header but not for records: the recording stays on the node, and is read from there."""
+    """The file system has space for a header but not for records: the recording stays on the node and is read there."""
     mpi = find_any(name)
     behind = tmp_path / "small"
     behind.mkdir()
@@ -170,9 +170,9 @@ def test_unruly_programs(system_mpi: Mpi, build: Build, network: Path, node: Pat
 
 @pytest.mark.parametrize("brought", [False, True])
 def test_one_node_is_lost(brought: bool, system_mpi: Mpi, build: Build, network: Path, tmp_path: Path) -> None:
-    """Of two hosts that were killed, one is there still: its rank is exact, the other as of the last copy.
+    """Two hosts were killed, and one is lost. The other's rank is exact; the lost rank's counters are of the last copy.
 
-    Unless what was on the other one was brought before.
+    If the lost host's recording was fetched before, it is exact too.
     """
     output = network / "rec"
     folder = tmp_path / "hosts"
@@ -184,7 +184,7 @@ def test_one_node_is_lost(brought: bool, system_mpi: Mpi, build: Build, network:
         hosts.run("node1", [*line, build(system_mpi, "copied.c"), "kill"], environment(), tmp_path)
         assert sent(output) == dict.fromkeys(PAIRS, ALL)
         if brought:
-            (folder / "node1").rename(folder / "hidden")  # from node 2, the storage of node 1 is not to be seen
+            (folder / "node1").rename(folder / "hidden")  # node 2 must not see the storage of node 1
             assert ": 1 copied from " in bring(output)
             (folder / "hidden").rename(folder / "node1")
         shutil.rmtree(folder / "node2")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that is preloaded runs as it does without, whatever it is and whatever it does."""
+"""A preloaded program behaves as without ibprof, whatever program it is and whatever it does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_programs_without_mpi(command: list[str], now: dict[str, str], tmp_path:
 @pytest.mark.parametrize("now", [{}, {"LD_BIND_NOW": "1"}], ids=["lazy", "bind-now"])
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_launcher_and_its_ranks(name: str, build: Build, now: dict[str, str], tmp_path: Path) -> None:
-    """The launcher is preloaded as well, when the variable is set in front of it."""
+    """If the variable is set before the launcher's command, the launcher is preloaded too."""
     mpi = find_any(name)
     line = [str(mpi.program("mpirun")), "-n", "2", str(build(mpi, "regions.c")), "nested"]
     env = environment(now | {"LD_PRELOAD": str(library())})
@@ -53,7 +53,7 @@ def test_launcher_and_its_ranks(name: str, build: Build, now: dict[str, str], tm
 
 @pytest.mark.parametrize("mpi", NAMES, indirect=True)
 def test_a_program_without_a_launcher(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    # Open MPI 4 starts a daemon for it; that of PyPI needs to know where it was unpacked.
+    # Open MPI 4 starts a daemon for a single process; PyPI's build must know the folder to which it was unpacked.
     unpacked = {} if mpi.name == SYSTEM else {"OPAL_PREFIX": str(mpi.folder.parent)}
     env = environment({"LD_PRELOAD": str(library())} | unpacked)
     line: list[str | Path] = [build(mpi, "regions.c"), "nested"]
@@ -75,7 +75,7 @@ def test_children(mpi: Mpi, build: Build, how: str, tmp_path: Path) -> None:
 
 
 def test_another_tool(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """A tool of MPI's profiling interface counts what it counts alone; ibprof counts a call of the program once."""
+    """A tool of MPI's profiling interface counts the same calls as alone. ibprof counts each call once."""
     tool = build(mpi, "other_tool.c", "-shared", "-fPIC")
     command: list[str | Path] = [build(mpi, "figure36.c")]
     for order in ([library(), tool], [tool, library()]):
@@ -122,7 +122,7 @@ def test_an_mpi_without_the_source_that_is_asked_for(build: Build, tmp_path: Pat
 
 
 def test_what_dlsym_finds_without_mpi(tmp_path: Path) -> None:
-    """The one thing that a program without MPI may notice, as docs/no-harm.md says; a call fails."""
+    """docs/no-harm.md: the only change that a program without MPI may notice is a call that fails."""
     line = "import ctypes; own = ctypes.CDLL(None); print(hasattr(own, 'MPI_Init') and own.MPI_Init(None, None))"
 
     def run(extra: dict[str, str]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With other preloaded libraries, runs and readers of the recording, a program runs as it does without ibprof."""
+"""Next to other preloaded libraries, runs and readers of its recording, a program behaves as without ibprof."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def start(
 
 @pytest.mark.parametrize(("name", "run"), families_by_turns(["", "one name"]))
 def test_a_second_run_of_the_same_name(run: str, name: str, build: Build, tmp_path: Path) -> None:
-    """It starts and ends while the first one runs."""
+    """The second run starts and ends while the first one runs."""
     mpi = find_any(name)
     program = build(mpi, "unruly.c", "-pthread")
     variables = {"IBPROF_RUN": run} if run else {}

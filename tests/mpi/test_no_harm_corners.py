@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that end up in corners once MPI is up: cancelled threads, jails, filters, seized descriptors."""
+"""Programs with special states after MPI_Init: cancelled threads, jails, system call filters, seized descriptors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ibprof_testing.mpi.no_harm import (
 
 RANKS = 2
 ENTERED = 600
-# After these nobody can open a file, or not the recording's.
+# After these, a process cannot open files, or cannot open the recording's.
 LAST = ("seized", "jailed", "filtered")
 TOGETHER = ("cancelled", "small", "timed", "bare", "locked", "forked", "vforked", "elsewhere")
 RESULTS = {
@@ -68,7 +68,7 @@ def test_corners_without_a_way_back(name: str, corner: str, build: Build, tmp_pa
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_regions_of_threads_that_may_not_call_mpi(name: str, build: Build, tmp_path: Path) -> None:
-    """Nothing is locked at that level, so they are not heard."""
+    """At this thread level, ibprof has no locks, so it ignores regions of these threads."""
     mpi = find_any(name)
     done = check_no_harm(mpi, RANKS, [build(mpi, "corners.c", "-pthread"), "unlevelled"], tmp_path)
     assert (done.stdout, done.returncode) == (told("unlevelled"), 0)
@@ -79,7 +79,10 @@ def test_regions_of_threads_that_may_not_call_mpi(name: str, build: Build, tmp_p
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_a_kernel_that_wipes_no_pages(name: str, build: Build, tmp_path: Path) -> None:
-    """Those before 4.14, as CentOS 7 has one: a forked child must know that it is not the rank all the same."""
+    """Kernels before 4.14, such as CentOS 7's, cannot clear pages at a fork.
+
+    A forked child must still know that it is no rank.
+    """
     mpi = find_any(name)
     source = tmp_path / "old_kernel.c"
     source.write_text(
@@ -101,7 +104,10 @@ def test_a_kernel_that_wipes_no_pages(name: str, build: Build, tmp_path: Path) -
 
 @pytest.mark.parametrize(("name", "host"), families_by_turns(["a/../b c", "..", "%h\n"]))
 def test_odd_names_of_hosts(host: str, name: str, build: Build, tmp_path: Path) -> None:
-    """A name is a part of a file's name, never of its path. The ranks see it, the launcher does not."""
+    """A host's name is part of a file name, but never of a path.
+
+    Only the ranks see this name; the launcher does not.
+    """
     mpi = find_any(name)
     named = ["unshare", "--uts", "sh", "-c", 'printf "%s" "$0" >/proc/sys/kernel/hostname; exec "$@"', host]
     program = build(mpi, "corners.c", "-pthread")
@@ -112,7 +118,7 @@ def test_odd_names_of_hosts(host: str, name: str, build: Build, tmp_path: Path) 
 
 
 def test_a_lone_rank_of_mpich_says_that_nothing_was_proved(build: Build, tmp_path: Path) -> None:
-    """Nobody is there to send it the message that would have to be seen."""
+    """ibprof needs a message from another rank to check its source, and there is no other rank."""
     mpi = find_any(MPICH)
     check_no_harm(mpi, 1, [build(mpi, "corners.c", "-pthread"), "forked"], tmp_path)
     (rank,) = load_profile(tmp_path).ranks
@@ -124,7 +130,7 @@ def test_no_home_and_a_folder_with_blanks(name: str, build: Build, tmp_path: Pat
     mpi = find_any(name)
     folder = tmp_path / "temporary files"
     folder.mkdir()
-    # Open MPI 5 does not live without a HOME.
+    # Open MPI 5 needs the variable HOME.
     home = ["-u", "HOME"] if name != "5.0.11" else [f"HOME={folder}"]
     bare = ["env", "-u", "USER", *home, f"TMPDIR={folder}", f"LARGE={'x' * 100_000}"]
     program = build(mpi, "corners.c", "-pthread")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody shortens or replaces recordings while a job runs: the job goes on, and what it recorded is kept.
+"""If somebody shortens or replaces recordings during a job, the job goes on, and its further counts are kept.
 
-What lies under a guessed name before or during a run: csrc/tests/test_hostile_files.c.
+For files that somebody creates under a guessed name, see csrc/tests/test_hostile_files.c.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ibprof_testing.mpi.patterns import all_the_same, ring
 RANKS = 2
 NOBODY = 65534
 
-# Each does to a file what a user may do, on purpose or not, for as long as the job runs.
+# Each does something to a file that its user can do, on purpose or not, until the job ends.
 ATTACKS = {
     "truncate": 'truncate -s 0 "$file"',
     "redirect": 'true >"$file"',
@@ -34,16 +34,16 @@ ATTACKS = {
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that every user can get to and write in."""
+    """Yield a folder in which each user can write."""
     folder = Path(tempfile.mkdtemp(prefix="ibprof-test-"))
     folder.chmod(0o777)
     yield folder
-    shutil.rmtree(folder, ignore_errors=True)  # a shell may still be at work
+    shutil.rmtree(folder, ignore_errors=True)  # a shell may still change files
 
 
 @pytest.mark.parametrize(("name", "attack"), families_by_turns(ATTACKS))
 def test_its_user_shortens_a_recording(name: str, attack: str, build: Build, open_folder: Path) -> None:
-    """As a user whom modes bind, which root is not."""
+    """The program runs as a user other than root, since file modes do not limit root."""
     require_root("to become another user")
     mpi = find_any(name)
     program = shutil.copy(build(mpi, "copied.c"), open_folder / "program")

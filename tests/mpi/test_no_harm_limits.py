@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where there is little of everything, or nowhere to write, a program does what it would do without ibprof.
+"""With little memory, disk or files, or no writable folder, a program behaves as without ibprof.
 
-A disk quota needs a kernel that has them: tests/vm/test_file_systems.py.
+A disk quota needs a kernel with quotas: tests/vm/test_file_systems.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def unruly(build: Build) -> Build:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that every user can get to, which those of tmp_path are not."""
+    """Yield a folder in which each user can write; other users cannot enter the folders of tmp_path."""
     folder = Path(tempfile.mkdtemp(prefix="ibprof-test-"))
     folder.chmod(0o755)
     yield folder
@@ -50,12 +50,12 @@ def open_folder() -> Iterator[Path]:
 
 
 def shell(script: str) -> Words:
-    """A shell that does something and then becomes what follows."""
+    """Return a command: a shell that runs the script and then executes the words that follow."""
     return ["sh", "-c", f'{script}; exec "$@"', "sh"]
 
 
 def over_tcp(mpi: Mpi) -> dict[str, str]:
-    """Shared memory needs a file, and a bare run would not live where files must be empty."""
+    """Return settings without shared memory, which needs a file: MPI alone would fail if files must be empty."""
     if mpi.name == MPICH:
         return {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
     return {"OMPI_MCA_btl": "tcp,self"}
@@ -63,7 +63,7 @@ def over_tcp(mpi: Mpi) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_a_folder_that_may_not_be_written_in(name: str, unruly: Build, open_folder: Path) -> None:
-    """As a user whom modes bind, which root is not."""
+    """The program runs as a user other than root, since file modes do not limit root."""
     require_root("to become a user who may not")
     mpi = find_any(name)
     program = shutil.copy(unruly(mpi), open_folder / "unruly")
@@ -87,7 +87,7 @@ def test_a_folder_that_may_not_be_written_in(name: str, unruly: Build, open_fold
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_where_nothing_can_lie(name: str, unruly: Build, tmp_path: Path) -> None:
-    """File systems that are read-only, full or out of inodes; no folder at all; one that is not there yet."""
+    """Read-only or full file systems, or without free inodes; no folder; a folder that does not exist yet."""
     mpi = find_any(name)
     command: list[str | Path] = [unruly(mpi), "names"]
     for options in ("ro", "size=4k", "nr_inodes=1"):
@@ -105,7 +105,7 @@ def test_where_nothing_can_lie(name: str, unruly: Build, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_no_files_at_all(name: str, unruly: Build, tmp_path: Path) -> None:
-    """`ulimit -f 0`: one byte more, and SIGXFSZ ends the program."""
+    """With `ulimit -f 0`, SIGXFSZ ends a program that writes one byte to a file."""
     mpi = find_any(name)
     variables = over_tcp(mpi)
     command: list[str | Path] = [unruly(mpi), "names", "regions"]
@@ -130,8 +130,8 @@ def test_little(name: str, limit: str, unruly: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "spare"), families_by_turns([1024, 8192, 65536]))
 def test_little_memory(name: str, spare: int, unruly: Build, tmp_path: Path) -> None:
-    """The limit is what the program takes by itself, and hardly more: libibprof.so takes 0.8 MiB of addresses,
-    and its tables of sites a few pages."""
+    """The limit is hardly more than the program needs without ibprof. libibprof.so takes 0.8 MiB of address space,
+    and its tables of call sites take a few pages."""
     mpi = find_any(name)
     command: list[str | Path] = [unruly(mpi), "names", "regions"]
     bare = launch(mpi, RANKS, [*command, "size"], {})
@@ -143,7 +143,7 @@ def test_little_memory(name: str, spare: int, unruly: Build, tmp_path: Path) -> 
 
 
 def test_tables_of_sites_are_small(system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
-    """They grow with the sites that a program has; all together may take 1.3 MiB."""
+    """The tables grow with the program's call sites; all tables together may take 1.3 MiB."""
     taken_kib = {}
     for sites in ("0", "1"):
         command: list[str | Path] = [unruly(system_mpi), "names", "regions", "addresses"]
@@ -165,7 +165,7 @@ def test_no_sysfs(name: str, unruly: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "limit"), families_by_turns(["-f 240", "-f 400"]))
 def test_what_found_no_space_is_reported(limit: str, name: str, unruly: Build, tmp_path: Path) -> None:
-    """The recording ends where files must end, and says by how much it is short."""
+    """The recording stops at the limit, and reports the number of missing bytes."""
     mpi = find_any(name)
     within = shell(f"ulimit {limit}")
     check_no_harm(mpi, RANKS, [unruly(mpi), "regions"], tmp_path, variables=over_tcp(mpi), within=within)

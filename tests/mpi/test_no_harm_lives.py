@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose life with MPI does not begin or end in main, or that are watched by others meanwhile."""
+"""Programs in which MPI starts or ends outside main, or that other tools watch meanwhile."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_lives(life: str, name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_mpi_abort_in_a_thread(name: str, build: Build, tmp_path: Path) -> None:
-    """Launchers report it, and pass on output, by chance."""
+    """Whether a launcher reports MPI_Abort, and passes on the output, is random."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "aborting"]
     without = launch(mpi, RANKS, command, {})
@@ -53,7 +53,7 @@ def test_mpi_abort_in_a_thread(name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_mpi_in_the_constructor_of_a_library(name: str, build: Build, tmp_path: Path) -> None:
-    """The dynamic linker decides whether the program's library or ibprof is initialised first."""
+    """The dynamic linker decides whether it initialises the program's library or ibprof first."""
     mpi = find_any(name)
     early = build(mpi, "lives.c", "-shared", "-fPIC", "-DLIBRARY")
     command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "early"]
@@ -77,7 +77,7 @@ def test_objects_that_outlive_main(name: str, build: Build, tmp_path: Path) -> N
 )
 @pytest.mark.parametrize("how", ["stop", "error-stop", "finalized", "end"])
 def test_ends_of_fortran(how: str, find: Callable[[], Mpi], build: Build, tmp_path: Path) -> None:
-    """PyPI's builds have no compiler of Fortran."""
+    """Only the system's MPIs are tested, since PyPI's have no Fortran compiler."""
     mpi = find()
     done = check_no_harm(mpi, 1, [build(mpi, "stops.f90"), how], tmp_path)
     assert done.stdout.split() == ["sum", "1"]

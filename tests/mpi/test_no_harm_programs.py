@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that do what guests trip over: their output, status and results are as without ibprof."""
+"""Programs that do things with which preloaded libraries fail: output, status and results are as without ibprof."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ RANKS = 2
 MODES = ("handlers", "descriptors", "forks", "shells", "spawns", "threads", "regions", "names", "limits")
 ENDS = ("return", "fail", "at-exit", "leave", "finalize-leave", "finalize-close", "close-leave")
 SHELL = {"UNRULY_CHILD": "echo a child; exit 3"}
-# Each has a path of its own through the wrappers.
+# Each setting takes another path through the wrappers.
 RECORDED = {"sites": {}, "callers": {"IBPROF_TIME": "1", "IBPROF_CALLERS": "2"}}
 
 
 @pytest.fixture(scope="session")
 def unruly(build: Build) -> Build:
-    """Builds the program of that name with an MPI."""
+    """Return a function that compiles the program `unruly` with an MPI."""
 
     def build_one(mpi: Mpi, *options: str) -> Path:
         return build(mpi, "unruly.c", "-pthread", *options)
@@ -62,14 +62,14 @@ def test_each_by_itself(name: str, mode: str, unruly: Build, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("name", "how"), families_by_turns(ENDS))
 def test_ends(name: str, how: str, unruly: Build, tmp_path: Path) -> None:
-    """One rank: with more it is chance which of them the launcher hears of first."""
+    """The program has one rank: of several, the launcher reports a random one first."""
     mpi = find_any(name)
     check_no_harm(mpi, 1, [unruly(mpi), "names", f"end:{how}"], tmp_path)
 
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_functions_of_its_own(name: str, unruly: Build, tmp_path: Path) -> None:
-    """A program that defines MPI functions is itself the tool; ibprof sees what it does in them by PMPI names."""
+    """A program that defines MPI functions acts as a tool; ibprof sees the functions' calls of PMPI names."""
     mpi = find_any(name)
     command: list[str | Path] = [unruly(mpi, "-DOWN_FUNCTIONS"), "handlers", "names"]
     done = check_no_harm(mpi, RANKS, command, tmp_path, variables={"LD_BIND_NOW": "1"})
@@ -77,12 +77,13 @@ def test_functions_of_its_own(name: str, unruly: Build, tmp_path: Path) -> None:
 
 
 def test_what_they_did_is_recorded(system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
-    """Not being in the way is easy for one who does nothing."""
+    """ibprof must still record the calls: an empty library would do no harm either."""
     check_no_harm(system_mpi, RANKS, [unruly(system_mpi), "handlers", "threads", "regions", "names"], tmp_path)
     profile = load_profile(tmp_path)
     check_complete(profile, RANKS)
     around = [(0, 1), (1, 0)]
-    # 4 threads in 50 rounds, 3,000 bytes each; each 8th of 4,096 regions; handlers 100 and 200; names 10 each.
+    # 4 threads in 50 rounds with 3,000 bytes; each 8th of 4,096 regions; handlers with 100 and 200 bytes; 10 for each
+    # name.
     assert recorded(profile, operation="ISEND") == dict.fromkeys(around, (600_000, 200))
     in_regions = sum(region % 100 for region in range(0, 4096, 8))
     assert recorded(profile, operation="SENDRECV") == dict.fromkeys(around, (in_regions + 300 + 70, 512 + 2 + 7))
@@ -112,5 +113,5 @@ def test_children_in_python(name: str, unruly: Build, tmp_path: Path) -> None:
 
 
 def test_the_library_under_test_is_there() -> None:
-    """Else every test here would compare a bare run with another."""
+    """Without the library, each test here would compare two runs without ibprof."""
     assert library().is_file()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same programs with libibprof.so built with sanitizers, which find no error in it."""
+"""The same programs with a libibprof.so built with sanitizers; the sanitizers find no error in it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ pytestmark = pytest.mark.full
 
 MODES = ("handlers", "descriptors", "forks", "shells", "spawns", "threads", "regions", "names", "limits")
 COMMON = "log_path={log}:handle_segv=0:handle_sigbus=0"
-# The program, MPI and the allocator are not under test: their leaks and locks are theirs.
+# The program, MPI and the allocator are not tested, so their leaks and locks are ignored.
 OPTIONS = {
     "ASAN_OPTIONS": COMMON + ":detect_leaks=0:allow_user_segv_handler=1",
     "UBSAN_OPTIONS": COMMON + ":print_stacktrace=1",
     "TSAN_OPTIONS": COMMON + ":exitcode=0:detect_deadlocks=0:die_after_fork=0:report_signal_unsafe=0",
 }
-# Each has a path of its own through the wrappers.
+# Each setting takes another path through the wrappers.
 RECORDED = {"sites": {}, "times": {"IBPROF_TIME": "1"}, "callers": {"IBPROF_TIME": "1", "IBPROF_CALLERS": "4"}}
 RUNTIME = {"ON": "libasan.so", "thread": "libtsan.so"}
 
 
 @pytest.fixture(scope="session")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
-    """Return the sanitizer's own library and the libibprof.so built with it, in the order of preloading."""
+    """Return the sanitizer's library and the libibprof.so built with it, in the order in which they are preloaded."""
 
     @functools.cache
     def build_one(sanitizer: str) -> list[Path]:
@@ -46,7 +46,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[
     return build_one
 
 
-# MPICH 4.3.2 does not live under ThreadSanitizer, without ibprof either.
+# MPICH 4.3.2 fails under ThreadSanitizer, even without ibprof.
 @pytest.mark.parametrize(
     ("sanitizer", "name"),
     [(sanitizer, name) for sanitizer in RUNTIME for name in FAMILIES if (sanitizer, name) != ("thread", MPICH)],
@@ -67,7 +67,7 @@ def test_no_wrong_step(
     variables = {name: value.format(log=tmp_path / "report") for name, value in OPTIONS.items()}
     variables |= RECORDED[recorded]
     variables |= {"IBPROF_OUTPUT": str(tmp_path / "profile.ibprof"), "UNRULY_CHILD": "echo a child; exit 3"}
-    # Memory at an address that Open MPI 5's launcher chooses is not to be had under ThreadSanitizer.
+    # Open MPI 5's launcher chooses an address at which ThreadSanitizer cannot map memory.
     around = ["env", "PMIX_MCA_gds=hash"]
     without = launch(mpi, 2, [program, mode], variables, around=around)
     within = launch(mpi, 2, [program, mode], variables | preload(*sanitized(sanitizer)), around=around)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that a program leaves by longjmp or by an exception: what follows is not theirs, and nothing else changes."""
+"""If a program leaves a call by longjmp or an exception, later messages do not count for this call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXITS = ("left", "signalled", "threaded")
 
 
 def sent(folder: Path) -> dict[str, Matrix]:
-    """Return what each operation sent, control messages too."""
+    """Return each operation's messages, including control messages."""
     profile = load_profile(folder)
     check_complete(profile, RANKS)
     return {name: recorded(profile, operation=name, kinds=Kind) for name in operations_sent(profile)}
@@ -30,7 +30,7 @@ def sent(folder: Path) -> dict[str, Matrix]:
 
 @pytest.fixture(scope="module")
 def returned(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Returned]:
-    """Run a program with an MPI once for all its exits, with errors that are returned: its output, and what it sent."""
+    """For each program and MPI, make all wrong calls once with returned errors: return the output and the messages."""
 
     @functools.cache
     def run(source: str, name: str) -> Returned:
@@ -49,7 +49,7 @@ def returned(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Callable
 def test_what_follows_is_named_after_its_own_call(
     source: str, how: str, name: str, build: Build, returned: Callable[[str, str], Returned], tmp_path: Path
 ) -> None:
-    """The same calls with the same wrong arguments, but told by a status, are the measure."""
+    """The same calls with the same wrong arguments, whose errors are returned as status, give the expected messages."""
     mpi = find_any(name)
     program = build(mpi, source, "-pthread")
     left = check_no_harm(mpi, RANKS, [program, how], tmp_path / "left", variables=VARIABLES)
@@ -62,7 +62,7 @@ def test_what_follows_is_named_after_its_own_call(
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_error_handlers_hear_of_the_programs_own_errors_alone(name: str, build: Build, tmp_path: Path) -> None:
-    """A wrong call moves nothing, also where it says that it succeeded, as in MPICH when a handler returns."""
+    """A wrong call sends nothing, even if it returns success, as in MPICH after a handler that returns."""
     mpi = find_any(name)
     done = check_no_harm(mpi, RANKS, [build(mpi, "wrong_arguments.c")], tmp_path)
     assert done.stdout.count("MPI_") > 42

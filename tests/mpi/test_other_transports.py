@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that move data by other means than MPI's messages are named in the recording and in all that shows it."""
+"""The recording and all outputs name the libraries that move data without MPI's messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEANINGS = {
 
 
 def mock(folder: Path, *names: str) -> str:
-    """Return the value of LD_PRELOAD for empty libraries."""
+    """Return a value of LD_PRELOAD: empty libraries with these names."""
     for name in names:
         command: list[str | Path] = [
             "cc",
@@ -54,7 +54,7 @@ def run(folder: Path, *words: str | Path, **variables: str) -> subprocess.Comple
 @pytest.mark.parametrize("name", [SYSTEM, FROM_PYPI[-1], MPICH_SYSTEM])
 def test_all_are_named(name: str, build: Build, tmp_path: Path) -> None:
     mpi = mpis.find_mpich_like(name) if name == MPICH_SYSTEM else mpis.find_mpi(name)
-    # Names that begin alike are other libraries: NCCL's plugins, UCX.
+    # NCCL's plug-ins and UCX have similar names, but are other libraries.
     loaded = mock(tmp_path, *MEANINGS, "libnccl-net.so", "libucc_other.so.1")
     program = build(mpi, "collectives.c")
     command = (mpi.program("mpirun"), "-n", str(RANKS), program, "blocking", "Bcast", "1000")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where nothing can be written the program runs all the same; runs under one name do not touch each other."""
+"""If nothing can be written, the program runs all the same.
+
+Runs with the same name do not change each other's files.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,12 @@ from ibprof_testing.mpi.no_harm import (
 )
 
 RANKS = 3
-SENT_BYTES = 11316  # by a rank of `regions nested`
+SENT_BYTES = 11316  # bytes that a rank of `regions nested` sends
 
 
 @pytest.fixture
 def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own: read-only, or with very little space."""
+    """Yield the folder of a separate file system: read-only, or with very little space."""
     require_root("to mount a small file system")
     folder = tmp_path / "mounted"
     folder.mkdir()
@@ -59,7 +62,7 @@ def test_read_only_and_full(mpi: Mpi, build: Build, mounted: Path) -> None:
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize("mounted", ["size=40k"], indirect=True)
 def test_space_for_a_part(name: str, build: Build, mounted: Path) -> None:
-    """Bytes that found no space are reported; a rank that found none at all is missing."""
+    """Bytes without space are reported. A rank without any space is missing."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "regions.c"), "nested"]
     done = check_no_harm(mpi, RANKS, command, mounted / "profile.ibprof", variables=THROUGH_NETWORK)
@@ -74,7 +77,7 @@ def test_space_for_a_part(name: str, build: Build, mounted: Path) -> None:
 
 @pytest.mark.parametrize("mounted", ["size=2m"], indirect=True)
 def test_holes_on_a_full_file_system_are_read(system_mpi: Mpi, build: Build, mounted: Path) -> None:
-    """A page that is mapped there has no memory to be shown in: SIGBUS, so it is another process that reads."""
+    """On a full file system, reading a mapped hole raises SIGBUS, so another process reads the file."""
     run_mpi(system_mpi, RANKS, [build(system_mpi, "regions.c"), "nested"], recording=mounted / "profile.ibprof")
     expected = recorded(load_profile(mounted / "profile.ibprof"))
     (file,) = (mounted / "profile.ibprof").iterdir()
@@ -92,7 +95,7 @@ def test_holes_on_a_full_file_system_are_read(system_mpi: Mpi, build: Build, mou
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize("mounted", ["size=1m"], indirect=True)
 def test_full_while_running(name: str, build: Build, mounted: Path) -> None:
-    """There is room to begin with, but not for all regions."""
+    """The space suffices at the start, but not for all regions."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "unruly.c", "-pthread"), "names", "regions"]
     done = check_no_harm(mpi, RANKS, command, mounted / "profile.ibprof")
@@ -106,7 +109,7 @@ AWAY = {"removed": "rm -r", "moved": "mv -t {}"}
 
 @pytest.mark.parametrize(("name", "how"), families_by_turns(AWAY))
 def test_removed_or_moved_while_running(name: str, how: str, build: Build, tmp_path: Path) -> None:
-    """There is space enough, but not where the recording was."""
+    """There is enough space, but the recording's folder is gone."""
     mpi = find_any(name)
     output, moved = tmp_path / "profile.ibprof", tmp_path / "moved"
     moved.mkdir()
@@ -124,11 +127,11 @@ def test_removed_or_moved_while_running(name: str, how: str, build: Build, tmp_p
 
 
 def test_another_user_while_running(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """There is space enough, but the program gave its rights away."""
+    """There is enough space, but the program changed to another user."""
     require_root("to become another user")
     tmp_path.chmod(0o755)
     command: list[str | Path] = [build(system_mpi, "unruly.c", "-pthread"), "user", "names", "regions"]
-    # Open MPI cannot remove its own shared memory then, and says so at any time.
+    # Open MPI cannot remove its shared memory then, and prints so at any time.
     without_files = {"OMPI_MCA_btl": "tcp,self"}
     done = check_no_harm(system_mpi, RANKS, command, tmp_path / "profile.ibprof", variables=without_files)
     (line,) = ibprof_lines(done.stderr)
@@ -146,7 +149,7 @@ def test_no_folder_can_be_there(mpi: Mpi, build: Build, output: str, tmp_path: P
 
 
 def test_a_limit_on_the_size_of_files(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """SIGXFSZ would end the program. Open MPI's shared memory needs a file too, so it goes without."""
+    """SIGXFSZ would end the program. Open MPI runs without shared memory, which needs a file too."""
     limited: list[str | Path] = ["sh", "-c", 'ulimit -f 0; exec "$0" nested', build(mpi, "regions.c")]
     output = tmp_path / "profile.ibprof"
     done = run_mpi(mpi, RANKS, limited, recording=output, mca={"btl": "tcp,self"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libibprof.so and the launcher give a recording's folder the same name, and profiles carry the job."""
+"""libibprof.so and the launcher expand a recording's folder name equally, and profiles contain the job's identifier."""
 
 from __future__ import annotations
 

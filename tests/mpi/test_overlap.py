@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes belong to the call that started them, in whichever call they leave; and a filter does not change them."""
+"""Bytes count for the call that started them, whichever call sends them. A filter does not change the bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ibprof_testing.mpi.matrices import Matrix, add_up, load_complete, operation
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 from ibprof_testing.mpi.patterns import all_the_same
 
-# Of programs/overlap.c.
+# These values are programs/overlap.c's.
 BYTES, BLOCK, IN_FLIGHT = 1 << 20, 32 << 10, 300
 
 ALGORITHMS: dict[str, str | int] = {
@@ -57,7 +57,7 @@ def test_each_operation_has_its_own_bytes(mpi: Mpi, build: Build, what: str, ran
     profile = load_complete(tmp_path, ranks)
     wanted = expected(what, ranks)
     assert {operation: recorded(profile, operation=operation) for operation in wanted} == wanted
-    # The receiving ends say the same; there a point-to-point message is a RECV.
+    # The receivers' records agree; there, a point-to-point message is a RECV.
     arrived = {
         operation: recorded(profile, operation=operation, directions=[Direction.RECEIVED]) for operation in wanted
     }

@@ -2,7 +2,7 @@
 """Nonblocking collectives keep their bytes: between groups, on a communicator that is freed while they send, and among
 persistent ones.
 
-What a call sends is known from a run in which it is waited for at once; in the long form, from a run of it alone.
+A run in which each call is completed at once shows the call's messages; in the long form, a run of the call alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CALLS = ("Iallreduce", "Ibcast", "Iallgather", "Ireduce_scatter_block", "Ialltoa
 PERSISTENT = ("Iallreduce", "Bcast_init", "Iscan", "Allreduce_init", "Ibcast")
 MADE = ("Iallreduce", "Ibcast", "Iscan", "Iallgather", "Ialltoall")
 MAKES = ("COMM_", "INTERCOMM_", "CART_", "DIST_GRAPH_", "WIN_", "FILE_")
-"""How operations begin that make or free objects."""
+"""Prefixes of operations that create or free objects."""
 
 
 def by_operation(run: Profile) -> dict[str, Matrix]:
@@ -33,7 +33,7 @@ def by_operation(run: Profile) -> dict[str, Matrix]:
 
 @pytest.fixture(params=["in turn", pytest.param("alone", marks=pytest.mark.full)])
 def known(request: pytest.FixtureRequest) -> str:
-    """How the calls are run whose messages are known: all in one run, or each in its own."""
+    """Return how the calls with known messages are run: all in one run, or each in a separate run."""
     return str(request.param)
 
 
@@ -59,25 +59,28 @@ def check_pending(
 
 
 def test_between_groups(mpi: Mpi, build: Build, known: str, tmp_path: Path) -> None:
-    """Each group also sends within itself, on a communicator that the program does not know."""
+    """Each group also sends messages within itself, on a communicator that the program does not know."""
     check_pending(mpi, build(mpi, "pending_collectives.c"), "between", CALLS, tmp_path, known)
 
 
 def with_long(names: Sequence[str], long: Sequence[str]) -> list[object]:
-    """Parameters, of which the latter are left to the long form: MPIs that count tags as one of the former does."""
+    """Return parameters. Only the long form runs `long`: other MPIs count tags as one of these does."""
     return [*names, *(pytest.param(name, marks=pytest.mark.full) for name in long)]
 
 
 @pytest.mark.parametrize("name", with_long([mpis.SYSTEM, mpis.INTEL], [mpis.MPICH_SYSTEM, "mpich-5.0.2"]))
 def test_while_objects_are_made(name: str, build: Build, known: str, tmp_path: Path) -> None:
-    """Intel MPI's calls that make communicators, windows and files allocate a tag of their parent."""
+    """Intel MPI's calls that create communicators, windows and files allocate a tag of the parent communicator."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     check_pending(mpi, build(mpi, "pending_collectives.c"), "made", MADE, tmp_path, known)
 
 
 @pytest.mark.parametrize("name", with_long([mpis.SYSTEM, "mpich-5.0.2"], [mpis.MPICH_SYSTEM, mpis.INTEL]))
 def test_after_calls_that_fail(name: str, build: Build, known: str, tmp_path: Path) -> None:
-    """Those with wrong arguments allocate no tag; reductions of a negative number of items take one in MPICH."""
+    """Calls with wrong arguments allocate no tag.
+
+    In MPICH, reductions of a negative number of items do allocate one.
+    """
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     check_pending(
         mpi, build(mpi, "pending_collectives.c"), "failed", ("Iallreduce", "Ibcast", "Iscan"), tmp_path, known
@@ -98,7 +101,7 @@ def test_before_neighbourhood_collectives(name: str, build: Build, known: str, t
 @pytest.mark.parametrize("algorithm", ["auto", "nb"])
 @pytest.mark.parametrize("name", mpis.in_every_run(mpis.MPICH_SYSTEM, *mpis.MPICH_FROM_PYPI))
 def test_among_blocking_collectives(name: str, algorithm: str, build: Build, known: str, tmp_path: Path) -> None:
-    """With `nb`, MPICH makes the blocking ones of nonblocking ones too."""
+    """With `nb`, MPICH implements blocking collectives by nonblocking ones."""
     mpi = mpis.find_mpich_like(name)
     blocking = ("Bcast", "Alltoall", "Allreduce", "Allgather")
     forced = {f"MPIR_CVAR_{call.upper()}_INTRA_ALGORITHM": algorithm for call in blocking}

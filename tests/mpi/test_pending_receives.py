@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A receive keeps its operation and communicator until it arrives, whatever the communicator does meanwhile."""
+"""A pending receive keeps its operation and communicator, whatever the communicator does before its message arrives."""
 
 from __future__ import annotations
 

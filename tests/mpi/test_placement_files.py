@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real launchers take what `ibprof-place` writes, and put every rank where it says."""
+"""Real launchers accept the files that `ibprof-place` writes, and start each rank on the given host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ibprof_testing.lab import hosts as lab
 from ibprof_testing.mpi.mpis import FROM_PYPI, MPICH, MPICH_SYSTEM, SYSTEM, Mpi, environment, find_mpi, find_mpich_like
 
 WANTED = ("node3", "node1", "node2", "node3", "node2")
-"""Host of each rank: no more on one than the smallest test machine has cores, since a rank file binds each to one."""
+"""Host of each rank. A rank file binds each rank to a core, so a host has at most the smallest test machine's cores."""
 
 OMP_4, OMP_5 = FROM_PYPI
 
@@ -27,7 +27,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Hosts]:
 def launch(
     hosts: lab.Hosts, mpi: Mpi, folder: Path, options: list[str], rank: str = "OMPI_COMM_WORLD_RANK"
 ) -> list[str]:
-    """Start ranks that say where they are; give the host of each."""
+    """Start ranks that print their host; return the host of each rank."""
     for name, write in (
         ("ranks", launchers.open_mpi_rankfile),
         ("hosts", launchers.open_mpi_hostfile),
@@ -39,7 +39,7 @@ def launch(
 
 
 def run_launcher(hosts: lab.Hosts, mpi: Mpi, options: list[str], folder: Path, ranks: int) -> list[list[str]]:
-    """Start ranks that each print a line `rank WORD...`; return their words."""
+    """Start ranks that each print a line `rank WORD...`; return the words of each rank."""
     command: list[str | Path] = [mpi.program("mpirun"), *options]
     env = environment(mpi.variables)
     done = hosts.run_until_printed("node1", command, env, folder, lambda printed: len(find_said(printed)) == ranks)
@@ -69,7 +69,7 @@ def test_open_mpi_5(hosts: lab.Hosts, by: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [SYSTEM, OMP_5])
 def test_ranks_with_threads_get_several_cores(hosts: lab.Hosts, name: str, tmp_path: Path) -> None:
-    """As many as the smallest test machine has: a rank on each host."""
+    """A rank on each host gets as many cores as the smallest test machine has."""
     names = ("node3", "node1", "node2")
     (tmp_path / "two_cores").write_text(launchers.open_mpi_rankfile(names, cores=2))
     (tmp_path / "slots").write_text("".join(f"{host} slots=2\n" for host in names))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random calls on random communicators: messages equal the program's own count, and no operation lacks bytes."""
+"""Random calls on random communicators: messages equal the program's notes, and no operation lacks bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
 
 RANKS = 5
 SEED = 12
-"""Some other seeds end with an error or never, without ibprof too; it is unknown whether by the MPI or the program."""
+"""With some other seeds, the run fails or hangs, even without ibprof; the MPI or the program may be the reason."""
 CALLS = 300
 SENDS = ("SENDRECV", "ISSEND", "SSEND_INIT", "ISEND")
 

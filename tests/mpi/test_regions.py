@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic is counted under the region that it was sent in, however regions are marked."""
+"""Traffic counts for the region in which it was sent, whichever interface marks the regions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibprof_testing.mpi.patterns import all_the_same
 
 RANKS = 5
 
-# Of programs/regions.c.
+# These values are programs/regions.c's.
 REGIONS, VISITS, SENDING_VISITS = 500, 2000, 2
 
 
@@ -32,12 +32,12 @@ def by_region(profile: Profile) -> dict[str, Matrix]:
 
 
 def in_ring(size: int, messages: int) -> Matrix:
-    """A total of `size` bytes, from each rank to the next."""
+    """Return a matrix in which each rank sends `size` bytes in total to the next rank."""
     return {pair: (size, messages) for pair, _ in all_the_same(patterns.ring(RANKS), 0).items()}
 
 
 def visits(profile: Profile) -> dict[str, set[int]]:
-    """How often each region was visited, on the different ranks."""
+    """Return the numbers of visits of each region on different ranks."""
     times = profile.region_times
     return {name: {int(n) for n in times.visits[times.region == i]} for i, name in enumerate(profile.regions)}
 
@@ -73,7 +73,7 @@ def test_time_in_a_region_holds_that_of_regions_within(system_mpi: Mpi, build: B
 
 def test_hundreds_visited_a_million_times_do_not_grow(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
     profile = record(system_mpi, build(system_mpi, "regions.c"), "many", tmp_path)
-    # A region in which messages of no bytes alone were sent has its messages counted.
+    # Regions in which only empty messages were sent have a number of messages.
     expected = {f"region {size}": in_ring(SENDING_VISITS * size, SENDING_VISITS) for size in range(REGIONS)}
     assert by_region(profile) == expected
     assert {name: n for name, n in visits(profile).items() if name in expected} == {name: {VISITS} for name in expected}
@@ -115,7 +115,7 @@ def test_a_marked_program_runs_without_preload(mpi: Mpi, build: Build, linked: b
 
 
 def test_two_broadcasts_and_their_marks(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """Source: K. A. Brown, figure 3.6: totals since the start at each mark, the third of which is MPI_Finalize."""
+    """Source: K. A. Brown, figure 3.6: totals since the start at each mark. The third mark is MPI_Finalize."""
     run_mpi(mpi, 2, [build(mpi, "figure36.c")], recording=tmp_path)
     profile = load_complete(tmp_path, 2)
     names = [line_of_mark("figure36.c", 0), line_of_mark("figure36.c", 1), "MPI_Finalize"]
@@ -132,7 +132,7 @@ def test_two_broadcasts_and_their_marks(mpi: Mpi, build: Build, tmp_path: Path) 
 
 
 def test_the_same_message_in_two_regions(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """The cache of the last message's counter, which makes the next one cheap, ends with its region."""
+    """ibprof remembers the last message's counter, to count the next one faster, until the region changes."""
     rounds = 50
     run_mpi(mpi, 2, [build(mpi, "alternating_regions.c"), str(2 * rounds)], recording=tmp_path)
     profile = load_complete(tmp_path, 2)
