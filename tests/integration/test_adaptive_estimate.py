@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimate for adaptive routing: its error against packets, and what it decides in reports and placements."""
+"""The estimate for adaptive routing: its error against the packet engine, and its use in reports and placements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ SPREAD = "xgft:2:8,8:1,8"
 
 
 def write_collisions(folder: Path) -> Path:
-    """Write flows, one from and to each host, of which each leaf's seven share one static uplink."""
+    """Write flows: each host sends and receives one.
+
+    The seven flows of a leaf to other leaves share one static uplink.
+    """
     rows = [(8 * leaf + n + 1, 8 * ((leaf + n) % 8) + leaf + 1) for leaf in range(8) for n in range(1, 8)]
     path = folder / "flows.csv"
     path.write_text("src_lid,dst_lid,bytes\n" + "".join(f"{one},{other},10000000\n" for one, other in rows))
@@ -42,7 +45,7 @@ def run_json(main: Callable[[list[str]], int], arguments: list[str], capsys: pyt
 
 
 def test_the_estimate_ranks_and_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By static routes another placement is advised, 5.6 to 0.8 ms; adaptively it is 0.8 ms already."""
+    """With static routes, the report advises another placement, 5.6 to 0.8 ms. Adaptive routes take 0.8 ms already."""
     arguments = [SPREAD, str(write_collisions(tmp_path)), "--json"]
     static = run_json(report.main, arguments, capsys)
     assert static["load_basis"] == static["diagnosis"]["load_basis"] == "static"
@@ -111,7 +114,7 @@ def test_a_far_alone_makes_the_estimate_judge(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_placements_are_judged_by_the_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Eight ranks on one leaf send to eight on another: placed anywhere, adaptive routes share the uplinks."""
+    """Eight ranks on one leaf send to eight on another. With any placement, adaptive routes share the uplinks."""
     traffic = tmp_path / "ranks.csv"
     traffic.write_text("src,dst,bytes,messages\n" + "".join(f"{n},{8 + n},8000000,1\n" for n in range(8)))
     hosts = tmp_path / "hosts"
@@ -122,14 +125,14 @@ def test_placements_are_judged_by_the_estimate(tmp_path: Path, capsys: pytest.Ca
     assert (static["load_basis"], adaptive["load_basis"]) == ("static", "estimate")
     times = adaptive["max_link_seconds"]
     assert times["best"] == min(value for name, value in times.items() if name != "bound")
-    # 16 ranks of random placements on two leaves: half of the bytes cross, over eight uplinks each.
+    # 16 ranks at random on two leaves: half of the bytes cross, over each leaf's eight uplinks.
     assert times["random"] < static["max_link_seconds"]["random"]
     assert "estimated loads" in adaptive["limits"]
     assert adaptive["above_bound"] is None
 
 
 CASES = [(shape, cut) for shape in ("xgft:2:6,6:1,6", "xgft:3:4,4,3:1,4,2") for cut in (None, 5)]
-"""None of these is in the benchmark by which the estimate was calibrated."""
+"""The estimate was calibrated by the benchmark, which has none of these fabrics."""
 
 
 @pytest.mark.parametrize(("shape", "cut"), CASES)
@@ -146,9 +149,9 @@ def test_the_error_of_the_estimate_is_that_of_the_docs(shape: str, cut: int | No
 
 
 def test_ports_that_are_equally_full_but_lead_to_unequal_ones() -> None:
-    """One switch of the middle level has lost three of its four links up; below it all ports are equally full at first.
+    """A switch of the middle level lost three of four uplinks. Below it, all ports are equally full at first.
 
-    Even shares put 6 flows on the link that is left, where packets put 3.1.
+    If shared evenly, 6 flows would take its only uplink; packets lead to 3.1.
     """
     subnet = without_cables(read_subnet("xgft:3:4,4,4:1,4,4"), 3)
     hosts = index_network(subnet, Hardware()).hosts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links by the line of the program that loads them: tables, reports and comparisons of a profile with call sites."""
+"""Links by program line: tables, reports and comparisons of a profile with call sites."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SITES = tuple(
     for name, program in zip(NAMES, ("app", "app", "app", "other"), strict=True)
 )
 BYTES = (1, 20, 300, 4000, 50_000)
-"""Of the unknown site, then of each site: the sum of any choice of them shows which ones it has."""
+"""Bytes of the unknown site, then of each site: the sum over any sites shows which sites it contains."""
 
 
 def make_run(factor: int = 1) -> Profile:
@@ -83,7 +83,7 @@ def test_links_by_site(profile: str, tmp_path: Path) -> None:
         ]
     assert not of_link
     (sent,) = [row for row in rows if row["a_name"].startswith("host01") and row["site"] == "solver.c:212"]
-    assert int(sent["a_bytes"]) == BYTES[3] + BYTES[4]  # one line in two programs
+    assert int(sent["a_bytes"]) == BYTES[3] + BYTES[4]  # the same line in two programs
 
 
 def test_links_by_operation_and_site(profile: str, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_comparison_by_line(profile: str, tmp_path: Path, capsys: pytest.Captu
 
 
 def read_page(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """The header and the arrays of a page, read as docs/formats/view.md describes."""
+    """Return the header and the arrays of a page, read as docs/formats/view.md describes."""
     found = re.search(r'<script[^>]* id="data"[^>]*>([^<]*)</script>', path.read_text())
     assert found
     data = zlib.decompress(base64.b64decode(found[1]))
@@ -188,7 +188,7 @@ def test_the_view_has_the_lines(profile: str, tmp_path: Path) -> None:
 
 
 def amounts_by_end(path: Path, site: str | None = None) -> dict[tuple[str, ...], int]:
-    """The bytes of each link direction that has any, in links.csv; with a site, those of its rows."""
+    """Return the bytes of each used link direction in links.csv; with a site, only the bytes in its rows."""
     return {
         (row["rail"], row["a_guid"], row["a_port"], end): int(row[f"{end}_bytes"])
         for row in rows_of(path)
@@ -199,7 +199,7 @@ def amounts_by_end(path: Path, site: str | None = None) -> dict[tuple[str, ...],
 
 @pytest.mark.parametrize("line", ["solver.c:212", "ice/util.c:7", "(unknown)"])
 def test_links_of_one_line(profile: str, tmp_path: Path, line: str) -> None:
-    """--site has the rows that --by site gives to the line."""
+    """--site prints the rows that --by site has for the line."""
     every, chosen = tmp_path / "every.csv", tmp_path / "chosen.csv"
     assert layout.main([LST, profile, "-o", str(every), "--by", "site"]) == 0
     assert layout.main([LST, profile, "-o", str(chosen), "--site", line]) == 0

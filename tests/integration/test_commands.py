@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that read: what they print, and how they end."""
+"""The commands that read inputs: their output and their exit statuses."""
 
 from __future__ import annotations
 

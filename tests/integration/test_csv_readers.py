@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables that commands write, as pandas, polars and DuckDB read them by default: text, whole numbers, fractions."""
+"""pandas, polars and DuckDB read the commands' tables with default options: text, whole numbers, fractions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ibprof_testing.samples.timed_profiles import write_regions_profile
 TREE = "xgft:2:4,4:1,2@100"
 
 GUIDS = frozenset({"a_guid", "b_guid", "guid"})
-"""Columns that DuckDB takes for numbers, unless their type is named (docs/formats/links.md)."""
+"""Columns that DuckDB reads as numbers, unless their type is given (docs/formats/links.md)."""
 
 TEXTS = GUIDS | {
     *("a_name", "b_name", "name", "kind", "lids", "ranks", "host", "region", "operation", "site", "job", "node"),
@@ -66,7 +66,7 @@ WHOLE = frozenset(
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of tables that commands wrote."""
+    """Return a folder of tables by several commands."""
     folder = tmp_path_factory.mktemp("tables")
     run = write_regions_profile(folder, 8)
     with tarfile.open(DATA / "recordings" / "0.1.0" / "openmpi.otf2.tar.xz") as archive:
@@ -100,14 +100,14 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def query(text: str) -> duckdb.DuckDBPyRelation:
-    """Run a query of DuckDB that has rows."""
+    """Run a DuckDB query that returns rows."""
     relation = duckdb.sql(text)
     assert relation is not None
     return relation
 
 
 def read_types(path: Path) -> dict[str, dict[str, str]]:
-    """Return reader -> column -> type; without columns that are empty throughout."""
+    """Return reader -> column -> type, without columns that have no values."""
     frame = pd.read_csv(path)
     used = [column for column in frame if not frame[column].isna().all()]
     named = {column: "VARCHAR" for column in used if column in GUIDS}
@@ -129,7 +129,7 @@ def test_columns_of_text_and_of_whole_numbers_are_read_as_such(tables: Path) -> 
             for column, kind in types.items():
                 is_text = kind in ("str", "object", "String", "VARCHAR")
                 is_whole = kind in ("int64", "Int64", "BIGINT")
-                # hosts.csv has hosts in the columns where ranks.csv has numbers
+                # src and dst have host names in hosts.csv, and numbers in ranks.csv
                 wanted = column in TEXTS or (path.name == "hosts.csv" and column in ("src", "dst"))
                 if is_text != wanted or (column in WHOLE and not is_whole):
                     wrong.append((path.name, reader, column, kind))
@@ -145,7 +145,7 @@ def test_lists_and_numbers_of_guids_are_read_back(tables: Path) -> None:
     assert [rank for some in ranks for rank in some] == list(range(8))
     assert pl.read_csv(path)["ranks"].str.json_decode(pl.List(pl.Int64)).to_list() == ranks
     assert [row[0] for row in query(f"SELECT ranks::INT[] FROM '{path}'").fetchall()] == ranks
-    # What the page states of DuckDB: a GUID is a number, the right one.
+    # As the page states for DuckDB, a GUID is a number, and the right one.
     guids = [row[0] for row in query(f"SELECT guid FROM '{path}'").fetchall()]
     assert guids == [int(guid, 16) for guid in frame["guid"]]
     quoted = path.with_name("quoted.txt")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A routed network of namespaces: loads are what interfaces count, and advice makes the job faster."""
+"""A routed network of namespaces: predicted loads equal the interfaces' counters, and advice makes the job faster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ibprof_testing.nccl_harness import build_harness
 
 HOSTS = ("host1", "host2", "host3", "host4")
 NARROW = "xgft:2:2,2:1,1"
-"""One spine: an uplink for two hosts."""
+"""One spine: two hosts share an uplink."""
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_loads_are_what_interfaces_count(system_mpi: Mpi, build: Build, tmp_path
 
 @pytest.mark.parametrize("plant", ["placement", pytest.param("routing", marks=pytest.mark.full)])
 def test_advice_makes_the_job_faster(system_mpi: Mpi, build: Build, tmp_path: Path, plant: str) -> None:
-    """The change that the report prints is applied as it stands, and saves at least half of what it claims."""
+    """The change that the report prints is applied literally, and saves at least half of the predicted time."""
     program = build(system_mpi, "lab_patterns.c", "-O1", "-g")
     words = ("neighbours", "400000", "2") if plant == "placement" else ("alltoall", "400000", "2")
-    # Hosts' links are quick: what they wait for among themselves would hide what the links between switches gain.
+    # Hosts' links are fast: otherwise the hosts' waiting would hide the gain on links between switches.
     good = make_rail(NARROW if plant == "placement" else SMALL, host_mbit=3 * MBIT)
     order = ("host1", "host3", "host2", "host4") if plant == "placement" else HOSTS
     setting = Setting((good if plant == "placement" else crowd(good, "L2-1"),), order)
@@ -66,7 +66,7 @@ def test_advice_makes_the_job_faster(system_mpi: Mpi, build: Build, tmp_path: Pa
             repeated = [
                 run_job(network, setting.ranks_on, [program, *words], folder / f"{i}", mpirun=mpirun) for i in range(2)
             ]
-            runs.append(min(repeated, key=lambda run: run.seconds))  # other work can only add time
+            runs.append(min(repeated, key=lambda run: run.seconds))  # other processes can only add time
         if number == 0:
             document = report(dumps, runs[0])
             assert document["verdict"]["kind"] == "switch-links", document["verdict"]
@@ -96,7 +96,7 @@ def test_a_job_whose_time_the_network_does_not_take(
 
 
 def test_steps_of_nccl_are_the_bytes_of_tcp_and_of_links(tmp_path: Path) -> None:
-    """A program stands for NCCL, on four hosts. Before each collective, rank 2 computes for 0.2 s."""
+    """A mock of NCCL runs on four hosts. Before each collective, rank 2 computes for 0.2 s."""
     harness = build_harness(tmp_path)
     (tmp_path / "hosts").mkdir()
     (tmp_path / "run").mkdir()
@@ -138,11 +138,11 @@ def test_steps_of_nccl_are_the_bytes_of_tcp_and_of_links(tmp_path: Path) -> None
     counters = profile.counters
     of_steps = [int(counters.bytes[(counters.rank == rank) & (counters.direction == 0)].sum()) for rank in range(4)]
     assert of_steps == sent
-    # TCP counts acknowledged bytes, and the last ones are under way when a process ends.
+    # TCP counts acknowledged bytes, and the last ones are not acknowledged when a process ends.
     by_tcp = [sum(each.sent_bytes for each in rank.transports if each.device == "rail0") for rank in profile.ranks]
     assert by_tcp == pytest.approx(sent, rel=0.05)
     for end, amount in expected.items():
-        # A ring sends in one direction, and the other one carries acknowledgements alone, of two packets or more.
+        # A ring sends in one direction. The other direction has only acknowledgements, each for two or more packets.
         assert counted[end] == pytest.approx(amount, rel=0.03, abs=8000), end
     assert sum(counted[0, f"{host} HCA-1", 1] > max(sent) for host in HOSTS) == len(HOSTS)
     verdict = report(dumps, run)["verdict"]

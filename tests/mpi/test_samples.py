@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of collectives and messages: the same instances on all that take part, as counted in known programs."""
+"""Samples of collectives and messages: all ranks that take part sample the same ones, as counted in known programs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def find_instances(run: Profile) -> dict[Hashable, list[int]]:
 
 
 Envelope = tuple[tuple[int, int], int, int, int]
-"""Sender and receiver, communicator, number and tag of a message."""
+"""sender and receiver, communicator, number, and tag of a message"""
 
 
 def find_messages(run: Profile) -> dict[Envelope, dict[Side, int]]:
@@ -58,7 +58,7 @@ def find_messages(run: Profile) -> dict[Envelope, dict[Side, int]]:
 
 
 def check_causes(run: Profile) -> Counter[str]:
-    """Check that no message was received before it was sent; return how many operations sent the joined ones."""
+    """Check that no message was received before it was sent; return how many matched messages each operation sent."""
     samples, operations = run.message_samples, Counter[str]()
     for ends in find_messages(run).values():
         if {Side.SENDER, Side.RECEIVER} <= ends.keys():
@@ -86,7 +86,7 @@ def test_members_sample_the_same_collectives(name: str, build: Build, tmp_path: 
         counts[run.operations[samples.operation[rows[0]]], size] += 1
     assert counts["ALLREDUCE", 4] == counts["ALLTOALL", 4] == counts["IREDUCE", 4] == rounds
     assert counts["BCAST", 2] == 2 * rounds
-    assert counts["BARRIER", 4] == 2 * rounds  # between groups, and merged
+    assert counts["BARRIER", 4] == 2 * rounds  # between groups, and on the merged communicator
     assert counts["BARRIER", 2] == 2 * rounds  # Comm_create_group and Comm_create
     assert counts["SCAN", 4] == 20
     of = {name: samples.operation == run.operations.index(name) for name in ("IREDUCE", "BCAST", "ALLTOALL")}
@@ -102,7 +102,7 @@ def test_members_sample_the_same_collectives(name: str, build: Build, tmp_path: 
 
 
 def test_what_finds_no_space_is_counted(build: Build, tmp_path: Path) -> None:
-    """Ten groups of a communicator without a name, and the sources of a graph."""
+    """Ten groups of a communicator without an identifier, and the sources of a graph, find no space."""
     run = record(MPIS[0], "beyond_capacity.c", 1, [], build, tmp_path / "recording")
     samples = run.collective_samples
     assert "COMM_CREATE_GROUP" not in {run.operations[each] for each in samples.operation}
@@ -112,7 +112,7 @@ def test_what_finds_no_space_is_counted(build: Build, tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded(build: Build, tmp_path: Path) -> None:
-    """With 10,000 communicators and many more calls than there is space for, estimates remain."""
+    """There are 10,000 communicators and far more calls than fit into memory: estimates are still possible."""
     rounds, duplicates = 3000, 10_000
     run = record(SYSTEM, "sampled_collectives.c", RANKS, [rounds, duplicates], build, tmp_path / "recording")
     samples, weighted = run.collective_samples, Counter[str]()
@@ -130,11 +130,11 @@ def test_memory_is_bounded(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MPIS)
 def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: Path) -> None:
-    rounds, ranks = 24, 2 if "mpich" in name else RANKS  # MPICH's ranks spin: few cores take long for many
+    rounds, ranks = 24, 2 if "mpich" in name else RANKS  # MPICH's ranks spin, so many ranks on few cores take long
     run = record(name, "sampled_messages.c", ranks, [rounds], build, tmp_path / "recording")
     operations = check_causes(run)
     assert not run.message_samples.level.any()
-    assert operations["ISEND"] == 3 * ranks * rounds  # MPI_Mprobe takes a third of them
+    assert operations["ISEND"] == 3 * ranks * rounds  # MPI_Mprobe receives a third of them
     assert operations["SENDRECV"] == operations["STARTALL"] == ranks * rounds
     assert operations["SEND"] == 3 * (ranks - 1) * rounds
     for rank in run.ranks:
@@ -159,7 +159,7 @@ def test_rare_large_messages_keep_their_samples(name: str, build: Build, tmp_pat
     samples = run.message_samples
     sent = samples.side == Side.SENDER
     is_large = sent & (samples.bytes == 8192 * 8)
-    assert is_large.sum() == 20  # ten sends and ten starts
+    assert is_large.sum() == 20  # ten sends and ten starts of persistent sends
     assert not samples.level[is_large].any()
     assert samples.level[sent & ~is_large & samples.is_chosen].min() > 3
     assert operations["SEND"] > 10
@@ -167,9 +167,9 @@ def test_rare_large_messages_keep_their_samples(name: str, build: Build, tmp_pat
 
 
 def test_threads_sample_their_own_messages(build: Build, tmp_path: Path) -> None:
-    """Messages of several threads under one tag have no order, so that none is sampled after the second thread came.
+    """Messages of several threads with one tag have no order, so none is sampled once a second thread sends.
 
-    MPICH 5.0.2 does not end this program where ranks of one host use the network, with ibprof or without it.
+    If ranks on one host use the network, MPICH 5.0.2 does not end this program, with or without ibprof.
     """
     rounds = 40
     run = record(SYSTEM, "sampled_threads.c", 2, [rounds], build, tmp_path / "recording")
@@ -178,7 +178,7 @@ def test_threads_sample_their_own_messages(build: Build, tmp_path: Path) -> None
     per_tag = Counter(samples.tag[samples.side == Side.SENDER].tolist())
     assert all(per_tag[tag] == 2 * rounds for tag in (0, 1, 2))
     assert per_tag[99] < rounds
-    # A probe takes no message: one thread alone received these.
+    # A probe receives no message, and a single thread received these messages.
     assert Counter(samples.side[samples.tag == 50].tolist()) == {
         Side.SENDER: 2 * rounds,
         Side.RECEIVER: 2 * rounds,
@@ -203,7 +203,7 @@ def test_archive_keeps_samples(build: Build, tmp_path: Path) -> None:
 
 
 def test_cancelled_receives_with_wildcards_take_no_number(build: Build, tmp_path: Path) -> None:
-    """Open MPI's cancelled receive may have taken a message, as its completion shows: all messages have both ends."""
+    """A cancelled receive of Open MPI may have received a message, as its completion shows: both ends are recorded."""
     run = record(SYSTEM, "cancelled_receives.c", 2, [], build, tmp_path / "run")
     messages = find_messages(run)
     assert all({Side.SENDER, Side.RECEIVER} <= ends.keys() for ends in messages.values())
@@ -214,7 +214,7 @@ def test_cancelled_receives_with_wildcards_take_no_number(build: Build, tmp_path
 
 
 def test_partitioned_messages_do_not_match_wildcards(build: Build, tmp_path: Path) -> None:
-    """A partitioned receive takes no number of other messages of its tag, while a receive with wildcards is pending."""
+    """While a receive with wildcards is pending, a partitioned receive takes no number of other messages."""
     messages, tag = 10, 7
     run = record("mpich-5.0.2", "partitions_and_wildcards.c", 2, [messages], build, tmp_path / "run")
     found = find_messages(run)

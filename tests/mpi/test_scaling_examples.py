@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model's #x as recorded: three kernels on 1 to 16 ranks, each with the bytes that its algorithm fixes."""
+"""The scaling model's #x compared with recordings: three kernels on 1 to 16 ranks, whose algorithms fix the bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = ROOT / "examples" / "scaling"
 ANY = Cluster(1e9, 1e9)
 SQUARES = (1, 4, 9, 16)
 
-# Broadcasts by a tree send their bytes once to each of the others.
+# A broadcast by a binomial tree sends its bytes once to each other rank.
 BINOMIAL: dict[str, str | int] = {
     "coll_tuned_use_dynamic_rules": 1,
     "coll_tuned_bcast_algorithm": 6,
@@ -33,7 +33,7 @@ BINOMIAL: dict[str, str | int] = {
 
 @pytest.fixture(scope="module")
 def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int, int], RecordedExchange]:
-    """Compile an example as its page says, and record it on a number of ranks."""
+    """Return a function that compiles an example as its page says, and records it on a number of ranks."""
     mpi: Mpi = find_mpi("system")
     folder = tmp_path_factory.mktemp("scaling")
     for name in ("scalar_product", "cannon", "lu"):
@@ -52,7 +52,7 @@ def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int,
 
 @pytest.mark.parametrize("ranks", [1, 2, 5, 16])
 def test_scalar_product(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
-    """Measured (p - 1) w; the model's p w counts the root as well."""
+    """(p - 1) w is measured. The model has p w, since it counts the root too."""
     measured = run_example("scalar_product", 1000, ranks).bytes_in(WHOLE)
     assert measured == (ranks - 1) * 8
     assert scalar_product(1000, ANY).exact.exchange(ranks) - measured == 8
@@ -60,7 +60,7 @@ def test_scalar_product(run_example: Callable[[str, int, int], RecordedExchange]
 
 @pytest.mark.parametrize("ranks", SQUARES)
 def test_cannon(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
-    """Measured exactly what the model counts."""
+    """The measured number equals the model's."""
     run = run_example("cannon", 48, ranks)
     assert run.bytes_in("shift") == matrix_product(48, ANY).exact.exchange(ranks)
     assert run.bytes_in("multiply") == 0
@@ -68,7 +68,7 @@ def test_cannon(run_example: Callable[[str, int, int], RecordedExchange], ranks:
 
 @pytest.mark.parametrize("ranks", SQUARES)
 def test_lu(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
-    """Measured exactly what this algorithm sends; Linpack's #x of the slides is within a factor of 2.5 of it."""
+    """The measured number equals this algorithm's. The slides' #x of Linpack differs by a factor of at most 2.5."""
     size = 48
     measured = run_example("lu", size, ranks).bytes_in("factorise")
     assert measured == (math.isqrt(ranks) - 1) * (size**2 - 1) * 8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions of MPI-4 that end, begin again, and lie around MPI_Init or within: what is recorded, and what is said."""
+"""MPI-4 sessions that end and start again, and that surround MPI_Init or are within: the recordings and the reports."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ MPI_THREAD_MULTIPLE = 3
 AGAIN, OPEN = "MPI was initialised again after its end", "sessions were open when MPI_Finalize was called"
 RINGS = {"one": (1, None), "again": (1, AGAIN), "within": (2, None), "around": (2, None), "asked": (1, None)}
 RINGS |= {"left": (1, OPEN), "self": (1, None)}
-"""Mode of programs/sessions.c -> messages recorded of each rank, and messages reported missing."""
+"""Mode of programs/sessions.c -> number of recorded messages of each rank, and the note on missing messages."""
 
-# The others crash on a second start without ibprof too, and Intel MPI on MPI_Init next to a session.
+# With other modes, these MPIs crash at a second start, and Intel MPI at MPI_Init next to a session, even without
+# ibprof.
 BEGINS_ONCE = ("one", "within", "around", "left", "self")
 LIVES_THROUGH = {
     "5.0.11": BEGINS_ONCE,
@@ -49,7 +50,7 @@ def test_messages_in_and_around_sessions(name: str, what: str, build: Build, tmp
     command: list[str | Path] = [build(mpi, "sessions.c"), what, str(BYTES)]
     done = run_mpi(mpi, RANKS, command, recording=tmp_path, env=mpis.THROUGH_NETWORK)
     assert (done.stdout, "ibprof" in done.stderr) == ("", False)
-    if what in ("empty", "alone"):  # nothing is sent in its session, and nothing of ibprof's may go wrong
+    if what in ("empty", "alone"):  # the session sends nothing; the program must only run as without ibprof
         return
     rings, note = RINGS[what]
     profile = load_complete(tmp_path, RANKS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests and matched messages that several threads pass to each other are counted once, whoever completes them."""
+"""Threads pass requests and matched messages to each other: each is counted once, whichever thread completes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibprof_testing.mpi.matrices import Matrix, load_complete, read_tally, recei
 from ibprof_testing.mpi.mpis import Build, find_mpi, find_mpich_like, in_every_run, run_mpi
 
 KEEPS_MESSAGES = tuple(name for name in mpis.MPICH_LIKE if name != mpis.INTEL)
-"""Intel MPI loses matched messages among threads: its ranks hung in 3 of 9 runs without ibprof."""
+"""Without ibprof, Intel MPI loses matched messages among threads: its ranks hung in 3 of 9 runs."""
 
 TIMES = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 UNSEEN = re.compile(r"(\d+) receives were not seen to end")
@@ -43,7 +43,7 @@ def test_requests_of_other_threads(name: str, times: dict[str, str], seed: int, 
 
 
 def check_calls(profile: Profile, sent: dict[str, Matrix]) -> None:
-    """Check that each call of each thread was counted, and that its time has three parts."""
+    """Check that each call of each thread was counted, and that its time was recorded in three parts."""
     counted = {
         name: int(profile.times.calls[profile.times.operation == number].sum())
         for number, name in enumerate(profile.operations)
@@ -59,7 +59,7 @@ def check_calls(profile: Profile, sent: dict[str, Matrix]) -> None:
 
 
 def check_receives(profile: Profile) -> None:
-    """Check that receives which ended within their request's lifetime are counted, and others are noted."""
+    """Check that receives that ended before their request was freed are counted, and that others are noted."""
     sent, came = recorded(profile, kinds=Kind), received(profile)
     for pair, (_, messages) in sent.items():
         notes = [int(found[1]) for note in profile.ranks[pair[1]].notes if (found := UNSEEN.match(note))]
@@ -73,7 +73,7 @@ def check_receives(profile: Profile) -> None:
 def test_receives_that_were_freed_before_they_ended_are_said(
     name: str, receives: int, build: Build, tmp_path: Path
 ) -> None:
-    """Open MPI ends them without a word, so that their bytes are known at the sending side alone."""
+    """Open MPI completes these receives without a notice, so only the sender's counters have their bytes."""
     mpi = find_mpi(name)
     run_mpi(mpi, 2, [build(mpi, "freed_receives.c"), str(receives)], recording=tmp_path)
     profile = load_complete(tmp_path, 2)

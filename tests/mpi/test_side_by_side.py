@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison with the full timing of every call: one line that two callers use is one row."""
+"""The comparison with full timing of each call: a line that is reached from two callers is one row."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_one_line_of_two_callers(callers: str, system_mpi: Mpi, build: Build) ->
     site = "" if callers == "0" else "two_callers.c:"
     assert barriers[0] == "BARRIER"
     assert barriers[1].startswith(site)
-    # Two ranks, two callers.
+    # two ranks, two callers
     assert barriers[2] == f"{2 * 2 * CALLS}"
     assert every_call[0] == "all"
     for _, _, _, full_s, recorded_s in (barriers, every_call):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that send nothing at once, or nothing at all: what leaves later is theirs nonetheless, and of nobody else."""
+"""Calls that send nothing at first, or nothing at all: later messages count for the call that started them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ibprof_testing.mpi.patterns import all_the_same
 RANKS = 4
 ITEM = 4
 
-# Of programs/silent_starts.c.
+# These values are programs/silent_starts.c's.
 ITEMS, ROUNDS, THOUSANDS = 30_000, 20, 3_000
 
 
-# Open MPI reduces long vectors by recursive halving, a total of (p - 1) vectors, and gathers the parts up a binomial
-# tree, log2(p) / 2 vectors.
+# Open MPI reduces long vectors by recursive halving, which sends (p - 1) vectors in total. A binomial tree then gathers
+# the parts, which sends log2(p) / 2 vectors.
 REDUCED_VECTORS = RANKS - 1 + 1
 
 
@@ -59,11 +59,11 @@ def test_partitions_are_counted_when_they_start(mpi: Mpi, build: Build, tmp_path
     profile = load_complete(tmp_path, 2)
     pair = all_the_same(patterns.from_root(2), ITEMS * ITEM, ROUNDS) if mpi.name.startswith("5") else {}
     assert recorded(profile, operation="PSEND_INIT") == pair
-    # What sets them up is Open MPI's own, and no message of the program's.
+    # Open MPI itself sends the messages that set them up; they are not the program's.
     assert "ISEND" not in operations_sent(profile)
     if pair:
         assert recorded(profile, operation="PSEND_INIT", kinds=[Kind.CONTROL]).keys() == {(0, 1), (1, 0)}
-        # Nor at the end that receives: it learns where the parts are when both ends have made their requests.
+        # Also on the receiver: it learns the addresses of the parts when both sides have created their requests.
         asked = recorded(profile, operation="PRECV_INIT", kinds=[Kind.CONTROL], directions=[Direction.RECEIVED])
         assert asked.keys() == {(0, 1)}
     assert not recorded(profile, operation="RECV", kinds=Kind, directions=[Direction.RECEIVED])

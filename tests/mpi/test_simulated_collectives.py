@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulation's collectives send what an MPI sends that is told to use the same algorithms."""
+"""The simulation's collectives send the same messages as an MPI that is set to the same algorithms."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ibprof_testing.mpi.mpis import MPICH_SYSTEM, THROUGH_NETWORK, Build, find_m
 
 BYTES = 3000
 
-# A role, the call, and the number of its algorithm in Open MPI's `coll/tuned`.
+# A role, the call, and the number of the role's algorithm in Open MPI's `coll/tuned`.
 OF_OPEN_MPI = [(Role.ALL_TO_ALL, "Alltoall", 2), (Role.ALL_GATHER, "Allgather", 4), (Role.ALL_REDUCE, "Allreduce", 3)]
 
 
 def list_messages(role: Role, ranks: int) -> dict[tuple[int, int], tuple[int, int]]:
-    """Bytes and messages of each pair by the schedule."""
+    """Return the bytes and messages of each pair of ranks by the simulation's schedule."""
     sent: dict[tuple[int, int], tuple[int, int]] = {}
     for rank in range(ranks):
         for step in SCHEDULES[role](rank, ranks, BYTES).steps:
@@ -38,7 +38,7 @@ def test_open_mpi(build: Build, role: Role, call: str, algorithm: int, ranks: in
 
 @pytest.mark.parametrize("ranks", [3, 7])
 def test_broadcast_of_mpich(build: Build, ranks: int, tmp_path: Path) -> None:
-    """Open MPI's binomial tree gives ranks other places in it."""
+    """Open MPI's binomial tree is not used, since its ranks have other positions in the tree."""
     mpi = find_mpich_like(MPICH_SYSTEM)
     env = THROUGH_NETWORK | {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial"}
     command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", "Bcast", str(BYTES)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study whose simulations are spread over MPI ranks gives what it gives on one machine, to the last byte."""
+"""A study distributed over MPI ranks gives the same files, to the last byte, as on one machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_three_ranks_give_the_same_results(system_mpi: mpis.Mpi, tmp_path: Path)
     assert {MEANS, RESULTS, "summary.json", "links.csv", "view.html"} <= set(names)
     for name in names:
         assert (tmp_path / "ranks" / name).read_bytes() == (tmp_path / "one" / name).read_bytes(), name
-    # The store alone is in the order in which they were done, with what each took.
+    # The store differs: its order is the order of completion, and it has the time of each simulation.
     assert len((tmp_path / "ranks" / RESULTS).read_text().splitlines()) == 5
     assert len((tmp_path / "ranks" / STORE).read_text().splitlines()) == 4
 
@@ -58,7 +58,7 @@ def test_one_rank_says_what_is_wrong(system_mpi: mpis.Mpi, command: list[str], t
 
 
 def test_one_rank_estimates(system_mpi: mpis.Mpi, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the work of two others, whatever else is said."""
+    """The estimate is for the two ranks that simulate, whatever `--workers` says."""
     survey = [*STUDY, "--dry-run"]
     done = run_on_ranks(system_mpi, *survey, "--workers", "7")
     assert main([*survey, "--workers", "2"]) == 0
@@ -67,7 +67,7 @@ def test_one_rank_estimates(system_mpi: mpis.Mpi, capsys: pytest.CaptureFixture[
 
 @pytest.mark.usefixtures("system_mpi")
 def test_an_mpi4py_is_there() -> None:
-    """Else the tests above would prove nothing."""
+    """Without mpi4py, the tests above would prove nothing."""
     from mpi4py import futures  # noqa: PLC0415
 
     assert hasattr(futures, "MPICommExecutor")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks that are slow for a reason: two hosts on virtual cables, limited by `tc`; the verdict names the reason.
 
-Virtual cables have no speed. So each host shows its eth0 with one, and an adapter where the case needs it. Counters and
+Virtual cables have no speed. So each host's sysfs files show an eth0 with a speed, and an adapter if the case needs
 connections are the real ones.
 """
 
@@ -28,7 +28,7 @@ HOSTS = ("node1", "node2")
 MBIT = 400
 
 PROGRAM = ("exchange", "0", "1000000", "12")
-"""Of waits.c: ranks exchange 1 MB with their neighbours, all at once."""
+"""Arguments of waits.c: ranks exchange 1 MB with their neighbours, all at once."""
 
 FLOOD = """
 import socket, sys, time
@@ -47,7 +47,7 @@ def make_plan(*mbit: int) -> Plan:
 
 
 def show_host(folder: Path, speed_mbps: int, adapter: bool = False) -> None:
-    """Write what a host shows of its adapters: eth0 with a speed and its real counters, and perhaps an idle adapter."""
+    """Write a host's sysfs files: eth0 with a speed and its real counters, and optionally an idle adapter."""
     interface = folder / "net" / "eth0"
     interface.mkdir(parents=True)
     for name, text in (("speed", str(speed_mbps)), ("type", "1"), ("mtu", "1500"), ("operstate", "up")):
@@ -79,7 +79,7 @@ def run_exchange(hosts: lab.Hosts, mpi: Mpi, program: Path, folder: Path) -> Ver
 
 @contextmanager
 def flood(hosts: lab.Hosts, source: str, destination: str) -> Iterator[None]:
-    """Send datagrams from a host to another one."""
+    """Send datagrams from one host to another in the background."""
     line = ["ip", "netns", "exec", hosts.namespace(source), sys.executable, "-c", FLOOD, hosts.address(destination)]
     with processes.start(line):
         yield
@@ -125,7 +125,7 @@ def test_packets_that_are_lost(system_mpi: Mpi, program: Path, tmp_path: Path) -
     with lab.up(make_plan(0, 0), tmp_path / "lab") as hosts:
         for host in HOSTS:
             show_host(tmp_path / host, MBIT)
-            # A queue of four packets: most of a burst is dropped.
+            # The queue holds four packets, so most packets of a burst are dropped.
             place = ["-n", hosts.namespace(host), "qdisc", "add", "dev", "eth0", "root"]
             subprocess.run(["tc", *place, "tbf", "rate", "100mbit", "burst", "4k", "limit", "6000"], check=True)
         verdict = run_exchange(hosts, system_mpi, program, tmp_path)

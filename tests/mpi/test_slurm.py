@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Slurm of two nodes: one job with a file per node, by srun or by launchers that use it to start daemons."""
+"""A real Slurm with two nodes: a job has a file on each node, with srun or with launchers that start daemons by it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ibprof_testing.mpi.patterns import ring
 
 NODES = 2
 RANKS = 2 * NODES
-SENT = 1500  # by a rank of `copied end` to the next one
+SENT = 1500  # bytes that a rank of `copied end` sends to the next rank
 STARTS = {
     "srun, Open MPI by PMIx": (mpis.SYSTEM, ["srun", "--mpi=pmix"]),
     "srun, MPICH by PMI-2": (mpis.MPICH_SYSTEM, ["srun", "--mpi=pmi2"]),
@@ -63,7 +63,7 @@ def test_ibprof_run(start: str, cluster: slurm.Cluster, build: Build, tmp_path: 
 
 
 def test_bare_preload(cluster: slurm.Cluster, build: Build, tmp_path: Path) -> None:
-    """Two steps of one allocation are two runs."""
+    """Two steps of an allocation are two runs."""
     mpi = find(mpis.MPICH_SYSTEM)
     step = f"srun --mpi=pmi2 {build(mpi, 'copied.c')} end"
     places = [f"--nodes={NODES}", f"--ntasks={RANKS}"]
@@ -93,7 +93,7 @@ def test_parts_with_an_environment_of_their_own(cluster: slurm.Cluster, build: B
 
 
 def test_each_step_of_a_batch_job_has_a_profile(cluster: slurm.Cluster, build: Build, tmp_path: Path) -> None:
-    """An array's task: a step, one with patterns in its output, mpirun alone and twice in a script; none is lost."""
+    """A task of a job array: a step, a step with patterns in its output, and mpirun alone, twice in a script."""
     program, other = (build(find(name), "copied.c") for name in (mpis.MPICH_SYSTEM, mpis.SYSTEM))
     run, mpirun = f"{sys.executable} -m ibprof run", f"{find(mpis.SYSTEM).folder}/mpirun --oversubscribe -n 2"
     step = f"srun --mpi=pmi2 -n2 {program} end"

@@ -43,7 +43,7 @@ def _refuse(error: InputError) -> None:
 
 @dataclass(frozen=True)
 class Jobs:
-    """Jobs of one cluster, of which each runs a program by `srun` in a batch script."""
+    """Jobs of one cluster; each job runs a program by `srun` in a batch script."""
 
     cluster: slurm.Cluster
     program: Path
@@ -87,7 +87,7 @@ class Jobs:
             time.sleep(0.2)
 
     def compare(self, numbers: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
-        """Return how a job without ibprof ended, which must be the same as with ibprof.
+        """Return how a job without ibprof ended; check that the job with ibprof ended in the same way.
 
         Args:
             numbers: the job of each form.
@@ -182,7 +182,7 @@ def test_requeued(accounted: Jobs) -> None:
         accounted.await_ranks(job)
         accounted.command("scontrol", "requeue", job)
         accounted.await_state(job, lambda facts: facts["JobState"] == "PENDING")
-        time.sleep(3)  # the first run's processes end
+        time.sleep(3)  # the processes of the first run end
         accounted.command("scontrol", "update", f"JobId={job}", "StartTime=now")
     end, account = accounted.compare(numbers)
     assert end[0::4] == ["COMPLETED", "1"]
@@ -191,7 +191,7 @@ def test_requeued(accounted: Jobs) -> None:
     found = list_found([accounted.folder / "profile.ibprof"], _refuse)
     runs = [(run.scheduler.restarts, run.is_whole) for run in found if run.scheduler.job == job]
     assert runs == [("", False), ("1", True)]
-    # The first run's profile is made if there is time before Slurm kills the script.
+    # The first run's profile is only made if Slurm leaves enough time before it kills the script.
     made = {path.stem: load_profile(path).scheduler.restarts for path in accounted.folder.glob(f"profile-{job}.*.otf2")}
     assert made in ({f"profile-{job}.0": "1"}, {f"profile-{job}.0": "", f"profile-{job}.0-2": "1"})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's plug-in of ibprof, and the prolog of tasks in its place: what a site installs, in a real Slurm."""
+"""Slurm's plug-in of ibprof, and a task prolog that replaces it, as a site installs them in a real Slurm."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Site:
         return self.cluster.run(line, environment({**mpis.THROUGH_NETWORK, **variables}), self.folder)
 
     def is_next_sampled(self) -> bool:
-        """Return whether the next job is in a share of half of all jobs."""
+        """Return True if the plug-in, set to record half of all jobs, will record the next job."""
         said = self.cluster.run(["scontrol", "show", "config"], environment(), self.folder).stdout
         (number,) = re.findall(r"^NEXT_JOB_ID\s+= (\d+)$", said, re.MULTILINE)
         return int(number) * 2654435761 % 2**32 < 2**31
@@ -77,7 +77,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(build: Build) -> Iterator[Site]:
-    with TemporaryDirectory() as name:  # pytest's own folders are closed to other users
+    with TemporaryDirectory() as name:  # other users cannot enter pytest's own folders
         yield from _start(Path(name), build)
 
 
@@ -147,7 +147,7 @@ def test_a_share_of_all_jobs(site: Site) -> None:
 
 
 def test_a_share_has_all_components_of_a_heterogeneous_job_or_none(site: Site) -> None:
-    """The components' own numbers follow each other, so that half of them would be sampled alone."""
+    """Successive components have successive numbers, so a choice by these numbers would record only half of them."""
     site.configure(share=50)
     for _ in range(2):
         sampled = site.is_next_sampled()

@@ -12,7 +12,7 @@ from ibprof_testing.mpi import patterns
 from ibprof_testing.mpi.matrices import add_up, load_complete, received, recorded
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
-# Of programs/threads.c: even threads use Ssend, odd ones Send.
+# As in programs/threads.c, even threads use Ssend, odd ones Send.
 THREADS = 4
 
 
@@ -34,7 +34,10 @@ def test_threads_that_send_at_once(mpi: Mpi, build: Build, ranks: int, messages:
 
 
 def test_receives_completed_while_they_are_posted(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """Open MPI looks at a request twice to complete it; what is hooked in between it never calls."""
+    """Open MPI checks a request twice before it completes it.
+
+    It never calls a hook that is set between the two checks.
+    """
     messages = 200_000
     program = build(mpi, "racing_receives.c", "-pthread")
     run_mpi(mpi, 1, [program, str(messages)], recording=tmp_path)

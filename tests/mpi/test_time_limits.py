@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks end with the test that started them, at its timeout too: no launcher that is killed ends them."""
+"""Ranks end with the test that started them, also at its timeout, although no killed launcher ends them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def start_without_harm(mpi: mpis.Mpi, ranks: int, command: list[str | Path], tim
     ("name", "start"), [*((name, mpis.run_mpi) for name in ONE_OF_EACH), (mpis.SYSTEM, start_without_harm)]
 )
 def test_no_rank_outlives_a_timeout(name: str, start: Callable[..., object], tmp_path: Path) -> None:
-    for seconds in (1, 4, 16, 64):  # the first that suffices to start all ranks
+    for seconds in (1, 4, 16, 64):  # the first of these times in which all ranks start
         with pytest.raises(subprocess.TimeoutExpired):
             start(find(name), RANKS, ["sh", "-c", f"touch {tmp_path}/$$; exec sleep 300"], timeout=seconds)
         started = [int(path.name) for path in tmp_path.iterdir()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls and computing of a real run, as predictions take them, against what its program does."""
+"""The calls and the computing that predictions use, for a real run, compared with the program's actions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_calls_and_computing_of_a_program(system_mpi: Mpi, build: Build, tmp_pat
     assert (groups["ALLREDUCE"].calls, groups["ALLREDUCE"].size) == (ROUNDS, 8)
     assert (groups[MESSAGES].calls, groups[MESSAGES].size) == (ROUNDS, SIZE // ranks // 8)
     assert groups["BARRIER"].calls == 2
-    # It rests a microsecond for each byte of its part; whatever else runs on the machine adds to that.
+    # The program sleeps 1 µs for each byte of its part; other processes can only add time.
     rests = ROUNDS * SIZE / ranks * 1e-6
     assert rests < run.computing < run.seconds
     assert run.computing + sum(group.seconds for group in groups.values()) == pytest.approx(run.seconds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds inside calls of a program whose threads wait at once, and how many of them overlap."""
+"""Seconds inside calls of a program with several waiting threads, and the overlap of these times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEYS = ("communicator", "tag", "number")
 
 
 def seconds_of(run: Profile, rank: int) -> dict[tuple[str, str], float]:
-    """The seconds of each region and operation of a rank."""
+    """Return the seconds of each region and operation of a rank."""
     seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
     rows = run.times
     for row in range(len(rows.rank)):
@@ -33,7 +33,7 @@ def seconds_of(run: Profile, rank: int) -> dict[tuple[str, str], float]:
 
 
 def test_threads_that_wait_at_once(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """The time of each thread counts: together more than the run took."""
+    """The time of each thread counts, so the sum is more than the run's time."""
     program = build(system_mpi, "late_threads.c", "-O2", "-pthread")
     ran = run_mpi(system_mpi, 2, [program, str(LATE_S)], recording=tmp_path, env=ON)
     run = load_profile(tmp_path)
@@ -48,12 +48,12 @@ def test_threads_that_wait_at_once(system_mpi: Mpi, build: Build, tmp_path: Path
 
 @pytest.mark.parametrize("name", [SYSTEM, "5.0.11"])
 def test_overlap_is_known_by_arithmetic(name: str, build: Build, tmp_path: Path) -> None:
-    """Waits of 3, 4 and 2 units, two of which overlap: the rank was inside calls for 7 units."""
+    """Waits of 3, 4 and 2 units, with an overlap of 2 units: the rank was inside calls for 7 units."""
     mpi, unit_s = find_mpi(name), 0.2
     program = build(mpi, "overlapping_threads.c", "-O2", "-pthread")
     ran = run_mpi(mpi, 2, [program, str(unit_s)], recording=tmp_path / "recording", env=ON)
     summed, both = map(float, ran.stdout.split())
-    # Other processes may delay the senders, or the threads before they wait.
+    # Other processes may delay the senders, or delay the threads before they wait.
     assert summed == pytest.approx(9 * unit_s, abs=unit_s)
     assert both == pytest.approx(2 * unit_s, abs=unit_s / 2)
     run = load_profile(tmp_path / "recording")
@@ -74,7 +74,7 @@ def test_overlap_is_known_by_arithmetic(name: str, build: Build, tmp_path: Path)
 
 
 def test_no_overlap_of_one_thread(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """With MPI_THREAD_MULTIPLE and one thread, no time counts twice."""
+    """With MPI_THREAD_MULTIPLE but only one thread, no time overlaps."""
     program = build(system_mpi, "late_ranks.c", "-O2")
     run_mpi(system_mpi, 2, [program, "8", "0.001", "3"], recording=tmp_path, env=ON)
     run = load_profile(tmp_path)
@@ -86,7 +86,7 @@ def test_no_overlap_of_one_thread(system_mpi: Mpi, build: Build, tmp_path: Path)
 
 @pytest.mark.parametrize("name", [SYSTEM, pytest.param("5.0.11", marks=pytest.mark.full)])
 def test_threads_that_repeat_calls(name: str, build: Build, tmp_path: Path) -> None:
-    """Each call of each thread counts by default, rare long waits are seen, and both ends sample the same messages."""
+    """By default, each thread's calls count, rare long waits are timed, and both ends sample the same messages."""
     threads, rounds = 3, 12_000
     mpi = find_mpi(name)
     program = build(mpi, "repeated_threads.c", "-O2", "-pthread")

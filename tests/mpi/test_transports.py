@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whichever of Open MPI's layers carries the messages, the same is recorded."""
+"""The recording is the same, whichever of Open MPI's layers carries the messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_point_to_point_and_collectives(mpi: Mpi, build: Build, transport: str, 
     assert {operation: recorded(profile, operation=operation) for operation in wanted} == wanted
     assert received(profile) == recorded(profile, kinds=Kind)
 
-    # What collectives send does not depend on what carries it.
+    # The messages of collectives do not depend on the layer that carries them.
     collectives: list[str | Path] = [build(mpi, "collectives.c"), "blocking"]
     run_mpi(mpi, ranks, collectives, recording=tmp_path / "collectives", mca=mca)
     run_mpi(mpi, ranks, collectives, recording=tmp_path / "ob1")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives that bypass the messages that the source sees are named, with what they were asked for and what was seen.
+"""Collectives whose messages bypass the source are named, with the bytes that their calls asked for and the seen bytes.
 
-That no other recording names any is checked wherever a test records (`mpis.run_mpi`).
+`mpis.run_mpi` checks in each test that no other recording names a collective.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _run(folder: Path, name: str, *arguments: str | Path) -> subprocess.Complete
 
 @pytest.mark.parametrize("name", mpis.in_every_run(*(name for name in mpis.MPICH_LIKE if name != mpis.INTEL)))
 def test_mpich_is_compared_between_hosts_alone(name: str, build: Build, tmp_path: Path) -> None:
-    """Ranks of one host exchange messages in its memory, which no port sees: nothing must be reported."""
+    """Ranks of one host exchange messages in memory, where no port counts them: nothing must be reported."""
     mpi = mpis.find_mpich_like(name)
     for call in ("Bcast", "Allreduce", "Alltoall"):
         run_mpi(mpi, RANKS, [build(mpi, "collectives.c"), "blocking", call, str(BYTES)], recording=tmp_path / call)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on real runs whose time goes where it was planted."""
+"""Verdicts on real runs that spend their time in a planted way."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLANTED = {
 }
 
 
-# MPICH may not see messages within a host, and Intel MPI has no source there. Their ranks spin on their processors, so
+# MPICH may not see messages within a host, and Intel MPI cannot see them. Their ranks spin on their cores, so plants of
 # that plants of two busy ones are left to benchmarks/verdicts.py, which keeps other work off them.
 RESTS = [plant for plant, kind in PLANTED.items() if kind in (VerdictKind.NOT_MPI, VerdictKind.WAITING)]
 CASES = [
@@ -45,7 +45,7 @@ def test_time_goes_where_it_was_planted(build: Build, tmp_path: Path, name: str,
     yields = name == mpis.SYSTEM
     mpi = mpis.find_mpi(name) if yields else mpis.find_mpich_like(name)
     program = build(mpi, "verdicts.c", "-O1", "-g")
-    # Two ranks, since more than cores would wait for a core.
+    # More ranks than cores would wait for a core, so there are two.
     ranks = 2 if plant in ("small", "bulk") else 4
     run_mpi(mpi, ranks, [program, plant, "0.6"], recording=tmp_path, env=ON)
     verdict = judge_run(load_profile(tmp_path))
@@ -63,7 +63,10 @@ def test_time_goes_where_it_was_planted(build: Build, tmp_path: Path, name: str,
 
 
 def test_a_run_ends_with_the_verdict_on_its_links(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """The fabric's report judges; where there is no such fabric, its error is printed and the profile's verdict too."""
+    """The fabric's report gives the verdict.
+
+    If there is no such fabric, its error and the profile's verdict are printed.
+    """
     program = build(system_mpi, "verdicts.c", "-O1", "-g")
     for fabric, error in ((["xgft:1:4:1"], ""), (["nofile"], "ibprof-report: nofile: expected a readable file")):
         ran = processes.run(
@@ -90,7 +93,7 @@ def test_ranks_on_one_core_are_named_with_the_place_of_most_transfer(
     assert verdict.cause == "oversubscribed-cores", verdict
     assert "share core 0" in verdict.text
     assert f"{NO_PROBLEM} " in verdict.text
-    # Each rank has a quarter of the core at most.
+    # At most a quarter of the core is left for each rank.
     assert all(rank.no_core_ns > rank.cpu_ns > 0 for rank in run.ranks)
     if verdict.kind is VerdictKind.SLOW_TRANSFER:
         assert "most transfer is in MPI_Alltoall at waits.c:" in verdict.text

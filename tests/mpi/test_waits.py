@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tracer that waiting is compared with: it keeps all calls, and sees the waiting that programs are made for."""
+"""The tracer with which ibprof's waiting is compared: it records all calls, and shows the planted waiting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_each_call_and_each_end_of_a_message_is_traced(mpi: mpis.Mpi, build: mpi
     for side in (SENT, RECEIVED):
         assert [int((trace.messages["side"] == side).sum()) for trace in traces] == [60] * 4
     assert {int(size) for trace in traces for size in trace.messages["bytes"]} == {2000}
-    # No message arrives before it was sent.
+    # No message arrives before it is sent.
     matched = match_messages(traces)
     assert len(matched) == 4 * 60
     for sender, sent, receiver, received in matched:
@@ -43,7 +43,7 @@ def test_each_call_and_each_end_of_a_message_is_traced(mpi: mpis.Mpi, build: mpi
 @pytest.mark.parametrize(
     ("plant", "operation", "seconds", "waiting_ranks"),
     [
-        # 20 rounds of 20 ms.
+        # 20 rounds with a delay of 20 ms.
         (WaitPlant("late", 20, 8, 20), "Allreduce", 0.4, 3),
         (WaitPlant("halo", 20, 1024, 20), "Waitall", 0.4, 2),
         (WaitPlant("probe", 20, 1024, 20), "Mprobe", 0.4, 3),
@@ -69,7 +69,7 @@ def test_waiting_is_as_long_as_the_planted_rest(
     waiting_ranks: int,
 ) -> None:
     time_s, wait_s = split_by_operation(trace_run(system_mpi, plant, build, tmp_path))[operation]
-    # Ranks further away in a halo wait as well, and the kernel wakes ranks late.
+    # In a halo, distant ranks wait too, and the kernel wakes ranks late.
     assert seconds * waiting_ranks * 0.95 < wait_s <= time_s
     assert wait_s > 0.7 * time_s
 
@@ -126,7 +126,7 @@ def test_rounds_are_sampled_where_their_tags_number_them(
 def test_rare_late_messages_are_split(system_mpi: mpis.Mpi, build: mpis.Build, tmp_path: Path) -> None:
     measured, truth = measure(system_mpi, WaitPlant("seldom", 40, 8, 3000, ranks=2), build, tmp_path)
     total, waited = measured.total(), sum(wait for _, wait in truth.values())
-    # All six delays are among the samples. The machine's other work may delay messages more often than they hold.
+    # All six delays are sampled. Other work of the machine may delay messages more often than the program does.
     assert total.wait_s > 0.9 * 6 * 0.04
     allowed = 3 * total.error_s + 0.05 * total.time_s
     assert total.wait_s - allowed < waited < total.wait_s + total.unsplit_s + allowed
@@ -138,17 +138,17 @@ def check_waiting(mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, tmp_path: 
     whole = sum(time for time, _ in truth.values())
     for operation, (_, wait) in truth.items():
         found = measured.total(of_row == operation.upper())
-        # Few samples stand for many requests of one call, so the stated error of such a call exceeds 5 points.
+        # Few samples represent many requests of a call, so the error of this call exceeds 5 percentage points.
         assert found.error_s < 0.2 * whole
         assert found.wait_s == pytest.approx(wait, abs=max(0.05 * whole, found.error_s)), operation
-    # Windows are made and freed, which no sample shows.
+    # No sample shows the time in which windows are created and freed.
     assert measured.total().unsplit_s < 0.1 * whole
 
 
 def measure(
     mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, folder: Path
 ) -> tuple[MeasuredWaiting, dict[str, tuple[float, float]]]:
-    """Return the waiting that ibprof measures in a plant, and the tracer's time and waiting by operation."""
+    """Return the waiting that ibprof measures in a plant, and the tracer's (time, waiting) by operation."""
     programs = build(mpi, "waits.c", "-g").parent
     traces = run_traced(mpi, plant, folder, programs, folder / "recording", {"IBPROF_TIME": "1"})
     measured = measure_waiting(load_profile(folder / "recording"))
