@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-layout` and `ibprof-report` as they are typed."""
+"""Command lines of `ibprof-layout` and `ibprof-report`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ibprof_testing.samples.profiles import Count, make_host, make_profile, make
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 TESTBED_OF_OPENSM = str(find_sample("testbed44", OPENSM))
-"""Nothing is odd about it, so that stderr stays empty."""
+"""This list has no peculiarities, so stderr stays empty."""
 
 BIG = str(find_sample("xgft3-1296", IBDIAGNET))
 RAILS = [str(find_sample(f"dualrail/rail{rail}", IBDIAGNET)) for rail in (1, 2)]
@@ -169,7 +169,7 @@ def test_one_subnet_given_twice_is_not_two_rails(tmp_path: Path, capsys: pytest.
 
 
 def test_report_accounts_for_every_byte(capsys: pytest.CaptureFixture[str]) -> None:
-    assert report.main([PARTIAL, "pattern:shift:7:10", "--json", "--top", "1"]) == 5  # 1% and more have no route
+    assert report.main([PARTIAL, "pattern:shift:7:10", "--json", "--top", "1"]) == 5  # 1% or more has no route
     document = json.loads(capsys.readouterr().out)
     assert document["bytes_total"] == 12960
     unrouted = sum(document["bytes_unrouted"].values())
@@ -227,7 +227,7 @@ def test_what_cannot_be_ends_with_one_line_and_its_status(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ibprof.cli.command._forget_stdout", lambda: None)  # pytest's own stdout must live on
+    monkeypatch.setattr("ibprof.cli.command._forget_stdout", lambda: None)  # pytest still needs its own stdout
     (tmp_path / "matrix.csv").write_text("src,dst,bytes,messages\n0,1,1,1\n")
     (tmp_path / "pairs.csv").write_text("src_lid,dst_lid,bytes\n1,6,1\n")
     (tmp_path / "counters.csv").write_text("guid,port,bytes\n0x0002c90200400000,22,700\n")
@@ -296,7 +296,7 @@ def test_hosts_of_the_recording_are_not_spoken_of_when_ranks_are_put_elsewhere(
     write_archive(run, tmp_path / "profile.otf2")
     documents = []
     for options in ([], ["--placement", "spread"]):
-        # The folder that holds the profile is as good as its name.
+        # The profile's folder can replace the profile's name.
         assert report.main([TESTBED, str(tmp_path), "--json", *options]) == 0
         documents.append(json.loads(capsys.readouterr().out))
     recorded, placed = documents
@@ -345,7 +345,7 @@ def test_help_has_an_example(command: ModuleType, capsys: pytest.CaptureFixture[
 
 def test_level_hosts_name_the_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nodes = tmp_path / "nodes.csv"
-    # One host of the first switch counts alone: the other switch is a level further on.
+    # Only one host of the first switch counts, so the other switch is one level higher.
     arguments = [TESTBED, "pattern:shift:1", "-o", "/dev/null", "--nodes", str(nodes), "--level-hosts"]
     assert layout.main([*arguments, "^host01 "]) == 0
     with nodes.open() as file:

@@ -22,7 +22,10 @@ HOSTS = 5
 
 
 def cable(seed: int) -> Cabling:
-    """Cable hosts with four adapters, each to a leaf that is drawn, below two spines; one host has a single one."""
+    """Cable hosts with four adapters each below two spines; each adapter is on a random leaf.
+
+    One host has a single adapter.
+    """
     draw = random.Random(seed)
     cabling = Cabling("4xEDR")
     leaves = [cabling.add_switch(f"leaf{number}") for number in range(LEAVES)]
@@ -38,7 +41,7 @@ def cable(seed: int) -> Cabling:
 
 
 def of_ibtracert(text: str, dump: Dump, amounts: list[int]) -> Counter[Port]:
-    """Add up what ibtracert's lines say that each port sends; of an adapter it prints the GUID of the port."""
+    """Add up the bytes that each port sends, from ibtracert's lines; for an adapter, it prints the GUID of the port."""
     loads: Counter[Port] = Counter()
     for pair, amount in zip(parse_ibtracert(text), amounts, strict=True):
         sender = dump.at[pair.source_lid][0]
@@ -51,12 +54,12 @@ def of_ibtracert(text: str, dump: Dump, amounts: list[int]) -> Counter[Port]:
 @pytest.mark.parametrize("engine", ["minhop", "dfsssp"])
 def test_ranks_take_the_adapters_in_turn(tmp_path: Path, engine: str) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
-    print(f"seed {seed}")  # shown when the test fails
+    print(f"seed {seed}")  # pytest prints this if the test fails
     hosts = [f"gpu{rank // 3}" for rank in range(3 * HOSTS)] + ["storage"] * 2
     draw = random.Random(seed)
     drawn = (draw.sample(range(len(hosts)), 2) for _ in range(40))
     pairs = [(a, b, draw.randrange(1, 1 << 40)) for a, b in drawn]
-    pairs.append((len(hosts) - 1, 0, 5))  # a matrix has as many ranks as it names
+    pairs.append((len(hosts) - 1, 0, 5))  # so that the matrix has as many ranks as hosts
     (tmp_path / "matrix.csv").write_text("src,dst,bytes,messages\n" + "".join(f"{a},{b},{n},1\n" for a, b, n in pairs))
     (tmp_path / "ranks.csv").write_text("rank,host\n" + "".join(f"{rank},{host}\n" for rank, host in enumerate(hosts)))
     with route(cable(seed), tmp_path, engine) as simulated:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damage done in a simulated subnet while OpenSM routes it is named in the dumps that the tools then take."""
+"""A simulated subnet is damaged while OpenSM routes it; the dumps taken afterwards show the damage by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEAF2, SPINE2 = (f'"S-{SWITCH_GUID + 8 * number:016x}"' for number in (1, LEAVES
     ],
 )
 def test_a_cable_or_port_that_fails_is_named(tmp_path: Path, command: str, name: str, place: str) -> None:
-    """OpenSM routes around unlinked ports at once; a port that `ibportstate` disables stays in its tables."""
+    """OpenSM routes around unlinked ports at once, but keeps a port that `ibportstate` disables in its tables."""
     cabling = fat_tree(LEAVES, SPINES, HOSTS, "4xEDR")
     reads, writes = os.pipe()
     with os.fdopen(writes, "wb", 0) as console, os.fdopen(reads) as commands:
@@ -64,7 +64,7 @@ def count_sweeps(folder: Path) -> int:
 
 
 def check_dumps(folder: Path, run: Callable[..., bytes]) -> dict[str, str]:
-    """Return the places of each finding in new dumps of the subnet, by its name."""
+    """Check new dumps of the subnet; return the places of each finding, by the finding's name."""
     folder.mkdir()
     (folder / "links.txt").write_bytes(run("ibnetdiscover"))
     (folder / "tables.txt").write_bytes(run("dump_fts"))

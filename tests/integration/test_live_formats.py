@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On random simulated subnets all tools' outputs are one Fabric, and synthetic tables lead where the library says."""
+"""On random simulated subnets, all tools' outputs give one Fabric, and synthetic tables lead to the expected hosts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(folder: Path, simulated: dict[str, str], name: str, *command: str) -> Pa
 @pytest.mark.parametrize("lmc", [0, 2])
 def test_every_tool_shows_the_same_fabric(tmp_path: Path, lmc: int) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
-    print(f"seed {seed}")  # shown when the test fails
+    print(f"seed {seed}")  # pytest prints this if the test fails
     with route(random_tree(seed), tmp_path, "minhop", lmc) as simulated:
         links = run(tmp_path, simulated, "a", "ibnetdiscover")
         ports = run(tmp_path, simulated, "b", "ibnetdiscover", "-p")
@@ -45,7 +45,7 @@ def test_every_tool_shows_the_same_fabric(tmp_path: Path, lmc: int) -> None:
     check_equal(read_fabric(links), expected.fabric, {*NODES, *LINKS, *PORTS})
     for path in (ports, info):
         listed = infer_lmc(read_fabric(path), expected.tables)
-        # Neither shows GUIDs of systems and, exactly, of adapters.
+        # Neither format shows GUIDs of systems, or the exact GUIDs of adapters.
         check_equal(listed, expected.fabric, {"node_kind", "node_name", *LINKS, "port_guid", "port_lid"})
     for path in (tables, tmp_path / "opensm-lfts.dump"):
         check_tables(read_tables(path), expected.tables)
@@ -53,7 +53,7 @@ def test_every_tool_shows_the_same_fabric(tmp_path: Path, lmc: int) -> None:
 
 @pytest.mark.parametrize("name", ["xgft:3:3,3,2:1,3,2:1,1,2", "torus:3x4:1", "dragonfly:3,2,1"])
 def test_synthetic_tables_lead_on_a_subnet_where_they_lead_here(tmp_path: Path, name: str) -> None:
-    """OpenSM gives the simulated switches our tables as they are, and ibtracert walks them."""
+    """OpenSM loads ibprof's tables unchanged into the simulated switches, and ibtracert follows them."""
     made = generate(name)
     draw = random.Random(name)
     lids = list(range(1, 1 + int((made.fabric.node_kind == 0).sum())))

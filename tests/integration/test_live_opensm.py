@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenSM routes a subnet that did not exist before; our paths on its dumps are those of ibtracert on the subnet."""
+"""OpenSM routes a new random subnet; ibprof's paths on its dumps equal ibtracert's paths on the subnet."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ PAIRS = 24
 @pytest.mark.parametrize("with_guid2lid", [True, False])
 def test_paths_on_a_fresh_subnet(tmp_path: Path, lmc: int, with_guid2lid: bool) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
-    print(f"seed {seed}")  # shown when the test fails
+    print(f"seed {seed}")  # pytest prints this if the test fails
     with run_subnet(tmp_path, seed, lmc) as ibtracert:
         if not with_guid2lid:
-            (tmp_path / "guid2lid").unlink()  # the LMC has to be inferred from the tables then
+            (tmp_path / "guid2lid").unlink()  # without it, the LMC is inferred from the tables
         subnet = read_subnet(tmp_path / "opensm-subnet.lst")
         assert subnet.warnings == ()
         assert subnet.fabric.port_lmc.max() == lmc

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profiler plug-in of NCCL, loaded as NCCL does by a program that stands for it: there is no GPU.
+"""The profiler plug-in for NCCL, loaded by a mock of NCCL in the same way: there is no GPU.
 
-The bytes of each step are really sent by TCP between the ranks, and the program prints what it sent.
+The mock really sends the bytes of each step between ranks, by TCP, and prints the sent bytes.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ LATE = ("compute_us=20000", "compute_rank=2", "collectives=20")
 def test_ranks_wait_for_the_rank_whose_gpu_is_late(
     harness: Path, ports: Ports, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before each of 20 collectives, rank 2 computes for 20 ms: the three others wait for 400 ms."""
+    """Before each of 20 collectives, rank 2 computes for 20 ms, so each of the three others waits for 400 ms."""
     run_ranks(harness, ports, tmp_path, 4, 7, *LATE)
     run = load_profile(tmp_path)
     said = judge_run(run)
@@ -104,7 +104,7 @@ def test_ranks_wait_for_the_rank_whose_gpu_is_late(
     rows = {row["rank"]: row for row in json.loads(capsys.readouterr().out)["calls"]}
     waits = [rows[str(rank)]["wait_s"] for rank in range(4)]
     assert waits[2] < 0.1 < 0.38 < min(waits[0], waits[1], waits[3])
-    # On a second host with another clock, the late rank and the waiting remain.
+    # On a second host with another clock, the same rank is late, and the waiting is the same.
     samples = run.collective_samples
     shift = np.where(samples.rank >= 2, 7_000_000_000, 0)
     moved = replace(
@@ -125,7 +125,7 @@ def test_ranks_wait_for_the_rank_whose_gpu_is_late(
 
 
 def test_balanced_gpus_make_no_rank_late(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """All ranks compute as long, and the network takes as long."""
+    """All ranks compute for the same time, and the network takes the same time."""
     run_ranks(harness, ports, tmp_path, 4, 7, "compute_us=20000", "wire_us=20000", "collectives=20")
     run = load_profile(tmp_path)
     said = judge_run(run)
@@ -135,7 +135,7 @@ def test_balanced_gpus_make_no_rank_late(harness: Path, ports: Ports, tmp_path: 
 
 
 def test_broadcasts_do_not_shift_the_numbers_of_later_collectives(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """In a broadcast's ring the root receives nothing, and the last rank sends nothing."""
+    """In the ring of a broadcast, the root receives nothing, and the last rank sends nothing."""
     run_ranks(harness, ports, tmp_path, 4, 7, "broadcasts=2", "collectives=22")
     run = load_profile(tmp_path)
     samples = run.collective_samples
@@ -145,7 +145,7 @@ def test_broadcasts_do_not_shift_the_numbers_of_later_collectives(harness: Path,
 
 
 def test_time_of_trees_is_not_split(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """Ranks of a tree pass on what others send, so the arrival of their GPUs is not seen."""
+    """Ranks of a tree pass on data of other ranks, so ibprof cannot know when their GPUs were ready."""
     run_ranks(harness, ports, tmp_path, 4, 7, *LATE, "algorithm=TREE")
     run = load_profile(tmp_path)
     measured = measure_waiting(run)
@@ -203,7 +203,7 @@ def test_ranks_are_known_by_the_communicator_where_no_launcher_states_them(
 
 
 def test_many_events_take_no_more_space(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """100,000 steps and more: records grow with peers, not with events."""
+    """More than 100,000 steps: the number of records grows with peers, not with events."""
     sizes = []
     for number, collectives in enumerate((600, 3000)):
         folder = tmp_path / str(number)
@@ -269,7 +269,7 @@ def test_a_plug_in_that_cannot_be_loaded_is_reported_with_the_reason_and_does_no
 def test_ibprof_run_sets_the_plug_in_and_reports(
     harness: Path, ports: Ports, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The launcher sets torchrun's variables; the plug-in is the one that NCCL_PROFILER_PLUGIN names."""
+    """The launcher sets torchrun's variables. NCCL_PROFILER_PLUGIN names the plug-in."""
     launcher = tmp_path / "launch.py"
     launcher.write_text(
         "import os, subprocess, sys\n"
@@ -289,7 +289,8 @@ def test_ibprof_run_sets_the_plug_in_and_reports(
         str(harness),
         str(ports.take(2)),
     ]
-    # Not what MPI put into the environment of this process, if an earlier test initialized it: `run` is in no job here.
+    # An earlier test may have initialised MPI in this process. The command must not inherit its variables: it is in no
+    # job.
     done = subprocess.run(
         command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, timeout=60, check=True
     )
@@ -306,7 +307,7 @@ def test_ibprof_run_sets_the_plug_in_and_reports(
 
 
 def test_unknown_peers_are_reported(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """Of two ranks only one was recorded."""
+    """Only one of two ranks was recorded."""
     run_ranks(harness, ports, tmp_path, 2, 7, only_recorded=0)
     run = load_profile(tmp_path)
     assert [rank.rank for rank in run.ranks] == [0]
@@ -323,7 +324,7 @@ def test_the_library_exports_versions_alone() -> None:
 
 
 def test_bytes_of_mpi_and_of_nccl_add_up() -> None:
-    """A job that uses both: neither carries the other's bytes."""
+    """A job uses MPI and NCCL; the bytes of one are never counted for the other."""
     counts = [Count(0, 1, 100, source=Source.OPENMPI), Count(0, 1, 7, source=Source.NCCL)]
     both = make_profile(counts, [make_rank(0), make_rank(1)])
     assert build_matrix(both, "rank", Selection()).bytes.tolist() == [107]

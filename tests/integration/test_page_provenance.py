@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report's page says nothing of who made it and where, unless asked: no folder, no user, also in the view."""
+"""Unless asked, a report's page does not show who made it and where: no folder and no user, also in its view."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWNER = "alice&co"
 
 
 def make_inputs(folder: Path) -> list[str]:
-    """Write a fabric and a profile into a folder with its owner's name."""
+    """Write a fabric and a profile into a folder whose name contains the user's name."""
     own = folder / OWNER / "secret"
     copytree(FABRICS / "testbed44", own)
     run = make_profile(
@@ -37,7 +37,7 @@ def make_inputs(folder: Path) -> list[str]:
 
 
 def read_page(path: Path) -> str:
-    """Return all that a page says: its own text, and what the view within holds deflated."""
+    """Return the whole contents of a page: its text, and the deflated data of the view in it."""
     page = html.unescape(path.read_text())
     view = html.unescape(re.findall(r'srcdoc="(.*?)"', path.read_text(), re.DOTALL)[0])
     packed = max(re.findall(r"[A-Za-z0-9+/=]{200,}", view), key=len)
@@ -56,11 +56,11 @@ def test_a_page_names_files_without_folders(tmp_path: Path, monkeypatch: pytest.
         assert hidden not in said, said[max(0, said.find(hidden) - 80) :][:200]
     assert "ibprof-report ibdiagnet.lst profile.otf2 --html report.html" in said.replace("'", "")
     assert "solver --in a.nml -n 3" in said
-    assert "host21" in said  # of the job
+    assert "host21" in said  # a host of the job
 
 
 def unpack_view(path: Path) -> str:
-    """Return all that a view says: its own text, and the data that it holds deflated."""
+    """Return the whole contents of a view: its text, and its deflated data."""
     page = path.read_text()
     packed = max(re.findall(r"[A-Za-z0-9+/=]{200,}", page), key=len)
     return page + zlib.decompress(base64.b64decode(packed)).decode("latin-1")

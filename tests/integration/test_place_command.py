@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-place` as it is typed."""
+"""Command lines of `ibprof-place`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibprof_converter.placement import swap_search as search
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 
 FABRIC = "xgft:2:4,4:1,4"
-"""16 hosts, four behind each leaf switch."""
+"""16 hosts, four on each leaf switch."""
 
 PAIRS = "src,dst,bytes,messages\n0,1,1000000,1\n2,3,1000000,1\n1,2,10,1\n"
 
@@ -23,7 +23,7 @@ ROWS = {"best", "packed", "spread", "random", "random_best"}
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> dict[str, Any]:
-    """Run a short search; give what `--json` says."""
+    """Run a short search; return the JSON document of `--json`."""
     assert place.main([*map(str, arguments), "--time", "0.02", "--json"]) == 0
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
     return said
@@ -43,7 +43,7 @@ def test_json_has_what_scripts_rely_on(capsys: pytest.CaptureFixture[str]) -> No
     assert times["bound"] <= times["best"] <= min(times["packed"], times["spread"], times["random"])
     assert times["best"] < times["random"]
     assert set(said["host_link_seconds"]) == ROWS
-    assert len(set(said["host_link_seconds"].values())) == 1  # a rank a host: no placement moves it
+    assert len(set(said["host_link_seconds"].values())) == 1  # one rank a host: hosts' loads are fixed
     assert said["ranks"] == said["seats"] == said["free_hosts"] == 16
     assert sorted(said["placement"]) == [f"host{number:02}" for number in range(1, 17)]
     assert {"seconds", "cut_by_time", "rounds", "proposals", "accepted"} == set(said["search"])

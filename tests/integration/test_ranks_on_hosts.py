@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several ranks a host: a report names the order of ranks that relieves hosts' own links, and it comes true."""
+"""Several ranks on a host: a report predicts the best order of ranks for hosts' links, and the prediction is right."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_testing.samples import many_adapters
 
 FABRIC = "xgft:2:8,4:1,4"
-"""32 hosts, eight behind each leaf switch; all links have 100 Gb/s."""
+"""32 hosts, eight on each leaf switch; all links have 100 Gb/s."""
 
 RATE = 12.5e9
 BYTES = 1_000_000_000
@@ -45,13 +45,13 @@ def gathers(roots: int, ranks: int) -> Pairs:
 
 @dataclass(frozen=True)
 class Case:
-    """Ranks packed on hosts, and times of the most loaded link by hand.
+    """Ranks packed on hosts, and the time of the most loaded link, calculated by hand.
 
     Attributes:
-        pairs: each sends `BYTES`.
-        on_host: ranks of a host.
-        before: as packed.
-        after: with the best order.
+        pairs: pairs of ranks; each sends `BYTES`.
+        on_host: number of ranks on a host.
+        before: time with ranks packed in their order, s.
+        after: time with the best order, s.
     """
 
     pairs: Callable[[], Pairs]
@@ -62,11 +62,12 @@ class Case:
 
 
 CASES = {
-    # A row of 16 has 32 neighbours outside, a block of 4 by 4 has 16.
+    # A row of 16 ranks has 32 neighbours on other hosts, a block of 4 by 4 has 16.
     "halo": Case(lambda: halo(16), 256, 16, 32 * BYTES / RATE, 16 * BYTES / RATE),
-    # Both of a pair on one host: nothing is left. Eight of a leaf share its four links up before.
+    # If both ranks of a pair are on one host, links carry nothing. Before, eight hosts of a leaf share its four
+    # uplinks.
     "pairs": Case(lambda: opposite(64), 64, 2, 4 * BYTES / RATE, 0.0),
-    # Eight roots on one host, then one on each host, with seven others.
+    # At first eight roots are on one host; at best, each host has one root and seven other ranks.
     "gather": Case(lambda: gathers(8, 64), 64, 8, 8 * 56 * BYTES / RATE, 56 * BYTES / RATE),
 }
 
@@ -135,14 +136,14 @@ def test_blocks_are_kept_as_they_are(ask: Callable[..., Any], tmp_path: Path) ->
 def test_ranks_on_hosts_with_eight_adapters_keep_the_way_they_choose_them(
     nic: str, ask: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """Four hosts with 16 ranks each: partners are on other hosts, and need not be."""
+    """Four hosts have 16 ranks each. Partners are on different hosts, but fit on one."""
     fabric = many_adapters.write_dumps(tmp_path)
     matrix = write_matrix(tmp_path / "matrix.csv", opposite(64))
     packed = write_packed(tmp_path / "packed.csv", ("gpu1", "gpu2", "gpu3", "gpu4"), 64, 16)
     said = ask(report.main, fabric, matrix, "--placement", packed, "--nic", nic)["diagnosis"]
     first = said["causes"][0]
     assert (first["cause"], first["kind"], first["max_time_after_s"]) == ("placement", "rank-order", 0.0)
-    on_one = {"rank": 2, "first": 16, "spread": 2}[nic]  # of the messages of a host's 16 ranks
+    on_one = {"rank": 2, "first": 16, "spread": 2}[nic]  # messages of a host that one adapter sends
     assert first["max_time_s"] >= on_one * BYTES / RATE
 
 
@@ -152,5 +153,5 @@ def test_two_rails_carry_the_ranks_as_before(ask: Callable[..., Any], tmp_path: 
     packed = write_packed(tmp_path / "packed.csv", hosts, 256, 16)
     said = ask(report.main, FABRIC, FABRIC, matrix, "--placement", packed, "--rails", "first")["diagnosis"]
     tried = {each["kind"]: each["max_time_after_s"] for each in said["tried"] if not each["causes_before"]}
-    assert tried["rank-order"] == pytest.approx(16 * BYTES / RATE)  # not half of it: one rail is used still
+    assert tried["rank-order"] == pytest.approx(16 * BYTES / RATE)  # not half of this, since only one rail is used
     assert tried["adapters"] == pytest.approx(16 * BYTES / RATE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps as sites have them: written here with the same peculiarities, and genuine ones where a folder of them is named.
+"""Dumps with the peculiarities of real sites: synthetic ones, and genuine ones if a variable names their folder.
 
 `IBPROF_REAL_DUMPS=DIR` names a folder with the subfolders `avakas`, `plafrim`, `superpod`, `cs8500`, `installing`,
 `director`, `x5` and `far/made`, as docs/formats/fabrics.md lists them. They are no part of the project.
@@ -41,7 +41,7 @@ def read_text(path: Path) -> str:
 
 
 def write_site(folder: Path) -> Path:
-    """Write a list with progress and dark ports, and a table file for each switch in a folder below, with trailers."""
+    """Write a list with progress lines and dark ports, and a subfolder with each switch's table and a trailer."""
     links = read_sample_bytes(SAMPLE, PORT_LIST).decode()
     progress = "".join(PROGRESS.format(port) for port in range(1, 200))
     (folder / "ib-subnet-fe80:0000.txt").write_text(
@@ -64,7 +64,7 @@ def _switch_of(links: str) -> str:
 
 @dataclass(frozen=True)
 class Counted:
-    """Of all ordered pairs: those that arrive, transmit ports on their paths, and the most on one switch link."""
+    """For all ordered pairs of hosts: pairs that arrive, transmit ports on their paths, most paths on a switch link."""
 
     arriving: int
     transmit_ports: int
@@ -72,7 +72,7 @@ class Counted:
 
 
 def count_by_hand(folder: Path) -> Counted:
-    """Follow the raw text files, without any of ibprof's readers."""
+    """Follow the paths in the raw text files, without ibprof's readers."""
     (links,) = (path for path in folder.iterdir() if path.is_file())
     peer: dict[tuple[str, int], tuple[str, int]] = {}
     adapters: dict[int, str] = {}
@@ -110,7 +110,7 @@ def count_by_hand(folder: Path) -> Counted:
 
 
 def count_by_ibprof(subnet: Subnet) -> Counted:
-    """Follow the routes that ibprof reads."""
+    """Follow the paths in the tables that ibprof reads."""
     fabric = subnet.fabric
     lids = fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA]
     source, target = (axis.ravel() for axis in np.meshgrid(lids, lids, indexing="ij"))
@@ -122,7 +122,7 @@ def count_by_ibprof(subnet: Subnet) -> Counted:
 
 
 KNOWN = {"avakas": Counted(78_680, 305_400, 332), "plafrim": Counted(15_500, 67_104, 2_646)}
-"""Counted by another reader from the genuine files."""
+"""An independent reader counted these in the genuine files."""
 
 
 @pytest.mark.parametrize("site", ["written here", *(KNOWN if REAL else ())])
@@ -146,12 +146,12 @@ def test_alike_messages_of_table_files_are_one_warning_with_their_number(tmp_pat
 
 
 BUSIEST = {"avakas": ("d-mod-k", 332, 270), "plafrim": ("min-hop", 2646, 2646)}
-"""Model, and routes over the most loaded link between switches by the tables and by the model, if all send to all."""
+"""Model; most paths on a link between switches in an all-to-all, by the site's tables and by the model's."""
 
 
 @pytest.mark.parametrize("site", ["written here", *(BUSIEST if REAL else ())])
 def test_modelled_routes_are_as_far_off_as_the_page_says(tmp_path: Path, site: str) -> None:
-    """The sample's tables are of updn, which the model repeats."""
+    """The sample's tables are by updn, and the model gives the same ones."""
     (files,) = find_rails([Path(REAL or "") / site if site in BUSIEST else write_site(tmp_path)])
     model, by_tables, by_model = BUSIEST.get(site, ("min-hop", 1407, 1407))
     subnets = read_rail(files), read_routed_rail(files, routes="modelled")
@@ -189,7 +189,7 @@ LEVELS = {
     "installing": [2, 40, 19],
     "director": [1689, 159, 160, 80],
 }
-"""Nodes of each level, by the names that the sites gave their switches; those without a LID are left out."""
+"""Nodes of each level, by the sites' names of switches, without nodes that have no LID."""
 
 
 @pytest.mark.parametrize("site", ["written here", *(LEVELS if REAL else ())])

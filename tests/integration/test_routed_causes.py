@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes on fabrics that OpenSM routed: what was planted, or a cheaper change that is as good, is named first."""
+"""Causes on fabrics that OpenSM routed: the first cause is the planted one, or a cheaper change with the same gain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEAR = 1.05
 
 
 def largest_time(case: Situation) -> float:
-    """Follow each flow hop by hop; the loads of the diagnosis come from other code."""
+    """Return the largest time of a link direction. Flows are followed hop by hop, without the code of the diagnosis."""
     greatest = 0.0
     for rail, subnet in enumerate(case.subnets):
         seconds = np.zeros((subnet.fabric.links, 2))
@@ -41,7 +41,7 @@ def largest_time(case: Situation) -> float:
 
 
 def find_wrong(plant: RoutedPlant, diagnosis: Diagnosis) -> str | None:
-    """Return why the first cause is not right; None where it is."""
+    """Return why the first cause is wrong; None if it is right."""
     if not plant.causes:
         return f"innocent, but {diagnosis.causes[0].cause}" if diagnosis.causes else None
     if not diagnosis.causes:
@@ -66,7 +66,7 @@ def _is_in_place(plant: RoutedPlant, first: LoadCause) -> bool:
 
 def check(plant: RoutedPlant) -> str | None:
     for cause, healed in zip(plant.causes, plant.healed, strict=True):
-        # A plant that costs nothing is none. Of two, the one may hide behind the other.
+        # A planted fault without effect is no fault. One of two faults may hide the other.
         if healed is not None and len(plant.causes) == 1:
             assert healed.max_seconds < 0.95 * plant.situation.max_seconds, (plant.name, cause)
     diagnosis = diagnose(plant.situation)

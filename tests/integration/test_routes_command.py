@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-routes`: OpenSM's tables made from links alone against captured ones; engines compared for a traffic."""
+"""`ibprof-routes`: tables that OpenSM computes from links alone against captured tables; engines for a traffic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DRAGONFLY = str(DATA / "fabrics/dragonfly-72/opensm-subnet.lst.xz")
 
 @pytest.mark.parametrize(("path", "engine"), [(FAULTY, "updn"), (DRAGONFLY, "dfsssp")])
 def test_tables_made_from_links_are_those_that_were_captured(path: str, engine: str) -> None:
-    """The captured ones were made by the same engine, on a live subnet."""
+    """The same engine made the captured tables on a live subnet."""
     captured = read_subnet(path)
     made = route_by_opensm(captured.fabric, engine)
     assert made.engine == engine
@@ -45,7 +45,7 @@ def test_rows_are_loads_of_the_engines(capsys: pytest.CaptureFixture[str]) -> No
     lines = capsys.readouterr().out.splitlines()
     columns = lines[0].split(",")
     loads = [int(row.split(",")[columns.index(name)]) for row in lines[1:] for name in ("a_bytes", "b_bytes")]
-    for row in (present, updn):  # the captured tables are of updn
+    for row in (present, updn):  # the captured tables are by updn
         assert row["max_bytes"] == max(loads)
         assert row["mean_bytes"] == pytest.approx(sum(loads) / np.count_nonzero(loads))
     assert (ftree["used"], document["best"]) == ("minhop", "updn")
@@ -61,7 +61,7 @@ def test_nue_needs_no_second_lane_on_a_ring(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_layout_and_report_take_opensm_for_the_routes(capsys: pytest.CaptureFixture[str]) -> None:
-    """The captured tables are of updn: the loads on OpenSM's anew are the same."""
+    """The captured tables are by updn, so loads on the tables that OpenSM computes again are the same."""
     traffic = "pattern:shift:20:1000"
     assert layout.main([FAULTY, traffic]) == 0
     captured = capsys.readouterr()
@@ -86,9 +86,9 @@ def test_the_first_line_says_what_the_routes_are(capsys: pytest.CaptureFixture[s
 
 
 def closes_a_cycle(subnet: Subnet) -> bool:
-    """Follow packets between hosts, and look for link directions that wait for each other.
+    """Follow packets between hosts; return True if link directions wait for each other in a cycle.
 
-    One host of each switch sends: the others share its routes from there on, and no packet waits for a host's link.
+    One host of each switch sends, since the other hosts have the same routes. No packet waits for a host's link.
     """
     waits = nx.DiGraph()
     fabric, network = subnet.fabric, subnet.routes.network
@@ -105,7 +105,7 @@ def closes_a_cycle(subnet: Subnet) -> bool:
 
 
 def test_deadlocks_are_those_of_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    """A dragonfly has cycles: each engine's tables are followed packet by packet."""
+    """A dragonfly has cycles. The test follows the packets through each engine's tables."""
     engines = ("minhop", "updn", "lash", "dfsssp")
     assert main(["compare", DRAGONFLY, "pattern:shift:9:1000", "--engines", ",".join(engines), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -114,7 +114,7 @@ def test_deadlocks_are_those_of_the_tables(capsys: pytest.CaptureFixture[str]) -
     for row in document["engines"][1:]:
         assert closes_a_cycle(route_by_opensm(fabric, row["engine"]).subnet) == (row["deadlock"] != "free")
         found[row["engine"]] = row["used"], row["deadlock"], row["lanes"]
-    # OpenSM finds no roots in a dragonfly: its log disables updn.
+    # OpenSM finds no root switches in a dragonfly, so it disables updn, as its log shows.
     assert found["minhop"] == found["updn"] == ("minhop", "cycle", None)
     assert (found["lash"], found["dfsssp"]) == (("lash", "lanes", 3), ("dfsssp", "lanes", 3))
     assert document["best"] in ("lash", "dfsssp")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several jobs on one network: what each would load alone, side by side."""
+"""Several jobs on one network: the loads of each job alone, in one table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ FIRST = "pattern:shift:1:100"
 
 @pytest.fixture
 def matrices(tmp_path: Path) -> list[str]:
-    """Two jobs: one from rank 0 to 1 and 2, one from 0 to 1; both know regions of the same name."""
+    """Write two jobs: one sends from rank 0 to ranks 1 and 2, one from rank 0 to 1.
+
+    Their regions have the same names.
+    """
     (tmp_path / "one.csv").write_text("src,dst,bytes,messages\n0,1,10,1\n0,2,20,1\n")
     (tmp_path / "two.csv").write_text("src,dst,bytes,messages\n0,1,500,1\n")
     return [str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]
@@ -65,7 +68,7 @@ def test_each_job_loads_what_it_loads_alone(
     document = json.loads(capsys.readouterr().out)
     assert document["bytes_total"] == 530
     busiest = document["hotspots"][0]
-    assert busiest["bytes"] == 530  # what host01 sends
+    assert busiest["bytes"] == 530  # bytes that host01 sends
     assert [(share["name"], share["bytes"]) for share in busiest["contributors"]["jobs"]] == [("two", 500), ("one", 30)]
     pairs = busiest["contributors"]["rank_pairs"]
     assert [(pair["job"], pair["source_rank"], pair["destination_rank"]) for pair in pairs] == [

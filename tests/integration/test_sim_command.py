@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-sim` as it is typed: what a study leaves, and how it ends."""
+"""Command lines of `ibprof-sim`: the files that a study leaves, and its exit statuses."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def test_a_study_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     summary = json.loads((output / "summary.json").read_text())
     assert [cell["run"] for cell in summary["cells"]] == ["baseline", "interference"]
     assert all(cell["is_settled"] and cell["mean_us"] > 1 for cell in summary["cells"])
-    assert "cpu_seconds" not in summary["cells"][0]  # which no two runs have alike
+    assert "cpu_seconds" not in summary["cells"][0]  # it differs from run to run
     with (output / "links.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["job"] for row in rows if row["a_bytes"] != "0"} == {"io", "mpi"}
-    # Gone on with: all is there, so that nothing is simulated, and the same comes out.
+    # If all results exist, the continued study simulates nothing and gives the same files.
     stored = (output / STORE).read_text()
     (output / STORE).write_text(stored + '{"key": "cut in the mid')
     assert main(["run", str(study), "-o", str(output)]) == 0
     assert (output / STORE).read_text().startswith(stored)
     assert json.loads((output / "summary.json").read_text()) == summary
-    # What is still JSON and is no result is simulated anew.
+    # Valid JSON that is no result is simulated again.
     for damaged in (
         stored.replace('"mean": ', '"mean": "about ', 1).replace(', "half"', '", "half"', 1),
         stored.replace('"whole_ns": {}', '"whole_ns": [1]', 1),
@@ -60,12 +60,12 @@ def test_a_job_by_itself_says_what_its_messages_take(tmp_path: Path, capsys: pyt
     jobs = [{"name": "mpi", "role": "ring", "bytes": 4096, "share": 1}]
     study = write_study(tmp_path, fabric="xgft:1:4:1@100", servers=0, jobs=jobs)
     assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
-    # Two links of 12.5 GB/s and a switch's 90 ns.
+    # Two links at 12.5 GB/s, and 90 ns for a switch.
     assert json.loads(capsys.readouterr().out) == {"mpi_alone_us": pytest.approx(2 * 4.096 / 12.5 + 0.09, abs=2e-3)}
 
 
 def test_virtual_lanes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A ring of six needs two; a tree one, of which nothing is said."""
+    """A ring of six switches needs two lanes, which is reported. A tree needs one, which is not."""
     jobs = [{"name": "mpi", "role": "ring", "bytes": 4096, "share": 1}]
     for fabric, lanes in (("torus:6:1@100", 2), ("xgft:1:4:1@100", 1)):
         study = write_study(tmp_path, fabric=fabric, servers=0, jobs=jobs)
@@ -75,7 +75,7 @@ def test_virtual_lanes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_routes_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A result is of its routes: the model's are not those of the tables, which another engine made."""
+    """Results depend on the routes: the model's tables differ from the fabric's, which another engine made."""
     links = tmp_path / "fabric" / OPENSM
     links.parent.mkdir()
     links.write_bytes(read_sample_bytes("torus2d-5x4", OPENSM))
@@ -100,7 +100,7 @@ def test_routes_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_collective_goes_on_until_its_duration_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its messages' mean is soon known; the tens of operations that they make are few."""
+    """The mean of messages is soon known, but the messages belong to few operations, so the job goes on."""
     jobs = [
         {"name": "mpi", "role": "barrier", "share": 0.5, "interval": "20 us"},
         {"name": "io", "role": "io", "bytes": "64 KiB", "interval": 0},
@@ -115,7 +115,7 @@ def test_a_collective_goes_on_until_its_duration_is_known(tmp_path: Path, capsys
 
 
 def test_what_a_recording_lacks_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a run of four ranks, of which two left nothing."""
+    """Only two of the run's four ranks were recorded."""
     counts = [Count(0, 1, 4096, messages=1), Count(1, 0, 4096, messages=1)]
     hosts = [make_host(name) for name in ("a", "b")]
     run = make_profile(counts, [make_rank(0, 0), make_rank(1, 1)], hosts, world_size=4)
@@ -136,7 +136,7 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
 
 
 def test_a_study_that_varies_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two placements by two intervals, and both jobs measured: 8 pairs, with 3 baselines of each placement."""
+    """Two placements and two intervals, with both jobs measured: 8 pairs, and 3 baselines for each placement."""
     study = write_study(
         tmp_path,
         vary=[
@@ -218,7 +218,7 @@ def test_tables_of_another_study_go(tmp_path: Path) -> None:
 
 
 def test_pairs_on_half_of_an_odd_number_of_hosts(tmp_path: Path) -> None:
-    """Of 15 hosts each half would be 8."""
+    """Half of 15 hosts, rounded up, would be 8, which is too many for both halves."""
     jobs = [{"name": name, "role": "pairs", "bytes": "1 kB", "interval": "5 us", "share": 0.5} for name in ("a", "b")]
     study = write_study(tmp_path, fabric="xgft:1:16:1@100", servers=1, jobs=jobs, measured="b")
     assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
@@ -245,7 +245,7 @@ def test_sizes_of_1_byte_and_1_tb(tmp_path: Path) -> None:
     study = write_study(tmp_path, jobs=jobs, measured="tiny", effort={"hops": 2_000_000, "background": 1})
     assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
     cells = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
-    # No request of a terabyte ends within so few packets: the cell is empty, and says why.
+    # A request of a terabyte does not end within so few packets: the cell has no result, and a note says why.
     assert [cell["is_settled"] for cell in cells] == [True, False]
     assert cells[1]["mean_us"] is None
     assert "given up" in cells[1]["note"]
@@ -253,19 +253,19 @@ def test_sizes_of_1_byte_and_1_tb(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_two_interrupts_end_it_as_one_does(tmp_path: Path, workers: str) -> None:
-    """As `timeout -s INT` sends them: to the process, and to all of its group."""
+    """`timeout -s INT` sends two signals: one to the process, and one to its process group."""
     study = write_study(tmp_path, jobs=[{"name": "a", "role": "pairs", "bytes": "1 TB"}], measured="a", seeds=4)
     code = "import sys; from ibprof_lab.cli.sim import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "run", str(study), "-o", str(tmp_path / "out"), "--workers", workers]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            while not (tmp_path / "out" / STORE).exists():  # opened when the pool is there
+            while not (tmp_path / "out" / STORE).exists():  # it is opened once the pool of workers exists
                 assert process.poll() is None
                 time.sleep(0.05)
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
             process.send_signal(signal.SIGINT)
-            # Within seconds: a minute is for machines that do much else.
+            # It ends within seconds; the minute is for busy machines.
             assert process.communicate(timeout=60)[1] == "ibprof-sim: interrupted\n"
         finally:
             process.kill()

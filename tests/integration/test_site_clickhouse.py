@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ClickHouse gives the answers of `ibprof-site` from the same files, as where a site's data exceed one machine."""
+"""ClickHouse gives the answers of `ibprof-site` from the same files, for sites whose data exceed one machine."""
 
 from __future__ import annotations
 
@@ -94,5 +94,5 @@ def test_answers_are_those_of_clickhouse(tmp_path: Path) -> None:
         assert len(rows) > 1
         for row, other in zip(rows, found[question], strict=True):
             for value, same in zip(row, other, strict=True):
-                number = type(value)(same)  # ClickHouse writes integers of 64 bits as text
+                number = type(value)(same)  # ClickHouse prints 64-bit integers as text
                 assert number == (value if isinstance(value, str) else pytest.approx(value, rel=1e-12))

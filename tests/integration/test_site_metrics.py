@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of `ibprof-site` are valid for promtool, and a real Prometheus answers the dashboard's queries from them."""
+"""promtool accepts the metrics of `ibprof-site`, and a real Prometheus answers the dashboard's queries from them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_hostile_names_and_spans_without_jobs_are_valid(tmp_path: Path, capsys: 
     job |= {"bytes": 1, "run_s": 1.0, "hosts": [HOSTILE]}
     job |= dict.fromkeys(("job", "user", "name", "verdict"), HOSTILE)
     lines = tmp_path / "jobs.jsonl"
-    # Equal labels are one series: two runs of a step, with values that are added.
+    # Two runs of a step have equal labels, so they form one series with the sum of their values.
     lines.write_text("".join(json.dumps(job | {"key": f"{number:016x}"}) + "\n" for number in range(2)))
     assert main(["ingest", str(lines), "--store", str(tmp_path / "store")]) == 0
     text = metrics(tmp_path / "store", "--at", "2026-03-01T01:00")
@@ -93,7 +93,7 @@ def serving(*command: str) -> Iterator[None]:
 
 
 def query(port: int, text: str) -> list[Any]:
-    """Return the answer of Prometheus; empty where it does not answer yet."""
+    """Return the answer of Prometheus; an empty list while Prometheus does not answer."""
     try:
         with urlopen(f"http://127.0.0.1:{port}/api/v1/query?{urlencode({'query': text})}", timeout=5) as answer:
             found: list[Any] = json.load(answer)["data"]["result"]
@@ -138,7 +138,7 @@ def test_prometheus_answers_the_queries_of_the_dashboard(
     with serving(*exporter), serving(*prometheus):
         end = time.monotonic() + 120
         unanswered = texts
-        # A counter must grow between two scrapes to have a rate.
+        # A counter has a rate only if it grew between two scrapes.
         while unanswered and time.monotonic() < end:
             (collected / "ports.prom").write_text(COUNTER.format(value=round(1e9 * time.monotonic())))
             unanswered = [text for text in unanswered if not query(port, text)]
@@ -148,7 +148,7 @@ def test_prometheus_answers_the_queries_of_the_dashboard(
         assert failed["value"][1] == "0"
         found = query(port, "topk(1, sum by (rail, sender, receiver) (ibprof_link_load_bytes_per_second))")
         named = query(port, "count by (job) (ibprof_job_nodes)")
-    assert [each["metric"] for each in named] == [{"job": "node"}]  # no label of ibprof has a name of Prometheus
+    assert [each["metric"] for each in named] == [{"job": "node"}]  # ibprof uses no label name of Prometheus
     labels = dict(found[0]["metric"])
     sums: dict[tuple[str, str], float] = {}
     for line in (collected / "ibprof.prom").read_text().splitlines():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's topology, made from a fabric: a real slurmctld loads it; both forms are the same tree.
+"""A fabric written as Slurm's topology: a real slurmctld loads topology.conf, and topology.yaml has the same tree.
 
-Debian's Slurm, 22.05, knows no topology.yaml: that form is read by ibprof's own reader instead.
+Debian's Slurm 22.05 does not know topology.yaml, so ibprof's own reader reads it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def write(fabric: str, path: Path) -> Path:
 
 
 def links(listing: Listing) -> set[frozenset[str]]:
-    """Return the names at the ends of each link."""
+    """Return the names of the two ends of each link."""
     return {frozenset(listing.names[end] for end in row) for row in listing.name.tolist()}
 
 

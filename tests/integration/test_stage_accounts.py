@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every stage has an account of what it received, handed on and left out; texts begin with large losses."""
+"""Each stage has an account of bytes received, passed on and left out. Texts begin with large losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof_lab.cli import sim
 from ibprof_testing.samples.damage import ListedFabric, record_run, write_run
 
 LOST = 9000
-"""Bytes that rank 2 lost when its recording was full."""
+"""Bytes that rank 2 lost because its recording was full."""
 
 Captured = pytest.CaptureFixture[str]
 Main = Callable[[Sequence[str]], int]
@@ -52,7 +52,7 @@ jobs:
 
 @pytest.fixture
 def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """A run without rank 7, in which rank 2 lost bytes, and its fabric."""
+    """Return the inputs: a run without rank 7, in which rank 2 lost bytes, and its fabric."""
     monkeypatch.chdir(tmp_path)
     made = generate("xgft:2:2,2:1,2")
     links = ListedFabric.of(made.fabric, made.tables).write(tmp_path / "fabric")
@@ -88,7 +88,7 @@ def test_what_a_stage_received_is_kept_or_left_out(inputs: dict[str, str], capsy
             assert all(each["left_out"].values()), each
         of_bytes = [each for each in accounts if each["noun"] == "bytes" and each["stage"] != "report"]
         for before, after in pairwise(of_bytes):
-            # Placed bytes are routed with those that have no place, so that a route's account has all reasons.
+            # The route stage also gets the bytes without a place, so its account has their reasons too.
             kept = before["total"] if before["stage"] == "place" else before["kept"]
             assert after["total"] == kept, (before, after)
     if "RUN" in words or name == "study":
@@ -130,7 +130,7 @@ def test_the_view_names_large_losses(inputs: dict[str, str], capsys: Captured) -
             ["Less than 1% is left out: 10 B of 1 kB (1%): a."],
         ),
         (
-            # The receivers' counters show the same 1,000 B: 500 B of 1,500 B were lost, not of 2,500 B.
+            # The receivers' counters show the same 1,000 B: 500 B of 1,500 B were lost, and the total is not 2,500 B.
             [
                 StageAccount("record", "bytes", 2500, 2000, {"full": 500}),
                 StageAccount("collect", "bytes", 2000, 1000, {"received": 1000}),

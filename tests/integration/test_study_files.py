@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Study files of `ibprof-sim run`: what they may say, and what is wrong with the others."""
+"""Study files of `ibprof-sim run`: valid contents, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 def test_files_are_searched_next_to_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or else below the working folder; a folder of two rails is no fabric of one."""
+    """Files are searched in the study's folder, then in the working folder.
+
+    A folder with two rails is not one fabric.
+    """
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
         for place in ("one", "two/1", "two/2"):
             (tmp_path / place).mkdir(parents=True, exist_ok=True)
@@ -51,7 +54,7 @@ def test_help_names_all_that_a_study_may_say(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         main(["run", "--help"])
     told = capsys.readouterr().out
-    roles = set(Role) - {Role.REPLAY}  # `ibprof-sim replay` alone runs it
+    roles = set(Role) - {Role.REPLAY}  # only `ibprof-sim replay` runs this role
     names = [*(each.value for each in roles), *(each.name for kind in (Hardware, Effort) for each in fields(kind))]
     assert [name for name in (*names, *KEYS, *JOB_KEYS) if name not in told] == []
 
@@ -213,7 +216,7 @@ def test_files_that_are_no_study(content: bytes, tmp_path: Path, capsys: pytest.
 
 
 def test_a_file_that_grows_when_it_is_written_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ten aliases of ten aliases, forty deep: no memory holds what the last of them stands for."""
+    """Ten aliases of ten aliases, forty levels deep: no memory can hold the expanded value."""
     lists = ["&a0 [x]", *(f"&a{n} [{', '.join(10 * [f'*a{n - 1}'])}]" for n in range(1, 40))]
     job = f"jobs: [{{role: pairs, bytes: 1 B, name: [{', '.join(lists)}]}}]"
     (tmp_path / "study.yaml").write_text(f"fabric: xgft:1:4:1\n{job}\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outputs for testbed44 are, byte by byte, those that were looked through; `pytest --update` writes them anew."""
+"""The outputs for testbed44 equal the reviewed ones byte by byte. `pytest --update` writes them again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibprof_testing.samples.fabrics import FABRICS
 HERE = DATA / "golden"
 EXPECTED = HERE / "testbed44"
 
-# Run in the fabric's folder, so that no path of this machine gets into a file.
+# Run in the fabric's folder, so that no output has a path of this machine.
 LAYOUT = ["ibdiagnet.lst", "matrix.csv", "--placement", "spread"]
 
 

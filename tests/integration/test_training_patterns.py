@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training jobs as TRAFFIC: placed, put on links and reported, as typed."""
+"""Training jobs as TRAFFIC on command lines: placed, routed and reported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from ibprof_converter.cli import layout, place, report
 
 FABRIC = "xgft:2:4,4:1,4@100"
-"""16 hosts, four behind each leaf switch."""
+"""16 hosts, four on each leaf switch."""
 
 JOB = "nccl-ring+pipeline:tp=4,pp=4,dp=8,hidden=64,layers=8,seq=32,vocab=100"
 
@@ -22,11 +22,11 @@ def test_the_short_spelling_is_the_same_traffic(capsys: pytest.CaptureFixture[st
     for spelling in (["--pattern", JOB], [f"pattern:{JOB}"]):
         assert place.main([FABRIC, *spelling, "--time", "0.02", "--json", "-o", str(tmp_path / "out.csv")]) == 0
         said.append(json.loads(capsys.readouterr().out))
-    # A busy machine may cut a search short, which the first note then says.
+    # On a busy machine, a search may stop early, and the first note then says so.
     one, other = ({name: value for name, value in each.items() if name not in ("search", "notes")} for each in said)
     assert one == other
     assert said[0]["notes"][-1] == said[1]["notes"][-1]
-    assert one["ranks"] == one["seats"] == 128  # eight a host, without --slots
+    assert one["ranks"] == one["seats"] == 128  # eight ranks on each host, without --slots
     assert any("tp=4, pp=4, dp=8, ep=1" in note and "order=tp-ep-dp-pp" in note for note in said[0]["notes"])
     assert one["bottleneck_seconds"]["best"] <= one["bottleneck_seconds"]["packed"]
     assert report.main([FABRIC, f"pattern:{JOB}", "--placement", str(tmp_path / "out.csv"), "--json"]) == 0
@@ -44,7 +44,7 @@ def test_a_job_takes_no_more_hosts_than_it_fills(capsys: pytest.CaptureFixture[s
 
 
 def test_bytes_on_links_are_those_that_leave_hosts(tmp_path: Path) -> None:
-    """Two stages on hosts of one leaf switch each: stages exchange all that passes between the two switches."""
+    """The hosts of each leaf switch have one stage, so all bytes between stages pass between the switches."""
     links = tmp_path / "links.csv"
     text = "pattern:nccl-ring+pipeline:tp=8,pp=2,hidden=64,layers=8,seq=32,vocab=100,micro=2,batches=6"
     assert layout.main(["xgft:2:1,2:1,1", text, "-o", str(links)]) == 0

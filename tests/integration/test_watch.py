@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof watch` looks at a recording that grows, of several hosts, and ends with its job."""
+"""`ibprof watch` shows a growing recording of several hosts, and ends with its job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUNNING = {"flags": 0, "stop_ns": 0}
 
 
 def write(folder: Path, amount: int, *, running: bool) -> None:
-    """Write the recording of two hosts with a rank each; the second one still sends while it is running."""
+    """Write the recording of two hosts with a rank each. While `running`, the second rank still sends."""
     own = {"pid": os.getpid()} | (RUNNING if running else {})
     make_recording(folder, [Process(0, 2, counters=[[counter(1, 10)]])], host="a", name="a.ibprof")
     process = Process(1, 2, fields=own, counters=[[counter(0, amount, operation=1)]])
@@ -61,7 +61,7 @@ def test_links_of_a_fabric(tmp_path: Path, capsys: Captured) -> None:
 
 @dataclass
 class Sleeper:
-    """Stands for the time between looks, in which the job goes on."""
+    """Replaces sleep() between two readings; the job goes on during the call."""
 
     folder: Path
     slept: int = 0

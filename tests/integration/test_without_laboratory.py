@@ -51,7 +51,7 @@ def test_an_output_that_needs_one_names_the_extra(
 ) -> None:
     links = tmp_path / "links.csv"
     assert layout.main([TORUS, "pattern:2dnn:1", "-o", str(links), option, str(tmp_path / "file.png")]) == 4
-    assert not links.exists()  # it ends before its work
+    assert not links.exists()  # the command ends before it writes
     assert capsys.readouterr().err.endswith(f"{library} is not installed: pip install 'ibprof[lab]'\n")
 
 

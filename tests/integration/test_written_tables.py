@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables that `ibprof-routes write` writes: OpenSM loads them, and dumps the same ones."""
+"""OpenSM loads the forwarding tables that `ibprof-routes write` writes, and its dump has the same tables."""
 
 from __future__ import annotations
 
