@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/api.md names every public function as it is, and its examples run; the packages import nothing until then."""
+"""docs/api.md lists each public function as it is, its examples run, and `import` alone loads no heavy libraries."""
 
 from __future__ import annotations
 
@@ -96,5 +96,5 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert len(blocks) == len(FUNCTIONS)
-    exec("\n".join(blocks), {})  # the page's examples build on one another
+    exec("\n".join(blocks), {})  # later examples of the page use names of earlier ones
     assert (tmp_path / "view.html").stat().st_size > 10_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/architecture.md names every folder of the tree and no other, and the layers that import-linter checks."""
+"""docs/architecture.md names each folder of the tree and no others, and the layers that import-linter checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importlinter.api import read_configuration
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
-# Folders whose own folders are rooms, each to be named. What lies deeper is the room's own affair.
+# Each direct subfolder of these folders must be named on the page; deeper folders need not be.
 CONVERTER = "converter/ibprof_converter"
 LAB = "converter/ibprof_lab"
 HOUSES = (
@@ -27,7 +27,7 @@ HOUSES = (
 MADE_BY_TOOLS = [
     f"/{line.strip('/')}/" for line in (ROOT / ".gitignore").read_text().splitlines() if line.endswith("/")
 ]
-"""Folders that .gitignore keeps out: builds, tests and the demo leave them in the tree."""
+"""Folders in .gitignore: builds, tests and the demo create them in the tree."""
 
 
 def is_of_the_project(path: Path) -> bool:
@@ -35,7 +35,7 @@ def is_of_the_project(path: Path) -> bool:
 
 
 def folders_in(folder: Path) -> set[str]:
-    """Folders right inside that hold a file of the project somewhere below."""
+    """Return the direct subfolders that contain a file of the project at any depth."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".so" and is_of_the_project(path))
     rooms = {parts[0] for file in files if len(parts := file.relative_to(folder).parts) > 1}
     shown = {name for name in rooms if name in (".ci", ".github") or not name.startswith(".")}
@@ -68,13 +68,13 @@ def test_the_layers_on_the_page_are_those_that_are_checked() -> None:
 
 def test_the_recorders_rooms_are_in_the_order_that_is_checked() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "check-includes.py"))
-    order = script["ORDERS"][0][1:-1]  # between the headers for everybody and the tests
+    order = script["ORDERS"][0][1:-1]  # the order between headers for all files and the tests
     printed = " < ".join(", ".join(room.removeprefix("preload/") for room in rooms) for rooms in order)
     assert f"    {printed}\n" in PAGE
 
 
 def test_files_that_call_each_other_through_one_header_are_reported(tmp_path: Path) -> None:
-    """Where a header declares what another source defines, includes alone show no cycle."""
+    """If a header declares functions that another source file defines, includes alone show no cycle."""
     script = tmp_path / "scripts" / "check-includes.py"
     room = tmp_path / "csrc" / "kernels" / "spread"
     for folder in (script.parent, room):

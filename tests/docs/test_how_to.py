@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The how-tos do what they say: every block that is marked ```sh run``` is run, a page after the other, as printed.
+"""Each block marked ```sh run``` in the how-tos is run as printed, page by page, and has the printed result.
 
-Blocks marked ```sh run full``` take long. Other blocks and tests run smaller forms of their commands.
+Blocks marked ```sh run full``` take long. Smaller forms of their commands are run by other blocks and tests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if RUN_BLOCK.searc
 
 
 SMALL = {"RANKS": "8", "CLIENTS": "40", "SECONDS_A_SEARCH": "1"}
-"""Case studies in a small form; as printed they take what the pages show."""
+"""A small form of the case studies; with the printed values, they take the time that the pages state."""
 
 SMALLER = {
     "xgft:2:8,8:1,8@100": "xgft:2:4,4:1,4@100",
@@ -33,7 +33,7 @@ SMALLER = {
     "servers: 8\n": "servers: 4\n",
     " --quick\n": " --quick --seeds 1\n",
 }
-"""Words that `make test` replaces on the page of simulations, whose time grows with hosts."""
+"""Words that `make test` replaces on the page of simulations, whose time grows with the number of hosts."""
 
 
 def test_there_are_pages_to_run() -> None:
@@ -58,7 +58,7 @@ def run_script(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_run_as_printed(page: Path, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """Several pages begin with the demo: it is run once, and each page gets a copy."""
+    """Several pages begin with the demo. The demo is run once, and each of these pages gets a copy of its files."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     small = request.config.option.markexpr == "not full"
     script = "".join(block for full, block in RUN_BLOCK.findall(page.read_text()) if not (full and small))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of circumstances names tests that are there, and all files of such tests."""
+"""docs/no-harm.md names existing tests only, and each file of such tests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notebook under examples/ runs as it stands, and each of its results shows itself."""
+"""The notebook in examples/ runs unchanged, and each of its results has an HTML form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "notebook" / "links.ipynb"
 SHOWN = ("RoutedFabric", "FabricHealth", "FabricLoads", "list", "JobReport", "PlacementComparison", "NetworkView")
-"""Types of the results that the cells end with, in their order."""
+"""Types of the results that the notebook's cells end with, in the order of the cells."""
 
 
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

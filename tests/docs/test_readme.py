@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report in README.md is what the command prints."""
+"""The report in README.md equals the output of the command."""
 
 from __future__ import annotations
 

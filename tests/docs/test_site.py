@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make docs`: all pages are read without a warning, each is in the menu; the reference has every option."""
+"""`make docs` reads all pages without a warning; the menu has each page, and the reference has each option."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ibprof_testing.paths import ROOT
 
 
 def build(root: Path, out: Path) -> str:
-    """Return the warnings of a build that resolves all links, but writes no page."""
+    """Return the warnings of a build that resolves all links but writes no pages."""
     options = ["-q", "-N", "-c", root / "docs", "-d", out / "doctrees", "-b", "dummy"]
     command = [sys.executable, "-m", "sphinx", *map(str, (*options, root, out))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -46,4 +46,4 @@ def test_the_reference_has_every_command_and_option() -> None:
     for name, parser in parsers.items():
         assert f"\n### ibprof {name}\n" in page
         assert [option for option in parser._option_string_actions if option not in page] == []
-    assert "pattern:all-to-all[:BYTES]" in page  # forms of inputs, which the long help alone has
+    assert "pattern:all-to-all[:BYTES]" in page  # only the long help lists the forms of inputs

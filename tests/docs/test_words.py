@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The English of code and pages keeps to tests/data/words.yaml: its words, its openings, the length of its sentences.
+"""Code and pages keep to the English of tests/data/words.yaml: its words, openings of sentences, and sentence lengths.
 
-Names of functions, variables and files keep to its words too. A file's name is none of those that say nothing of what
-the file holds.
+Names of functions, variables and files keep to its words too. Some general names of files are forbidden, since they
+do not show what the file contains.
 
 One room or page alone, such as `ibprof/mpi` or `docs/api.md`:
 
@@ -39,7 +39,7 @@ PHRASES = {
 }
 OPENING = re.compile(rf"(?:{'|'.join(RULES['openings'])})\b")
 
-# Folders whose own folders are rooms; their own files are a room too.
+# Each direct subfolder of these folders is a room; the files directly in the folder are a room too.
 HOUSES = {
     "ibprof": "ibprof",
     "ibprof_converter": "converter/ibprof_converter",
@@ -52,7 +52,7 @@ NOT_SOURCE = {"__pycache__", "node_modules", "build"}
 UNITS = {"us"}
 """Phrases that a name may have."""
 JSON_KEYS = {"pairs_in_all"}
-"""Names of fields that are keys of documents, whose readers must not break."""
+"""Fields whose names are keys of JSON documents, which must not change for their readers."""
 FOLDERS_OF_NAMES = (
     "benchmarks",
     "converter",
@@ -66,7 +66,7 @@ FOLDERS_OF_NAMES = (
     "viewer/tests",
 )
 MESSAGE_WORDS = 4
-"""A string with fewer is a key or a label, not a sentence."""
+"""A string with fewer words is a key or a label, not a sentence."""
 
 
 def list_rooms() -> dict[str, list[Path]]:
@@ -89,14 +89,14 @@ def source_files(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> Iterator
 
 
 def is_read(passage: Passage, room: str) -> bool:
-    """Return whether somebody reads a passage as English: the strings of tests are data."""
+    """Return whether a passage is English for readers. Strings of tests are data."""
     if passage.kind != STRING:
         return True
     return not room.startswith("tests") and len(passage.text.split()) >= MESSAGE_WORDS and "=>" not in passage.text
 
 
 def find_faults(passages: list[Passage]) -> Iterator[tuple[int, str]]:
-    """Find what breaks a rule: the passage's line, and what to do."""
+    """Find passages that break a rule: yield the line, and the advice."""
     for passage in passages:
         text = re.sub(r"`[^`\n]*`|\"[^\"\n]*\"", "`", passage.text)
         for pattern, instead in PHRASES.items():
@@ -123,7 +123,7 @@ def find_faulty_names(path: Path) -> Iterator[str]:
 
 @functools.cache
 def find_instead(name: str) -> list[str]:
-    """Return what to write instead of a name: nothing where it has no phrase of the list."""
+    """Return the words to write instead of a name's listed phrases; an empty list if it has none."""
     words = split_name(name)
     matches = ((pattern.search(words), instead) for pattern, instead in PHRASES.items())
     return [instead for match, instead in matches if match and match[0] not in UNITS]
@@ -145,7 +145,7 @@ def list_pages() -> list[str]:
 
 
 def cut_to_newest_version(changelog: str) -> str:
-    """Return a changelog without the sections after its first version: what was released stays as it was."""
+    """Return a changelog up to its first version: sections of older versions do not change any more."""
     return "\n## ".join(changelog.split("\n## ")[:2])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof demo` leaves all that it names, and its numbers are those of the program it runs."""
+"""`ibprof demo` writes all files that it names, and its numbers equal the bytes that its program sends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof_testing.mpi.mpis import LAUNCH_ANYHOW, find_mpi
 from ibprof_testing.paths import ROOT
 from ibprof_testing.shared_demo import run_demo
 
-# What exchange.c sends, worked out from its constants.
+# Constants of exchange.c, from which its messages follow.
 STEPS, BLOCK_BYTES, PARAMETER_BYTES, EDGE_BYTES = 4, 64 * 1024, 1024 * 1024, 256 * 1024
 NEIGHBOURS = 4
 TRANSPOSE_BYTES = STEPS * RANKS * (RANKS - 1) * BLOCK_BYTES
@@ -29,7 +29,7 @@ HALO_BYTES = STEPS * RANKS * NEIGHBOURS * EDGE_BYTES
 
 
 def without_compiler() -> dict[str, str]:
-    """Return variables of PyPI's Open MPI and mpi4py, with a PATH that has no compiler."""
+    """Return variables with PyPI's Open MPI and mpi4py, and a PATH without a compiler."""
     venv = find_mpi("5.0.11").folder.parent
     packages = next(venv.glob("lib/python*/site-packages"))
     return {"PATH": str(venv / "bin"), "PYTHONPATH": str(packages), "LD_LIBRARY_PATH": str(venv / "lib")}
@@ -49,7 +49,7 @@ def left(
 
 
 def test_without_a_compiler_the_same_program_runs_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its recording alone; the long form runs the whole demo so."""
+    """Only the recording is tested; in the long form, the whole demo runs without a compiler."""
     variables = without_compiler()
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -72,7 +72,10 @@ def test_make_demo_installs_what_draws_its_pictures() -> None:
 
 
 def test_the_sample_in_the_docs_shows_what_a_report_has_today(left: tuple[Path, str]) -> None:
-    """`scripts/make-sample-report.sh` makes it anew. Loads may differ, since Open MPI's versions use other trees."""
+    """`scripts/make-sample-report.sh` writes it again.
+
+    Loads may differ, since versions of Open MPI use different trees.
+    """
     document = json.loads((left[0] / "report.json").read_text())
     page = (ROOT / "docs" / "sample-report.html").read_text()
     paths = re.findall(r'<data value="[^"]+" data-path="([^"]+)"', page)
@@ -108,7 +111,7 @@ def test_finds_the_loaded_uplink_and_a_better_order(left: tuple[Path, str]) -> N
 
 
 def matrix_of(folder: Path, region: str) -> list[tuple[int, int, int]]:
-    """Source, destination and bytes of each pair of ranks."""
+    """Return source, destination and bytes of each pair of ranks."""
     command = [sys.executable, "-m", "ibprof", "matrix", "profile.otf2", "--by", "rank", "--region", region]
     shown = processes.run(command, cwd=folder, check=True)
     rows = csv.DictReader(shown.stdout.splitlines())
@@ -122,7 +125,7 @@ def test_matrix_holds_what_the_program_sends(left: tuple[Path, str]) -> None:
 def check_matrix(folder: Path) -> None:
     assert sum(amount for _, _, amount in matrix_of(folder, "transpose")) == TRANSPOSE_BYTES
     assert sum(amount for _, _, amount in matrix_of(folder, "halo")) == HALO_BYTES
-    # A broadcast's algorithm is MPI's choice, and some send parts twice; but every rank has to get it all.
+    # MPI chooses the broadcast's algorithm, and some send parts twice. Each rank must receive all bytes.
     reached: Counter[int] = Counter()
     for _, destination, amount in matrix_of(folder, "parameters"):
         reached[destination] += amount

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed package has its files and entry points, and is the one under test."""
+"""The installed package has all its files and entry points, and is the package under test."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ def test_help_has_an_example_and_comes_at_once(command: list[str]) -> None:
     assert shown.returncode == 0, shown.stderr
     assert shown.stderr == ""
     assert "example" in shown.stdout.lower()
-    # `ibprof layout` is `ibprof-layout`, and calls itself so.
+    # `ibprof layout` runs `ibprof-layout`, and its help has the name by which it was called.
     assert " ".join(command) in shown.stdout or "-".join(command) in shown.stdout
 
 
 def test_help_imports_nothing_slow() -> None:
-    """The time that --help takes depends on the machine; what it imports does not."""
+    """The time of --help depends on the machine; its imports do not."""
     code = (
         "import sys\n"
         "from ibprof.cli.main import main\n"

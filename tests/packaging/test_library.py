@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libibprof.so is a guest that is let in everywhere: what it exports, what it needs, and of which age."""
+"""libibprof.so runs in any program: the symbols that it exports, and the libraries and versions that it needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VERBS = {
 
 
 def dynamic_symbols() -> list[tuple[str, bool, bool]]:
-    """Each dynamic symbol as (name@version, is it defined, is it weak)."""
+    """Return each dynamic symbol: (name@version, is it defined, is it weak)."""
     shown = subprocess.run(["readelf", "--dyn-syms", "--wide", LIBRARY], capture_output=True, text=True, check=True)
     rows = [line.split() for line in shown.stdout.splitlines()]
     return [(row[7], row[6] != "UND", row[4] == "WEAK") for row in rows if len(row) >= 8 and row[0][:-1].isdigit()]
@@ -58,12 +58,12 @@ def test_no_symbol_is_newer_than_the_oldest_glibc_that_is_met(library: Path) -> 
 def test_libc_alone_is_needed() -> None:
     shown = subprocess.run(["readelf", "--dynamic", "--wide", LIBRARY], capture_output=True, text=True, check=True)
     assert re.findall(r"\(NEEDED\).*\[(.*)\]", shown.stdout) == ["libc.so.6"]
-    # With static TLS or text relocations a loader may refuse a library that is opened late.
+    # The linker may refuse to load a library later if it has static TLS or text relocations.
     assert "TEXTREL" not in shown.stdout
 
 
 def test_what_other_c_libraries_lack_is_weak() -> None:
-    """musl has none of these; a strong reference would end every program that is preloaded there."""
+    """musl lacks these symbols. With a strong reference, each program with ibprof preloaded would end there."""
     glibc_only = {"dlvsym", "gnu_get_libc_version", "__fxstat", "__xstat", "__lxstat"}
     strong = {name.split("@")[0] for name, defined, weak in dynamic_symbols() if not defined and not weak}
     assert strong, "a library without undefined symbols: is readelf's output read right?"

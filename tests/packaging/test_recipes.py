@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes of other package managers: their version and dependencies are those of pyproject.toml."""
+"""Recipes for other package managers have the version and the dependencies in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECIPES = ROOT / "packaging"
 
 
 def read_list(name: str) -> dict[str, str]:
-    """Return the least version of each package in a list of pyproject.toml, which Python 3.10 cannot parse."""
+    """Return each package's least version in a list of pyproject.toml; Python 3.10 has no parser of TOML."""
     (text,) = re.findall(rf"^{name} = \[(.*?)\]$", PROJECT, re.MULTILINE | re.DOTALL)
     return {each.lower(): version for each, version in re.findall(r'"([\w-]+)>=([\d.]+)"', text)}
 

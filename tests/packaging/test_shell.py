@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion in real shells, manual pages as groff reads them, and what every command has."""
+"""Completion in real shells, manual pages as groff formats them, and properties of all commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ibprof_testing import processes
 from ibprof_testing.machine import find_program
 from ibprof_testing.paths import ROOT
 
-# Calls the function that bash calls at TAB, with the words so far.
+# Calls the completion function as bash does at TAB, with the words typed before.
 PRESS_TAB = """\
 . ./script
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
@@ -83,7 +83,7 @@ def test_fish_completes(fish_script: Path, words: tuple[str, ...], expected: str
 
 @pytest.mark.parametrize(("words", "expected"), [tab for tab in TABS if tab[0][-1] and " " not in tab[1]])
 def test_zsh_completes(zsh_script: Path, words: tuple[str, ...], expected: str) -> None:
-    """In a terminal, with the script in the file that zsh reads first, as the help says."""
+    """The shell runs in a terminal; the script is in a file that zsh reads at its start, as the help says."""
     line = " ".join(words)
     zsh = find_program("zsh", package="zsh")
     process, terminal = pty.fork()
@@ -101,7 +101,7 @@ def test_zsh_completes(zsh_script: Path, words: tuple[str, ...], expected: str) 
 
 
 def _read_until(terminal: int, awaited: bytes) -> str:
-    """Return what a terminal shows; fail where `awaited` does not come."""
+    """Return the terminal's output up to `awaited`; fail if it does not appear."""
     shown, deadline = b"", time.monotonic() + 60
     while awaited not in shown:
         ready, _, _ = select.select([terminal], [], [], max(deadline - time.monotonic(), 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheels for old systems and other processors: their tags hold, and the libraries for AArch64 run in an emulator."""
+"""Wheels for old systems and other processors: their tags are right, and libraries for AArch64 run in an emulator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.full
 
 MACHINES = ("x86_64", "aarch64")
 
-# Loads a library, and calls a function of it.
+# Loads a library and calls one of its functions.
 PROGRAM = """
 #include <dlfcn.h>
 #include <stdint.h>
@@ -43,7 +43,7 @@ int main(int count, char **names)
 }
 """
 
-# Each rank sends seven messages to the next one.
+# Each rank sends seven messages to the next rank.
 RING = """
 #include <mpi.h>
 int main(int count, char **names)
@@ -105,7 +105,7 @@ def test_a_debian_package_needs_what_the_wheel_needs(machine: str, name: str, wh
 
 @pytest.fixture
 def library(wheels: Path, tmp_path: Path) -> Path:
-    """Return the unpacked folder of the libraries for AArch64."""
+    """Return the folder with the unpacked libraries for AArch64."""
     (wheel,) = wheels.glob("ibprof-*_aarch64.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
@@ -120,7 +120,7 @@ def build_for_aarch64(program: Path, text: str, *options: str | Path) -> None:
 
 
 def emulate(**variables: str | Path) -> list[str]:
-    """Return the beginning of a command that runs a program for AArch64 with these variables."""
+    """Return the first words of a command that runs an AArch64 program with these variables."""
     given = [word for name, value in variables.items() for word in ("-E", f"{name}={value}")]
     return [str(find_program("qemu-aarch64", package="qemu-user")), "-L", "/usr/aarch64-linux-gnu", *given]
 
@@ -128,14 +128,14 @@ def emulate(**variables: str | Path) -> list[str]:
 def test_libraries_for_aarch64_run_in_an_emulator(library: Path, tmp_path: Path) -> None:
     build_for_aarch64(tmp_path / "call", PROGRAM, "-ldl")
     names = [library / name for name in ("libibprof_kernels.so", "libibprof_otf2.so", "libibprof_lines.so")]
-    # Preloaded as in a job: the program must run as it does without.
+    # Preloaded as in a job, the library must not change the program.
     command: list[str | Path] = [*emulate(LD_PRELOAD=library / "libibprof.so"), tmp_path / "call", *names]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (shown.stdout, shown.stderr) == ("1 41 Success\n", "")
 
 
 def test_ranks_for_aarch64_are_recorded_in_an_emulator(library: Path, tmp_path: Path) -> None:
-    """Start emulated ranks by this machine's launcher: Hydra and a rank exchange lines of text."""
+    """This machine's launcher starts emulated ranks: Hydra and a rank exchange only lines of text."""
     pip = [str(ROOT / ".venv-wheels/bin/pip"), "download", "--quiet", "--only-binary", ":all:", "--no-deps"]
     chosen = ["--platform", "manylinux_2_28_aarch64", f"mpich=={MPICH}"]
     subprocess.run([*pip, *chosen], cwd=tmp_path, check=True)
@@ -144,7 +144,7 @@ def test_ranks_for_aarch64_are_recorded_in_an_emulator(library: Path, tmp_path: 
         archive.extractall(tmp_path / "mpich")
     (installed,) = (tmp_path / "mpich").glob("*.data/data")
     include, libraries = f"-I{installed / 'include'}", installed / "lib"
-    # Libraries below MPICH are in a folder of the wheel that only its own library finds.
+    # The wheel's own MPICH library finds the libraries below it; the program's linker does not.
     build_for_aarch64(tmp_path / "ring", RING, include, f"-L{libraries}", "-lmpi", "-Wl,--allow-shlib-undefined")
     output = tmp_path / "ring.ibprof"
     variables = THROUGH_NETWORK | {"LD_LIBRARY_PATH": libraries, "LD_PRELOAD": library / "libibprof.so"}

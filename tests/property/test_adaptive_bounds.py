@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of adaptive routing are what walking every shortest path gives, and hold the static answer."""
+"""Bounds of adaptive routing equal a walk over each shortest path, and include the loads of static routes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ibprof_testing.strategies import fabrics, right_tables, scale_examples
 
 
 def walk_everywhere(fabric: Fabric, pairs: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Bound by networkx: every shortest path between the switches, with each switch's cables counted one by one."""
+    """Compute the bounds by networkx: each shortest path between switches, and each cable of the switches, counts."""
     graph = nx.MultiGraph()
     is_switch = fabric.node_kind == NodeKind.SWITCH
     cables: dict[tuple[int, int], list[int]] = {}
@@ -92,7 +92,7 @@ def test_bounds_are_those_of_every_shortest_way(fabric: Fabric) -> None:
     assert np.array_equal(bounds.most, most)
     assert (bounds.shared <= bounds.most + 1e-6).all()
     assert (bounds.estimate <= bounds.most + 1e-6).all()
-    assert np.isclose(bounds.estimate.sum(), bounds.shared.sum())  # as many links are passed
+    assert np.isclose(bounds.estimate.sum(), bounds.shared.sum())  # packets pass as many links
 
 
 @pytest.mark.parametrize("sample", ["testbed44", "xgft3-512", "dragonfly-72", "torus2d-5x4"])
@@ -105,7 +105,7 @@ def test_the_static_answer_is_within_the_bounds_where_its_routes_are_minimal(sam
     bounds = bound_adaptive(AdaptivePaths(subnet.routes.network), [(source, destination, ones)])
     assert (static <= bounds.most).all()
     assert bounds.unrouted == 0
-    assert np.isclose(bounds.shared.sum(), static.sum())  # as many links are passed
+    assert np.isclose(bounds.shared.sum(), static.sum())  # packets pass as many links
 
 
 def test_a_leaf_shares_over_all_its_uplinks() -> None:
@@ -115,7 +115,7 @@ def test_a_leaf_shares_over_all_its_uplinks() -> None:
         AdaptivePaths(subnet.routes.network), [(np.array([1]), np.array([12]), np.array([600], np.uint64))]
     )
     between = (subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH).all(axis=1)
-    assert sorted(bounds.shared[between].ravel())[-12:] == [100.0] * 12  # 6 up, 6 down
+    assert sorted(bounds.shared[between].ravel())[-12:] == [100.0] * 12  # six uplinks and six downlinks
     assert bounds.most[between].sum() == 12 * 600
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No byte is lost or made on the way from a traffic to the links, whatever kind of traffic it is."""
+"""From any traffic to the links, no byte is lost or added."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def put_on_links(
 
 
 def crossing(fabric: Fabric, loaded: np.ndarray) -> tuple[int, int]:
-    """Add up what hosts and routers send on their links, and what they are sent."""
+    """Return the bytes that hosts and routers send on their links, and the bytes that they receive."""
     switch = fabric.node_kind[fabric.link_node] == NodeKind.SWITCH
     total = loaded.sum(axis=2, dtype=np.uint64)
     ends = ~switch & switch[:, ::-1]
@@ -140,7 +140,7 @@ def test_lid_pairs_known_or_not(tmp_path: Path, rows: list[tuple[int, int, int]]
     assert isinstance(traffic, Traffic)
     loads = load_links(traffic, subnets)
     assert loads.bytes_total == sum(count for _, _, count in rows)
-    # A LID pair may begin or end at a switch, whose bytes cross one host link or none.
+    # A pair of LIDs may begin or end at a switch. Its bytes then cross at most one host link.
     assert loads.bytes_total == loads.bytes_routed + loads.bytes_on_host + sum(loads.bytes_unrouted.values())
 
 

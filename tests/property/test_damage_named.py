@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs name each damage of a right fabric or run, or stay those of the right one."""
+"""For a damaged fabric or run, outputs name the damage, or equal the outputs of the undamaged one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ from ibprof_testing.samples.fabrics import IBNETDISCOVER, LFTS_DUMP
 
 
 def try_sample(subject: Subject, folder: Path, most: int, least_named: int) -> None:
-    """Try at most `most` cases of each kind; none is silent, and more than `least_named` are named."""
+    """Try at most `most` cases of each kind.
+
+    No changed output is silent, and more than `least_named` cases are named.
+    """
     assert subject.right.head
     found = {number: subject.judge(number, folder / "case") for number in subject.choose(most)}
     assert not [subject.cases[number].kind for number, how in found.items() if how == SILENT]

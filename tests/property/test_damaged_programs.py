@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged programs have no lines, or other ones; reading them ends, without an error."""
+"""Damaged programs give no lines or wrong ones; reading ends without an error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def damages() -> st.SearchStrategy[tuple[int, list[tuple[int, int]]]]:
-    """How much of the end is cut off, in 1/256, and new bytes at places, in 1/65536 of the length."""
+    """Return a strategy: length cut off, in 1/256 of the whole; new bytes at positions, in 1/65536."""
     bytes_at = st.tuples(st.integers(0, 65535), st.integers(0, 255))
     return st.tuples(st.one_of(st.just(0), st.integers(0, 255)), st.lists(bytes_at, max_size=20))
 
@@ -34,7 +34,7 @@ def damages() -> st.SearchStrategy[tuple[int, list[tuple[int, int]]]]:
 def damage(program: bytes, cut: int, changes: list[tuple[int, int]]) -> bytes:
     changed = bytearray(program)
     for place, value in changes:
-        # Half of the changes are to the tables at both ends of the file.
+        # Half of the changes are in the tables at the beginning and end of the file.
         where = place * len(program) >> 16 if place & 1 else (place % 1024) - 512
         changed[where] = value
     return bytes(changed[: len(program) - (cut * len(program) >> 8)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps of tables, whole or damaged, are read by the kernel as by its numpy reference."""
+"""The kernel reads dumps of tables, whole or damaged, as its numpy reference does."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PIECES = {
         b"0xbfff 000 ",
     ],
 }
-# What a dump may end with: entries at the limits of what one may say, and entries that are cut.
+# Endings of a dump: entries with the largest or smallest values, and entries that are cut off.
 LAST = {
     "fdbs": [
         b"",
@@ -72,7 +72,7 @@ SPOTS = [b"0", b"x", b" ", b":", b"\n", b"f", b"9", b"255", b"256", b"c000", b"0
 
 @cache
 def sample(name: str) -> bytes:
-    """Some tables of a real dump, their first lines each."""
+    """Return the first lines of some tables in a real dump."""
     lines = read_sample_bytes("quirks-small", name).splitlines(keepends=True)
     return b"".join(lines[:60] + lines[-60:])
 
@@ -97,19 +97,19 @@ def dumps(draw: st.DrawFn, form: str) -> bytes:
 
 
 def outcome(parse: Parse, data: bytes) -> object:
-    """Return what a parser makes of a dump: tables, and the lines that it does not use."""
+    """Return what a parser reads from a dump: tables, and the lines that it does not use."""
     try:
         tables = parse("dump", data)
     except InputError:
         return "refused"
-    # A note on the end of a dump or of a table has a line too, but of an entry that is used.
+    # Notes on the end of a dump or a table name a line too, but the line's entry is used.
     of_ends = ("the dump ends", "the table ends")
     unused = {line for damage in tables.damage if not damage.what.startswith(of_ends) for line in damage.lines}
     return tables.switch_guid.tolist(), tables.port.tolist(), tables.warnings, unused
 
 
 def expect(reference: Reference, data: bytes) -> object:
-    """Return what the reference makes of it."""
+    """Return what the reference reads from a dump."""
     try:
         tables, unused = reference("dump", data)
     except InputError:

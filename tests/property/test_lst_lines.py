@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a `.lst`, whole or damaged, are read by the kernel as by its reference."""
+"""The kernel reads lines of a `.lst`, whole or damaged, as its reference does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ibprof_testing.strategies import scale_examples
 KINDS = {b"CA": NodeKind.CA, b"SW": NodeKind.SWITCH, b"Rt": NodeKind.ROUTER, b"RT": NodeKind.ROUTER}
 END_FIELDS = 8
 
-# The beginnings and contents of fields, and characters that one field allows and the next does not.
+# Beginnings and contents of fields, and characters that one field allows but the next does not.
 PIECES = [
     *(b"{ ", b" }", b"{", b"} LID:", b"} LID:0001 PN:01 } ", b"LID: PN", b" ", b"\t", b"\r", b"\x0b", b"#", b"\xff"),
     *(b"CA ", b"SW-SM ", b"Rt ", b"RTR ", b"RT-SM ", b"Ports:", b"NodeGUID:", b"VenID:", b"Rev:", b"PN:", b"LID:"),
@@ -32,7 +32,7 @@ PIECES = [
 
 @cache
 def sample() -> list[bytes]:
-    """Some lines of real dumps."""
+    """Return some lines of real dumps."""
     names = ("quirks-small", "ibdiagnet.lst"), ("quirks-small", "opensm-subnet.lst")
     return [line for name in names for line in read_sample_bytes(*name).splitlines()[:30]]
 
@@ -49,7 +49,7 @@ def lines(draw: st.DrawFn) -> bytes:
 
 
 def expect(line: bytes) -> object:
-    """Return the columns of a line, or its error, by the reference."""
+    """Return the columns that the reference reads from a line, or its error."""
     fields = reference.read_line(line)
     if fields is None:
         expected, at = reference.explain(line)
@@ -66,7 +66,7 @@ def expect(line: bytes) -> object:
 
 
 def outcome(line: bytes) -> object:
-    """Return the same as the kernel reads it."""
+    """Return the columns that the kernel reads from a line, or its error."""
     try:
         listing = parse_lst("a.lst", line)
     except InputError as error:

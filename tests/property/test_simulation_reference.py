@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet engine gives, message by message, what another simulator of the written model gives."""
+"""The packet engine and an independent simulator of the documented model agree on each message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ORDERS = 30
 
 
 def wire(subnet: Subnet, hosts: list[tuple[int, int]], tick_ns: Fraction, hardware: Hardware) -> Wiring:
-    """A fabric and its tables, read link by link; hosts are (node, port) in the order wanted."""
+    """Read the links of a fabric and its tables; `hosts` has (node, port) in the order of the result."""
     fabric, tables = subnet.fabric, subnet.tables
     ports = list(zip(fabric.link_node.ravel().tolist(), fabric.link_port.ravel().tolist(), strict=True))
     end_at = {port: end for end, port in enumerate(ports)}
@@ -56,7 +56,7 @@ def wire(subnet: Subnet, hosts: list[tuple[int, int]], tick_ns: Fraction, hardwa
 
 
 def draw_jobs(draw: random.Random, hosts: int, packet: int) -> tuple[list[Job], list[Client]]:
-    """Closed loops, windows, limits, reads, collectives whose messages await each other, and what blocks a ring."""
+    """Return random jobs: closed loops, windows, limits, reads, collectives with dependent messages, ring deadlocks."""
     jobs: list[Job] = []
     clients: list[Client] = []
     for number in range(draw.randint(1, 3)):
@@ -99,7 +99,7 @@ def test_every_message_and_link_direction_is_as_in_the_reference(seed: int) -> N
     fabric, ports = subnet.fabric, network.host_port
     hosts = [(int(fabric.port_node[port]), int(fabric.port_number[port])) for port in ports]
     wiring = wire(subnet, hosts, Fraction("0.08"), hardware)
-    lanes = assign_lanes(network) if draw.random() < 0.7 else None  # without them rings can deadlock
+    lanes = assign_lanes(network) if draw.random() < 0.7 else None  # without virtual lanes, rings can deadlock
     if lanes is not None:
         leaves = list(zip(wiring.leaf, network.host_leaf, strict=True))
         wiring = replace(wiring, lane={(a, b): int(lanes[a_, b_]) for a, a_ in leaves for b, b_ in leaves})
@@ -116,7 +116,7 @@ def test_every_message_and_link_direction_is_as_in_the_reference(seed: int) -> N
         return Reference(wiring, packet, room, jobs, clients, order)
 
     one, found = run(0), sorted(map(tuple, samples.tolist()))
-    if found != sorted(one.samples) or skipped != found:  # an order is promised for what comes at different ticks alone
+    if found != sorted(one.samples) or skipped != found:  # order is undefined within a tick
         assume(all(sorted(run(order).samples) == sorted(one.samples) for order in range(1, ORDERS)))
     assert found == sorted(one.samples)
     assert skipped == found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A browser, and views opened in it from a file, with nothing to reach beyond."""
+"""A browser, and views opened in it from files; the pages cannot reach a network."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ibprof_testing.views import Open, Opened
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Close the browser with its module: an idle one keeps a tenth of a processor busy until the last test of all."""
+    """Yield a browser; close it after the module, since an idle one keeps a tenth of a core busy."""
     with open_browser() as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files that several tests of a module give to `open_view` are here, so that their page is written once."""
+    """Return a folder for files that several tests of a module open, so that their page is written once."""
     return tmp_path_factory.mktemp("module")
 
 
 @pytest.fixture(scope="module")
 def write_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Sequence[str]], Path]:
-    """Write the page of a command line, once for each state of the files that it names."""
+    """Return a function that writes the page of a command line, once for each state of the input files."""
 
     @functools.cache
     def write_one(arguments: tuple[str, ...], _stamps: tuple[tuple[int, int], ...]) -> Path:

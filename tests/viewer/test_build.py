@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of the page that is installed is what the sources build."""
+"""The installed page's program equals the program built from the sources."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selections and filters by real gestures: the loads equal links.csv of that traffic alone."""
+"""Selections and filters by real gestures: the page's loads equal links.csv of the selected traffic."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_rows_of_two_rails_are_mirrored_and_a_pair_has_a_way_on_each(two_rails: 
     assert len(others) == paths[1].count("→")
     assert {opened.rows[end >> 1]["rail"] for end in lit} == {opened.rows[0]["rail"]}
     assert {opened.rows[end >> 1]["rail"] for end in others} == rails - {opened.rows[0]["rail"]}
-    # So it is of a pair of hosts.
+    # The same for a pair of hosts.
     opened.page.keyboard.press("Escape")
     opened.page.get_by_role("button", name="Hosts", exact=True).click()
     opened.page.locator("#pairs button").first.click()
@@ -158,7 +158,7 @@ def test_search_finds_by_host_rank_lid_guid_and_switch(open_view: Open, matrix: 
         assert opened.loads() == loads, wanted
         opened.page.keyboard.press("Escape")
         assert opened.loads() == opened.expected()
-    # All of this job passes its one switch; nothing passes the other.
+    # All bytes of this job pass sw-a; none pass sw-b.
     for switch, shown in (("sw-a", opened.expected()), ("sw-b", [["0", "0"]] * len(opened.rows))):
         opened.page.locator("#search").fill(switch)
         opened.page.locator("#found li").first.click()
@@ -196,7 +196,7 @@ def test_a_span_of_time_is_dragged_over(open_view: Open, tmp_path: Path) -> None
     opened.page.mouse.move(box["x"] + box["width"] + 5, y, steps=4)
     opened.page.mouse.up()
     amounts = {int(each) for ends in opened.loads() for each in ends}
-    assert max(amounts) == pytest.approx(400, abs=5)  # 4 of 5 parts of what rank 2 sends, nothing of rank 0
+    assert max(amounts) == pytest.approx(400, abs=5)  # 4/5 of rank 2's bytes, and none of rank 0's
     assert len(amounts) == 2
     opened.page.locator("#spans button").first.click()
     first = {int(each) for ends in opened.loads() for each in ends} - {0}

@@ -35,7 +35,7 @@ def matrix(tmp_path: Path) -> str:
 
 @pytest.fixture
 def places(tmp_path: Path) -> tuple[str, str]:
-    """Write two placements on half of the hosts, so that some links have traffic in one run only."""
+    """Write two placements on half of the hosts, so that only one of the runs uses some links."""
     names = []
     for name, step in (("near", 1), ("far", 3)):
         rows = [f"{rank},host{1 + (step * rank) % 9:02d}" for rank in range(RANKS)]
@@ -142,7 +142,7 @@ def test_one_scale_of_colours_and_one_view(opened: Opened) -> None:
     assert places[0] != pytest.approx(before, abs=5)
     opened.page.keyboard.press("0")
     opened.page.wait_for_function("() => !location.hash.includes('at=')")
-    # The tooltip of one picture also describes the other run.
+    # The tooltip in one run's picture has the other run's values too.
     x, y = opened.page.evaluate(f"ibprof.locateEnd({end}, 1)")
     opened.page.mouse.move(box["x"] + x, box["y"] + y)
     assert opened.page.locator("#tooltip").is_visible()
@@ -194,7 +194,7 @@ def test_both_are_in_what_is_saved(opened: Opened) -> None:
     assert len(frames) == 2
     for frame in frames:
         lines = [path.get("d", "").count("M") for path in frame.iter(f"{name}path") if path.get("fill") == "none"]
-        # The links of the three most loaded directions are drawn again over the others, with a rim each.
+        # The links of the three most loaded directions are drawn a second time, on top, each with a rim.
         assert sum(lines) == 2 * len(opened.rows) + 3 * 4
     texts = [text.text for text in root.findall(f"{name}text")]
     assert {"near", "far"} <= set(texts)
@@ -250,7 +250,7 @@ def test_twice_as_much_of_everything_is_no_change_of_shares(open_view: Open, tmp
     opened = open_view(arguments, options=["--compare", str(tmp_path / "twice.csv")], address="#compare=difference")
     assert {each for ends in drawn(opened) for each in ends} == {"0"}
     assert "no change" in opened.page.locator("#changes").inner_text()
-    # Side by side, equal shares have the same colour, and a range is of shares.
+    # In pictures side by side, equal fractions have the same colour, and a range is a range of fractions.
     opened.page.keyboard.press("c")
     opened.page.keyboard.press("c")
     opened.page.get_by_role("slider", name="Load of link directions, from").press("PageUp")
@@ -342,14 +342,14 @@ def test_measured_counters_are_compared_with_the_prediction(open_view: Open, mat
     differences = [int(each) for ends in drawn(opened) for each in ends]
     assert differences == [counted[end] - predicted[end] if end in counted else 0 for end in range(len(predicted))]
     assert "measured" in opened.page.locator("#top-links-title").inner_text()
-    # Senders of counters are unknown: their lists are empty, and nothing breaks.
+    # Counters have no senders: the lists of senders are empty, and the page has no error.
     opened.page.keyboard.press("x")
     for tab in opened.page.locator("#tabs button").all():
         tab.click()
     opened.page.keyboard.press("n")
     assert "not counted" not in opened.page.locator("#top-links").inner_text()
     assert opened.complaints == []
-    # Counters as the traffic itself, compared with the job: the same.
+    # The same counters as the view's traffic, compared with the job, give the same differences.
     again = open_view(
         arguments, options=["--compare", str(tmp_path / "counters.csv")], address="#compare=difference&by=bytes"
     )
@@ -375,7 +375,7 @@ def test_what_cannot_be_compared_is_refused(matrix: str, tmp_path: Path, capsys:
 def test_several_jobs_have_one_time_line(open_view: Open, tmp_path: Path) -> None:
     jobs = [write_timed_profile(tmp_path / name) for name in ("one", "two")]
     opened = open_view([TESTBED, *jobs], address="#panel=time")
-    # In each job rank 0 sends 1000 bytes in the first half, rank 2 500 in the second.
+    # In each job, rank 0 sends 1000 bytes in the first half and rank 2 500 bytes in the second.
     spans = opened.page.locator("#spans td").all_inner_texts()
     assert spans[0] == f"{2 * 1000 / 12:.3g} B"
     assert spans[-1] == f"{2 * 500 / 12:.3g} B"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a day of `ibprof-site` shows the loads of its jobs at any time of the day; names of jobs are text."""
+"""`ibprof-site`'s page of a day shows its jobs' loads at any time of the day, and jobs' names as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOUR_S = 3600
 def test_the_page_of_a_day_has_the_loads_of_its_jobs(
     browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first job sends evenly from 1 to 2 o'clock; the second from 5 to 7, a quarter of its bytes until 6."""
+    """The first job sends evenly from 1 to 2 o'clock. The second sends from 5 to 7, a quarter of its bytes before 6."""
     store = tmp_path / "store"
     assert main(["fabric", FABRIC, "--from", "2026-03-01", "--store", str(store)]) == 0
     job = {"ranks": 4, "nodes": 4, "bytes": 7 * 10**6, "user": HOSTILE, "name": HOSTILE, "pair_rail": [0] * 3}
@@ -62,7 +62,7 @@ def test_the_page_of_a_day_has_the_loads_of_its_jobs(
         page.click("#tab-time")
         text = page.inner_text("body")
         wide = page.evaluate("document.documentElement.scrollWidth")
-        for job in page.query_selector_all("#jobs-key button"):  # a long name stays below 390 px
+        for job in page.query_selector_all("#jobs-key button"):  # a long name is cut to less than 390 px
             job.click(timeout=5000)
             box = job.bounding_box()
             assert box

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `ibprof diff` in a browser: what it says, without a network, in both themes and at both sizes."""
+"""The page of `ibprof diff` in a browser: its text, without a network, in both themes and at two window sizes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages look as in the golden pictures, which somebody reviewed; these are half as wide and high.
+"""The pages look like the golden pictures, which somebody reviewed and which have half the width and height.
 
-`pytest tests/viewer/test_golden.py --update` writes them again; review them before you commit them. The edges of
-letters differ by machine, so blocks of pixels are compared, not pixels.
+`pytest tests/viewer/test_golden.py --update` writes them again; review them before a commit. The edges of
+letters differ by machine, so mean colours of blocks are compared, not pixels.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ LARGE = str(FABRICS / "xgft3-1296")
 SCALE = 2
 COLOURS = 128
 BLOCK = 8
-"""Side of the blocks whose mean colours are compared, in pixels of the golden picture."""
+"""Side of the compared blocks, in pixels of the golden picture."""
 
 DIFFERENT = 24
-"""The difference of mean colours, of 255, beyond which blocks differ."""
+"""Blocks differ if their mean colours differ by more than this, of 255."""
 
 TOLERANCE = 0.01
-"""The part of all blocks that may differ."""
+"""Largest fraction of blocks that may differ."""
 
 STATES = {
     "first": ([TESTBED], 12, ""),
@@ -62,7 +62,7 @@ COMPARED = {
     "difference": ([LARGE], 64, "#compare=difference&theme=dark"),
     "difference-cells": ([TESTBED], 12, "#compare=difference&picture=cells&log=1"),
 }
-"""States of a file with two placements: `spread` and `packed`."""
+"""States of a view file with two placements, `spread` and `packed`."""
 
 
 def open_in_time(open_view: Open, folder: Path) -> Opened:
@@ -110,7 +110,7 @@ def open_one_group(open_view: Open, folder: Path) -> Opened:
 
 
 def open_many(open_view: Open, folder: Path) -> Opened:
-    """Open 1,024 ranks on 1,296 hosts, each with two partners at random."""
+    """Open a run of 1,024 ranks on 1,296 hosts; each rank has two random partners."""
     draw = random.Random(3)
     rows = [f"{rank},{draw.randrange(1024)},{draw.randint(1, 1 << 20)},1" for rank in range(1024) for _ in range(2)]
     (folder / "matrix.csv").write_text("\n".join(["src,dst,bytes,messages", *rows, ""]))
@@ -135,21 +135,21 @@ OWN: dict[str, Callable[[Open, Path], Opened]] = {
     "many": open_many,
     "share": open_by_share,
 }
-"""States with files of their own."""
+"""States that need a separate view file."""
 
 DONE: dict[str, tuple[Callable[[Opened], object], str]] = {
     "search": (lambda opened: opened.page.locator("#search").fill("host0"), "#found"),
     "tip": (lambda opened: opened.page.mouse.move(*opened.point_of_end(opened.most_loaded())), "#tooltip"),
     "help": (lambda opened: opened.page.keyboard.press("?"), "#help"),
 }
-"""Actions on the state `first`, and the part of the page that is then compared."""
+"""Actions on the state `first`, and the part of the page that is compared afterwards."""
 
 PAGES = ("report", "report-ring", "diff", "topology")
-"""Pages other than the view."""
+"""Pages that are not views."""
 
 
 LONG = {"rank": "domain, folded", "cells": "difference-cells", "difference": "two-placements", "one-group": "groups"}
-"""States of the long form, with the states of every run that show the same parts of the page. So is "wide"."""
+"""States of the long form, and the states of the short form that show the same parts. "wide" is such a state too."""
 
 
 @pytest.fixture(
@@ -171,7 +171,7 @@ def shot(
         arguments = [*fabrics, *placed(fabrics, ranks, module_folder)]
         options = ["--compare-placement", "packed"] if name in COMPARED else []
         opened = open_view(arguments, width=width, height=height, address=address, options=options)
-    opened.page.evaluate("document.getElementById('title').textContent = 'title'")  # which names the folder of this run
+    opened.page.evaluate("document.getElementById('title').textContent = 'title'")  # the title has a folder of this run
     opened.page.evaluate("document.getElementById('coverage').textContent = 'what is not seen and what is modelled'")
     act, place = DONE.get(name, (lambda _: None, ".ibprof-view"))
     act(opened)
@@ -181,7 +181,7 @@ def shot(
 
 @pytest.fixture(params=PAGES)
 def page_shot(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) -> tuple[str, Image.Image]:
-    """Open a page other than the view, and return its name and picture."""
+    """Open a page that is not a view; return its name and picture."""
     html = tmp_path / "page.html"
     if request.param == "report":
         assert report.main([TESTBED, write_timed_profile(tmp_path), "--html", str(html)]) == 0
@@ -199,7 +199,7 @@ def page_shot(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) 
     page.goto(html.as_uri())
     if request.param.startswith("report"):
         page.frame_locator("#network iframe").locator("html[data-ready]").wait_for()
-    for frame in page.frames:  # paths of this run
+    for frame in page.frames:  # frames have paths of this run
         frame.evaluate(
             "for (const each of document.querySelectorAll('h1, header p, #compared p')) each.textContent = 'said'"
         )
@@ -237,7 +237,7 @@ def reduce_picture(picture: Image.Image) -> Image.Image:
 
 
 def count_different(one: Image.Image, other: Image.Image) -> float:
-    """Return the part of blocks that differ in colour."""
+    """Return the fraction of blocks that differ in colour."""
 
     def blocks(picture: Image.Image) -> npt.NDArray[np.float64]:
         size = (picture.width // BLOCK, picture.height // BLOCK)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The browser's Back and Forward: selections, filters and tabs are entries of its history; drags and zoom are not."""
+"""The browser's Back and Forward: selections, filters and tabs are entries of its history; drags and zooms are not."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def count_entries(opened: Opened) -> int:
 
 
 def wait_for_state(page: Page, left: str) -> None:
-    """Wait until the page shows the state of an address other than the one that was left."""
+    """Wait until the page shows the state of another URL than `left`."""
     page.wait_for_function("left => location.hash !== left", arg=left)
-    page.wait_for_timeout(100)  # the browser announces an address after it changes it
+    page.wait_for_timeout(100)  # the browser announces a URL after it has changed it
 
 
 def test_back_and_forward_restore_selections_filters_and_tabs(opened: Opened) -> None:
@@ -87,7 +87,7 @@ def test_a_key_that_is_held_down_is_one_entry(opened: Opened) -> None:
     handle.focus()
     before = count_entries(opened)
     for _ in range(5):
-        opened.page.keyboard.down("ArrowRight")  # repeated, since it is not released
+        opened.page.keyboard.down("ArrowRight")  # the key repeats until it is released
     opened.page.keyboard.up("ArrowRight")
     assert float(handle.get_attribute("aria-valuenow") or 0) == pytest.approx(10)
     assert count_entries(opened) == before + 1

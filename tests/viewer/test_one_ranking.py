@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict, the list, the JSON report, the view and the comparison of two runs name link directions in one order.
+"""Verdict, list of links, JSON report, view and comparison of runs name the link directions in the same order.
 
-All links of a tied fabric need the same time, so that only the order of equals decides.
+All links of a tied fabric need the same time, so only the order of equal links can differ.
 """
 
 from __future__ import annotations

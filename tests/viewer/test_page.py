@@ -47,12 +47,12 @@ def profile(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("fabrics", "traffic"),
     [
-        (["testbed44"], "pattern:all-to-all:7"),  # loads without flows
+        (["testbed44"], "pattern:all-to-all:7"),  # this traffic gives loads without flows
         (["testbed44"], "pattern:shift:3:1000"),
         pytest.param(["dualrail/rail1", "dualrail/rail2"], "pattern:bisect:1:12345", marks=pytest.mark.full),
         (["torus2d-5x4"], "pattern:shift:7"),
         (["dragonfly-72"], "pattern:permutation:3:99"),
-        (["xgft3-1296-partial"], "pattern:shift:9"),  # some cannot be routed
+        (["xgft3-1296-partial"], "pattern:shift:9"),  # some flows have no route
         (["oversub-faulty"], "pattern:shift:11"),
     ],
 )
@@ -87,7 +87,7 @@ def test_the_first_screen_names_the_most_loaded_links_as_the_report_does(
 
 def test_links_are_ranked_by_time_at_line_rate_as_in_the_verdict(open_view: Open) -> None:
     page = open_view([str(find_sample("oversub-faulty", IBDIAGNET)), "pattern:shift:7:100000"]).page
-    # A link of a quarter of the speed takes longest, with a third of the most bytes.
+    # A link with a quarter of the speed has a third of the largest bytes, and takes longest.
     assert "leaf09 port 16" in page.inner_text("#top-links li:first-child")
     assert "leaf09 port 16" in page.inner_text("#verdict")
 
@@ -178,7 +178,7 @@ def test_a_rank_lights_up_its_own_paths(open_view: Open, tmp_path: Path) -> None
         if line.startswith(("src", "5,")) or line.split(",")[1] == "5"
     ]
     own = tmp_path / "own.csv"
-    own.write_text("".join([*kept, "11,10,0,1\n"]))  # so that there are as many ranks
+    own.write_text("".join([*kept, "11,10,0,1\n"]))  # added so that the numbers of ranks are equal
     links = tmp_path / "own-links.csv"
     assert layout.main([TESTBED, str(own), "--placement", "spread", "-o", str(links)]) == 0
     with links.open(newline="") as file:
@@ -202,7 +202,7 @@ def test_a_cell_of_the_matrix_lights_up_the_path_of_its_pair(open_view: Open, tm
     assert {each for ends in loads for each in ends} == {"0", amount}
     assert len([row for row in used if row["a_level"] == "0"]) == 2  # the two hosts' own links
     pressed = opened.page.locator("#pairs button[aria-pressed=true]")
-    assert pressed.all_inner_texts() in (["rank 3 to rank 7"], [])  # the table lists the largest only
+    assert pressed.all_inner_texts() in (["rank 3 to rank 7"], [])  # the table lists only the largest flows
     assert opened.page.evaluate("location.hash") == "#panel=pairs&source=3&destination=7"
 
 
@@ -239,7 +239,7 @@ def test_a_click_on_half_a_link_says_who_is_on_it(open_view: Open, profile: str)
 
 
 def wait_for_point(opened: Opened, end: int, point: tuple[float, float], within: float) -> None:
-    """Wait until a link direction is at a point: on a busy machine the page answers a gesture late."""
+    """Wait until a link direction is at a point of the window: on a busy machine, the page reacts late."""
     for _ in range(100):
         if opened.point_of_end(end) == pytest.approx(point, abs=within):
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures: lines and cells, tooltips, keys, exported files, unusual fabrics."""
+"""The pictures: lines and cells, tooltips, keyboard, exported files, unusual fabrics."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _FOUND = """() => ibprof.lit().map(end => {
     const at = part => ibprof.find(fromX + part * (toX - fromX), fromY + part * (toY - fromY)).end;
     return [0.5, 0.8, 0.95].some(part => at(part) === end);
 })"""
-"""Returns for each link direction with traffic whether it is found at one of three points on it."""
+"""JavaScript: for each link direction with traffic, return whether one of three points on it finds the direction."""
 
 
 @pytest.mark.parametrize("fabric", [TREE, "torus:4x4:2", "dragonfly:4,2,2", str(FABRICS / "hypercube-4")])
 def test_each_link_direction_is_found_where_it_is_drawn(open_view: Open, matrix: str, fabric: str) -> None:
     opened = open_view([fabric, matrix, "--placement", "packed"])
-    # Lines of other links may pass nearer here and there; cells are apart.
+    # Lines of other links may be nearer at some points. Cells do not overlap.
     for picture, missed in (("lines", 0.05), ("cells", 0)):
         opened.page.locator("#pictures").select_option(picture)
         found = opened.page.evaluate(_FOUND)
@@ -83,7 +83,7 @@ def test_keys_alone_lead_to_the_most_loaded_link(open_view: Open, matrix: str) -
     opened.page.keyboard.press("?")
     assert opened.page.locator("#help").is_visible()
     opened.page.keyboard.press("Escape")
-    assert f"end={most_loaded}" in opened.address()  # it closed the help alone
+    assert f"end={most_loaded}" in opened.address()  # the key closed only the help
     opened.page.keyboard.press("v")
     assert "picture=cells" in opened.address()
     assert opened.page.locator("#pictures").input_value() == "cells"
@@ -164,7 +164,7 @@ def test_pictures_are_saved_as_png_and_svg(open_view: Open, tmp_path: Path, matr
     root = ET.fromstring(Path(svg.value.path()).read_text())
     name = "{http://www.w3.org/2000/svg}"
     lines = [path.get("d", "").count("M") for path in root.iter(f"{name}path") if path.get("fill") == "none"]
-    # The three most loaded links are drawn again over the others, both halves of each with a rim.
+    # The three most loaded links are drawn a second time, on top; both halves of each have a rim.
     assert sum(lines) == 2 * len(opened.rows) + 3 * 2 * 2
     texts = [text.text or "" for text in root.iter(f"{name}text")]
     assert any("Modelled: link loads are sums" in text for text in texts)

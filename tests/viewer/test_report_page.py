@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report's page in a browser: wide and narrow, in both themes, printed, without scripts and without a network."""
+"""The report's page in a browser: wide, narrow, in both themes, printed, without scripts, and without a network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = '</script><img src=x onerror="document.title=1">'
 
 @dataclass
 class Shown:
-    """A report in a browser, with the addresses that it asked for and its complaints."""
+    """A report in a browser, with the URLs that it requested and its error messages."""
 
     page: Page
     requests: list[str]
@@ -90,7 +90,7 @@ def test_it_asks_for_nothing_and_complains_of_nothing(show: Show, fabric: bool) 
 
 
 def frame(page: Page) -> Page:
-    """Wait for the view within the report."""
+    """Wait for the view in the report's frame; return it."""
     view = page.frame_locator("#network iframe")
     view.locator("html[data-ready]").wait_for()
     return view  # type: ignore[return-value]
@@ -145,7 +145,7 @@ def test_it_stands_without_scripts(show: Show) -> None:
     page = show(scripts=False).page
     assert page.locator("svg.wide-form .badge").first.is_visible()
     assert page.locator(".busiest > li").first.is_visible()
-    # In place of a view with controls that do nothing, a line says why it is missing.
+    # Without scripts, a line explains the missing view, and no controls are shown.
     assert not page.locator("iframe").is_visible()
     assert "network view needs" in page.locator("#network p").inner_text()
     page.locator("details", has=page.locator("#operations")).locator("summary").click()
@@ -158,7 +158,7 @@ def test_nothing_is_red_without_a_fault(show: Show) -> None:
 
 
 def count_red(page: Page) -> int:
-    """Count elements that are drawn in red anywhere on the page."""
+    """Return the number of elements anywhere on the page that are drawn in red."""
     found: int = page.evaluate(
         """red => [...document.querySelectorAll("body *")].filter((each) => {
             const style = getComputedStyle(each);
@@ -173,7 +173,7 @@ def count_red(page: Page) -> int:
 def test_a_choice_in_the_view_stands_in_the_reports_address(show: Show) -> None:
     shown = show()
     view = frame(shown.page)
-    # The report lists the most loaded links itself.
+    # The report has its own list of the most loaded links.
     assert not view.locator("#top-links").is_visible()
     view.locator("#tab-links").click()
     view.locator("#links button[data-end], #links tbody button").first.click()
@@ -216,7 +216,7 @@ def test_it_prints_with_the_picture_and_unfolded(show: Show) -> None:
     assert page.locator("svg.wide-form").is_visible()
     assert not page.locator("svg.narrow-form").is_visible()
     assert folded.bounding_box()
-    # The thick line of the first link: red strokes; the others: those of the accent.
+    # The first link's thick line has red strokes; other links' lines have the accent colour.
     strokes = {tuple(round(float(part), 2) for part in each) for each in STROKE.findall(drawn)}
     assert (0.7, 0.15, 0.12) in strokes
     assert (0.49, 0.16, 0.53) in strokes
@@ -233,7 +233,7 @@ STROKE = re.compile(rb"([0-9.]+) ([0-9.]+) ([0-9.]+) RG\b")
 
 
 def inflate(pdf: bytes) -> Iterator[bytes]:
-    """Yield the streams of a PDF that are deflated."""
+    """Yield the inflated contents of a PDF's deflated streams."""
     for each in re.finditer(rb"stream\r?\n(.*?)endstream", pdf, re.DOTALL):
         with suppress(zlib.error):
             yield zlib.decompress(each[1])

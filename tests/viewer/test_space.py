@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture in space: rotation by a drag, colours by a property, arrows of one-way links, table, exported files."""
+"""The picture in space: rotation by drags, colours by properties, arrows of one-way links, table, exported files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Show = Callable[..., Page]
 
 @pytest.fixture
 def show(browser: Browser, tmp_path: Path) -> Iterator[Show]:
-    """Opens the view of a topology, and holds that the page neither complains nor asks for anything."""
+    """Yield a function that opens the view of a topology; check that the page has no errors and no network requests."""
     opened = []
     heard: list[str] = []
 
@@ -122,7 +122,7 @@ def test_a_drag_turns_the_picture_and_the_address_keeps_it(show: Show, tree: Pat
 
 
 def test_what_was_taken_hold_of_stays_under_the_hand(show: Show, arcs: Path) -> None:
-    """A drag over the front of the ball by a small angle moves what is there as far as the pointer moved."""
+    """A small drag on the front of the ball moves the point below the pointer as far as the pointer."""
     page = show(arcs)
     box = page.locator("#picture").bounding_box()
     assert box
@@ -130,7 +130,7 @@ def test_what_was_taken_hold_of_stays_under_the_hand(show: Show, arcs: Path) -> 
     drag(page, (0.1 * radius, 0))
     wait_for_address(page, "turn=")
     x, y, z, w = page.evaluate("ibprof.turned()")
-    # Twice the angle between the two points of the ball, as Shoemake has it, about the upright axis.
+    # The rotation is twice the angle between the ball's two points (Shoemake), about the vertical axis.
     assert 2 * np.degrees(np.arctan2(np.hypot(np.hypot(x, y), z), w)) == pytest.approx(
         2 * np.degrees(np.arcsin(0.1)), rel=0.05
     )
@@ -156,7 +156,7 @@ def test_keys_turn_and_shift_moves(show: Show, tree: Path) -> None:
 
 def test_values_tooltip_and_table_say_what_the_file_says(show: Show, arcs: Path) -> None:
     page = show(arcs)
-    # Probabilities that differ come first; a one-way link is listed once, from its start.
+    # Probabilities that differ are listed first. A one-way link is listed once, at its start.
     assert page.locator("#values").input_value() == "0"
     rows = [row.inner_text().split("\t") for row in page.locator("#links tbody tr").all()]
     assert rows == [
@@ -255,7 +255,7 @@ def test_a_fabric_with_places_in_space_has_the_picture_too(open_view: Open, tree
     assert opened.complaints == []
 
 
-# Keeps the bounds of each text that is written on a canvas.
+# JavaScript that stores the bounds of each text drawn on a canvas.
 KEEP_TEXTS = """
     window.drawn = [];
     const write = CanvasRenderingContext2D.prototype.fillText;
@@ -314,7 +314,7 @@ def test_places_that_are_no_numbers_are_refused(tmp_path: Path, capsys: pytest.C
 
 
 def test_steps_in_delays_turn(show: Show, tmp_path: Path) -> None:
-    """Each step is a dot in the colour of its cluster; the axes have names; a click on a cluster selects its dots."""
+    """Each step is a dot in its cluster's colour, and the axes have names. A click on a cluster selects its dots."""
     write_delays(tmp_path / "delays.nc", make_delays(peaks=50))
     folder = tmp_path / "features"
     assert latency.main(["features", str(tmp_path / "delays.nc"), "-o", str(folder), "--threshold", "0.25"]) == 0

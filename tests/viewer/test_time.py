@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time axis: ranks as rows with regions and time in MPI, and a brush that filters everything."""
+"""The time axis: rows of ranks with regions and time in MPI, and a brush that filters all parts of the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def opened(open_view: Open, tmp_path: Path) -> Opened:
 
 
 def drag(opened: Opened, begin: tuple[float, float], end: tuple[float, float]) -> None:
-    """Drag over the rows from one place to another, each as parts of their width and height."""
+    """Drag over the rows between two positions, which are fractions of the rows' width and height."""
     canvas = opened.page.locator("#time-rows")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
@@ -44,8 +44,9 @@ def test_a_brush_over_one_row_is_a_time_range_and_filters_links_and_lists(opened
     drag(opened, (0.25, row(3)), (0.5, row(3)))
     assert "time=" in opened.address()
     assert "ranks=" not in opened.address()
-    # The axis begins with the first bytes, at 60 ms, and lasts 940 ms. The brush is from 295 to 530 ms, an eighth
-    # of what is sent in the third step, and all of two.
+    # The axis begins with the first bytes, at 60 ms, and lasts 940 ms. The brush is from 295 to 530 ms: it has an
+    # eighth
+    # of the bytes in the third step, and all bytes of two other steps.
     amounts = {int(each) for ends in opened.loads() for each in ends} - {0}
     assert max(amounts) == pytest.approx(2125, abs=100)
     opened.page.locator("#tab-ranks").click()
@@ -77,7 +78,7 @@ def test_a_cell_says_what_its_rank_did(opened: Opened) -> None:
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     assert box
-    # 20 ms after the first bytes: within `halo` of the first step, of the rank that is inside MPI all of it.
+    # 20 ms after the first bytes, the last rank is in region `halo` of the first step, and inside MPI all the time.
     opened.page.mouse.move(box["x"] + box["width"] * 20 / 940, box["y"] + row(RANKS - 1) * box["height"])
     said = opened.page.locator("#panel-time .note").inner_text()
     for part in ("rank 7", "100% in MPI", "region halo"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict of the view: the sentences of the report on the same run, its first cause, and no fault without one."""
+"""The view's verdict has the sentences and first cause of the report on the same run, and marks no fault without one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ S = 1_000_000_000
 
 
 def write_run(folder: Path, run_s: float, mpi_s: float) -> list[str]:
-    """Write a run whose ranks all send to the rank 24 hosts on; return the inputs of a command."""
+    """Write a run in which each rank sends to the rank that is 24 hosts further; return a command's inputs."""
     names = [f"host{number:06d}" for number in range(RANKS)]
     ranks = [
         replace(make_rank(rank, rank), has_times=True, start_ns=0, stop_ns=round(run_s * S)) for rank in range(RANKS)
@@ -77,7 +77,7 @@ def test_a_fault_is_marked_with_its_cause_and_leads_to_the_busiest_link(
 def test_where_mpi_takes_little_no_fault_is_marked(
     open_view: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same links, but the run takes a hundred times as long outside of MPI."""
+    """The links are the same, but the time outside MPI is a hundred times as long."""
     inputs = write_run(tmp_path, run_s=100, mpi_s=0.5)
     text, _ = read_verdict(inputs, capsys)
     opened = open_view(inputs)

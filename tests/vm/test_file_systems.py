@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording to file systems that a container's own kernel need not have, in one guest: 9P mounts, and a user's quota.
+"""Recording in one guest to file systems that a container's kernel may lack: 9P mounts, and a file system with a quota.
 
-Virtual machines and containers have 9P mounts for folders of their host. The client answers statfs with the type of the
-server's file system, and maps files only with some of its caches. With `mmap` a reader does not see what was written to
-a mapping.
+Virtual machines and containers mount folders of their host by 9P. The client's statfs returns the type of the
+server's file system, and files can be mapped only in some cache modes. With `mmap`, a reader does not see what a
+process wrote to a mapping.
 
-The quota is a real one, of ext4. The same programs where no quota is are the measure of output and status.
+The quota is a real quota of ext4. The same programs without a quota give the expected output and status.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ MODULES = ("loop", "ext4", "quota_v2")
 
 @pytest.fixture(scope="module", params=[FAMILIES[:1], pytest.param(FAMILIES[1:], marks=pytest.mark.full)], ids=" ".join)
 def names(request: pytest.FixtureRequest) -> Sequence[str]:
-    """The MPIs of a guest whose user has a quota; it interprets their programs slowly."""
+    """Return the MPIs of a guest whose user has a quota; the emulated guest runs their programs slowly."""
     return tuple(request.param)
 
 
 @pytest.fixture(scope="module")
 def guest(names: Sequence[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run of all programs: what each left, and what it says where there is no quota."""
+    """Return the folder of a run of all programs: each program's files, and its output without a quota."""
     folder = tmp_path_factory.mktemp("file-systems")
     (folder / "share").mkdir()
     mpi, library = mpis.find_mpi(mpis.SYSTEM), str(mpis.library())
@@ -95,4 +95,4 @@ def test_what_was_recorded_within_the_quota_is_read(names: Sequence[str], guest:
 
 
 def test_it_was_the_quota_and_not_the_disk(guest: Path) -> None:
-    assert int((guest / "left" / "room").read_text()) > 30_000  # KiB
+    assert int((guest / "left" / "room").read_text()) > 30_000  # in KiB

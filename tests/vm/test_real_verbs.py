@@ -43,17 +43,17 @@ CASES = Path(__file__).parent / "cases.sh"
 RAILS = Path(__file__).parents[2] / "examples" / "rails"
 
 HEADERS = 1.07
-"""A packet of 1,024 bytes has 58 of headers (Ethernet, IP, UDP, BTH, ICRC), and a READ answers with 4 more."""
+"""A packet of 1,024 bytes has 58 bytes of headers (Ethernet, IP, UDP, BTH, ICRC); replies to a READ have 4 more."""
 
 GID_OF = {f"rail{rail}{end}": f"0a00:{rail:02x}{number:02x}" for rail in (0, 1) for end, number in (("a", 1), ("b", 2))}
 
 ONE_SUBNET = {f"one{port}": f"0a00:090{number}" for number, port in enumerate(("0a", "1a", "0b", "1b"), start=1)}
-"""Devices of which all four are in one subnet, a's and b's two adapters each."""
+"""Four devices in one subnet: hosts a and b have two adapters each."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Results of one case, by its folder and name; each is read when it is asked for."""
+    """Results of one case, by its folder and name; each result is read when it is first used."""
 
     folder: Path
     name: str
@@ -73,7 +73,7 @@ class Case:
         return sums
 
     def carried(self, end: str) -> int:
-        """Bytes that one end of a wire sent during the case, such as `0a`."""
+        """Return the bytes that one end of a wire, such as `0a`, sent during the case."""
         before, after = (
             dict(line.split() for line in (self.folder / f"{self.name}.{when}").read_text().splitlines())
             for when in ("before", "after")
@@ -82,7 +82,7 @@ class Case:
 
 
 def recorded(run: Profile) -> dict[tuple[str, str, str], tuple[int, int]]:
-    """(device, end of the remote GID, opcode) -> bytes, messages."""
+    """Return (device, last part of the remote GID, opcode) -> (bytes, messages)."""
     sums: dict[tuple[str, str, str], tuple[int, int]] = {}
     moved = run.transfers
     for pair_number, opcode, amount, messages in zip(
@@ -99,7 +99,7 @@ def recorded(run: Profile) -> dict[tuple[str, str, str], tuple[int, int]]:
 
 
 def sent_from(run: Profile, device: str) -> int:
-    """Bytes that left a device for the other end of its wire, whoever asked for them."""
+    """Return the bytes that left a device for the other end of its wire, whichever end requested them."""
     other = device[:-1] + ("b" if device.endswith("a") else "a")
     sums = recorded(run)
     out = sum(sums.get((device, GID_OF[other], name), (0, 0))[0] for name in ("SEND", "WRITE"))
@@ -107,7 +107,7 @@ def sent_from(run: Profile, device: str) -> int:
 
 
 def run_cases(folder: Path, kind: str = "") -> Path:
-    """Build the programs here, run all cases in a guest, and give the folder of what they left."""
+    """Build the programs on this machine, run all cases in a guest, and return the folder of their results."""
     traffic, stripe = folder / "traffic", folder / "stripe"
     mpicc = os.environ.get("IBPROF_TEST_MPICC", "mpicc.openmpi")
     subprocess.run(["cc", "-Wall", "-O1", "-o", traffic, PROGRAMS / "traffic.c", "-libverbs"], check=True)
@@ -123,7 +123,7 @@ def run_cases(folder: Path, kind: str = "") -> Path:
 
 
 def sent_by_rail(recording: Path, *options: str) -> dict[int, int]:
-    """Bytes that left a's port of each rail, as `ibprof matrix --by port` has them."""
+    """Return the bytes that left a's port on each rail, by `ibprof matrix --by port`."""
     command = [sys.executable, "-m", "ibprof", "matrix", str(recording), "--by", "port", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "ports are measured" in done.stderr
@@ -169,7 +169,7 @@ def test_the_wire_carries_what_was_counted_and_headers(guest: Path, name: str, p
     run = case.profile()
     counted = sent_from(run, "rail0a")
     assert payload <= counted <= case.carried("0a")
-    # Nothing of any size is missed: beyond headers there are only acknowledgements and address resolution.
+    # No large message is missed: besides headers, the wire carries only acknowledgements and address resolution.
     assert case.carried("0a") <= counted * HEADERS + 5_000
     assert sent_from(run, "rail1a") == 0
 
@@ -183,7 +183,7 @@ def test_a_message_over_two_rails_is_split_as_the_library_split_it(guest: Path) 
     for rail in (0, 1):
         counted = sent_from(run, f"rail{rail}a")
         assert counted <= case.carried(f"{rail}a") <= counted * HEADERS + 5_000
-    # The ranks' own view is there too, and apart.
+    # The bytes counted at MPI's calls are recorded too, separately.
     assert sum(run.counters.bytes[run.counters.direction == 0].tolist()) == 20_000_000
 
 
@@ -191,7 +191,7 @@ def test_a_message_over_two_rails_is_split_as_the_library_split_it(guest: Path) 
 def test_which_rails_a_library_uses_is_seen_in_two_commands(
     guest: Path, name: str, shares: tuple[float, float]
 ) -> None:
-    """Section 4.4.2 of the thesis: one version of an MPI splits messages over both rails, another uses one."""
+    """Section 4.4.2 of the thesis: one version of an MPI divides messages over both rails, another uses one."""
     sent = sent_by_rail(guest / f"{name}.ibprof")
     assert sum(sent.values()) == pytest.approx(6_000_000, rel=0.01)
     for rail in (0, 1):
@@ -199,7 +199,7 @@ def test_which_rails_a_library_uses_is_seen_in_two_commands(
 
 
 def sent_in_one_subnet(run: Profile) -> dict[str, int]:
-    """Bytes that left each of the four ports of one subnet for another, whoever asked for them."""
+    """Return the bytes that left each of one subnet's four ports for another port, whichever end requested them."""
     sent = dict.fromkeys(ONE_SUBNET, 0)
     device_of = {gid: device for device, gid in ONE_SUBNET.items()}
     for (device, remote, opcode), (amount, _) in recorded(run).items():
@@ -209,7 +209,7 @@ def sent_in_one_subnet(run: Profile) -> dict[str, int]:
 
 
 def put_on_one_switch(run: Profile) -> tuple[dict[str, int], Traffic]:
-    """Return what each port's link carries in a fabric of one subnet, in which a and b have two adapters each."""
+    """Return the loads of each port's link in a fabric with one subnet, in which a and b have two adapters each."""
     made = generate("xgft:1:4:1")
     guid = {port.device: int(port.port_guid, 16) for port in run.hosts[0].ports}
     is_adapter = made.fabric.node_kind[made.fabric.port_node] == NodeKind.CA
@@ -235,14 +235,14 @@ def put_on_one_switch(run: Profile) -> tuple[dict[str, int], Traffic]:
     [("across", {"one1a": 5_000_000}), ("both_in_one", {"one0a": 2_000_000, "one1a": 2_000_000})],
 )
 def test_adapters_of_a_host_in_one_subnet_are_measured(guest: Path, name: str, payload: dict[str, int]) -> None:
-    """The recording, the loads of a fabric's links, and what the ports' own counters say."""
+    """The recording, the loads of links in a fabric, and the ports' own counters agree."""
     case = Case(guest, name)
     run = case.profile()
     sent = sent_in_one_subnet(run)
     for device, amount in sent.items():
         carried = case.carried(device.removeprefix("one"))
         assert amount <= carried <= amount * HEADERS + 5_000
-        # A READ of half a message is not exactly half.
+        # Half of a message that is read by READ is not exactly half of the bytes.
         assert amount == pytest.approx(payload.get(device, 0), rel=0.02, abs=5_000)
     loads, traffic = put_on_one_switch(run)
     assert loads == sent
@@ -258,7 +258,7 @@ TURNS = [(1, 0) if call % 2 == 0 else (0, 1) for call in range(6)]
 def test_the_rails_of_each_broadcast_are_seen_by_its_region(
     guest: Path, name: str, shares: list[tuple[float, float]]
 ) -> None:
-    """The three of the case study: each broadcast over both rails, all over one, the one here and the next there."""
+    """The case study's three cases: each broadcast uses both rails, all use one rail, or they alternate."""
     for call, expected in enumerate(shares):
         sent = sent_by_rail(guest / f"{name}.ibprof", "--region", f"bcast {call + 1}")
         assert sum(sent.values()) == pytest.approx(1_000_000, rel=0.01)
@@ -270,7 +270,7 @@ def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -
     run = Case(guest, "two_rails").profile()
     (host,) = run.hosts
     ports = {port.device: port for port in host.ports}
-    assert set(ports) == set(GID_OF)  # those of one subnet are made after this case
+    assert set(ports) == set(GID_OF)  # the ports in one subnet are created after this case
     for name, port in ports.items():
         assert (port.link_layer, port.lid, port.state, port.lmc) == ("Ethernet", None, 4, 0)
         assert port.gids[1].endswith(GID_OF[name])
@@ -280,7 +280,7 @@ def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -
         name: {counter.name: (counter.after or 0) - counter.before for counter in port.hardware}
         for name, port in ports.items()
     }
-    # rxe counts packets, of at most 4,096 bytes here; its network interface counts bytes.
+    # rxe's port counters count packets, of at most 4,096 bytes here. Its network interface counts bytes.
     assert grown["rail0a"]["tx_bytes"] >= sent_from(run, "rail0a")
     assert grown["rail0b"]["sent_pkts"] > 0
     assert grown["rail1a"]["tx_bytes"] >= sent_from(run, "rail1a")
@@ -304,7 +304,7 @@ def test_the_guest_ends_with_what_started_it(tmp_path: Path, ending: signal.Sign
         "sleep",
         "300",
     ]
-    temporary = tmp_path / "temporary"  # a killed process leaves what it has there
+    temporary = tmp_path / "temporary"  # a killed process leaves its files in this folder
     temporary.mkdir()
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(temporary)}) as started:
         children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
@@ -314,7 +314,7 @@ def test_the_guest_ends_with_what_started_it(tmp_path: Path, ending: signal.Sign
 
 
 def name_of(process: str) -> str:
-    """Return the command line of a process; nothing where it is gone."""
+    """Return the command line of a process; an empty text if the process has ended."""
     try:
         return Path(f"/proc/{process}/cmdline").read_text().partition("\0")[0]
     except OSError:
@@ -332,7 +332,8 @@ def wait_for(find: Callable[[], Found]) -> Found:
 @pytest.mark.full
 def test_the_long_forms(tmp_path: Path) -> None:
     folder = run_cases(tmp_path, "full")
-    # UCX splits what is fetched; of datagrams it sends all over the first of the two rails that it is given.
+    # UCX divides messages that it fetches over both rails; as datagrams, it sends all on the first rail that it is
+    # given.
     for name, payload, rails in (
         ("one_rail", 5_000_000, 1),
         ("small", 50_000, 1),
