@@ -80,7 +80,7 @@ def _cell(score: PlacementScore, seconds: float | None = None) -> str:
 
 
 def _ratio(found: PlacementScore, best: PlacementScore) -> tuple[float, str]:
-    """Return the ratio of the first time of the objective that placements can change."""
+    """Return found / best for the first time of the objective that differs, and the name of this time."""
     if found.bottleneck_seconds != best.bottleneck_seconds:
         return found.bottleneck_seconds / best.bottleneck_seconds, "all"
     if found.max_seconds != best.max_seconds and best.max_seconds:

@@ -51,7 +51,7 @@ RULES = {
     "50 messages of each client": Effort(),
     "as a test finds": SURVEY,
 }
-"""The warm-up that is left out: that of the commands, and that of surveys of hundreds of simulations."""
+"""Rules for the warm-up that is left out: the commands' rule, and the rule of surveys of hundreds of simulations."""
 
 GROUP = 5
 

@@ -101,7 +101,7 @@ def ask_sqlite(folder: Path, question: str, days: int) -> list[list[Any]]:
     database = sqlite3.connect(folder / DATABASE)
     database.execute("PRAGMA cache_size = -1000000")  # 1 GB
     moment, job = moments(days)
-    # The index by began alone: a job lasts 6 hours at most, and the query must know that to use it.
+    # The only index is on `began`. A job lasts at most 6 hours; the query must state this limit to use the index.
     at = {"at": seconds(moment), "least": seconds(moment) - 6 * 3600, "job": job, "top": TOP}
     text = STATEMENTS[question.replace("-", "_")]
     return [list(row) for row in database.execute(text, at)]
@@ -214,7 +214,7 @@ def insert_day(folder: Path, number: int, jobs: int) -> Spent:
 
 
 def largest_memory_gb() -> float:
-    # The largest memory of this program alone: that of getrusage includes its parent's before the program was loaded.
+    # The largest memory of this program. getrusage also counts the parent's memory, from before the program was loaded.
     status = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 2**20
 
@@ -250,7 +250,7 @@ def host_rows(numbered: list[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int,
 
 
 def ask(folder: Path, engine: str, question: str, days: int) -> Answer:
-    """Ask a question in a new process."""
+    """Answer a question in a new process."""
     command = [sys.executable, __file__, "--ask", engine, question, "--days", str(days), "--folder", str(folder)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     return Answer(**json.loads(done.stdout))
@@ -264,13 +264,13 @@ def answer(folder: Path, engine: str, question: str, days: int) -> None:
 
 
 def compare(folder: Path, question: str, duckdb: Answer, other: Answer) -> str:
-    """Return `equal`, or raise: other engines know link directions by number."""
+    """Return `equal`, or raise if the rows differ. `other` has numbers of link directions instead of names."""
     names = {
         row["link"]: f"{row['name']} port {row['port']}"
         for row in pl.read_parquet(list_tables(folder / "store")[0]).to_dicts()
     }
     found, expected = duckdb.rows, other.rows
-    if question == "load":  # intervals of jobs are in the store alone
+    if question == "load":  # SQLite and Polars have no intervals of jobs
         return "not compared"
     if question == "average":
         days = expected[0][1] / found[0][1]
@@ -298,7 +298,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="site-", dir=options.folder))
     try:
         fill(folder, options.days, options.jobs, not options.without_sqlite)
-        # The first question after an ingest also sums each day, once.
+        # The first question after an ingest also computes and stores the sums of each day.
         for number, question in enumerate((*QUESTIONS, *QUESTIONS)):
             found = ask(folder, "duckdb", question, options.days)
             line = f"{question:12} {found.wall_s:6.2f} s {found.cpu_s:6.2f} s CPU {found.memory_gb:5.2f} GB"

@@ -77,7 +77,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "scaling_kinds"
     source = PROGRAMS / "scaling_kinds.c"
-    # Open MPI's sched_yield is that of the program, which sleeps.
+    # Open MPI calls the program's own sched_yield, which sleeps.
     subprocess.run(["mpicc", "-O1", "-g", "-rdynamic", "-o", program, source], check=True)
     table: defaultdict[tuple[tuple[int, ...], int, str], list[Held]] = defaultdict(list)
     for kind in wanted.kinds:

@@ -49,7 +49,7 @@ SIZES = (
     "xgft:3:24,36,27:1,18,18",
     "xgft:3:36,36,36:1,18,18",
 )
-"""From 324 to 46,656 hosts; the last, with 2,268 switches, is as large as a subnet's LIDs allow."""
+"""Fabrics of 324 to 46,656 hosts. The last one also has 2,268 switches: a subnet has no LIDs for more nodes."""
 
 SPARSE_PEERS = 32
 DENSE_HOSTS = 12_000
@@ -166,7 +166,7 @@ def time_reading(subnet: Subnet, folder: Path, runs: int) -> None:
     lst, fdbs = folder / "opensm-subnet.lst", folder / "opensm.fdbs"
     write_lst(subnet, lst)
     write_fdbs(subnet, fdbs)
-    long_ago = time.time() - 60  # the cache takes no file that may still be written to
+    long_ago = time.time() - 60  # the cache ignores recently changed files, because they may still change
     os.utime(fdbs, (long_ago, long_ago))
     print(f"{fdbs.stat().st_size / 1e6:.0f} MB of tables as OpenSM dumps them")
     show(median_s(lambda: parse_fdbs(fdbs, read_dump(fdbs)), min(runs, 3)), "reading them")
@@ -213,7 +213,7 @@ def write_fdbs(subnet: Subnet, path: Path) -> None:
 
 
 Cost = tuple[int, int, int, float]
-"""Hosts, links, pairs, seconds."""
+"""Row of a table: number of hosts, of links, and of pairs, and the time in s."""
 
 
 def measure_costs(runs: int) -> dict[str, list[Cost]]:
@@ -232,7 +232,7 @@ def measure_costs(runs: int) -> dict[str, list[Cost]]:
         sparse.append((hosts, links, len(source), median_s(lambda: spread(routes, *flows, threads=1), runs)))  # noqa: B023
         if hosts <= DENSE_HOSTS:
             matrix = np.ones((hosts, hosts), np.uint64)
-            spread_matrix(routes, lids, lids, matrix, 1)  # the in-trees are kept from here on
+            spread_matrix(routes, lids, lids, matrix, 1)  # the first call builds the in-trees, and later calls use them
             seconds = median_s(lambda: spread_matrix(routes, lids, lids, matrix, 1), runs)  # noqa: B023
             dense.append((hosts, links, hosts * hosts, seconds))
         for label, rows in costs.items():

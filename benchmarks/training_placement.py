@@ -73,7 +73,7 @@ FREE = {"shared": 0.7, "empty": 1.0}
 """Share of the hosts that are free, at random."""
 
 _ALIKE = 1.01
-"""Ratio of times up to which links of hosts decide."""
+"""Time of the most loaded link / time of the most loaded host link. Up to this ratio, no order of hosts can help."""
 
 
 def main() -> None:

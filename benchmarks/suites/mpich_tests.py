@@ -12,7 +12,7 @@ from outcomes import Case
 
 SUCCESS = re.compile(r"(\s*(No Errors|Test Passed|Test passed|All done.*)\s*)+", re.IGNORECASE)
 
-# Tests that end badly on purpose: only their exit status is compared.
+# Tests that are meant to fail: only their exit status is compared.
 STATUS_ALONE = {"TestStatus", "TestErrFatal", "TestBench"}
 
 

@@ -38,7 +38,7 @@ def test_lives(life: str, name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_mpi_abort_in_a_thread(name: str, build: Build, tmp_path: Path) -> None:
-    """Whether a launcher reports MPI_Abort, and passes on the output, is random."""
+    """A launcher may or may not report MPI_Abort and pass on the output: this is random."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "aborting"]
     without = launch(mpi, RANKS, command, {})

@@ -130,7 +130,7 @@ def test_memory_is_bounded(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MPIS)
 def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: Path) -> None:
-    rounds, ranks = 24, 2 if "mpich" in name else RANKS  # MPICH's ranks spin, so many ranks on few cores take long
+    rounds, ranks = 24, 2 if "mpich" in name else RANKS  # MPICH's ranks spin, and more ranks than cores take long
     run = record(name, "sampled_messages.c", ranks, [rounds], build, tmp_path / "recording")
     operations = check_causes(run)
     assert not run.message_samples.level.any()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two formats of one fabric both state gives the same Fabric and the same routes."""
+"""Two formats of one fabric give the same Fabric and the same routes, as far as both state them."""
 
 from __future__ import annotations
 

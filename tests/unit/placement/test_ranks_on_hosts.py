@@ -58,7 +58,7 @@ def test_a_halo_is_placed_in_blocks() -> None:
 
 
 def test_a_known_placement_proves_itself_the_best() -> None:
-    """Groups of four exchange so many bytes that each must be on one host.
+    """Groups of four exchange most bytes, so each must be on one host.
 
     A host then sends its group's bytes to the next.
     """
