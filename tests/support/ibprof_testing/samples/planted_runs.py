@@ -51,10 +51,10 @@ class Plant:
         pairs: pairs of ranks that send `size` bytes, in messages of `message` bytes.
         hosts: hosts with `each` ranks; empty for all hosts.
         rails: number of rails; `policy` assigns bytes to rails.
-        fault: returns the first rail with a fault.
-        mpi_s: returns the time in MPI of a rank, from the time of the most loaded link at line rate; both in s.
-        inside: returns the fraction of `mpi_s` that each rank is in MPI, from the number of ranks.
-        share: fraction of the run's time that is in MPI.
+        fault: function that returns the first rail after it planted a fault there.
+        mpi_s: function from the time of the most loaded link at line rate to a time in MPI; both in s.
+        inside: function from the number of ranks to each rank's time in MPI, as a fraction of the result of `mpi_s`.
+        share: the result of `mpi_s` as a fraction of the run's time.
         operation: operation of the calls.
         gbps: speed of all links, Gb/s.
         order: order in which ranks are assigned to hosts; None for the order of hosts in the fabric.
