@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view's verdict has the report's sentences and first cause for the same run; without a cause, it marks no fault."""
+"""The view's verdict has the report's sentences and first cause of the run. Without a cause, no fault is marked."""
 
 from __future__ import annotations
 

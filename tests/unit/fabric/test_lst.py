@@ -203,7 +203,7 @@ def test_a_line_with_a_bad_field_is_left_out_and_named(tmp_path: Path, old: str,
     (damage,) = fabric.damage
     assert damage.lines == (2,)
     assert re.search(message, damage.text)
-    with pytest.raises(InputError, match=message.replace("line 2", "a.lst:1")):  # both lines are damaged
+    with pytest.raises(InputError, match=message.replace("line 2", "a.lst:1")):  # no other line is left
         read(tmp_path, LINE.replace(old, new))
 
 
