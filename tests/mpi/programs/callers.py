@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls MPI from Python functions and through a C library. `# @NAME` names a line for the test."""
+"""Calls MPI from Python functions and through a C library. A comment names each line that the test checks."""
 
 from __future__ import annotations
 
