@@ -45,13 +45,13 @@ Flow = tuple[int, int, float]
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of one case: relative error of the largest load, and the misplaced fraction of all bytes.
+    """Errors of one case: of the largest load, and of the links that carry the bytes between switches.
 
     Attributes:
         name: fabric and traffic.
         bottleneck: error of the largest load of any link direction, divided by the simulated load.
         shared_bottleneck: `bottleneck` for even shares.
-        moved: fraction of the bytes between switches that are not on the link direction of the simulation.
+        moved: fraction of the bytes on links between switches that the simulation has on another link direction.
         shared_moved: `moved` for even shares.
         noise: `moved` between two seeds of the simulation.
     """

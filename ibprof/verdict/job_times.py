@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import LateRank, MeasuredWaiting
 
 LATENCY_S = 100e-6
-"""Longest time of a message that latency alone can explain, on any network that MPI jobs use."""
+"""Upper limit of a message's latency, in seconds, on all networks that MPI jobs use."""
 
 SLOWEST_LINK = 12.5e6
 """Bytes per second of a slow link today, 100 Mb/s: the assumed rate if no link is known."""

@@ -17,7 +17,7 @@ _OF_NOBODY = {
     for job in JOBS
     for name in ("share", "bytes", "interval_us", "window_us", "limit", "whole_ms")
 }
-"""Other authors' studies may name the jobs differently."""
+"""Values of columns that a row lacks, since studies may name their jobs differently."""
 USUAL = {"routing": "static", "server_placement": "isolated", "job_placement": "random-node"}
 """The thesis's configuration."""
 

@@ -33,7 +33,7 @@ NAMED_SHARES = 5
 """Number of regions, operations, call sites, jobs and hosts listed for a link direction; `REST` sums all others."""
 
 GROUPS = 8
-"""Default number of groups of link directions."""
+"""Default number of groups of link directions with about equal load."""
 
 HOST_LINK = "host"
 SWITCH_LINK = "switch"

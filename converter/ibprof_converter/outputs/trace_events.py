@@ -48,9 +48,9 @@ class LinkUse:
 
     Attributes:
         name: name of the link direction.
-        first_ns: Unix time of moment 0.
-        begin_ns: float64 [step], start of each step; the last step is the end of the run.
-        share: float64 [step], share of the link's speed, from 0 to 1; 0 in the last step.
+        first_ns: Unix time of the start of the first step.
+        begin_ns: float64 [step + 1], start of each step, counted from `first_ns`, then the end of the last step.
+        share: float64 [step + 1], share of the link's speed, from 0 to 1, then 0.
     """
 
     name: str

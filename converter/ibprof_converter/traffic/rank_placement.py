@@ -271,8 +271,8 @@ def _find_turns(
 ) -> npt.NDArray[np.int32] | None:
     """Return the ports that the ranks of each machine take in turn, as in `Hosts`: int32 [machine, rail, turn].
 
-    A machine lacks an adapter that is not in the fabric, or that was not active when the run was recorded. The result
-    is None if no machine lacks an adapter.
+    An adapter is missing if the fabric does not contain it, or if it was inactive when the run was recorded. The result
+    is None if no machine has a missing adapter.
     """
     turns: list[list[list[int]]] = []
     for machine in lids_of_machine:

@@ -39,8 +39,8 @@ class RankAdapters:
     """LIDs of each rank's adapters: int32 [rank, rail, adapter].
 
     Attributes:
-        selected: adapters named in the rank's environment, or all adapters of its host; None if no rank's environment
-            names an adapter.
+        selected: adapters that the rank's environment names; for a rank that names none, those of its host that the
+            run may use. None if no rank names an adapter.
         near: the adapters nearest to the rank's cores, among those the rank may use; all of these if distances are
             unknown for the rank. None if distances are unknown for all ranks.
         notes: sentences on environment variables that are not followed.

@@ -60,7 +60,7 @@ static inline const uint16_t *ibp_sim_choice_of(const struct ibp_sim *sim, uint3
 
 /* -- queues -- */
 
-/* Enlarge the list of queues that released buffer. Return false if memory is exhausted. */
+/* Enlarge `freed`, the list of queues in which space became free. Return false if memory is exhausted. */
 bool ibp_sim_grow_freed(struct ibp_sim *sim);
 
 static inline bool ibp_sim_belongs_to_host(const struct ibp_sim *sim, uint32_t queue)

@@ -370,7 +370,8 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
     bool is_alone;
 
     if (!ibp_sampling || ibp_mpi_is_null(posted->communicator)) return;
-    if (posted->source < 0) return; /* MPI_PROC_NULL, or IBP_ANY in MPICH; no wildcards here */
+    /* MPI_PROC_NULL, which is -1 in MPICH, as IBP_ANY is. Partitioned receives have no wildcards. */
+    if (posted->source < 0) return;
     ibp_communicator_learn(posted->communicator);
     ibp_lock();
     is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);

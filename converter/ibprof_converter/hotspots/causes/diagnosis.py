@@ -173,7 +173,9 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
             found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
         if found.kind in _EXPENSIVE:
-            break  # Other partners make another program. New links already come in the needed number.
+            # No further cause is sought: a program with other communication partners would be another program, and the
+            # remedy of new links already states how many are needed.
+            break
         situation = found.remedy
     return causes, tried
 

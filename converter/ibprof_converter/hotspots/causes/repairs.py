@@ -536,7 +536,10 @@ def _list_all_ends(fabric: Fabric) -> Iterator[PortOfNode]:
 
 
 def usual_speed(fabric: Fabric, node: int) -> float:
-    """Return the median data rate, in Gbit/s, of a switch's links to switches; without any, of all such links."""
+    """Return the median data rate of a switch's links to other switches, in Gbit/s.
+
+    If it has no such link with a known rate, return the median of all links between switches.
+    """
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1) & np.isfinite(fabric.link_gbps)
     own: npt.NDArray[np.bool_] = between & (fabric.link_node == node).any(axis=1)
     rates = fabric.link_gbps[own if own.any() else between]

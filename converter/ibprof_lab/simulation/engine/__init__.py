@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet engine: a numbered fabric, its virtual lanes, and the events of every packet."""
+"""The packet engine: a fabric as arrays of hosts, switches and ports, its virtual lanes, and the events of packets."""

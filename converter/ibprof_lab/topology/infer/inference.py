@@ -41,8 +41,8 @@ class Inference:
 
     Attributes:
         again: int [pair, 2], pairs to measure again: their delay deviates too far, or is the only delay that supports a
-            switch. The numbers are numbers of hosts in the delays; if all delays are within one host, numbers of
-            processes.
+            switch. Each element is the index of a host in the
+            delays, or of a process if all delays are within one host.
         refusal: reason why the topology is unreliable, a sentence; None if it is reliable.
     """
 

@@ -236,7 +236,11 @@ def _fit(
     step: float,
     errors: float,
 ) -> tuple[Levels, npt.NDArray[np.floating], float]:
-    """Cluster the hosts and keep the nodes below gaps; return levels, residuals and the errors' deviation."""
+    """Cluster the hosts into a tree, and keep inner nodes as switches where the delay to the parent rises clearly.
+
+    Returns:
+        Levels, residuals, and the standard deviation of the measurement errors.
+    """
     hosts = len(logs)
     working = logs.astype(np.float32) - np.float32(logs.min())
     np.fill_diagonal(working, 0.0)

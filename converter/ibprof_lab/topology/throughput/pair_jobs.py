@@ -205,7 +205,7 @@ def measure_on_all(
 
 
 def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> list[int]:
-    """Return the measuring rank of each host: the first rank there, by the host of each rank (`processors`).
+    """Return the rank that measures for each host: its lowest rank. `processors` has the host of each rank.
 
     In a topology of a single host, the topology's hosts are processes: `host#0` and so on. `path` is the topology's
     file.

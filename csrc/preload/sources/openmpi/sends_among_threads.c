@@ -38,7 +38,8 @@ static inline bool see_recent_at_site(size_t count, ibp_handle datatype, int pee
 }
 
 /* Count a message to the peer of the last message of the same operation on its communicator. Return false for all other
- * messages. A counter is remembered only while the operation is counted and sizes of datatypes are known. */
+ * messages. This function need not check that the operation is counted and that sizes of datatypes are known, because
+ * counters are remembered only in this case. */
 static inline __attribute__((always_inline)) bool see_recent(size_t count, ibp_handle datatype, int peer, int tag,
                                                              ibp_handle communicator, unsigned otherwise)
 {

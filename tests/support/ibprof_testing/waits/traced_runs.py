@@ -71,7 +71,7 @@ class WaitPlant:
 
     @property
     def title(self) -> str:
-        """Return a description of the plant."""
+        """Return a description of the program and its network."""
         network = f"{self.mbit} Mb/s" if self.mbit else "shared memory"
         if self.host_mbit:
             network = f"hosts with {', '.join(map(str, self.host_mbit))} Mb/s"
