@@ -62,9 +62,9 @@ def test_the_page_of_a_day_has_the_loads_of_its_jobs(
         page.click("#tab-time")
         text = page.inner_text("body")
         wide = page.evaluate("document.documentElement.scrollWidth")
-        for job in page.query_selector_all("#jobs-key button"):  # a long name is cut to less than 390 px
-            job.click(timeout=5000)
-            box = job.bounding_box()
+        for button in page.query_selector_all("#jobs-key button"):  # a long name is cut to less than 390 px
+            button.click(timeout=5000)
+            box = button.bounding_box()
             assert box
             assert box["x"] + box["width"] <= 390
     finally:
