@@ -65,7 +65,7 @@ class Errors:
 
 
 def without_cables(subnet: Subnet, seed: int) -> Subnet:
-    """Return a fabric from which some cables between switches are removed."""
+    """Return a fabric without some of its cables between switches."""
     fabric = subnet.fabric
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     kept = ~(between & (np.random.default_rng(seed).random(fabric.links) < MISSING))

@@ -30,7 +30,7 @@ SCRIPTS = Path(sysconfig.get_path("scripts"))
 
 
 def write_input(folder: Path, hosts: int) -> None:
-    """Write delays.nc, and plan.dot: the plan of the fabric from which the delays are computed."""
+    """Write plan.dot, the plan of a fabric, and delays.nc, the delays computed for this fabric."""
     host = np.arange(hosts)
     matrix = np.full((hosts, hosts), 6e-6, np.float32)
     for row in range(hosts):

@@ -19,7 +19,7 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.outputs.vertex_positions import position_vertices
 
 REFERENCE_EDGES = 200_000
-"""Maximum number of edges with which the published descent is measured: more would take longer than some minutes."""
+"""The published descent is measured up to this number of edges: more would take longer than some minutes."""
 
 
 def make(

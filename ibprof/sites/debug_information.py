@@ -133,7 +133,7 @@ def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol
     symbol.
 
     Raises:
-        MissingToolError: the library that reads lines is not built.
+        MissingToolError: the library that reads lines is not built, or cannot be loaded.
         ValueError: the debug information is damaged.
     """
     frames: list[list[Frame]] = [[] for _ in addresses]
@@ -148,7 +148,10 @@ def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol
     found = ctypes.CFUNCTYPE(None, ctypes.c_size_t, *[ctypes.c_char_p] * 3, ctypes.c_int)(keep)
     message = ctypes.create_string_buffer(_MESSAGE_BYTES)
     given = (ctypes.c_uint64 * len(addresses))(*addresses)
-    find_lines = ctypes.CDLL(str(find_lines_library())).ibp_find_lines
+    try:
+        find_lines = ctypes.CDLL(str(find_lines_library())).ibp_find_lines
+    except OSError as error:
+        raise MissingToolError(f"the library that reads lines cannot be loaded: {error}") from error
     if find_lines(os.fsencode(os.path.realpath(file.path)), given, ctypes.c_size_t(len(addresses)), found, message):
         raise ValueError(_text(message.value))
     # Line 0: the compiler states no line for this code.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ibprof_converter.hotspots.link_report import LinkReport
 
 _MOST_REGIONS = 64
-"""Largest number of regions for which loads are split by region: memory grows with links times regions."""
+"""Loads are split by region up to this number of regions: memory grows with links times regions."""
 
 Demand = RankTraffic | Traffic | PortCounters
 """The traffic of one job, as read."""

@@ -36,7 +36,7 @@ _SMALL = 1 << 26
 
 _CHUNK = 1 << 20
 _HEAD = 1 << 20
-"""Number of first bytes of a file by which its format is recognised.
+"""Number of bytes at the start of a file. They show its format.
 
 Messages of `ibnetdiscover -s` before the list can be hundreds of kilobytes long.
 """

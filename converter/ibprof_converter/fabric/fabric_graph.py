@@ -29,7 +29,7 @@ class NodeKind(IntEnum):
 
 
 class Origin(Enum):
-    """Kind of the list from which a fabric was read. The kind decides if switches have forwarding tables."""
+    """Kind of a fabric's list of links. The kind decides if switches have forwarding tables."""
 
     SUBNET = "a subnet"
     """InfiniBand: switches have forwarding tables."""
@@ -107,7 +107,7 @@ class Fabric:
         link_unequal: bool [link], true if the two ends have different widths or speeds; the lower rate is used.
         unequal: descriptions of the links with unequal ends, with both rates.
         damage: unused lines of the file, with the loss that they cause.
-        origin: the kind of list from which the fabric was read.
+        origin: the kind of the fabric's list of links.
         left_out: description and reason of each adapter that is left out.
         synthetic_lids: true if no port had a LID, so all LIDs of the fabric are synthetic.
         plane_of: the file that lists all planes, if this fabric is one plane of several in a file; else empty.

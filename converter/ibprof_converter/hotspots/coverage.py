@@ -79,7 +79,7 @@ class Coverage:
         not_seen: sentences on bytes and calls that were not recorded.
         modelled: sentences on data that is modelled, not measured.
         notes: sentences with further facts for the reader.
-        unaccounted: operations for which fewer bytes were recorded than the calls requested.
+        unaccounted: operations with fewer recorded bytes than their calls requested.
         accounts: for each stage, the numbers of items that were kept and left out.
         lost: sentences on hosts, LIDs and lines left out when files were read, and on files of an unknown form.
         interfaces: the choice of adapters; None if all adapters are used.

@@ -261,6 +261,16 @@ def test_without_the_library(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_
     assert {symbol.function for symbol in found.symbols if symbol} == {"main", "inner"}
 
 
+def test_a_library_that_cannot_be_loaded_is_not_called_damaged_debug_information(
+    build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mock_reader(tmp_path / "mock", monkeypatch)
+    (tmp_path / "mock" / "lib" / "libibprof_lines.so").write_text("no library")
+    found, _ = resolve_calls(build("-g"))
+    assert "the library that reads lines cannot be loaded" in found.note
+    assert "damaged" not in found.note
+
+
 def test_a_reader_that_ends_takes_nothing_else_with_it(
     build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
