@@ -91,7 +91,8 @@ def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, t
     words: dict[str, str | Path] = {"plm_ssh_agent": hosts.agent, "prte_if_include": lab.SUBNET}
     line: list[str | Path] = [mpi.program("mpirun"), "-n", "1", "--host", ",".join(map(hosts.address, hosts.names))]
     line += [word for name, value in words.items() for word in ("--prtemca", name, value)]
-    line += ["--mca", "btl_tcp_if_include", lab.SUBNET, "--mca", "btl", "tcp,self"]
+    # Without ibprof, mpirun 5.0.11 crashed in 28 of 140 runs in which the program gave this mapping by an info key.
+    line += ["--map-by", "node:INHERIT", "--mca", "btl_tcp_if_include", lab.SUBNET, "--mca", "btl", "tcp,self"]
     line += [build(mpi, "children.c"), "spawn", str(HOSTS)]
     folder = tmp_path / ODD
     folder.mkdir()

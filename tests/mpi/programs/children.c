@@ -5,7 +5,7 @@
  * afterwards.
  *
  *     children fork|shell|spawn
- *     children spawn N             N children, on the hosts in turn
+ *     children spawn N             N children
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -17,7 +17,6 @@
 static void have_child(const char *how, char *program, int children)
 {
     int me, status = 0, number = 42;
-    MPI_Info info = MPI_INFO_NULL;
     MPI_Comm child;
 
     if (!strcmp(how, "fork")) {
@@ -26,11 +25,7 @@ static void have_child(const char *how, char *program, int children)
     } else if (!strcmp(how, "shell")) {
         status = system("echo child; exit 3") != 3 << 8;
     } else {
-        if (children > 1) {
-            MPI_Info_create(&info);
-            MPI_Info_set(info, "map_by", "node");
-        }
-        MPI_Comm_spawn(program, (char *[]){"child", NULL}, children, info, 0, MPI_COMM_WORLD, &child,
+        MPI_Comm_spawn(program, (char *[]){"child", NULL}, children, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &child,
                        MPI_ERRCODES_IGNORE);
         MPI_Comm_rank(MPI_COMM_WORLD, &me);
         MPI_Bcast(&number, 1, MPI_INT, me ? MPI_PROC_NULL : MPI_ROOT, child);
