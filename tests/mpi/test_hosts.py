@@ -91,15 +91,14 @@ def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, t
     words: dict[str, str | Path] = {"plm_ssh_agent": hosts.agent, "prte_if_include": lab.SUBNET}
     line: list[str | Path] = [mpi.program("mpirun"), "-n", "1", "--host", ",".join(map(hosts.address, hosts.names))]
     line += [word for name, value in words.items() for word in ("--prtemca", name, value)]
-    # Without ibprof, mpirun 5.0.11 crashed in 28 of 140 runs in which the program gave this mapping by an info key.
     line += ["--map-by", "node:INHERIT", "--mca", "btl_tcp_if_include", lab.SUBNET, "--mca", "btl", "tcp,self"]
     line += [build(mpi, "children.c"), "spawn", str(HOSTS)]
     folder = tmp_path / ODD
     folder.mkdir()
     command, said = ["ibprof", "run", "--", *line], "spawned 42\n" * HOSTS
-    done = hosts.run_until_printed("node1", command, with_commands(mpi), folder, lambda printed: printed == said)
+    done = hosts.run_open_mpi_5("node1", command, with_commands(mpi), folder, lambda printed: printed == said)
     assert (done.returncode, done.stdout) == (0, said), done.stderr
-    # If mpirun had to be started twice, the two newest runs are the successful ones.
+    # If mpirun had to be started again, the two newest runs are the successful ones.
     runs = list_runs(folder / "profile.ibprof")
     parent, children = (merge_run(folder / "profile.ibprof", run) for run in runs[-2:])
     assert [len(run.ranks) for run in (parent, children)] == [1, HOSTS]

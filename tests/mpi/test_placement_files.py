@@ -42,7 +42,7 @@ def run_launcher(hosts: lab.Hosts, mpi: Mpi, options: list[str], folder: Path, r
     """Start ranks that each print a line `rank WORD...`; return the words of each rank."""
     command: list[str | Path] = [mpi.program("mpirun"), *options]
     env = environment(mpi.variables)
-    done = hosts.run_until_printed("node1", command, env, folder, lambda printed: len(find_said(printed)) == ranks)
+    done = hosts.run_open_mpi_5("node1", command, env, folder, lambda printed: len(find_said(printed)) == ranks)
     assert done.returncode == 0, done.stdout + done.stderr
     return find_said(done.stdout)
 
