@@ -233,6 +233,7 @@ class Interface:
         numa_node: NUMA node of the interface; None where unknown.
         is_up: true if the link is up, according to the kernel.
         hardware: the interface's counters.
+        virtual_mbps: speed in Mb/s that the kernel states for a virtual interface; None for other interfaces.
     """
 
     name: str
@@ -243,6 +244,7 @@ class Interface:
     numa_node: int | None
     is_up: bool
     hardware: tuple[HardwareCounter, ...] = ()
+    virtual_mbps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,18 +83,20 @@ def read_interfaces(file: RecordingFile) -> list[Interface]:
     """Read the network interfaces of a host, with their counters."""
     hardware = _read_hardware(file)
     records, _ = file.records("IBP_SEGMENT_INTERFACES")
+    speeds = [int(speed) if speed > 0 else None for speed in records["speed_mbps"]]
     return [
         Interface(
             name=(name := decode_text(record["name"])),
             device=decode_text(record["device"]),
             type=int(record["type"]),
             mtu=int(record["mtu"]),
-            speed_mbps=int(record["speed_mbps"]) if record["is_physical"] and record["speed_mbps"] > 0 else None,
+            speed_mbps=speed if record["is_physical"] else None,
             numa_node=int(record["numa_node"]) if record["numa_node"] >= 0 else None,
             is_up=bool(record["is_up"]),
             hardware=tuple(hardware.get((name, 0), ())),
+            virtual_mbps=None if record["is_physical"] else speed,
         )
-        for record in records
+        for record, speed in zip(records, speeds, strict=True)
     ]
 
 

@@ -165,13 +165,17 @@ def bytes_sent_by(port: Port) -> int | None:
 
 
 def find_possible_rate(run: Profile) -> float | None:
-    """Return the rate of most hosts' fastest adapter without faults, in Gb/s; None if no host shows it."""
+    """Return the rate of most hosts' fastest adapter without faults, in Gb/s; None if no host shows it.
+
+    If no host has an adapter of known rate, use the rate that the kernel states for the virtual interfaces in use.
+    """
     rates = []
     for host in run.hosts:
         ports = [_whole_rate(port) for port in host.ports if port.is_active]
         interfaces = [each.speed_mbps / 1e3 for each in host.interfaces if each.is_up and each.speed_mbps]
         rates.append(max([*ports, *interfaces], default=0.0))
-    return _usual(rates) or None
+    used = [] if any(rates) else [traffic.find_interface() for traffic in _sum_hosts(run)]
+    return _usual(rates) or _usual([each.virtual_mbps / 1e3 for each in used if each and each.virtual_mbps]) or None
 
 
 def _whole_rate(port: Port) -> float:

@@ -105,6 +105,20 @@ def test_tcp_next_to_an_idle_adapter_is_the_wrong_transport_and_the_advice_names
 
 
 @pytest.mark.parametrize(
+    ("interfaces", "rate"),
+    [
+        ([make_interface("eth0", None, virtual_mbps=10_000)], 10),
+        ([make_interface("eth0", None), make_interface("veth1", None, virtual_mbps=10_000)], None),
+        ([make_interface("eth0", 1000), make_interface("veth1", None, virtual_mbps=10_000)], 1),
+    ],
+)
+def test_the_rate_of_a_virtual_interface_counts_only_if_it_is_in_use_and_no_adapter_shows_one(
+    interfaces: list[Interface], rate: float | None
+) -> None:
+    assert find_possible_rate(make_run([([], interfaces)] * 2, {"eth0": EACH})) == rate
+
+
+@pytest.mark.parametrize(
     ("mpi", "library", "setting"),
     [
         ("Open MPI v4.1.4", "mca_pml_ucx", "OMPI_MCA_pml=ucx UCX_NET_DEVICES=mlx5_0:1"),
