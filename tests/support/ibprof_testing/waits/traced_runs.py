@@ -184,10 +184,18 @@ def run_traced(
     return read_traces(folder)
 
 
+_MPICH_BETWEEN_HOSTS = {
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "I_MPI_FABRICS": "shm:ofi",
+    "FI_PROVIDER": "tcp",
+    "FI_TCP_IFACE": "eth0",
+}
+
+
 def _launch_on_hosts(
     mpi: mpis.Mpi, plant: WaitPlant, command: list[str | Path], settings: Mapping[str, str], folder: Path
 ) -> None:
-    """Run a plant on hosts in network namespaces, with cables of limited rates. Only Open MPI is supported."""
+    """Run a plant on hosts in network namespaces, with cables of limited rates."""
     names = tuple(f"node{number}" for number in range(1, len(plant.host_mbit) + 1))
     rates = [0 if plant.is_lossy else rate for rate in plant.host_mbit]
     cables = tuple(Cable(name, "switch", mbit=rate) for name, rate in zip(names, rates, strict=True))
@@ -199,10 +207,18 @@ def _launch_on_hosts(
             limit = ["rate", f"{rate}mbit", "burst", "4k", "limit", "6000"]
             subprocess.run(["tc", *where, "tbf", *limit], check=True)
         line: list[str | Path] = [mpi.program("mpirun"), "-n", str(plant.ranks)]
-        line += hosts.over_tcp(plant.ranks // len(names))
+        each = plant.ranks // len(names)
+        if mpi.is_mpich_like:
+            places = ",".join(map(hosts.address, names))
+            line += ["-launcher", "ssh", "-launcher-exec", hosts.agent, "-iface", "eth0", "-hosts", places]
+            line += ["-ppn", str(each)]
+            settings = {**mpi.variables, **_MPICH_BETWEEN_HOSTS, **settings}
+        else:
+            line += hosts.over_tcp(each)
         for name, value in settings.items():
-            line += ["-x", f"{name}={value}"]
-        done = hosts.run(names[0], [*line, *command], mpis.environment(), folder, timeout=180)
+            line += ["-genv", name, value] if mpi.is_mpich_like else ["-x", f"{name}={value}"]
+        around = mpis.environment(mpi.variables if mpi.is_mpich_like else None)
+        done = hosts.run(names[0], [*line, *command], around, folder, timeout=180)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
