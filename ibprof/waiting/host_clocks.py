@@ -459,7 +459,7 @@ def _order_messages(
     # A synchronous send ends after its receive began, and some sends end soon after.
     asks = are_named(operations, ("SSEND", "ISSEND"))[messages.operation[::2]]
     receive, done = messages.post_ns[1::2], messages.exit_ns[::2]
-    blocks = asks & small & (done - messages.enter_ns[::2] >= BLOCKED_NS)
+    blocks = asks & small & (done - messages.enter_ns[::2] >= BLOCKED_NS) & (sender != receiver)
     return [
         _pairs(sender, receiver, post, arrival),
         _pairs(receiver[asks], sender[asks], receive[asks], done[asks]),

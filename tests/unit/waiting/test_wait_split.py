@@ -87,6 +87,18 @@ def test_all_calls_on_one_clock_have_exactly_their_waits(name: str) -> None:
     assert found.by_rank(len(traces))[:, 0] == pytest.approx(of_rank, rel=1e-9)
 
 
+def test_ranks_whose_messages_mostly_take_milliseconds_share_one_clock() -> None:
+    """On a machine with more ranks than cores, a synchronous send ends long after its receive began."""
+    run = SyntheticRun(4, seed=6)
+    for _ in range(100):
+        run.compute({3: 5 * MS})
+        run.pass_on(64, 3 * MS, "Ssend")
+    traces = run.traces()
+    found = measure(traces)
+    assert (found.clocks, found.total().unsplit_s) == (1, 0)
+    assert found.total().wait_s == pytest.approx(true_wait(traces), rel=1e-9)
+
+
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2))])
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("hosts", [None, "each"])

@@ -79,8 +79,12 @@ class SyntheticRun:
             leave = max(int(enter[rank]), left, right) + self._transfer(nanoseconds)
             self._call(rank, "Waitall", int(enter[rank]), leave)
 
-    def pass_on(self, size: int, nanoseconds: int) -> None:
-        """Let each rank receive a message from the previous rank, and then send a message to the next rank."""
+    def pass_on(self, size: int, nanoseconds: int, send: str = "Send") -> None:
+        """Let each rank receive a message from the previous rank, and then send a message to the next rank.
+
+        Args:
+            send: the sending call. An Ssend ends `nanoseconds` after the next rank has posted its receive.
+        """
         sent = 0
         for rank in range(len(self._now)):
             self._order += 2
@@ -91,9 +95,11 @@ class SyntheticRun:
                 self._call(rank, "Recv", enter, max(enter, sent) + self._transfer(nanoseconds))
             if rank + 1 < len(self._now):
                 sent = int(self._now[rank]) + 100
-                row = (b"Send", 1, SENT, rank + 1, 1, size, sent, self._order + 1, len(self._calls[rank]))
+                row = (send.encode(), 1, SENT, rank + 1, 1, size, sent, self._order + 1, len(self._calls[rank]))
                 self._messages[rank].append(row)
-                self._call(rank, "Send", sent, sent + 1000)
+                posted = int(self._now[rank + 1])
+                ends = max(sent, posted) + self._transfer(nanoseconds) if send == "Ssend" else sent + 1000
+                self._call(rank, send, sent, ends)
 
     def traces(self) -> list[Trace]:
         """Return the traces that the tracer would write."""
