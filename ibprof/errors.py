@@ -86,7 +86,7 @@ def need_lab(*modules: str) -> None:
 
 
 def find_missing_extra(error: Exception) -> MissingToolError | None:
-    """Return the error for users if a module of the extra `lab` is not installed; None for other errors."""
+    """Return a `MissingToolError` if `error` is a missing module of the extra `lab`; None for other errors."""
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     return MissingToolError(_INSTALL_LAB.format(package)) if package in _LAB else None
 
@@ -102,8 +102,8 @@ def quote_found(text: str | bytes, limit: int = 60) -> str:
 def with_plain_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function of the Python API raise each error alone, without its causes and inner calls.
 
-    An error of the operating system becomes an `InputError` with the name of the file, a missing module of the extra
-    `lab` a `MissingToolError`.
+    An error of the operating system becomes an `InputError` with the name of the file. A missing module of the extra
+    `lab` becomes a `MissingToolError`.
     """
 
     @wraps(function)

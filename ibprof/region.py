@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions for Python programs, like those of ibprof.h for C. Without libibprof.so the functions do nothing.
+"""Regions for Python programs, like the regions of ibprof.h for C. Without libibprof.so the functions do nothing.
 
 with ibprof.region("exchange"):
     world.Alltoall(out, into)
@@ -27,7 +27,7 @@ class region(ContextDecorator):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Leave the last entered region."""
+        """Leave the region that was entered last."""
         _find("ibprof_region_end")()
 
 
@@ -50,7 +50,7 @@ def on() -> None:
 def _find(function: str) -> Callable[..., object]:
     import ctypes  # noqa: PLC0415  (the commands import this package, but not ctypes)
 
-    # A library that is preloaded or linked with the program is in the global scope of the process.
+    # `CDLL(None)` finds functions of libraries that are preloaded or linked with the program.
     found = getattr(ctypes.CDLL(None), function, None)
     if found is None:
         return _do_nothing

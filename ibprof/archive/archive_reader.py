@@ -186,7 +186,7 @@ def read_origin(path: Path) -> ArchiveOrigin:
 
 def _read_sites(definitions: TraceDefinitions) -> Iterator[Site]:
     for callpath in definitions.callpaths.values():
-        # Call paths without this property belong to callers of a site.
+        # Skip the call paths of callers: only a site's call path has this property.
         if (loaded := callpath.properties.get(otf2_names.OBJECT_PARAMETER)) is None:
             continue
         site, callers = _read_place(callpath, str(loaded)), list(_read_callers(definitions, callpath))
@@ -211,7 +211,7 @@ def _read_place(callpath: Callpath, loaded: str) -> Site:
 
 
 def _read_callers(definitions: TraceDefinitions, callpath: Callpath) -> Iterator[Frame | Site]:
-    """Yield the recorded callers of a site; without callers, yield the functions that contain it after inlining."""
+    """Yield the recorded callers of a site. Without recorded callers, yield the functions that inlined the site."""
     while (caller := definitions.callpaths.get(callpath.parent)) is not None:
         callpath = caller
         loaded = callpath.properties.get(otf2_names.CALLER_OBJECT_PARAMETER)
@@ -234,7 +234,7 @@ def _read_events(
         most_values: largest number of values of an event.
 
     Yields:
-        Some locations, and all events of each.
+        Slice of consecutive locations, and all events of these locations.
 
     Raises:
         ValueError: the number of events of a location is wrong.
@@ -277,7 +277,7 @@ def _read_batch(otf2: Otf2Library, archive: Any, first: int, counts: Sequence[in
 
 
 class _EventNames:
-    """Names of the numbers in events."""
+    """Definitions that events refer to by index."""
 
     def __init__(
         self, definitions: TraceDefinitions, regions: Sequence[str], operations: Sequence[str], sites: int
@@ -285,7 +285,7 @@ class _EventNames:
         self.regions = list(regions)
         self.operations = len(operations)
         self.sites = sites
-        # The first call paths belong to functions around sites; the call paths of sites follow.
+        # Call paths of callers have the lowest indices. Call paths of sites follow.
         self.callers = len(definitions.callpaths) - sites
         self.texts = definitions.texts
         self.parameters = list(definitions.parameters.values())
@@ -308,7 +308,7 @@ class _Batch:
             raise ValueError("nested enter and leave events of regions and operations")
 
     def entered(self, depth: int, rows: Indices) -> npt.NDArray[np.int64]:
-        """Return OTF2's number of the region that was last entered at a nesting depth, before each event in `rows`."""
+        """Return for each event in `rows` the OTF2 number of the region that was entered last at nesting `depth`."""
         if (self._depth[rows] < depth).any():
             raise ValueError("counters inside a region and an operation")
         begins = np.flatnonzero((self.kind == ENTER) & (self._depth == depth))
@@ -322,7 +322,7 @@ class _Batch:
         return region
 
     def operation(self, rows: Indices) -> npt.NDArray[np.int64]:
-        """Return the operation of each event in `rows`, numbered after the regions."""
+        """Return the operation of each event in `rows`, as an index into the profile's operations."""
         operation = self.entered(2, rows) - len(self._names.regions)
         if (operation < 0).any() or (operation >= self._names.operations).any():
             raise LookupError("an MPI operation")
@@ -368,7 +368,7 @@ class _ProfileRows:
         self._parts: defaultdict[type[RowArrays], list[Columns]] = defaultdict(list)
 
     def add(self, rank: npt.NDArray[np.int32], events: Events) -> None:
-        """Add all events of some ranks; `rank` has the rank of each."""
+        """Add all events of some ranks; `rank` has the rank of each event."""
         batch = _Batch(self._names, rank, events)
         metrics = np.flatnonzero(batch.kind == METRIC)
         for number in np.unique(batch.reference[metrics]).tolist():
@@ -432,11 +432,11 @@ class _ProfileRows:
             self.marks.append(Mark(rank=rank, kind=MarkKind[texts[kind]], region=region_of[texts[region]], **made))
 
     def join(self, made: type[Rows]) -> Rows:
-        """Return all rows of a class. Drop the collected parts, because two copies may exceed the memory."""
+        """Return all rows of a class, and free the collected parts: two copies of the rows may exceed the memory."""
         return join_rows(made, self._parts[made])
 
     def sizes(self) -> MessageSizes:
-        """Return the numbers of messages by size."""
+        """Return the message counts by size."""
         names = ("rank", "region", "operation", "site", "direction", "kind")
         columns = {name: _take_column(self._parts[MessageSizes], name) for name in (*names, "size_bin", "messages")}
         keys = np.stack([columns[name].astype(np.int64) for name in names], axis=1)
@@ -452,5 +452,5 @@ def _tag(rows: Indices, **numbers: int) -> Columns:
 
 
 def _take_column(parts: Sequence[Columns], name: str) -> npt.NDArray[Any]:
-    """Join a column, and remove it from the parts."""
+    """Join the parts of a column, and remove the column from `parts`."""
     return np.concatenate([np.empty(0, COLUMN_TYPES.get(name, np.uint64)), *(part.pop(name) for part in parts)])

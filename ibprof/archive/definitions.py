@@ -352,7 +352,7 @@ def _number(definitions: Iterable[tuple[int, Any]]) -> dict[int, Any]:
 def _properties(
     otf2: Otf2Library, texts: dict[int, str], rows: Iterable[_Row], names: dict[int, str] | None = None
 ) -> dict[int, Properties]:
-    """Return the properties of each owner, from rows of the owner's number, the name's number, a type and a value."""
+    """Return the properties of each owner. A row has the owner's number, the name's number, a type and a value."""
     found: dict[int, Properties] = {}
     for owner, name, kind, bits in rows:
         found.setdefault(owner, {})[(names or texts)[name]] = _read_value(otf2, texts, kind, bits)

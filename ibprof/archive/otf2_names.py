@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of a profile's parts in its OTF2 archive; docs/formats/profile.md explains them.
 
-A property of a definition is named `ibprof::` plus the name of an attribute in `profile_data`. The name of a tuple's
-element ends with the element's number. If an element has attributes, the name of each attribute follows. Attributes
-with the value None are not stored.
+The name of a property is `ibprof::` plus the name of an attribute in `profile_data`. For an element of a tuple, `.` and
+the element's index follow; for an attribute of an element, `.` and the attribute's name. An attribute with the value
+None is not stored.
 """
 
 from __future__ import annotations
@@ -66,10 +66,7 @@ TRANSFER_MEMBER = "bytes posted"
 INTERVAL_MEMBER = "bytes to ranks"
 INTERVAL_PARAMETER = "interval from"
 INTERVAL_TIME_MEMBERS = ("interval time_ns", "interval_end_ns")
-"""Values of an interval's metric: time inside MPI calls, and end of the interval.
-
-The parameter before this metric is the same as before the metric of an interval's traffic.
-"""
+"""Values of an interval's metric: time inside MPI calls, and end of the interval. `INTERVAL_PARAMETER` precedes it."""
 DEMAND_PARAMETER = "asked of"
 DEMAND_MEMBERS = ("bytes asked", "calls")
 CALL_MEMBERS = ("calls timed", "time_ns", "error_ns")
@@ -86,7 +83,7 @@ Value = int | float | str
 
 
 def to_bits(form: str, value: int | float) -> int:
-    """Return OTF2's union of attribute values as 64 bits, with one member set.
+    """Return the 64 bits of OTF2's union of attribute values after one member was set.
 
     Args:
         form: the member's format in `struct`: `I` for a string's number, `Q`, `q`, `d`.

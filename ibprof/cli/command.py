@@ -65,10 +65,7 @@ def find_commands() -> dict[str, EntryPoint]:
 
 
 def command(name: str) -> Callable[[Callable[[Sequence[str] | None], int | None]], Callable[..., int]]:
-    """Return a decorator that makes a function of a command's arguments the command's entry point.
-
-    The entry point calls the function through `run_command`.
-    """
+    """Return a decorator that turns a command's body into its entry point, which calls the body by `run_command`."""
 
     def wrap(body: Callable[[Sequence[str] | None], int | None]) -> Callable[..., int]:
         return wraps(body)(lambda argv=None: run_command(name, body, argv))
@@ -83,8 +80,8 @@ def run_command(
 
     Args:
         name: the command's name as the user typed it, which begins every message.
-        body: function that takes the arguments (None: the process's arguments) and returns a status, or None for 0. It
-            does not run if the first argument is `--version`.
+        body: function that takes the arguments (None: the process's arguments) and returns a status, or None for 0.
+            The body does not run if the first argument is `--version`.
         argv: the arguments after the command's name.
 
     Returns:
@@ -168,7 +165,7 @@ def _print_error(message: str) -> None:
 
 
 def _forget_stdout() -> None:
-    """Prevent the interpreter from flushing stdout at exit: this would fail again."""
+    """Redirect stdout to /dev/null: the interpreter's flush at exit would fail like the write that failed before."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):
@@ -301,7 +298,7 @@ def make_parser(
     shown: Sequence[str] = (),
     details: str = "",
 ) -> argparse.ArgumentParser:
-    """Return the parser of a command; its help shows the examples unchanged. For the rest see `CommandParser`."""
+    """Return the parser of a command; its help shows the examples unchanged. See also `CommandParser`."""
     return CommandParser(prog=name, usage=usage, description=description, epilog=examples, shown=shown, details=details)
 
 
@@ -312,7 +309,7 @@ def rename_option(parser: argparse.ArgumentParser, former: str, name: str) -> No
 
 
 def read_parser(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser | None:
-    """Return the parser of a command without running the command; None for another kind of parser."""
+    """Return the parser of a command without running the command; None if it is no `CommandParser`."""
     before = _is_reading.set(True)
     try:
         with redirect_stderr(StringIO()):
@@ -336,7 +333,7 @@ def find_option(option: str) -> list[str]:
     for point in find_commands().values():
         try:
             parser = read_parser(point.load())
-        except ImportError:  # another package's command, which the user did not type
+        except ImportError:  # a command of another package cannot be imported; the user did not type this command
             continue
         found += [each.prog for each in with_subcommands(parser) if option in each._option_string_actions]
     return found

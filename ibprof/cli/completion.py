@@ -27,10 +27,7 @@ _WHERE_READ = """\
 if [[ $zsh_eval_context[-1] == (eval|file) ]]; then
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 """
-"""Replacement for a condition in shtab's zsh scripts.
-
-The new condition also holds if `.` reads the script. It loads compinit's functions.
-"""
+"""Replacement for `_WHERE_EVALUATED` in shtab's zsh scripts: true also if `.` reads the script; loads compinit."""
 
 NO_SHTAB = "completion needs shtab: pip install 'ibprof[completion]'"
 
@@ -40,7 +37,7 @@ _FILES = frozenset(
         *("RESULTS", "REFERENCE", "INFERRED", "BEFORE", "AFTER"),
     }
 )
-"""Words in metavars of arguments that are files."""
+"""An argument is a file if its metavar contains one of these words."""
 
 
 def _list_parsers() -> Iterator[argparse.ArgumentParser]:
@@ -49,7 +46,7 @@ def _list_parsers() -> Iterator[argparse.ArgumentParser]:
     commands = front.add_subparsers()
     parsers = read_parsers()
     for name, parser in parsers.items():
-        # Make a second parser, since a parser has only one name.
+        # Make a second parser for `ibprof X`: a parser has only one program name.
         commands.add_parser(name, parents=[parser], add_help=False, help=parser.description)
     yield front
     scripts = {point.name for point in entry_points(group="console_scripts")}
@@ -73,7 +70,7 @@ def main(argv: Sequence[str] | None) -> None:
 
 
 def _mend_zsh(script: str) -> str:
-    """Return shtab's zsh script, changed so that `.` can read it, and that it completes more than one argument."""
+    """Return shtab's zsh script with two changes: `.` can read it, and it completes more than one argument."""
     script = re.sub(r'^  "\(\*\)::?', '  "*:', script, flags=re.MULTILINE)
     return script.replace("one_or_more='(*)'", "one_or_more='*:'").replace(_WHERE_EVALUATED, _WHERE_READ)
 

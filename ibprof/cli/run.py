@@ -110,7 +110,7 @@ def main(argv: Sequence[str] | None) -> int:
     variables = {"IBPROF_RUN": str(uuid.uuid4())} | variables
     variables["IBPROF_OUTPUT"] = _absolute(variables.get("IBPROF_OUTPUT") or RECORDING)
     if launcher not in (None, Launcher.SRUN):
-        # On other hosts, a launcher's daemons have another job step or no job, so the names are inserted here.
+        # Expand the path's variables here: on other hosts, a launcher's daemons have another job step or no job.
         variables["IBPROF_OUTPUT"] = expand_output(variables["IBPROF_OUTPUT"], output_values(environment))
     launch = Launch(command, environment | variables)
     if launcher:
@@ -161,7 +161,7 @@ def _settings(options: RunOptions, environment: Mapping[str, str]) -> dict[str, 
     """Return the variables of libibprof.so, from the environment and the options; options take precedence."""
     settings = {name: value for name, value in environment.items() if re.match("IBPROF(_|$)", name) and value}
     settings |= intranode_settings(environment)
-    # If the values are equal, Slurm's plug-in set the folder: the site chose this folder, not the user.
+    # Slurm's plug-in sets both variables to the folder that the site chose. A different value is the user's.
     if settings.pop("IBPROF_SITE_OUTPUT", None) == settings.get("IBPROF_OUTPUT"):
         settings.pop("IBPROF_OUTPUT", None)
     if options.output:
@@ -181,14 +181,14 @@ def _absolute(pattern: str) -> str:
 def _exact_transports(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     """Return variables that select fully recorded transports, if IBPROF_SOURCE=exact asks for them."""
     asked = {**environment, **settings}
-    if not is_inside_job(environment):  # otherwise every rank would print it
+    if not is_inside_job(environment):  # inside a job, every rank would print these sentences
         for sentence in describe_exact(asked):
             print(f"ibprof run: {sentence}", file=sys.stderr)
     return exact_settings(asked)
 
 
 def _explain_missing(program: str) -> int:
-    """Print the reason if a program cannot be started, and return the exit status of a shell; return 0 if it can."""
+    """Print the reason why a program cannot be started, and return a shell's exit status; 0 if it can be started."""
     if shutil.which(program):
         return 0
     there = shutil.which(program, os.F_OK) or ("/" in program and Path(program).is_dir())
@@ -234,7 +234,7 @@ def _describe_program(command: Sequence[str]) -> list[str]:
 
 
 def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str]) -> list[str]:
-    """Write the profile of each step; return the lines of the largest step's summary, or none without a recording."""
+    """Write the profile of each step. Return the summary of the largest step as lines; empty without a recording."""
     from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
     from ibprof.profile.missing_data import describe_gaps  # noqa: PLC0415
     from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415
@@ -246,7 +246,7 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
     runs = [run for run in list_runs(*recordings) if run.files[0].run == name]
     if not runs:
         return []
-    # A program that spawns has more ranks than the spawned program. Of several equal jobs, the last one is chosen.
+    # Summarize the job with the most ranks (the last of several): spawned jobs are assumed to have fewer ranks.
     chosen = max(reversed(runs), key=lambda run: run.ranks)
     made, others = [], []
     for run in runs:

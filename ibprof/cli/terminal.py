@@ -114,7 +114,7 @@ def print_document(
 
 
 def print_warnings(name: str, sentences: Iterable[str]) -> None:
-    """Print sentences about the limits of a result on stderr, for outputs that contain only links."""
+    """Print sentences about the limits of a result on stderr, if the output on stdout contains only links."""
     for sentence in sentences:
         print(f"{name}: {printable(sentence)}", file=sys.stderr)
 

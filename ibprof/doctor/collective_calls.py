@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 COUNTS = (256, 65536)
-"""Numbers of integers in a message: collectives choose their algorithms by message size."""
+"""Message lengths, in integers: an MPI library selects the algorithm of a collective by message size."""
 
 
 def call_collectives(library: str) -> None:
     """Call each collective once for each count, on MPI_COMM_WORLD.
 
     Args:
-        library: the loaded MPI library, which has the handles.
+        library: path of the loaded MPI library, which exports the handles (such as `ompi_mpi_comm_world`).
     """
     handles, mpi = ctypes.CDLL(library), ctypes.CDLL(None)
 

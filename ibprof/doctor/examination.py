@@ -27,7 +27,7 @@ from ibprof.text.quantities import format_bytes
 
 NAME = "libibprof.so"
 
-# Mellanox has another libibprof.so, which counts calls to verbs. This variable configures Mellanox' library.
+# Variable that configures Mellanox' library, also named libibprof.so, which counts calls to verbs.
 _OTHER_LIBRARY = "IBPROF_MODE"
 
 _ASK_SECONDS = 20

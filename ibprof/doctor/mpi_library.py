@@ -48,7 +48,7 @@ _TRANSPORTS = (
     (r"libhcoll", "hcoll (its collectives are not recorded)"),
     (r"libucc\.so", "UCC (its collectives are not recorded)"),
 )
-"""Names of transports, by files that an MPI process has mapped."""
+"""Patterns of files that an MPI process maps, and the transport that each file belongs to."""
 
 _FORTRAN = (
     (r"libmpi_usempif08|libmpi_f08", "use mpi_f08"),
@@ -72,12 +72,12 @@ _OF_THE_TRIAL = "a lone rank"
 """Beginning of the recorder's notes that are true only because the trial has one process."""
 
 _LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmpi_abi.so")
-"""File names of MPI libraries. Names with the ABI come first; a name without a version may be a linker script."""
+"""File names of MPI libraries, in the order to try: a file without an ABI version may be a linker script."""
 
 
 _SECONDS = 60
 
-# A job of one process. The job is in Python, which needs no compiler. It calls MPI_Init as a compiled program does.
+# A job of one process, in Python because no compiler is needed. It calls MPI_Init as a compiled program does.
 _BY_LIBRARY = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[2], ctypes.RTLD_GLOBAL)
@@ -127,7 +127,7 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         yield DoctorFinding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
         return
     if mpi and not trial.started and _PREFIX not in environment:
-        # If an Open MPI was moved, like PyPI's, its launcher passes the new path to its processes.
+        # Processes of an Open MPI in another folder than it was built for (PyPI's) get the folder from its launcher.
         moved = try_library(mpi, library, {**environment, _PREFIX: str(mpi.parent.parent)})
         trial = moved if moved.started else trial
     between_hosts = None
@@ -200,7 +200,7 @@ def _judge_source(trial: Trial) -> Iterator[DoctorFinding]:
 
 
 def _describe(names: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> str:
-    """Return names for files from a table; matched groups of a pattern follow the pattern's name."""
+    """Return the names of the patterns that match a file, each with the texts of the pattern's groups."""
     found: dict[str, list[str]] = {}
     for pattern, word in table:
         for name in names:
@@ -223,7 +223,7 @@ def _belonging_to(launcher: str | None) -> Path | None:
 
 
 def _on_search_path(launcher: str | None, environment: Mapping[str, str]) -> Path | None:
-    """Return the MPI library that programs under srun would load from the search path; srun itself loads none."""
+    """Return the first MPI library on the search path of programs under srun, which itself loads no MPI library."""
     if launcher is None or identify_launcher(launcher) != Launcher.SRUN:
         return None
     searched = f"{environment.get('LD_LIBRARY_PATH', '')}:{environment.get('CRAY_LD_LIBRARY_PATH', '')}"

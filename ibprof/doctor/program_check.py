@@ -32,8 +32,7 @@ class Program:
         path: path of the program; None if it is not found.
         interpreter: interpreter of a script.
         libraries: names and paths of the libraries that the program loads.
-        names_mpi: true if the program's file contains the name of an MPI library. The program may load this library
-            while it runs.
+        names_mpi: true if the program's file contains the name of an MPI library, which it may load while it runs.
     """
 
     launcher: Launcher | None
@@ -56,7 +55,7 @@ class Program:
 
     @property
     def python(self) -> Path | None:
-        """The Python that is the program, or that runs it."""
+        """Path of the Python interpreter that is the program or runs the program's script; None for other programs."""
         runner = self.interpreter or self.path
         return runner if runner and _PYTHON.match(runner.name) else None
 

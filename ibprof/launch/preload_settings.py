@@ -75,7 +75,7 @@ _WITH_VALUE = ("np", "hostfile", "spawnfile", "config", "dpmspawn", "sg", "spare
 
 
 class Launcher(Enum):
-    """Kinds of launchers, by the means of passing on variables."""
+    """Kinds of launchers; each kind has a different option or variable to pass variables to ranks."""
 
     OPENMPI_4 = auto()
     OPENMPI_5 = auto()
@@ -137,8 +137,8 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
     """Return a launch that passes variables to all processes of the job, by the launcher's means.
 
     Args:
-        launch: the user's command and environment. Variables that the command passes itself take precedence, except
-            LD_PRELOAD: the two values are joined.
+        launch: the user's command and environment. Variables that the command already passes keep the command's value.
+            For LD_PRELOAD, the command's value is joined with the one in `variables`.
         variables: the variables to pass to the processes; LD_PRELOAD holds only the library.
     """
     if launcher is Launcher.SRUN:
@@ -167,8 +167,7 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
 def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, str]:
     """Return variables of mpirun that pass other variables to spawned processes, also on other hosts.
 
-    On other hosts, mpirun's daemon gets the variables, unless the user's own command starts the daemon. The daemon
-    still finds its own libraries.
+    On other hosts, mpirun's daemon gets the variables, unless the user's own command starts the daemon.
     """
     variable = f"PRTE_MCA_{DAEMON}"
     if launch.environment.get(variable) or any(word in (DAEMON, "--launch-agent") for word in launch.command):
@@ -222,7 +221,7 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
         name, equals, value = words[1].partition("=") if length == 2 else (words[1], "=", words[2])
         if name != PRELOAD:
             kept += words
-        # Without a value, the environment's value counts.
+        # `-x LD_PRELOAD` without a value: `carry` takes the value from the environment.
         if name != PRELOAD or equals:
             asked[name] = value
         index += length
@@ -230,7 +229,7 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
 
 
 def _join_parts(command: Sequence[str], library: Path) -> list[str]:
-    """Add the library to each LD_PRELOAD that one part sets: Hydra prefers it to the LD_PRELOAD of all parts."""
+    """Add the library to LD_PRELOAD in each part (`-env`): Hydra prefers this value to the value for all parts."""
     joined = list(command)
     for index, words in enumerate(zip(command, command[1:], command[2:], strict=False)):
         if words[0] in ("-env", "--env") and words[1] == PRELOAD:
@@ -270,7 +269,7 @@ def _assignments(wanted: Mapping[str, str]) -> list[str]:
 
 
 def _carry_by_rsh(launch: Launch, variables: Mapping[str, str]) -> Launch:
-    """Insert the variables into the line, before the user's variables."""
+    """Insert the variables into mpirun_rsh's command line, before the user's variables."""
     line = read_rsh_line(launch.command)
     present = line.variables.get(PRELOAD, launch.environment.get(PRELOAD, ""))
     kept = {name: value for name, value in line.variables.items() if name != PRELOAD}
@@ -282,7 +281,7 @@ def _carry_by_rsh(launch: Launch, variables: Mapping[str, str]) -> Launch:
 def _carry_by_srun(launch: Launch, variables: Mapping[str, str]) -> Launch:
     """Name the variables in --export; their values, which may contain commas, come from srun's environment.
 
-    Parts of a job, separated by `:`, use the --export of the previous part unless they have their own.
+    A part of a job (between `:`) without --export uses the --export of the previous part.
     """
     made, added = [launch.command[0]], set[str]()
     for number, part in enumerate(_split_parts(launch.command[1:])):

@@ -26,7 +26,7 @@ _SCALARS = {f"{sign}int{8 * size}_t": f"{sign or 'i'}{size}" for sign in ("", "u
 _SCALARS |= {"float": "f4", "double": "f8"}
 
 
-# The struct in each kind of segment.
+# Kind of a segment -> struct of the segment's records.
 _RECORDS = {
     "IBP_SEGMENT_PROCESS": "process",
     "IBP_SEGMENT_PORTS": "port",
@@ -75,17 +75,17 @@ class Headers:
     types: Mapping[str, np.dtype[np.void]]
 
     def enumerators(self, enum: str, prefix: str) -> dict[str, int]:
-        """Return the numbers of an enum by name, without the names' common prefix."""
+        """Return enumerator -> value of an enum; `prefix` is removed from the enumerators' names."""
         return {name.removeprefix(prefix): number for name, number in self.enums[enum].items()}
 
     def numbers_of(self, enum: str, prefix: str) -> HeaderNumbers:
-        """Return the numbers of an enum for a Python class with the same names."""
+        """Return the values of a C enum, for a Python Enum with the same names."""
         return HeaderNumbers(self.enumerators(enum, prefix))
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderNumbers:
-    """The `_generate_next_value_` of an enum's class: each `auto()` gets the number of its name in a header.
+    """The `_generate_next_value_` of a Python Enum: `auto()` becomes the value of the C enumerator with the same name.
 
     The class statement raises `KeyError` for a name that the header lacks.
     """
@@ -128,7 +128,7 @@ def parse_headers(text: str) -> Headers:
     enums = {name: _parse_enum(body) for kind, name, body in _BLOCK.findall(text) if kind == "enum"}
     for enumerators in enums.values():
         constants |= enumerators
-    # Structs with pointers are used in calls, never in arrays.
+    # Leave out structs with pointers: they are arguments of calls, and need no numpy type.
     structs = ((name, body) for kind, name, body in _BLOCK.findall(text) if kind == "struct" and "*" not in body)
     return Headers(constants, enums, {name: _parse_struct(body, constants) for name, body in structs})
 

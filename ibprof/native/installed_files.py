@@ -112,7 +112,7 @@ def cffi_text(header: Path) -> str:
 
 
 def _find_header(name: str) -> Path:
-    # Modules read headers at import, and tools import them in a checkout that was not built.
+    # Without a build, use the header in csrc: tools import modules in a checkout, and modules read headers at import.
     source = Path(__file__).parents[2] / "csrc" / "include" / name
     installed = f"include/{name}"
     return source if source.is_file() and not files("ibprof").joinpath(installed).is_file() else _find(installed)

@@ -92,7 +92,7 @@ TEXT, METRIC = _KINDS["TEXT"], _KINDS["METRIC"]
 EVENT = kernels_headers().types["ibp_event"]
 """An event in an array."""
 
-# OTF2's functions in a struct of the kernels.
+# Struct of the kernels -> {member: name of the OTF2 function that the member points to}.
 _FUNCTIONS = {
     "struct ibp_otf2_writer": {
         "enter": "EvtWriter_Enter",

@@ -148,7 +148,7 @@ def report_calls(
     """
     rows = tuple(sum_calls(run, by, choice, shares))
     efficiencies, timed = find_efficiencies(run), time_in_mpi(run)
-    # A run without times has a note already.
+    # `describe_unseen_calls` has a note on a run without times: leave out the note of the efficiencies.
     limits = [note for note in efficiencies.notes if note != NOT_TIMED or timed]
     return CallReport(
         by=tuple(by),
@@ -257,7 +257,7 @@ def sum_calls(
     names = _KeyNames(run)
     timed_keys = names.of_rows(run.times, rows, by)
     sent_keys = names.of_rows(counters, sent, by)
-    keys = sorted({*timed_keys, *sent_keys})  # the values of one key have one type: number or text
+    keys = sorted({*timed_keys, *sent_keys})  # can be compared: each position of a key has either numbers or texts
     group_of = {key: number for number, key in enumerate(keys)}
     timed = np.array([group_of[key] for key in timed_keys], np.intp)
     sender = np.array([group_of[key] for key in sent_keys], np.intp)
@@ -288,7 +288,7 @@ def sum_calls(
 
 
 class _Times:
-    """Total time of some rows, and the time of the slowest rank; `timed` is the number of ranks with times."""
+    """Total time of `rows`, and the time of the slowest rank in them. timed: number of ranks of the run with times."""
 
     def __init__(self, times: CallTimes, rows: npt.NDArray[np.intp], timed: int) -> None:
         seconds = times.time_ns[rows].astype(np.float64) * 1e-9

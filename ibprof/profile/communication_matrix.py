@@ -98,8 +98,9 @@ class Matrix:
 def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selection()) -> Matrix:
     """Return the traffic between ranks, hosts or ports.
 
-    Bytes between ports come from recorded work requests, and include MPI's headers. Without work requests, for one
-    operation, and for received bytes, they come from the MPI calls. Then each host must have exactly one port.
+    Bytes between ports come from recorded work requests, and include MPI's headers. Bytes come from the MPI
+    calls if there are no work requests, or if work requests lack the data for `selection`. Then each host must have
+    exactly one active port, since MPI calls do not show ports.
 
     Args:
         by: "rank", "host" or "port".
@@ -118,8 +119,8 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
         )
     sources = np.unique(counters.source[chosen & (counters.source != Source.NCCL)])
     if len(sources) > 1:
-        # The sources see the same bytes at two layers; the source at the MPI calls knows ranks and operations.
-        # MPI does not carry NCCL's bytes, so these are added.
+        # Two sources count the same bytes, at different layers. Keep the source nearest to the MPI calls, which knows
+        # ranks and operations, and NCCL's source, since MPI does not carry NCCL's bytes.
         chosen &= (counters.source == sources[0]) | (counters.source == Source.NCCL)
         notes.append(f"bytes are those measured in {Source(sources[0]).layer}")
     names, row_of = _name_ranks(run, by)
@@ -148,7 +149,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
 
 
 def _is_of_wire(selection: Selection) -> bool:
-    """Return whether work requests can provide a selection: they lack operations, and their bytes include headers."""
+    """Return whether work requests suffice for a selection: sent user data, without an operation or a site."""
     return (
         selection.operation is None
         and selection.site is None
@@ -211,10 +212,7 @@ def _choose(run: Profile, selection: Selection) -> Flags:
 
 
 def _closed_until(run: Profile, region: int) -> Flags:
-    """Return the regions that each process closed, or left for good, before it last closed a given region.
-
-    The result is a mask: [process, region].
-    """
+    """Return a mask [process, region]: regions that a process closed, or left finally, before it closed `region`."""
     closed: dict[int, list[int]] = {}
     closed_last = np.zeros(_processes(run), np.uint64)
     for mark in run.marks:
@@ -227,7 +225,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
         if region in regions:
             last = len(regions) - regions[::-1].index(region)
             included[rank, regions[:last]] = True
-    # Regions with begin and end leave no mark; a region that was never left has no end.
+    # Regions with begin and end have no CLOSE mark, but times. last_ns is 0 if the rank never left the region.
     times = run.region_times
     left = (times.last_ns > 0) & (times.last_ns <= closed_last[times.rank])
     included[times.rank[left], times.region[left]] = True
@@ -237,7 +235,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
 
 
 def _count_left_out(run: Profile, name: str) -> int:
-    """Return user data from before a region was last closed; counters do not distinguish it from later traffic."""
+    """Return the bytes sent before a region was last closed, less those in its matrix: later visits share counters."""
     region = run.regions.index(name)
     closed = {mark.rank: mark for mark in run.marks if mark.kind == MarkKind.CLOSE and mark.region == region}
     counters = run.counters
@@ -253,7 +251,7 @@ def _only_region(run: Profile, region: int) -> Flags:
 
 
 def _processes(run: Profile) -> int:
-    """Return the length of an array by rank; processes without MPI have numbers after the ranks."""
+    """Return the length of arrays that are indexed by rank; processes without MPI have numbers after the ranks."""
     return max([run.world_size, *(1 + rank.rank for rank in run.ranks)])
 
 
@@ -261,8 +259,8 @@ def _name_ranks(run: Profile, by: str) -> tuple[list[str], npt.NDArray[np.int64]
     """Return the names of a matrix's rows, and the row of each rank.
 
     Returns:
-        The names, in the order of rows; and the row of each rank, -1 if the rank's host was not recorded. One more
-        element, -1, stands for peers without a rank.
+        The names, in the order of rows; and the row of each rank, -1 if the rank's host was not recorded. The last
+        element, -1, is the row of peers without a rank.
     """
     row_of = np.full(run.world_size + 1, -1, np.int64)
     if by == "rank":
@@ -327,5 +325,5 @@ def format_row(row: Sequence[object]) -> str:
 
 
 def _quote(name: str) -> str:
-    # A single empty field would be quoted; among other fields it is not.
+    # Add a second field: csv quotes an empty field only if it is the only field.
     return format_row((name, 0)).removesuffix(",0\n")

@@ -142,12 +142,12 @@ def _efficiency(region: str | None, elapsed: Seconds, inside: Seconds) -> Effici
 
 
 def measure_spans(run: Profile) -> dict[int, dict[int, int]] | None:
-    """Return the nanoseconds of each rank in each region. As in `CallTimes`, the innermost region counts.
+    """Return the nanoseconds of each rank in each region.
 
-    Time with recording switched off is in no region.
+    Time in nested regions counts for the innermost region, as in `CallTimes`. Time with recording off is left out.
 
     Returns:
-        Region -> ns, by rank; None if marks of a rank are missing, or a rank was killed.
+        Rank -> {region: ns}; None if marks of a rank are missing, or a rank was killed.
     """
     by_rank: dict[int, list[Mark]] = {rank.rank: [] for rank in run.ranks}
     for mark in run.marks:
@@ -207,7 +207,8 @@ class WaitShares(RowArrays):
 
     def sum_parts(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> dict[str, float]:
         """Return sums of some rows: `wait_s`, `transfer_s`, `unsplit_s` and their standard error `split_error_s`."""
-        # All members of a collective sample the same calls, so their errors add up over ranks.
+        # Errors of ranks at one site are added: all ranks of a collective sample the same calls. Errors of different
+        # sites are independent.
         places = np.stack((self.region, self.operation, self.site))[:, rows]
         _, place = np.unique(places, axis=1, return_inverse=True)
         errors = np.bincount(place.ravel(), weights=self.error_s[rows])
@@ -256,9 +257,9 @@ class Waiting:
 
 
 def estimate_waiting(run: Profile) -> tuple[Waiting, ...]:
-    """Split the time of the collectives in `MUTUAL`. Sort the results by waiting, descending.
+    """Split the time of the collectives in `MUTUAL` into waiting and transfer; sort by waiting, descending.
 
-    A site counts only if several ranks call it equally often: otherwise the calls of one collective cannot be matched.
+    A site is left out unless several ranks call it equally often: otherwise calls of one collective cannot be matched.
     Rooted collectives and messages are left out: their quickest rank can leave before others enter.
     """
     times, sites = run.times, name_sites(run)

@@ -104,22 +104,22 @@ def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
     chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     of_nccl = counters.source == Source.NCCL
     sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0) & ~of_nccl]))
-    # Two sources can see the same bytes at two layers; the source next to the MPI calls knows the operations. NCCL's
-    # bytes do not pass through MPI, so both sources count.
+    # Two sources can count the same bytes, at different layers. Keep the source nearest to the MPI calls, which knows
+    # the operations, and NCCL's source, since NCCL's bytes do not pass through MPI.
     return chosen & ((counters.source == sources[0]) | of_nccl) if len(sources) else chosen
 
 
 def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> Iterator[str]:
-    """Yield a sentence for each loss above `MUCH`; if there is none, one on the largest loss, or that nothing was lost.
+    """Yield a sentence for each loss above `MUCH`. If all losses are smaller, yield a sentence on the largest loss.
 
     Args:
-        complete: false if there are gaps of unknown size: then no sentence states that nothing was lost.
+        complete: true to yield "Nothing is left out" without a loss; false if there are gaps of unknown size.
     """
     accounts = [each for each in accounts if each.noun in _IN_TEXT]
     losses = []
     for each, following in zip_longest(accounts, accounts[1:]):
         if each.stage != COLLECT:
-            # The recorder counts a message at both ends where it can. The account of `COLLECT` has the second count.
+            # A message may be counted at both of its ends. Subtract the second counts, which `COLLECT` leaves out.
             is_twice = following is not None and following.stage == COLLECT
             total = each.total - (sum(following.left_out.values()) if is_twice else 0)
             of_total = f"of {_say(total, each.noun)}"
@@ -145,13 +145,13 @@ def _say(amount: int, noun: str, named: bool = True) -> str:
 
 
 _BY_ARGUMENTS = ("PSEND_INIT", "PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
-"""Operations whose bytes come from the arguments of calls; the forms with a request (RPUT) too."""
+"""Operations whose bytes come from the arguments of calls, without the `R` of variants with a request (RPUT)."""
 
 _REPEATED_CALLS = 256
-"""A killed process loses up to this number of short calls at each line, with one thread in MPI and recorded times."""
+"""Maximum number of short calls that a killed process with recorded times loses at each line in each thread."""
 
 _THREAD_MULTIPLE = 3
-"""Thread level with several threads in MPI. Each thread counts its own repeated calls."""
+"""`Rank.thread_level` for MPI_THREAD_MULTIPLE."""
 
 
 def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str]:
@@ -172,7 +172,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         nowhere = f"{amount} of rank {format_ranks(lost)} are in no counter by peer and in no mark"
         yield f"{nowhere}: the recording could not grow"
     yield from filter(None, (_describe_off(run),))
-    # Received bytes belong to the same messages, counted at the other end.
+    # Leave out received bytes: their messages are already counted at the sender.
     sent_control = (run.counters.kind == Kind.CONTROL) & (run.counters.direction != Direction.RECEIVED)
     if control := sum_exactly(run.counters.bytes[sent_control]):
         carried = ", with the data of calls that are counted from their arguments," if _counts_arguments(run) else ""
@@ -250,7 +250,7 @@ def _describe_killed(run: Profile) -> str:
 
 
 def _counts_arguments(run: Profile) -> bool:
-    """Return whether data of one-sided or partitioned calls were counted twice: by the source and from arguments."""
+    """Return whether one-sided or partitioned data were counted twice: in UCX or libfabric, and from arguments."""
     below = any(rank.source in (Source.UCX, Source.LIBFABRIC) for rank in run.ranks)
     return below and bool((_is_counted_by_arguments(run) & (run.counters.kind == Kind.USER)).any())
 
@@ -262,7 +262,7 @@ def _is_counted_by_arguments(run: Profile) -> npt.NDArray[np.bool_]:
 
 
 def _describe_received(run: Profile) -> Iterator[str]:
-    """Yield sentences on sent bytes that receivers did not count, where they count all received messages."""
+    """Yield sentences on sent bytes that no receiver counted; nothing for sources that do not count all receives."""
     if describe_uncompared(run) or any(rank.source != Source.OPENMPI for rank in run.ranks):
         return
     counters = run.counters

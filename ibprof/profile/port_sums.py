@@ -17,14 +17,14 @@ from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Kind, Port, 
 from ibprof.profile.row_arrays import sum_by_group
 from ibprof.text.quantities import format_bytes
 
-# Names of a port's own byte counters, in order of preference: InfiniBand counts words of 4 bytes.
+# Names of a port's own byte counters, in order of preference, and the bytes of a unit (4 on InfiniBand).
 _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
 NEARLY = 0.99
 """A port has counted too little if it counted less than this share of the run's bytes.
 
-The tolerance is needed because a port is read when the host's first process ends. Others may still send then.
+Ports need this tolerance: they are read when the host's first process ends, while other processes may still send.
 """
 
 SMALLEST_MTU = 1024
@@ -35,7 +35,7 @@ OVERHEAD = 128
 _COMPLETE = 0.99
 """Work requests are incomplete if their bytes are less than this share of the user data.
 
-The tolerance is needed because a message may still be in transit at the end of MPI.
+Work requests need this tolerance: a message may still be in transit at the end of MPI.
 """
 
 _PREFIX_DIGITS = 19
@@ -64,7 +64,7 @@ class PortSum:
         hardware_sent, hardware_received: bytes of all traffic by the port's own counters, with all headers, from the
             start of the host's first process to its end; None if unknown.
         unexplained_sent: lower bound of the bytes in `hardware_sent` beyond the run's work requests with their headers.
-            They belong to other jobs, file systems, or an unrecorded transport. None if unknown.
+            Unexplained bytes belong to other jobs, file systems, or an unrecorded transport. None if unknown.
     """
 
     host: str
@@ -262,7 +262,7 @@ def describe_unmeasured(run: Profile) -> str | None:
 
 
 def _bytes_between_hosts(run: Profile) -> int:
-    """Return the bytes from ranks to ranks on other hosts, by the source that knows ranks."""
+    """Return the bytes that ranks sent to ranks on other hosts, from the counters with ranks as peers."""
     counters = run.counters
     host = np.full(run.world_size + 1, -1, np.int64)
     for rank in run.ranks:
@@ -305,11 +305,11 @@ def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
     amounts, messages = counters.bytes[rows], counters.messages[rows]
     surely = (source < count) & (destination < count) & (source != destination) & (counters.kind[rows] == Kind.USER)
     sent = sum_by_group(source[surely], count, amounts[surely])
-    # An unknown peer may be on another host.
+    # The upper bound includes messages to unknown peers, which may be on other hosts.
     perhaps = (source != destination) | (source == count)
     carried = sum_by_group(source[perhaps], count + 1, amounts[perhaps])
     packets = messages * _PACKETS_A_MESSAGE + amounts // SMALLEST_MTU + np.uint64(_PACKETS_A_PEER)
-    # Both ends send packets of these messages.
+    # A host sends packets for messages that its ranks send, and for messages that they receive.
     headers = [
         OVERHEAD * (out + back)
         for out, back in zip(
@@ -360,7 +360,7 @@ def _sum_hardware(run: Profile) -> list[int | None]:
 
 
 def find_ends(run: Profile) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
-    """Return source host, destination host and row of each counter of data; `len(run.hosts)` is an unknown host."""
+    """Return source host, destination host and row of each counter but RECEIVED; unknown hosts are `len(run.hosts)`."""
     counters = run.counters
     host = np.full(run.world_size + 1, len(run.hosts), np.int64)
     for rank in run.ranks:

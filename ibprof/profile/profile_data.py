@@ -69,7 +69,7 @@ class Kind(IntEnum):
 
 
 class Direction(IntEnum):
-    """Direction of bytes. The matrix has sent and fetched bytes; received bytes are the same bytes at the other end."""
+    """Direction of bytes. A matrix sums SENT and FETCHED; RECEIVED counts the sent bytes again, at the receiver."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_direction", "IBP_DIRECTION_")
     SENT = auto()
@@ -105,10 +105,11 @@ class MarkKind(IntEnum):
 
 
 class Side(IntEnum):
-    """The end of a message at which a sample was taken, or another relation of two ranks.
+    """Role of the rank that took a sample.
 
-    A waiter waits for a sender without taking the message, or for a notifier (MPI_Win_post, MPI_Win_complete). A source
-    sends to the rank in neighbourhood collectives; its row has no times.
+    WAITER: waits for a message without receiving it (MPI_Probe), or for a notifier. NOTIFIER: other ranks wait for its
+    call (MPI_Win_post, MPI_Win_complete). SOURCE: no sample, but a record without times: the rank receives from `peer`
+    in neighbourhood collectives.
     """
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_side", "IBP_SIDE_")
@@ -339,8 +340,8 @@ class Rank:
             unknown.
         clock_drift_ns: growth of `clock_offset_ns` until recording ended.
         collectives, messages: numbers of collectives, and of sent and received messages, sampled or not.
-        unsampled_collectives, unsampled_messages: numbers of those that were not sampled, by reason (`Unsampled`);
-            empty without samples.
+        unsampled_collectives, unsampled_messages: numbers of collectives and messages that were not sampled, by reason
+            (`Unsampled`); empty without samples.
         cpu_ns: CPU time of all threads of the process during recording; 0 where unknown.
         no_core_ns: time in which the first thread was ready to run but had no core; 0 where unknown.
     """
@@ -392,7 +393,7 @@ class Site:
         inlined_in: the functions that contain the call after inlining, innermost first; empty without inlining, and if
             callers were recorded.
         callers: call sites of `function` and of its callers, innermost first, also inlined calls, up to
-            IBPROF_CALLERS. The `callers` of these sites are empty.
+            IBPROF_CALLERS. A site in this tuple has an empty `callers`.
     """
 
     file: str
@@ -449,7 +450,7 @@ class Demands(RowArrays):
     Attributes:
         rank: int32, the calling rank.
         region, operation: int32, indices into the Profile's names.
-        partner: uint64, rank of the root or the peer; or a number from `PARTNER_GROUP` on for a group of ranks.
+        partner: uint64, rank of the root or the peer; a value of at least `PARTNER_GROUP` identifies a group of ranks.
         bytes: uint64, bytes of a call's arguments, summed over the calls; docs/formats/recording.md.
         calls: uint64, number of calls.
         site: int32, as in `Counters`.
@@ -490,7 +491,9 @@ class CallTimes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class CallSamples(RowArrays):
-    """Begin and end of sampled collectives and messages, each sampled by all its ranks. See docs/formats/recording.md.
+    """Begin and end of sampled collectives and messages. See docs/formats/recording.md.
+
+    All ranks of a collective or message sample it.
 
     Times are readings of the host's sample clock (`Rank.clock_offset_ns`), which all ranks of a host share.
 
@@ -505,9 +508,8 @@ class CallSamples(RowArrays):
         bytes: uint64.
         enter_ns, exit_ns: int64, entry and return of the completing call.
         is_long: bool, true for the rank's longest collectives or messages, and for the last ones that the rank entered
-            or posted. All of these collectives are kept. Messages are kept only while they are few enough to time each
-            one.
-        is_chosen: bool, true if chosen at random. Others are kept for their length, and have level 0.
+            or posted. Long collectives are always kept. Long messages are kept only while the rank times each message.
+        is_chosen: bool, true if chosen at random; false if kept only because of `is_long`, with level 0.
     """
 
     rank: npt.NDArray[np.int32]
@@ -532,12 +534,12 @@ class CollectiveSamples(CallSamples):
 
     A collective that all `size` members sampled represents 2^level collectives, where level is the largest level of the
     collective's rows. A collective without the row of a member must be left out. `number` counts the collectives on the
-    communicator. `bytes` are the bytes of the call's arguments as in `Demands`; 0 where unknown. In addition, each rank
-    keeps its longest collectives, which represent only themselves.
+    communicator. `bytes` are the bytes of the call's arguments as in `Demands`; 0 where unknown. Each rank also
+    keeps its longest collectives; each of them represents only itself.
 
     Attributes:
         size: uint32, number of processes in the communicator.
-        member: uint32, number of the process in the communicator.
+        member: uint32, rank of the process in the communicator.
         root: int64, a rank of the communicator; -1 without a root.
         start_ns: int64, entry of the starting call.
     """
@@ -574,8 +576,8 @@ class MessageSamples(CallSamples):
 class Transfers(RowArrays):
     """Work requests posted to queue pairs; arrays of one length. Source: the verbs library.
 
-    These are the bytes of `Counters`, counted at a lower layer with more headers: never add the two. Rows are in
-    the order of rank, region, opcode, pair.
+    Work requests carry the bytes of `Counters` with more headers: never add the two. Rows are in the order of rank,
+    region, opcode, pair.
 
     Attributes:
         rank: int32, the posting rank.
@@ -620,8 +622,8 @@ class Intervals(RowArrays):
 class IntervalTimes(RowArrays):
     """Time of each rank inside MPI calls over time; arrays of one length. See IBPROF_INTERVAL and IBPROF_TIME.
 
-    A rank's times sum to those of its `CallTimes`, apart from rounding. Rows are in the order of rank, begin_ns.
-    Intervals without time inside calls have no row.
+    The sum of a rank's times equals the sum of its `CallTimes`, apart from rounding. Rows are in the order of rank,
+    begin_ns. Intervals without time inside calls have no row.
 
     Attributes:
         rank: int32.
@@ -641,7 +643,8 @@ class RegionTimes(RowArrays):
 
     Attributes:
         rank, region: int32.
-        visits, wall_ns, first_ns, last_ns: uint64; the Unix times are those of the first entry and the last exit.
+        visits, wall_ns: uint64.
+        first_ns, last_ns: uint64, Unix times of the first entry and the last exit.
     """
 
     rank: npt.NDArray[np.int32]

@@ -131,7 +131,7 @@ def _find_order(columns: Columns) -> npt.NDArray[np.intp] | None:
     whole = np.zeros(len(keys[0]), np.uint64)
     for key, count in zip(keys, ranges, strict=True):
         whole *= np.uint64(count)
-        # numpy adds signed and unsigned numbers as floats; no key is negative.
+        # View keys (at least 0) as unsigned, because numpy adds signed and unsigned integers as floats.
         digits = key.view(f"u{key.itemsize}")
         whole += np.minimum(digits, digits.dtype.type(count - 1))
     if (whole[1:] >= whole[:-1]).all():
@@ -143,7 +143,7 @@ def _find_order(columns: Columns) -> npt.NDArray[np.intp] | None:
 
 
 def _range(key: npt.NDArray[Any]) -> int:
-    """Return a number above all values of a key; `UNKNOWN_PEER` counts as the highest other value plus one."""
+    """Return a number above all values of a key, as if `UNKNOWN_PEER` were the highest other value plus one."""
     highest = int(key.max(initial=0))
     if highest == UNKNOWN_PEER:
         highest = int(key.max(initial=0, where=key != UNKNOWN_PEER)) + 1
@@ -238,7 +238,7 @@ ALL_ROWS = RowChoice()
 
 
 def find_operation(run: Profile, text: str) -> int:
-    """Return the number of an operation; its name may be in any case, with or without `MPI_`.
+    """Return the index of an operation; its name may be in any case, with or without `MPI_`.
 
     Raises:
         UsageError: the profile has no such operation.
@@ -251,10 +251,10 @@ def find_operation(run: Profile, text: str) -> int:
 
 
 def find_name(what: str, name: str, names: Sequence[str], known: Collection[str]) -> int:
-    """Return the number of a name.
+    """Return the index of `name` in `names`.
 
     Raises:
-        UsageError: the name is unknown; the message lists the names in use.
+        UsageError: the name is unknown; the message lists the `known` names. what: noun of the message.
     """
     if name not in names:
         raise UsageError(f"the profile has no {what} {name!r}; it has {', '.join(sorted(known)) or 'none'}")
@@ -267,7 +267,7 @@ def name_sites(run: Profile) -> tuple[str, ...]:
 
 
 def find_sites(run: Profile, text: str) -> frozenset[int]:
-    """Return the numbers of the sites with a given name, or with a given line and tail of the path.
+    """Return the numbers of the sites with a given name, or with a given line and last components of the path.
 
     Several sites can have one line: calls in different objects, or from different callers. The line of a caller selects
     all sites that were called from this line. A name with callers selects one site.

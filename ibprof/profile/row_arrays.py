@@ -136,7 +136,7 @@ def number_keys(key: npt.NDArray[np.integer]) -> tuple[Keys, npt.NDArray[np.intp
 
 
 def add_by_key(key: npt.NDArray[np.integer], amounts: npt.NDArray[np.uint64]) -> tuple[Keys, npt.NDArray[np.uint64]]:
-    """Return the distinct keys, ascending, and the sum of amounts for each key, which is below 2**64.
+    """Return the distinct keys, ascending, and the sum of amounts for each key. No sum may reach 2**64.
 
     Args:
         key: int [row].
@@ -148,7 +148,7 @@ def add_by_key(key: npt.NDArray[np.integer], amounts: npt.NDArray[np.uint64]) ->
 
 
 def find_distinct(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
-    """Return the distinct numbers in some columns, ascending; all are small, and at least 0."""
+    """Return the distinct integers in some columns, ascending. They must be small and not negative."""
     occurs = np.zeros(1 + max((int(column.max()) for column in columns if len(column)), default=-1), np.bool_)
     for column in columns:
         occurs[column] = True

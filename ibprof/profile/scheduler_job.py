@@ -46,13 +46,13 @@ _BY_SYSTEM: Mapping[str, Mapping[str, str]] = {
         "account": "LSB_PROJECT_NAME",
     },
     "cobalt": {"job": "COBALT_JOBID", "partition": "COBALT_QUEUE", "nodes": "COBALT_PARTNAME"},
-    # OAR has a job for each task, and an array around them.
+    # Each task of an OAR array has a job identifier.
     "oar": {"job": "OAR_JOB_ID", "user": "OAR_USER", "name": "OAR_JOB_NAME"},
     "flux": {"job": "FLUX_JOB_ID"},
 }
 """Environment variables for each attribute of `SchedulerJob`, by system.
 
-The first system counts whose job variable is set. Flux is last, since it runs inside jobs of other systems.
+The job belongs to the first system whose job variable is set. Flux is last: it runs inside jobs of other systems.
 
 Sources: sbatch(1) of Slurm, qsub(1B) of OpenPBS and Torque, LSF's bsub reference, Cobalt's qsub, oarsub(1),
 flux-environment(7).
@@ -131,7 +131,7 @@ def _first(variables: Mapping[str, str], names: str) -> str:
 
 
 def output_values(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the value of each pattern in IBPROF_OUTPUT; outside a batch system, without the job's patterns."""
+    """Return pattern -> value for IBPROF_OUTPUT. Outside a batch system, patterns of the job are left out."""
     job = identify_scheduler_job(variables)
     known = {"j": job.job, "A": job.array_job or job.job} if job.system else {}
     rest = {

@@ -22,10 +22,10 @@ from ibprof.text.quantities import format_bytes, name_call
 
 _CONSTANTS = recording_header().constants
 PARTNER_GROUP = _CONSTANTS["IBP_PARTNER_GROUP"]
-"""Partners with at least this number are groups of ranks."""
+"""Smallest value of `Demands.partner` that identifies a group of ranks."""
 
 PARTNER_FAILED = _CONSTANTS["IBP_PARTNER_FAILED"]
-"""Partner of calls that returned an error; larger numbers are unknown partners."""
+"""Value of `Demands.partner` for calls that returned an error; larger values are unknown partners."""
 
 _MIXED = "may be counted under the operation of an earlier one"
 """Part of the recorder's note on nonblocking collectives with wrongly counted tags."""
@@ -217,7 +217,7 @@ def find_least(operation: str, demands: Demands, rows: Indices, units: Units) ->
     for group, members in units.members.items():
         chosen = table.partner == np.uint64(group)
         if chosen.any():
-            # A rank may have several rows, for different regions.
+            # Sum a rank's rows: it has a row for each region and site.
             found, place = np.unique(table.rank[chosen], return_inverse=True)
             asked = np.zeros(len(found), np.uint64)
             np.add.at(asked, place.ravel(), table.bytes[chosen])
@@ -232,14 +232,17 @@ def is_nonblocking_collective(operation: str) -> bool:
 
 
 def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
-    """Return the least bytes between a rank and its root or peer on another unit; a tree sends once to each unit."""
+    """Return the minimum of the bytes between ranks and their roots or peers on other units.
+
+    is_tree: true to count the root's data once for each unit, false to count it for each rank.
+    """
     known = np.flatnonzero(rows.partner < np.uint64(len(units.of_rank)))
     partner = rows.partner[known].astype(np.intp)
     apart = units.of_rank[partner] != rows.unit[known]
     known, partner = known[apart], partner[apart]
     if not is_tree:
         return sum_exactly(rows.bytes[known])
-    # A rank may have several rows, for different regions.
+    # Sum the rows of a rank and its root: a rank has a row for each region and site.
     ranks = len(units.of_rank)
     pair, place = np.unique(partner * ranks + rows.rank[known], return_inverse=True)
     of_pair = np.zeros(len(pair), np.uint64)
@@ -257,18 +260,18 @@ def _largest(group: Indices, values: Bytes) -> Bytes:
 
 
 def _least_of_allreduce(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the sum of all units' contributions: without each of them, other units cannot compute the result."""
+    """Return the sum of each unit's largest contribution: other units need it to compute the result."""
     return sum_exactly(_largest(unit, amount)) if len(np.unique(members)) > 1 else 0
 
 
 def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the sum of the contributions of all units but the last."""
+    """Return the sum of each unit's largest contribution, without the last unit, which need not send."""
     largest = _largest(unit, amount)
     return sum_exactly(largest) - int(largest.max()) if len(np.unique(members)) > 1 else 0
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the bytes of all blocks times the number of other units: each of these receives a block or adds to it."""
+    """Return the bytes of all blocks times the number of other units: each other unit gets a block or adds to it."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 
@@ -299,9 +302,9 @@ _OF_GROUP: dict[str, Callable[[Indices, Bytes, Indices], int]] = {
     "ALLTOALLV": _least_of_vectors,
     "ALLTOALLW": _least_of_vectors,
 }
-"""Functions for operations without a root, which return least bytes.
+"""Operation without a root -> function that returns the minimum of the bytes that the operation sends between units.
 
-Their arguments are each row's unit, each row's bytes, and the units of the group's members.
+The function's arguments are each row's unit, each row's bytes, and the units of the group's members.
 """
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites of MPI: as processes numbered them, and with functions, lines and names."""
+"""Call sites of MPI: number them equally for all processes, and find their functions, lines and names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CallSites:
     """The call sites of a file's processes, with their numbers in the profile.
 
     Args:
-        world_rank: rank of each process; common numbers are in the order of ranks.
+        world_rank: rank of each process; processes' sites are numbered in the order of ranks.
         numbers: numbers of the profile's sites, from 1; this object adds sites.
     """
 
@@ -69,7 +69,7 @@ class CallSites:
         return only
 
     def translate(self, records: Records, owner: Owners) -> npt.NDArray[np.int32]:
-        """Return the common numbers of the sites of records; format version 1 has no sites.
+        """Return the site of each record, as a number of the profile's sites; 0 for format version 1, without sites.
 
         Raises:
             InputError: a record's site is missing.
@@ -90,7 +90,7 @@ class CallSites:
 
 
 def _with_callers(site: Site) -> tuple[Site, ...]:
-    """Return a site and its callers, as the callers of another site."""
+    """Return the `callers` of a site that this site called: this site, then its own callers."""
     return replace(site, callers=()), *site.callers
 
 
@@ -122,7 +122,7 @@ def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tupl
     """
     bare = dict.fromkeys(each for site in recorded for each in (replace(site, callers=()), *site.callers))
     places, notes = _resolve_places(tuple(bare), began_ns)
-    # With recorded callers, functions around an inlined call are callers too.
+    # With recorded callers, a function that inlined the call becomes a caller too.
     inlined = any(site.callers for site in recorded)
     frames = dict.fromkeys(frame for place in places.values() for frame in (place.site.inlined_in if inlined else ()))
     locations = [
@@ -155,7 +155,7 @@ def _resolve_places(bare: Sequence[Site], began_ns: int | None) -> tuple[dict[Si
     for site in bare:
         if site.address:
             of_object.setdefault((site.object, site.build_id), []).append(site)
-    # A return address may be on the line after the call.
+    # Subtract 1: a return address may be on the line after the call.
     asked = [
         ObjectAddresses(path, build_id, tuple(site.address - 1 for site in chosen), began_ns)
         for (path, build_id), chosen in of_object.items()
@@ -171,7 +171,7 @@ def _resolve_places(bare: Sequence[Site], began_ns: int | None) -> tuple[dict[Si
                 lined = replace(site, file=file, line=line, function=function, inlined_in=frames[1:])
                 places[site] = _Place(lined, CodeLocation(file, line))
             elif symbol:
-                # Backtraces also report the offset of the return address.
+                # Add 1 again, to print the offset of the return address as backtraces do.
                 location = CodeLocation("", 0, site.object, symbol.function, symbol.offset + 1)
                 places[site] = _Place(replace(site, function=symbol.function), location)
             else:

@@ -143,9 +143,9 @@ def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
 
 
 def find_overlaps(file: RecordingFile, times: Records, owner: Owners) -> list[int]:
-    """Return the time that each process's times count more than once, in ns: several threads were inside calls.
+    """Return the time, in ns, that `times` of each process count more than once because several threads were in calls.
 
-    The result is a lower bound. It lacks calls if only a sample of them is timed, and calls that a killed process lost.
+    The result is a lower bound: calls without a measured time, and lost calls of a killed process, are left out.
 
     Args:
         times: `ibp_time`.
@@ -186,7 +186,7 @@ def _whole(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
 
 
 def find_owners(files: Sequence[RecordingFile], ranks: Sequence[npt.NDArray[np.int32]]) -> dict[bytes, int]:
-    """Return the rank of each address that a process states as its own address.
+    """Return network address -> rank, for the addresses that processes recorded as their own.
 
     Args:
         ranks: ranks of each file's processes, int32 [process].
@@ -213,7 +213,7 @@ def resolve_peers(
         uint32 [counter]; IBP_PEER_UNKNOWN for an address without a recorded process.
 
     Raises:
-        InputError: a counter has an address that its process lacks.
+        InputError: a counter refers to an address that its process did not record.
     """
     constants = recording_layout().constants
     unknown, first = constants["IBP_PEER_UNKNOWN"], constants["IBP_PEER_ADDRESS"]

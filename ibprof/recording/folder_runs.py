@@ -66,7 +66,7 @@ class RecordedRun:
 
 
 def is_recording(path: Path) -> bool:
-    """Return whether a path can be a recording: a folder with a recording's files, or a file that begins like one."""
+    """Return whether a path can be a recording: a folder with files `*.ibprof`, or a file with the magic number."""
     if path.is_dir():
         return any(path.glob(f"*{SUFFIX}"))
     if not path.is_file():
@@ -78,7 +78,7 @@ def is_recording(path: Path) -> bool:
 
 def archive_path_of(recording: Path, job: SchedulerJob | None = None) -> Path:
     """Return the default path of a recording's archive: `profile.otf2`; for a batch job `profile-6_3.0.otf2`."""
-    # The archive of a recording without suffix would need a folder with the recording's name.
+    # Without a suffix, the recording's folder would have the name of the archive's folder: use `profile` instead.
     named = recording.suffix == SUFFIX and not recording.is_file()
     path = recording.with_suffix(".otf2") if named else recording.parent / "profile.otf2"
     return path.with_name(f"{path.stem}-{as_file_name(job.label)}.otf2") if job and job.system else path
@@ -91,7 +91,7 @@ def newest_archive(path: Path) -> Path | None:
 
 
 def describe_older_archive(archives: Iterable[Path]) -> Iterator[str]:
-    """Yield a sentence on an older archive of these names, for a run that wrote no archive."""
+    """Yield a sentence on each existing archive of an earlier run, for a run that wrote no archive to these paths."""
     for newest in filter(None, map(newest_archive, archives)):
         written = datetime.fromtimestamp(newest.stat().st_mtime).astimezone().isoformat(" ", "seconds")
         yield f"{newest.name} is of an earlier run: it was written at {written}"
@@ -173,7 +173,7 @@ def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
     for file in files:
         parts: dict[str, bytes] = {}
         records, owner = file.records("IBP_SEGMENT_LAUNCH")
-        for record in records[owner == owner[:1]]:  # use one process of a host, since texts of two would be joined
+        for record in records[owner == owner[:1]]:  # only the first process: records of one name are parts of a text
             name = decode_text(record["name"])
             parts[name] = parts.get(name, b"") + record["text"].tobytes().rstrip(b"\0")
         texts = {name: decode_text(text) for name, text in parts.items()} | texts
@@ -181,9 +181,9 @@ def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
 
 
 def read_scheduler_job(files: Sequence[RecordingFile]) -> SchedulerJob:
-    """Return the batch system's job of a run, from the first file that names a job; rank 0's file comes first.
+    """Return the batch system's job of a run, from the first file that names a job. Rank 0's file must come first.
 
-    A launcher's daemons on other hosts run in their own step. Daemons started by ssh know no job.
+    Files of other hosts may name the step of a launcher's daemon, or no job if ssh started the daemon.
     """
     for file in files:
         texts = read_launch([file])
@@ -216,7 +216,7 @@ class FileGroup:
     def takes(self, file: RecordingFile) -> bool:
         """Return whether a file can belong to the run."""
         first = self.files[0]
-        # A script may start several jobs within one `ibprof run`.
+        # Compare the job's name too: one `ibprof run` of a script may start several jobs.
         if (file.run, file.job) != (first.run, first.job):
             return False
         if file.run and file.job:
@@ -224,7 +224,7 @@ class FileGroup:
         same_time = bool(file.run) or file.start_ns - first.start_ns <= START_SPREAD_NS
         if not same_time or not self.ranks.isdisjoint(_ranks(file)):
             return False
-        # Without any name, files belong together only if they complete one MPI_COMM_WORLD.
+        # Without a name of run or job, files belong together only if they have ranks of an equally large world.
         return bool(file.run or file.job) or (bool(self.ranks) and self.world_sizes == _world_sizes(file))
 
     def may_continue(self, other: FileGroup) -> bool:
@@ -305,7 +305,7 @@ def copy_from_node(recording: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _is_mapped(original: Path) -> bool:
-    """Return whether a process of this node has a file mapped for writing."""
+    """Return whether a process on this node maps `original` for writing."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             lines = (process / "maps").read_text(errors="surrogateescape").splitlines()

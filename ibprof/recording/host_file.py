@@ -96,7 +96,7 @@ class RecordingFile:
     def has_zero_page(self) -> bool:
         """Return whether all used records of a page are zero: the page was not copied, or not written to disk.
 
-        One record alone may be zero. A segment without its first page is no segment.
+        A single record of zeros is valid. Segments without their first page were not found, so they are not checked.
         """
         layout = recording_layout()
         head, page = layout.types["segment"].itemsize, layout.constants["IBP_PAGE_BYTES"]
@@ -119,7 +119,7 @@ class RecordingFile:
 def locate_records(
     file: RecordingFile, what: str, index: npt.NDArray[np.uint32], owner: Owners, records_owner: Owners
 ) -> Owners:
-    """Return the indices of records in the whole file, from indices in one process.
+    """Return the indices of records among all records of the file, from their indices among a process's records.
 
     Args:
         what: the records, for messages.
@@ -182,7 +182,7 @@ def open_recording_file(path: Path) -> RecordingFile:
         _segments=segments,
         _owner=owner,
     )
-    file.release()  # pages that were read with the segment headers
+    file.release()  # frees the pages that were read with the segment headers
     return file
 
 
@@ -202,8 +202,8 @@ def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
         if status.st_size > SIZE_LIMIT:
             raise InputError(path, None, f"at most {SIZE_LIMIT:,} bytes", f"{status.st_size:,}")
         with path.open("rb") as file:
-            # Map the file: most pages of a large recording are read once, and no page is copied early. But reading a
-            # hole allocates a page of an in-memory file system; a full file system then causes SIGBUS.
+            # Map the file, so that pages are loaded only when they are read. Copy a file with holes: a hole that is
+            # read allocates a page of an in-memory file system, which causes SIGBUS if the file system is full.
             if os.lseek(file.fileno(), 0, os.SEEK_HOLE) >= status.st_size:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), True
             file.seek(0)
@@ -242,7 +242,7 @@ def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:
     oldest, newest = constants["IBP_OLDEST_FORMAT_VERSION"], constants["IBP_FORMAT_VERSION"]
     if not oldest <= header["version"] <= newest:
         raise InputError(path, None, f"recording format version {oldest} to {newest}", str(header["version"]))
-    # An earlier version has a shorter header: the bytes after it are no header.
+    # Cut the header: after the shorter header of an earlier version, other data follow.
     header = _resize(data[None, : min(_header_bytes(header), record.itemsize)], record.itemsize).view(record)[0, 0]
     if header["byte_order"] != constants["IBP_BYTE_ORDER"]:
         raise InputError(path, None, "this machine's byte order", f"{header['byte_order']:#010x}")
@@ -291,7 +291,7 @@ def _find_segments(path: Path, data: npt.NDArray[np.uint8], header: np.void) -> 
 
 
 def _next_segment(magics: npt.NDArray[np.uint32], page_index: int, magic: int) -> int:
-    """Return the index of the next page that begins with the magic, or the end. Skipped pages were never filled."""
+    """Return the index of the next page that begins with the magic, or the number of pages if there is none."""
     for begin in range(page_index, len(magics), _PAGES_AT_ONCE):
         found = np.flatnonzero(magics[begin : begin + _PAGES_AT_ONCE] == magic)
         if len(found):

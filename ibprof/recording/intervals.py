@@ -34,7 +34,7 @@ def read_intervals(
 
     Args:
         world_rank: rank of each process.
-        counters: counters of all processes, with each process's own numbers of peers.
+        counters: counters of all processes, with peers as the process numbered them.
         counters_owner: process of each counter.
         owners: ranks by address, for processes that know peers by address.
 
@@ -42,7 +42,7 @@ def read_intervals(
         The columns of `Intervals`, a part per process.
 
     Raises:
-        InputError: totals decrease, groups change, or a group has an address that its process lacks.
+        InputError: totals decrease, groups change, or the address of a group was not recorded.
     """
     snapshots, owner = file.records("IBP_SEGMENT_SNAPSHOTS")
     taken = np.flatnonzero(snapshots["time_ns"])
@@ -67,7 +67,7 @@ def read_intervals(
         if (sent[:-1] < 0).any():
             raise InputError(file.path, None, "totals that grow with time", "decreasing totals")
         times = np.concatenate([[process["start_ns"]], own["time_ns"], [process["stop_ns"]]]).astype(np.uint64)
-        # The time of a killed process's last bytes is unknown. A copy of a running process can lack a snapshot.
+        # Make times ascending: stop_ns of a killed process is 0, and a copy of a running process can lack a snapshot.
         times = np.maximum.accumulate(times)
         used = np.flatnonzero(sent.any(axis=(0, 2)))
         if group_ranks:
@@ -116,7 +116,7 @@ def _owners_of_groups(
 def _make_rows(rank: int, times: npt.NDArray[np.uint64], sent: Totals, first: Peers, last: Peers) -> Columns:
     """Return a row for each interval and group of peers with traffic."""
     peers, first_group, group = np.unique(first, return_index=True, return_inverse=True)
-    if len(peers) < len(first):  # a rank may have several addresses, and an address may have no rank
+    if len(peers) < len(first):  # several groups have the same rank, or no known rank: add their traffic
         sent = np.stack([sent[:, group == number].sum(axis=1) for number in range(len(peers))], axis=1)
     else:
         sent = sent[:, first_group]
@@ -163,7 +163,7 @@ def read_interval_times(
         seen = own["ticks"].astype(np.float64) + process["times_weight"] * own["sampled_ticks"].astype(np.float64)
         sums = np.concatenate([[0.0], np.minimum(np.maximum.accumulate(seen), sums[0]), sums])
         moments = np.concatenate([[process["start_ns"]], own["time_ns"], [process["stop_ns"]]]).astype(np.uint64)
-        # The time of a killed process's last call is unknown.
+        # Make times ascending: stop_ns of a killed process is 0.
         moments = np.maximum.accumulate(moments)
         tick_ns = find_tick_ns(file, np.array([index]))[0]
         time_ns = np.diff(np.rint(sums * tick_ns)).astype(np.uint64)

@@ -13,10 +13,10 @@ from ibprof.recording.recording_reader import number_processes
 from ibprof.text.quantities import format_seconds
 
 LATER = 2.0
-"""Ratio of a rank's delay to the median delay of all ranks. Above it, the rank's GPU is reported as late."""
+"""A GPU is reported as late if its delay is more than this number times the median delay of all ranks."""
 
 LATE_S = 1e-3
-"""Minimum delay per operation of a late GPU, in seconds."""
+"""A GPU is reported as late only if its delay per operation is at least this long, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,11 @@ csrc/nccl/events.c numbers the operations of these functions together.
 LOST = "NCCL: {} operations of proxies found no memory; their bytes are not in the recording"
 
 Members = dict[tuple[int, int], int]
-"""Process by (communicator hash, rank); UNKNOWN_PEER if several processes have this rank."""
+"""(communicator hash, rank) -> process, or UNKNOWN_PEER if several processes have this rank."""
 
 
 Rings = dict[tuple[int, int], dict[int, int]]
-"""Number of each sending rank, by (communicator hash, channel), then by rank."""
+"""(communicator hash, channel) -> {sending rank: index among the sending ranks}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,12 @@ class NcclRecords:
         return np.array([members.get(key, UNKNOWN_PEER) for key in keys], np.uint32)
 
     def overlap_ns(self, process: int) -> int:
-        """Return the time that the sum of tasks' times counts more than once: proxies work on several tasks at once."""
+        """Return the ns that the sum of tasks' times counts repeatedly, because proxies work on tasks concurrently."""
         whole = int(self.communicators["busy_ticks"][self.communicators_owner == process].sum())
         mine = self.tasks_owner == process
         each = int(self.tasks["busy_ticks"][mine].sum())
-        # The times of tasks lack the time before the GPU's first data. Overlap is assumed to have the same share in the
-        # rest.
+        # Reduce the overlap of all times to `busy_ticks`, which leave out the time before a GPU's first data. The
+        # fraction of overlap is assumed to be the same in the remaining time.
         left = float(self.busy_ticks[mine].sum()) / max(each, 1)
         return max(round((each - whole) * left * float(self.tick_ns[process])), 0) if self.is_alone[process] else 0
 
@@ -142,7 +142,7 @@ def _find_busy_ticks(
 ) -> npt.NDArray[np.float64]:
     """Return the ticks of proxies' work on each task, without the time until a ring's GPU provided its first data.
 
-    Before that the GPU computes. All channels wait at once, so the channel with the longest time counts.
+    All channels of a task wait for the GPU at the same time, so the longest wait of a channel is subtracted.
     """
     before = np.zeros(len(tasks), np.uint64)
     np.maximum.at(before, task, np.where((flows["is_send"] != 0) & is_ring[task], flows["arrival_ticks"], 0))
@@ -165,7 +165,7 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
 
     Args:
         records: records of each file of one run.
-        ranks: number of each file's processes, int32 [process].
+        ranks: for each file, the number of each of its processes in the profile, int32 [process].
     """
     members: Members = {}
     for each, number in zip(records, ranks, strict=True):
@@ -174,7 +174,7 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
             each.communicators["hash"].tolist(), each.communicators["rank"].tolist(), owners, strict=True
         ):
             if members.setdefault((hash_, rank), owner) != owner:
-                members[hash_, rank] = UNKNOWN_PEER  # two jobs in one run
+                members[hash_, rank] = UNKNOWN_PEER  # two jobs of one run have this communicator and rank
     members.pop((0, recording_layout().constants["IBP_PEER_UNKNOWN"]), None)
     return members
 
@@ -182,8 +182,8 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
 def find_rings(records: Sequence[NcclRecords], members: Members) -> Rings:
     """Number the ranks that send on each channel of each ring.
 
-    A ring is left out if a neighbour was not recorded. A ring is also left out if a sender can end before the
-    neighbour's first data arrive. This can happen if the sender receives nothing, and the neighbour sends to others.
+    A ring is left out if a neighbour was not recorded. A ring is also left out if a sender receives nothing and its
+    neighbour sends to other ranks, because then the sender can end before the neighbour's first data.
     """
     senders: dict[tuple[int, int], dict[int, int]] = {}
     receivers: dict[tuple[int, int], set[int]] = {}
@@ -219,8 +219,8 @@ def read_ring_samples(
 ) -> Columns:
     """Return rows of `CollectiveSamples`: a collective of a ring begins with the GPU's first data on a channel.
 
-    In other algorithms, ranks pass on the data of other ranks, so the times when GPUs were ready are unknown. Their
-    samples have an operation of unknown shape, so their time remains unsplit.
+    In other algorithms, ranks pass on the data of other ranks, so the times when GPUs were ready are unknown. Samples
+    of other algorithms get the operation `unknown`, so that their time is not split into waiting and transfer.
 
     Args:
         rings: result of `find_rings`.
@@ -291,7 +291,7 @@ def sum_flows(
     Args:
         members: processes by communicator and rank, of the whole run.
         rank: number of each process.
-        region, operation: number of each task's region and operation in the profile.
+        region, operation: index of each task's region and operation in the profile.
     """
     flows = records.flows
     keys = np.stack(
@@ -335,7 +335,7 @@ def sum_tasks(
     tasks = records.tasks
     busy_ns = np.rint(records.busy_ticks * records.tick_ns[records.tasks_owner]).astype(np.uint64)
     keys = np.stack([rank[records.tasks_owner].astype(np.int64), region, operation])
-    # In a process with MPI, the proxies' time is no time in calls.
+    # Leave out processes with MPI: their time in calls is the time in MPI calls, not the time of proxies.
     used = (tasks["calls"] != 0) & records.is_alone[records.tasks_owner]
     distinct, group = np.unique(keys[:, used], axis=1, return_inverse=True)
     count = distinct.shape[1]

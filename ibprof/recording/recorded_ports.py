@@ -34,7 +34,7 @@ _BOOT = "boot"
 _TRANSPORT_COUNTS = ("handles", "sent_bytes", "received_bytes", "segments", "retransmitted", "min_rtt_us")
 
 _NEGATIVE = 1 << 63
-"""Least unsigned number that is a wrapped negative number."""
+"""Unsigned 64-bit differences from this value on are negative numbers that wrapped around."""
 
 
 def _read_hardware(file: RecordingFile) -> dict[tuple[str, int], list[HardwareCounter]]:
@@ -180,7 +180,7 @@ def _assign_to_regions(
     """Assign the traffic that is in no region's record to the open region.
 
     Returns:
-        Rows of process, region, opcode and pair, with bytes and messages; rows with equal keys are to be summed.
+        Rows of process, region, opcode and pair, with bytes and messages. The caller must sum rows with equal keys.
     """
     whole = records["region"] == recording_layout().constants["IBP_REGION_ALL"]
     open_region = file.processes["transfers_region"][owner]
@@ -189,7 +189,7 @@ def _assign_to_regions(
     def rows(region: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
         return np.stack([owner, region, records["opcode"], pair], axis=1).astype(np.int64)
 
-    # The open region has the total minus all other regions. Unsigned numbers wrap around, and back again.
+    # The open region has the total minus all other regions. A row with a negated amount wraps around; the sum is right.
     keys = np.concatenate([rows(np.where(whole, open_region, records["region"])), rows(open_region)[~whole]])
     return keys, np.concatenate([amounts, np.zeros(2, np.uint64) - amounts[~whole]])
 
@@ -209,7 +209,7 @@ def _number_pairs(
 ) -> Indices:
     """Return the profile's number of each transfer's pair of ports."""
     records, pair_owner = file.records("IBP_SEGMENT_PAIRS")
-    # Most processes of a host have the same peer ports, so each pair is made once.
+    # Read each distinct record once: most processes of a host have the same peer ports.
     raw, which = np.unique(records.view(f"V{records.dtype.itemsize}"), return_inverse=True)
     different = raw.view(records.dtype)
     common = np.array([pairs.setdefault(_read_pair(record, host), len(pairs)) for record in different], np.intp)

@@ -19,7 +19,7 @@ SAMPLES = ("IBP_SEGMENT_COLLECTIVE_SAMPLES", "IBP_SEGMENT_MESSAGE_SAMPLES")
 NCCL_SAMPLES = "IBP_SEGMENT_NCCL_SAMPLES"
 
 MOST_SAMPLES = 1 << 20
-"""Approximate limit of samples of each kind in a profile. Above it, 1 of 2^k collectives or messages is kept."""
+"""Approximate limit of collective samples, and of message samples, in a profile; see `SampleChoice.thinning`."""
 
 _STEP, _FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 """Constants of splitmix64 (Steele, Lea, Flood, 2014)."""
@@ -122,7 +122,7 @@ def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np
     """Return the `score_ns` above which a record's process kept all timed messages; 0 if it kept all timed messages."""
     constants = recording_layout().constants
     is_used = records["level"] == constants["IBP_LEVEL_LONG"]
-    # In a killed process, one of the used records may be empty, because it was being replaced.
+    # A process may have been killed while it replaced a record: this record has no communicator.
     is_kept = is_used & (records["communicator"] != 0)
     processes = int(owner.max(initial=-1)) + 1
     limits = np.full(processes, np.iinfo(np.uint64).max, np.uint64)
@@ -152,7 +152,7 @@ def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.boo
         if name in (records.dtype.names or ()):
             parts = records[name].astype(np.int64)
             if name == "tag":
-                # The recorder's choice of a message depends on the tag only if the message has number 0.
+                # Hash the tag only of a sender's first message (number 0), as the recorder does.
                 parts = np.where(records["number"] == 0, parts >> 4, -1)
             hashed = (hashed ^ parts.astype(np.uint64)) + _STEP
             hashed = (hashed ^ hashed >> np.uint64(30)) * _FACTOR

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a recording (the files that a run writes) as a Profile.
 
-Each process and each file numbers its regions and operations separately. This module numbers them by name, in the order
-of the lowest rank with that name.
+Each process and each file numbers its regions and operations separately. This module gives regions or operations with
+the same name one number. Numbers are in the order of the lowest rank with the name.
 """
 
 from __future__ import annotations
@@ -200,7 +200,10 @@ def _describe_grouping(run: RecordedRun) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _SharedNumbers:
-    """Common numbers of names, and ports of hosts by name; both grow while files are read."""
+    """The profile's numbers of regions, operations, pairs and sites, and each host's ports and interfaces.
+
+    Each file adds names, ports and interfaces that earlier files lack.
+    """
 
     regions: dict[str, int] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
@@ -212,7 +215,7 @@ class _SharedNumbers:
 
 @dataclass(frozen=True, slots=True)
 class _FilePart:
-    """The rows of one file, with common numbers."""
+    """The rows of one file, with the profile's numbers of regions, operations, pairs and sites."""
 
     ranks: list[Rank]
     counters: Columns
@@ -252,7 +255,7 @@ def number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDAr
 
 
 def _count_alone(files: Sequence[RecordingFile]) -> int:
-    """Return the number of processes with MPI if each is a job with one rank; else 0."""
+    """Return the number of processes with MPI if each has an MPI_COMM_WORLD of one rank; else 0."""
     sizes = [size for file in files for size in file.processes["world_size"].tolist() if size]
     return len(sizes) if set(sizes) == {1} else 0
 
@@ -306,7 +309,7 @@ def _read_file(
     regions = _Regions(file, world_rank, names)
     sites = CallSites(file, world_rank, names.sites)
     counters, owner = read_counters(file)
-    # A counter without bytes remains after a mark moved the counter's bytes to another region.
+    # Leave out empty counters: a mark moved their bytes to another region.
     used = (counters["bytes"] | counters["messages"]) != 0
     if not used.all():
         counters, owner = counters[used], owner[used]
@@ -431,7 +434,7 @@ class _Regions:
 
 
 def _check_rows(file: RecordingFile, rows: Records, owner: Indices) -> None:
-    """Raise InputError if an enum value of a counter or a size is out of range."""
+    """Raise InputError if an enum value in counters or message sizes is out of range."""
     limits = {"operation": len(file.operations), "kind": len(Kind), "direction": len(Direction), "source": len(Source)}
     # Sizes have no source.
     for name in [name for name in limits if name in (rows.dtype.names or ())]:

@@ -19,7 +19,7 @@ from ibprof.recording.folder_runs import RecordedRun, list_runs, read_scheduler_
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run, with facts that are known without reading its files completely.
+    """A run, described from the headers and process records of its files.
 
     Attributes:
         run: the run's files.
@@ -83,9 +83,9 @@ def find_recordings(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         below = [path]
         if path.is_dir():
-            os.scandir(path).close()  # glob and os.walk find nothing in a folder that cannot be read
+            os.scandir(path).close()  # raises OSError if the folder cannot be read: glob and os.walk would find nothing
         if path.is_dir() and not any(each.is_file() for each in path.glob("*.ibprof")):
-            # Skip unreadable folders: a site's tree has folders of other users.
+            # os.walk skips folders that cannot be read: a site's tree has folders of other users.
             below = [Path(folder) for folder, _, _ in sorted(os.walk(path)) if _has_files(Path(folder))]
         if not below:
             raise InputError(path, None, "a recording in it or below it", "none: nothing was recorded here")

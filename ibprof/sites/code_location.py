@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 _WHOLE = re.compile(
     r"\(anonymous namespace\)|\boperator ?(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|[<>]=?|(?:new|delete)(?:\[\])?)(?: (?=<))?"
 )
-"""Parts of C++ names whose brackets and blanks belong to no parameters, template or type."""
+"""Parts of C++ names with brackets or blanks that do not delimit parameters, template arguments or types."""
 
 _QUALIFIERS = re.compile(r"(?: const| volatile| &&?)*(?=::)")
 
@@ -69,9 +69,9 @@ class CodeLocation:
 def site_names(locations: Sequence[CodeLocation]) -> list[str]:
     """Return a name for each location; locations that differ in file, function, object or offset have different names.
 
-    A file name gets the shortest tail of its path that distinguishes it from equal names. A C++ function is named
-    without parameters, unless only they distinguish it from another function. A function in several objects is
-    followed by the object in brackets.
+    A file is named by the shortest end of its path that no other file has. A C++ function is named without parameters,
+    unless only the parameters distinguish it from another function. If several objects have a function, the object
+    follows in brackets.
     """
     files = shortest_tails({location.file for location in locations if location.has_line})
     objects = shortest_tails({location.object for location in locations if not location.has_line})
@@ -129,7 +129,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def shortest_tails(paths: Iterable[str]) -> dict[str, str]:
-    """Return a mapping from each path to its shortest tail that no other path ends with: at least the base name."""
+    """Return path -> shortest sequence of last components (at least the base name) that no other path ends with."""
     parts = {path: posixpath.normpath(path).split("/") for path in paths}
     ends = Counter(end for unique in {tuple(each) for each in parts.values()} for end in _ends(unique))
     return {
@@ -247,7 +247,7 @@ def _run_child(objects: Sequence[ObjectAddresses], limits: Limits, seconds: floa
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # the process is killed as a group, with its debuginfod-find
+            start_new_session=True,  # a process group: a timeout also kills its debuginfod-find
         )
     except (OSError, ValueError) as error:
         return [], f"no process could be started to read it ({error})"

@@ -60,7 +60,7 @@ def open_program(path: str, build_id: str, unchanged_since_ns: int | None = None
 
 
 def _changed_ns(path: str) -> int:
-    """Return the time when a file was last written, or got its name."""
+    """Return the last time at which a file's content or metadata (its name too) changed, in ns."""
     status = os.stat(path)  # noqa: PTH116
     return max(status.st_mtime_ns, status.st_ctime_ns)
 
@@ -106,7 +106,7 @@ def _checksum(path: str) -> int:
 
 
 def _ask_debuginfod(build_id: str) -> str:
-    """Return the path of a debug file from the servers in DEBUGINFOD_URLS; empty without them."""
+    """Return the path of a debug file that a server in DEBUGINFOD_URLS provides; empty without servers or file."""
     if not build_id or not os.environ.get("DEBUGINFOD_URLS", "").strip():
         return ""
     try:
@@ -119,7 +119,7 @@ def _ask_debuginfod(build_id: str) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        os.environ["DEBUGINFOD_URLS"] = ""  # no further program waits for the servers
+        os.environ["DEBUGINFOD_URLS"] = ""  # do not ask the servers for further programs
         return ""
     except (OSError, subprocess.SubprocessError):
         return ""
@@ -143,7 +143,7 @@ def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol
         symbol = symbols[index]
         text = readable(_text(function)) if function else symbol.function if symbol else ""
         path = os.path.normpath(os.path.join(_text(folder or b""), _text(name))) if name else ""  # noqa: PTH118
-        frames[index].append(Frame(text, path, max(line, 0)))  # damaged files have negative lines
+        frames[index].append(Frame(text, path, max(line, 0)))  # damaged files may have negative line numbers
 
     found = ctypes.CFUNCTYPE(None, ctypes.c_size_t, *[ctypes.c_char_p] * 3, ctypes.c_int)(keep)
     message = ctypes.create_string_buffer(_MESSAGE_BYTES)
@@ -154,7 +154,7 @@ def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol
         raise MissingToolError(f"the library that reads lines cannot be loaded: {error}") from error
     if find_lines(os.fsencode(os.path.realpath(file.path)), given, ctypes.c_size_t(len(addresses)), found, message):
         raise ValueError(_text(message.value))
-    # Line 0: the compiler states no line for this code.
+    # Return no frames for an address with line 0: the compiler stated no line for this code.
     return [each if each and each[0].line else [] for each in frames]
 
 
@@ -195,7 +195,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit_memory(given["memory_bytes"])
     for path, build_id, addresses, unchanged_since_ns in given["objects"]:
-        # The default action of SIGALRM ends the process immediately.
+        # If reading takes too long, SIGALRM ends this process: it has no handler.
         signal.alarm(given["seconds"] + DEBUGINFOD_SECONDS)
         for answer in resolve(path, build_id, addresses, given["seconds"], unchanged_since_ns):
             print(json.dumps(answer), flush=True)

@@ -22,7 +22,7 @@ _LOAD_SEGMENT, _DYNAMIC_SEGMENT, _LINKER_SEGMENT, _NOTE_SEGMENT = 1, 2, 3, 4
 _BUILD_ID = 3
 """Note type of a build ID."""
 _FUNCTIONS = (2, 10)
-"""Symbol types: functions, and functions that choose their code at load time."""
+"""Types of function symbols: STT_FUNC and STT_GNU_IFUNC (a function that selects its code at load time)."""
 
 _MACHINES = {3: "i386", 21: "powerpc64", 22: "s390", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv"}
 _LONGEST_PATH = 4096
@@ -130,7 +130,7 @@ class ElfFile:
         return os.fsdecode(name), struct.unpack(f"{self._order}I", content[-4:])[0]
 
     def read(self, section: ElfSection) -> bytes:
-        """Return the content of a section; empty if the file does not contain it."""
+        """Return the content of a section; empty if the file does not contain the content (SHT_NOBITS)."""
         return b"" if section.kind == _NOBITS else self._read(section.offset, section.size)
 
     def find_symbols(self, addresses: Sequence[int]) -> list[Symbol | None]:
@@ -141,7 +141,7 @@ class ElfFile:
         for address in addresses:
             place = bisect_right(begins, address) - 1
             begin, end, name = functions[place] if place >= 0 else (0, 0, "")
-            # Assembler functions may lack a size.
+            # A function without a size (in assembler code) extends to the next function.
             covers = name and (address < end or begin == end)
             found.append(Symbol(name, address - begin) if covers else None)
         return found

@@ -20,11 +20,11 @@ COMMAND_LINE = "command line"
 
 ARGUMENT_END = "\x1f"
 
-# Options with a list of hosts, and options with a file of hosts, for all launchers; one dash or two.
+# Launchers' options (without dashes) whose argument is a list of hosts, and options whose argument is a file of hosts.
 _LIST_OPTIONS = ("H", "host", "hosts", "w", "nodelist")
 _FILE_OPTIONS = ("hostfile", "machinefile", "default-hostfile", "f")
 
-# Options with arguments that are no hosts, and the number of these arguments. An argument can look like the program.
+# Other options -> number of arguments, which must be skipped because an argument can look like the program.
 _OTHER_OPTIONS = {
     **dict.fromkeys(("mca", "gmca", "omca", "pmixmca", "prtemca", "genv", "env"), 2),
     **dict.fromkeys(("n", "np", "c", "N", "ppn", "perhost", "npernode", "npersocket", "x", "genvlist", "envlist"), 1),
@@ -131,7 +131,7 @@ def find_program_indices(arguments: Sequence[str], is_program: Callable[[str], b
 
 def _walk(arguments: Sequence[str], is_program: Callable[[str], bool]) -> Iterator[tuple[str, str, int]]:
     """Yield the options that name hosts, with their values, and the programs; each with its index."""
-    # Options and values come from one iterator, so that indices stay right.
+    # Take values of options from the same iterator: they must not be read as options or programs.
     words = enumerate(arguments[1:], 1)
     for index, word in words:
         option, equals, value = word.partition("=")
@@ -143,7 +143,7 @@ def _walk(arguments: Sequence[str], is_program: Callable[[str], bool]) -> Iterat
                 next(words, None)
         elif is_program(word):
             yield _PROGRAM, word, index
-            # Another part of the job may follow.
+            # Skip the program's arguments, up to `:` and the next part of the job.
             next((word for _, word in words if word == ":"), None)
 
 
@@ -152,7 +152,7 @@ def same_host(one: str, other: str) -> bool:
     if one.lower() == other.lower():
         return True
     first, second = one.lower().split("."), other.lower().split(".")
-    # The parts of an IP address are no domain names.
+    # An IP address has no domain: compare it as a whole.
     return first[0] == second[0] and not first[0].isdecimal() and (len(first) == 1 or len(second) == 1)
 
 
@@ -222,7 +222,7 @@ def expand_hosts(expression: str) -> list[str]:
 def _choose_numbers(numbers: Sequence[Sequence[str]]) -> Iterator[Sequence[str]]:
     """Yield one number for each bracket, in Slurm's order (src/common/hostlist.c, _push_range_list).
 
-    The last bracket varies fastest, then the first, the second and so on: the second to last varies slowest.
+    The last bracket varies fastest, followed by the first, the second, and so on. The next-to-last varies slowest.
     """
     *others, last = numbers or [[""]]
     for chosen in product(*reversed(others), last):
@@ -230,7 +230,7 @@ def _choose_numbers(numbers: Sequence[Sequence[str]]) -> Iterator[Sequence[str]]
 
 
 def _split(expression: str) -> Iterator[str]:
-    """Yield the items between commas outside brackets, without empty ones."""
+    """Yield the non-empty items between commas outside brackets."""
     depth, item = 0, ""
     for letter in f"{expression},":
         depth += (letter == "[") - (letter == "]")

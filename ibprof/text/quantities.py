@@ -8,7 +8,7 @@ import re
 
 _STEP = 1000
 _ROUNDS_UP = 999.5
-"""Least amount that rounds to the next unit at three digits."""
+"""Smallest amount that, rounded to three digits, is written in the next larger unit."""
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _MICRO_SIGNS = str.maketrans("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "uu")
 
@@ -56,7 +56,7 @@ def count_of(number: int, noun: str) -> str:
 
 
 def spell_unit(text: str) -> str:
-    """Return a unit from a report as a keyboard has it: `us` for `µs`."""
+    """Return a unit without micro signs, as users can type it: `us` for `µs`."""
     return text.translate(_MICRO_SIGNS)
 
 

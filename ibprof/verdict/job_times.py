@@ -35,23 +35,23 @@ SLOWEST_COPY = 0.5e9
 """Minimum bytes per second of a rank within its host: its processor copies both sent and received bytes."""
 
 _MANY_TIMES = 4
-"""Multiple of the time at line rate. The job's own bytes do not explain a time above it."""
+"""The job's own bytes explain at most this multiple of their time at line rate; more time is unexplained."""
 
 _NEXT_TO_OTHERS = 16
-"""The same multiple for a known fabric, where unseen traffic of other jobs may slow messages as well.
+"""`_MANY_TIMES` for a run with a known fabric, because traffic of other jobs may slow the messages.
 
 Source: benchmarks/codes/README.md: messages concurrent with a checkpoint take 8 to 11 times as long.
 """
 
 OF_FILES = "FILE_"
-"""Prefix of operations on files: storage takes their time, and its traffic is not recorded."""
+"""Prefix of operations on files. Storage takes the time of these operations, and its traffic is not recorded."""
 
 
 _FOR_EACH_OTHER = frozenset({"ALLTOALL", "ALLGATHER", "ALLGATHERV", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"})
 """Collectives whose bytes in `Profile.demands` pass between a rank and every other rank."""
 
 _ROUND_TRIP = frozenset({"ALLREDUCE", "SCAN", "EXSCAN"})
-"""Collectives whose ranks send and receive the bytes."""
+"""Collectives in which each rank both sends and receives its bytes in `Profile.demands`."""
 
 _WITHOUT_LEDGER = "NEIGHBOR_"
 """Part of the names of collectives without bytes in `Profile.demands`."""
@@ -64,7 +64,7 @@ _SLOW = 4
 """Multiple of the expected time above which transfer is slow."""
 
 _SLOW_WITH_CAUSE = 2
-"""The same multiple if hosts show a cause: a link of half its rate takes at most twice the expected time."""
+"""`_SLOW` if hosts show a cause of slow transfer: a link at half its rate takes at most twice the expected time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +198,13 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     files = _time_in(run, of_files=True) / ranks if timed else 0.0
     collective = sum(site.waiting_s for site in waiting) / ranks
     rest = _time_in(run, of_files=False) / ranks - collective if timed else 0.0
-    # The time of messages with unknown bytes is unknown, so no time is known to be unexplained.
+    # Messages of unknown size may explain any time.
     unexplained = 0.0 if sent.is_unknown_within else max(rest - transfer - each * LATENCY_S, 0.0)
     end = float(spans.max() - spans.mean()) if whole and timed and not run.is_of_nccl else 0.0
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
     measured = measure_waiting(run)
     if measured and not measured.messages and measured.total().unsplit_s > measured.total().time_s / 2:
-        # Without samples of messages most calls are unsplit, so the estimates are better.
+        # Use the estimates: the profile has no samples of messages, so that most time in calls is not split.
         measured = None
     parts, causes = None, find_transfer_causes(run, 0.0, 1.0) if timed else ()
     shared = find_shared_cores(run) if timed else None
@@ -213,7 +213,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         expected = 2 * within_each / SLOWEST_COPY + line_rate + each * LATENCY_S
         total = measured.total()
         causes = find_transfer_causes(run, total.transfer_s / ranks, total.time_s / ranks)
-        # Threads that were inside calls at once make the sum of times longer than the rank's time.
+        # Scale to the time of a rank: a sum over threads that were inside calls at once is longer.
         per_rank = (mpi.busy_s / mpi.mean_s if mpi and mpi.mean_s else 1.0) / ranks
         parts = TransferTimes(
             wait_s=total.wait_s * per_rank,
@@ -257,13 +257,13 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
 
 
 def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
-    """Return the time of one host's sent bytes at the usual adapters' rate, or at a slow rate if that is unknown."""
+    """Return the time of `busiest_host` bytes, in seconds, at the rate of most hosts' adapters, else `SLOWEST_LINK`."""
     rate = find_possible_rate(run)
     return busiest_host / (rate * 1e9 / 8 if rate else SLOWEST_LINK)
 
 
 def _hides_within_hosts(run: Profile) -> bool:
-    """Return whether messages between ranks of one host may be unrecorded; Open MPI's PML records all of these."""
+    """Return whether messages between ranks of one host may be unrecorded. Open MPI's PML records all messages."""
     return any(rank.source != Source.OPENMPI and not rank.sees_host for rank in run.ranks)
 
 
@@ -278,14 +278,14 @@ def _time_in(run: Profile, *, of_files: bool) -> float:
 class _Sent:
     """User data that all ranks sent, as recorded.
 
-    Within hosts, the bytes that calls ask for count if fewer bytes were recorded.
+    Within hosts, bytes are those that calls ask for, if fewer bytes were recorded.
 
     Attributes:
         bytes, messages: all sent bytes and messages.
         between: bytes that go to another host, or may do so.
         busiest_host: largest number of bytes that one host sends to other hosts.
         hides_some: true if some messages within hosts were not recorded.
-        is_unknown_within: true if, in addition, the asked bytes within hosts are unknown.
+        is_unknown_within: true if `hides_some`, and if the bytes that calls ask for within hosts are unknown.
     """
 
     bytes: int
@@ -320,7 +320,7 @@ def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
         hides = within < asked.bytes or messages_within < asked.messages
         messages_within = max(messages_within, asked.messages)
     if on_host_share is not None:
-        # In another placement, ranks share hosts with other ranks.
+        # In another placement, other pairs of ranks share a host.
         within, between = round((within + between) * on_host_share), round((within + between) * (1 - on_host_share))
     within += unseen
     return _Sent(
@@ -387,7 +387,7 @@ def _sum_in_groups(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
             elif names & _ROUND_TRIP:
                 asked *= 2
             else:
-                # For vector collectives, `Profile.demands` has the sum over all ranks.
+                # A vector collective has the sum over all members in `Profile.demands`: take the part of `others`.
                 asked = asked * others // (len(members) - 1)
             total += asked
             messages += calls * (others if names & {"ALLTOALL", "ALLTOALLV", "ALLTOALLW"} else _rounds(others + 1))
@@ -432,7 +432,7 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_
         return None
     places, place_of = np.unique(keys, axis=1, return_inverse=True)
     seconds = times.time_ns[rows].astype(np.float64) * 1e-9
-    # If it were not late, the latest rank would spend as much time in each operation as the others.
+    # Waiting at a place: the other ranks' time there, less the time of the latest rank, which does not wait.
     share = np.where(times.rank[rows] == latest, -(len(ranks) - 1), 1)
     longer = np.bincount(place_of.ravel(), weights=seconds * share, minlength=places.shape[1])
     most = int(longer.argmax())

@@ -17,7 +17,7 @@ _MUCH_CROWDED = 0.1
 """Share of the run without a core above which shared cores are a cause."""
 
 _MUCH_OTHERS = 0.25
-"""The same share for ranks that each have their own core: then another program uses this core."""
+"""`_MUCH_CROWDED` for ranks that do not share cores with other ranks: then another program uses a rank's core."""
 
 _MOST_CORES = 4096
 
@@ -53,7 +53,7 @@ def find_shared_cores(run: Profile) -> SharedCores | None:
     machines: dict[tuple[bool, int], list[Rank]] = defaultdict(list)
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     for rank in ranks:
-        # Containers of one machine share the machine's cores.
+        # Group ranks by boot, not by host: containers have different host names, but share the machine's cores.
         machines[bool(rank.boot), rank.boot or rank.host].append(rank)
     shares = [_share_without_core(each) for each in machines.values()]
     found = []

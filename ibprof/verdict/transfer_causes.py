@@ -47,7 +47,7 @@ _MANY_ERRORS = 10
 """Minimum number of a port's errors to report its link."""
 
 _LOST = 0.005
-"""Share of retransmitted TCP segments above which packets are lost."""
+"""Share of retransmitted TCP segments above which packet loss is a cause."""
 
 _MANY_SEGMENTS = 100
 """Minimum number of retransmitted segments for a significant share."""
@@ -65,10 +65,10 @@ _MARKED = 1e-4
 """Share of packets with a congestion notification to their sender above which a port is congested."""
 
 _MUCH_TRANSFER = 0.5
-"""Share of the time in MPI. Copies within hosts are a cause only if transfer takes at least this share."""
+"""Copies within hosts are a cause only if transfer takes at least this share of the time in MPI."""
 
 _COPIED = 0.9
-"""Share of all bytes. Copies within hosts are a cause only if at least this share stays within hosts."""
+"""Copies within hosts are a cause only if at least this share of all bytes stays within hosts."""
 
 _LARGE_BYTES = 16 << 10
 """Mean size of messages above which their bytes take longer than their latency."""
@@ -218,7 +218,7 @@ def _sum_hosts(run: Profile) -> list[_HostTraffic]:
     source, destination, rows = find_ends(run)
     amounts, messages = run.counters.bytes[rows], run.counters.messages[rows]
     user = run.counters.kind[rows] == Kind.USER
-    # An unknown peer is on another host.
+    # Unknown peers (host `count`) count as ranks of another host.
     apart, within = source != destination, user & (source == destination) & (source < count)
     packets = messages * np.uint64(4) + amounts // np.uint64(SMALLEST_MTU) + np.uint64(32)
     sent, received = (

@@ -214,7 +214,7 @@ class Verdict(NotebookView):
 
 @dataclass(frozen=True, slots=True)
 class RegionShare:
-    """The share of a region in a run.
+    """Times of one region in a run.
 
     Attributes:
         mpi_s: time inside MPI calls, mean over all ranks, in seconds.

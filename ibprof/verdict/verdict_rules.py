@@ -151,7 +151,7 @@ class _Judge:
         self._run_s = times.run_s if times else None
         self._mpi_s = times.mpi_s if times else None
         self._is_of_nccl = times is not None and times.is_of_nccl
-        # GPUs may compute during the work of NCCL's proxies.
+        # Do not call the proxies' time "MPI time": GPUs may compute while proxies work.
         self._time = "the proxies' time" if self._is_of_nccl else "MPI time"
         self._outside = "at its own work" if self._is_of_nccl else "outside of MPI"
 
@@ -229,10 +229,10 @@ class _Judge:
         # Waiting ranks use cores as well, so only a large lack of cores explains late ranks.
         lacked_s = shared.lacked_s or 0.0 if shared else 0.0
         waits_in_turn &= lacked_s >= WITHOUT_CORES * (self._run_s or 0.0)
-        # Ranks that poll a slow network use all of a core that they share with other ranks.
+        # Ranks that poll a slow network also fill shared cores: without a crowd, require messages within hosts.
         decides = shared and (shared.is_crowd or self._on_host_share() >= 1 - WORTH_HAVING)
         if shared and (waits_in_turn or (decides and kind is not VerdictKind.WAITING)):
-            # Missing cores make copies slow as well.
+            # Missing cores also make copies slow: name them before `memory-bound`.
             place = next((number for number, each in enumerate(causes) if each.name == "memory-bound"), len(causes))
             causes.insert(place, shared.cause)
         return tuple(causes)
@@ -274,14 +274,14 @@ class _Judge:
         return next((kind for holds, kind in rules if holds), VerdictKind.UNKNOWN)
 
     def _is_unsplit(self) -> bool:
-        """Return whether more than half of the time in MPI is neither waiting nor transfer by the samples."""
+        """Return whether the samples leave more than half of the time in MPI unsplit."""
         parts = self._times.parts if self._times else None
         return parts is not None and parts.unsplit_s > MUCH_WAITING * (self._mpi_s or 0.0)
 
     def _may_wait(self) -> bool:
-        """Return whether most time in MPI may be waiting, with the unsplit time and the error.
+        """Return whether waiting, unsplit time and error together may be most of the time in MPI.
 
-        Ranks without a core have rare long calls too, but wait for nobody.
+        Unsplit time without a core is left out: then a long call does not wait for a rank.
         """
         parts, whole = self._times.parts if self._times else None, self._mpi_s or 0.0
         shared = self._times.shared_cores if self._times else None
@@ -317,7 +317,7 @@ class _Judge:
         times = self._times
         if times is None or times.message_s is None:
             return False
-        # The rest is waiting. For a verdict on latency, bytes may take no longer than the latency.
+        # Messages that take longer than `most` wait for other ranks. Their bytes may take as long as their latency.
         most = LATENCY_S + min(times.message_transfer_s, LATENCY_S)
         return times.message_bytes < SMALL_BYTES and times.message_s <= most * (1 + 1e-9)
 
@@ -414,7 +414,7 @@ class _Judge:
         late = at_end if self._waits_at_end(times) else self._say_late(parts.late)
         yield f"Waiting for other ranks is {share:.0%} of {self._time} ({wait}){late}."
         yield self._say_unsplit()
-        # Waiting ranks do not rule out a slow network.
+        # Report slow transfer too: a slow network is possible although ranks wait.
         much = parts.is_slow and parts.transfer_s >= LITTLE_MPI * (self._mpi_s or 0.0)
         yield self._say_transfer(parts) if much else self._no_problem
 
@@ -444,7 +444,7 @@ class _Judge:
         return f"Of {self._time} {said}{self._say_place_of_transfer()}."
 
     def _say_unsplit(self) -> str:
-        """Return a sentence on much unsplit time: its share, where most of it is, and why; empty for little of it."""
+        """Return a sentence on the share, call and cause of unsplit time; empty if the share is below `LITTLE_MPI`."""
         times, measured = self._times, self._times.measured if self._times else None
         if times is None or times.parts is None or measured is None or not self._mpi_s:
             return ""
@@ -539,7 +539,7 @@ class _Judge:
         return f" in {name_call(place.operation)}{at}"
 
     def _say_regions(self, kind: VerdictKind) -> Iterator[str]:
-        """Yield a sentence on each of the `NAMED_REGIONS` with most time in MPI, if several regions have some."""
+        """Yield sentences on the `NAMED_REGIONS` regions with most time in MPI; none if only one region has time."""
         if kind is VerdictKind.NOT_MPI or len(self._regions) < 2 or not self._mpi_s:
             return
         for region in self._regions[:NAMED_REGIONS]:

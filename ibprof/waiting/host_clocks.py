@@ -44,7 +44,7 @@ _PARTS = 8
 """Maximum number of parts of a run that are assumed to contain a quick message."""
 
 _ENOUGH = 16
-"""Minimum number of messages in each part that is assumed to contain a quick message, unless the run has fewer."""
+"""Minimum number of messages in each of these parts: a run with few messages has fewer parts, but at least one."""
 
 _GRID = 9
 """Number of times for which errors are calculated. Between these times, interpolated errors are upper bounds."""
@@ -159,7 +159,7 @@ def fit_clocks(clocks: int, orders: EventOrders) -> HostClocks:
 def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, certain: Booleans) -> _PairLine | None:
     """Return the mean of all lines that meet all bounds on the difference of two clocks.
 
-    None if no line meets them, or if the difference has no upper or no lower bound.
+    Return None if no line meets all bounds, or if the difference has no upper or no lower bound.
     """
     origin = int(x[0] // 2 + x[-1] // 2)
     shift = int(np.median(y - x))
@@ -167,8 +167,8 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
     at = (x - origin).astype(np.float64)
     half = max(float(np.abs(at).max()), 1.0)
     at /= half
-    # Points above and below have nearly the line's slope. After it is subtracted, the tightest bound of a part is its
-    # lowest upper point or its highest lower point.
+    # Subtract the points' common slope: then the tightest bound in a part of the run is the lowest upper point or the
+    # highest lower point.
     tilt = float(np.polyfit(at, over, 1)[0]) if len(at) > 8 and np.ptp(at) > 0.1 else 0.0
     tilt = float(np.clip(tilt, -MOST_DRIFT * half, MOST_DRIFT * half))
     level = over - tilt * at
@@ -193,7 +193,7 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
 
 
 def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats, Floats]:
-    """Return the tightest bound of each part of the run; the loosest bound if only one in each part is sure to hold."""
+    """Return the tightest bound in each part of the run if `every` bound holds; the loosest if one per part holds."""
     if not len(at):
         return at, level
     if every:
@@ -261,7 +261,7 @@ def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine])
                 continue
             group[clock] = reference
             for other, line in neighbours[clock]:
-                # The two clocks' times differ by their offset; errors hardly change over such a time.
+                # Use the errors at times of clock a also for clock b: they hardly change within the clocks' offset.
                 added = error[clock] + line.error
                 if group[other] >= 0 or added.mean() >= error[other].mean():
                     continue
@@ -289,7 +289,10 @@ _SYNCHRONISING = frozenset(
     {"BARRIER", "ALLREDUCE", "ALLGATHER", "ALLTOALL", "REDUCE_SCATTER_BLOCK"}
     | {"ncclAllReduce", "ncclAllGather", "ncclReduceScatter"}
 )
-"""Collectives that no rank can leave before all have entered, unless they move no data. Others may have empty parts."""
+"""Collectives that no rank can leave before all have entered, unless they move no data.
+
+Vector collectives (MPI_Alltoallv) are left out: some of their blocks may be empty.
+"""
 
 
 def compare_clocks(

@@ -54,7 +54,7 @@ class HostPair:
 def measure_pairs(
     run: Profile, matched: MatchedSamples, clocks: HostClocks, clock_of: Integers
 ) -> tuple[HostPair, ...]:
-    """Return the pairs of hosts with a rate or a latency, sorted by number of messages, descending; without `via`.
+    """Return the pairs of hosts with a rate or a latency, sorted by number of messages, descending; `via` is empty.
 
     Args:
         clocks, clock_of: result of `compare_clocks`.
@@ -71,7 +71,7 @@ def measure_pairs(
     both_there = np.maximum(post[sender], post[receiver])
     size, transfer, latency = rows.bytes[sender], leave[receiver] - both_there, leave[receiver] - post[sender]
     large = (size >= LARGE_BYTES) & (transfer > 0) & (uncertain <= _MOST_ERROR * transfer)
-    # A message that arrives before its receive starts has no visible time.
+    # Only if the receiving call already waited at the send does its end show when the message arrived.
     small = (size <= SMALL_BYTES) & (latency > 0) & (enter[receiver] <= post[sender])
     small &= uncertain <= _MOST_ERROR * latency
     host_of = np.zeros(int(max(rank.rank for rank in run.ranks)) + 1, np.int64)

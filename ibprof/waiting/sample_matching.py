@@ -40,7 +40,7 @@ _SHAPES = {
     **dict.fromkeys(("SCAN", "EXSCAN"), Shape.PREFIX),
     **dict.fromkeys(("NEIGHBOR_ALLGATHER", "NEIGHBOR_ALLGATHERV"), Shape.NEIGHBOURS),
     **dict.fromkeys(("NEIGHBOR_ALLTOALL", "NEIGHBOR_ALLTOALLV", "NEIGHBOR_ALLTOALLW"), Shape.NEIGHBOURS),
-    # These operations wait for processes that do not run yet, or for another program.
+    # UNKNOWN: these operations also wait for processes that do not run yet, or for another program.
     **dict.fromkeys(("COMM_SPAWN", "COMM_SPAWN_MULTIPLE", "COMM_ACCEPT", "COMM_CONNECT", "COMM_JOIN"), Shape.UNKNOWN),
 }
 
@@ -121,7 +121,7 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 
 
 def _complete_sources(rows: MessageSamples) -> MessageSamples:
-    """Return the rows of ranks with all their sources. The last row of a rank names the rank itself as source."""
+    """Return the rows of ranks with complete sources: the row with the rank itself as source must be there."""
     order = np.lexsort((rows.rank, rows.communicator))
     rows = take_rows(rows, order)
     begins, counts = find_runs(rows.communicator, rows.rank)
@@ -133,14 +133,16 @@ def _complete_sources(rows: MessageSamples) -> MessageSamples:
 
 
 def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSamples, MessageSamples, int]:
-    """Return messages with both ends, waiters with their origins, ends without a match, and contradictions.
+    """Match the rows of senders and notifiers with the rows of receivers and waiters.
 
-    The last result is the number of messages with contradicting ends.
+    Returns:
+        Pairs of rows of messages; pairs of a sender or notifier and its waiter; rows without a match; and the number of
+        messages with contradicting rows.
     """
     is_sender = (messages.side == Side.SENDER) | (messages.side == Side.NOTIFIER)
     sender = np.where(is_sender, messages.rank, messages.peer).astype(np.int64)
     receiver = np.where(is_sender, messages.peer, messages.rank).astype(np.int64)
-    # One key, for one fast sort; equal keys are compared column by column below.
+    # Sort by a hash of all columns, which is fast. Rows with equal hashes are compared column by column below.
     key = messages.communicator * np.uint64(0x9E3779B97F4A7C15) + messages.number
     for column in (sender, receiver, messages.tag):
         key = (key ^ key >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) + column.astype(np.uint64)
@@ -156,7 +158,7 @@ def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSa
     agree = ~known | (messages.bytes[one] == messages.bytes[other])
     good = same & ended & agree
     rows = np.stack([one[good], other[good]], axis=1).ravel()
-    # A waiter's origin has the same numbers as the waiter, in the row before or after the waiter.
+    # Pair each waiter with the sender or notifier in its group of rows with equal columns.
     group = np.concatenate([[0], np.cumsum(~is_next)])[: len(order)]
     origin_of = np.full(len(order), -1, np.int64)
     origins = order[is_sender[order]]

@@ -56,7 +56,7 @@ MOST_OF_A_ROW = 0.25
 """Largest share of a row's time that one sampled call may represent, in addition to its own time."""
 
 LONG_OF_A_ROW = 8
-"""A sampled call is a rare long one if its time is above this multiple of the mean time of the row's calls."""
+"""A sampled call is an outlier only if its time is above this multiple of the mean time of the row's calls."""
 
 LITTLE_OF_A_CALL = 0.1
 """Largest uncertain share of a call's time that counts as an error of waiting, not as unsplit time."""
@@ -141,7 +141,7 @@ def measure_waiting(run: Profile) -> MeasuredWaiting | None:
 
     ranks = max(max((rank.rank for rank in run.ranks), default=0) + 1, run.world_size)
     host_of = np.full(ranks, -1, np.int64)
-    # Containers of one machine have several names and share one clock.
+    # Give all containers of a machine (equal `boot`) one host index: they have different names but share a clock.
     boots: dict[int, int] = {}
     for rank in run.ranks:
         host_of[rank.rank] = boots.setdefault(rank.boot, rank.host) if rank.boot else rank.host
@@ -177,7 +177,8 @@ def _largest_error(clocks: HostClocks) -> float:
 def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
     """Return the waiting, the unsplit time and the error of the waiting of each sampled call, in ns."""
     least, most = calls.least_ns.astype(np.float64), calls.most_ns.astype(np.float64)
-    # Bounds on the waiting are useful if they differ by at most the lower bound, or by little of the call's time.
+    # Estimate the waiting if its bounds differ by at most the lower bound or `LITTLE_OF_A_CALL`. Otherwise only the
+    # lower bound is waiting; the difference is unsplit.
     is_narrow = most - least <= np.maximum(least, LITTLE_OF_A_CALL * calls.stay_ns)
     wait = np.where(is_narrow, calls.wait_ns, least)
     return wait, np.where(is_narrow, 0.0, most - least), np.where(is_narrow, (most - least) / 2, 0.0)
@@ -186,13 +187,13 @@ def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
 def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     """Return the parts of each row of a profile's times, from the row's sampled calls.
 
-    The longest calls of a rank, and large messages among small ones, are all sampled, and are summed. In the rest of
-    the row's time, waiting has the same share as in the other samples' time (a ratio estimate). The variance assumes
-    that calls were chosen independently with probability 1 / weight, or their messages in groups that are no larger
-    than the chosen part. In addition, samples can miss a share of 1 / (n + 2), where n is the number of calls of equal
-    length that would vary as much. A call is a rare long one if it lasts more than `LONG_OF_A_ROW` times the mean and
-    would represent more than `MOST_OF_A_ROW` of the row's time. It represents only itself. Where samples represent much
-    less time than the row has, they missed its long calls: the rest of its time is unsplit.
+    The longest calls of a rank, and large messages among small ones, are all sampled, so their times are summed. In the
+    rest of the row's time, the fraction of waiting is assumed to be the same as in the other samples (ratio estimate).
+    The variance assumes that calls were chosen independently with probability 1 / weight; if only a part of a call's
+    messages was chosen, that groups of messages of this size were chosen. Unsampled calls add an error of 1 / (n + 2)
+    of their time, where n is the effective sample size. A call is an outlier if it lasts more than `LONG_OF_A_ROW`
+    times the mean and would represent more than `MOST_OF_A_ROW` of the row's time; an outlier represents only itself.
+    If samples represent much less time than the row has, they missed its long calls, and the remaining time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times
@@ -289,7 +290,7 @@ def _find_rows(times: RowArrays, calls: SplitCalls) -> npt.NDArray[np.int64]:
 
 
 def _group_equal(columns: Sequence[npt.NDArray[np.int64]]) -> tuple[int, npt.NDArray[np.int64]]:
-    """Return the number of distinct rows, and the number of each row's group."""
+    """Return the number of distinct rows, and for each row the index of its group of equal rows."""
     key = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         shifted = column - column.min(initial=0)
@@ -366,7 +367,7 @@ def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.floa
     seconds = np.bincount(pair, weights=amount * weight[item] * scale[place[item]])
     direct = guilty == calls.late[chosen][item]
     passed = np.bincount(pair, weights=amount * weight[item] * scale[place[item]] * ~direct)
-    # A call counts for the rank that caused most of its waiting.
+    # Count each call as a late call of the rank that caused most of the call's waiting.
     major = np.lexsort((amount, item))
     major = major[np.flatnonzero(np.diff(item[major], append=-1))]
     count = np.bincount(pair[major], weights=weight[item[major]], minlength=len(pairs))
@@ -403,8 +404,8 @@ def trace_back(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return the ranks that caused the waiting of chosen calls.
 
-    While a rank waited in a sampled call, it cannot have been late itself: other ranks' waiting in that time counts for
-    the rank that it waited for, and so on.
+    A rank that waits in a sampled call is not late at that time. Waiting for this rank at that time is attributed to
+    the rank that it waits for, and so on.
 
     Returns:
         Rank, nanoseconds and index into `chosen` of each cause; a call's nanoseconds sum to its waiting.
@@ -435,7 +436,7 @@ def trace_back(
         starts = np.where(there, np.maximum(begin[at], since), until) if len(begin) else until
         ends = np.where(there, np.clip(end[at], starts, until), until) if len(begin) else until
         none = ~there | (ends <= starts)
-        # After this waiting, or without one, the rank itself was late.
+        # From the end of this waiting on, or for the whole interval without waiting, the rank itself was late.
         lateness = np.where(none, until - since, until - ends)
         found.append((who, lateness.astype(np.float64), item))
         passes = ~none

@@ -114,8 +114,8 @@ def split_calls(
 
     Args:
         clocks, clock_of: result of `compare_clocks`.
-        lonely_is_missing: true if ranks were not recorded. Then a record without the other ranks' records is no sign of
-            thinning. Its call is kept, with unknown waiting.
+        lonely_is_missing: true if ranks were not recorded. Then calls without other ranks' records are kept, with
+            unknown waiting; otherwise they are left out, as remainders of thinning.
     """
     rows, messages = matched.collectives, matched.messages
     needs = [
@@ -124,7 +124,7 @@ def split_calls(
         _need_of_notices(matched.notices, operations, clocks, clock_of),
     ]
     waiters = take_rows(matched.notices, np.arange(1, len(matched.notices.rank), 2))
-    # The other records of these calls are missing, so their waiting is unknown.
+    # The waiting of calls without other ranks' records is unknown: 0 to the whole call.
     lonely = (matched.lonely_collectives, matched.lonely_messages)
     for part in lonely:
         nothing = np.zeros(len(part.rank), np.int64)
@@ -151,7 +151,7 @@ def split_calls(
     order = np.lexsort((enter, rank))
     order = order[~is_useless[order]]
     if not lonely_is_missing and len(order):
-        # Another member has no record of these collectives. A call without any other record is no sample.
+        # Leave out calls in which each row lacks the other ranks' records.
         begins, counts = find_runs(rank[order], enter[order])
         order = order[~np.repeat(np.logical_and.reduceat(is_lonely[order], begins), counts)]
     begins, counts = find_runs(rank[order], enter[order])
@@ -165,7 +165,7 @@ def split_calls(
     place = np.unique(
         np.stack([column(name)[first] for name in ("end_operation", "end_site")]), axis=1, return_inverse=True
     )
-    # Large messages are thinned less than small ones, so a call with samples of large messages only does not
+    # Large messages are thinned less than small messages. A call with samples of only large messages thus does not
     # represent all calls.
     level_of = np.maximum.reduceat(levels[order], begins).astype(np.int64)
     thinned = np.zeros(len(begins), np.int64)
@@ -173,13 +173,12 @@ def split_calls(
     completed = _count_completed(parts, order, begins, counts, place[1].ravel())
     is_short = counts < completed
     stands_alone = np.logical_or.reduceat(is_long[order], begins)
-    # Any message without a record may have come later than all messages with a record.
+    # `most` is the whole call if messages lack records: such a message may have arrived last.
     is_open = is_short & ((level_of > 0) | stands_alone)
     most = np.where(is_open, stay, most)
     wait = np.where(is_open, (least + most) // 2, wait)
     is_whole = ~is_short | stands_alone | (level_of == thinned[place[1].ravel()])
-    # A call is sampled if one of its messages is sampled. Without thinning, all messages are sampled; those without a
-    # record are lost.
+    # Fraction of the call's messages that thinning chose. Without thinning (level 0) it is 1, even if records are lost.
     chosen = np.where((level_of > 0) & ~stands_alone, np.minimum(counts / completed, 1), 1.0)
     # Of a call's events, the one with the longest wait decides.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))
@@ -224,8 +223,8 @@ def _count_completed(
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return two masks: rows that are long for all their ranks, and rows that are neither long nor chosen by the hash.
 
-    All ranks of a longest collective or message have a record, whatever the hash chose: it represents only itself.
-    Other collectives and messages are a sample if the hash chose them.
+    A longest collective or message is recorded by all its ranks, with or without the hash: it represents only itself.
+    Other collectives and messages represent others only if the hash chose them.
     """
     rows, messages, notices = matched.collectives, matched.messages, matched.notices
     begins, counts = find_runs(matched.instance)
@@ -288,7 +287,7 @@ def _need_of_collectives(
     between = np.where(clocks.group[clock] == clocks.group[clock[needed]], between, UNKNOWN_NS)
     least, wait, most = _bound(moment, between, enter, stay)
     if len(clocks.base_ns) > 1:
-        # With uncertain clocks another member may be the last.
+        # Widen the bounds: with uncertain clocks, another member may have entered last.
         first_ns, last_ns = _bound_latest(start, error, clock, clocks.group[clock], matched.instance)
         for_all = (shapes == Shape.ALL) | (shapes == Shape.TO_ROOT)
         zero = np.zeros_like(stay)
@@ -391,7 +390,7 @@ def _bound_latest(
     found = []
     for sign in (-1, 1):
         bound = np.maximum.reduceat((start + sign * wide)[order], begins)
-        # Largest start on other clocks: the largest start, or the second largest if the largest is on the own clock.
+        # Largest start on other clocks: the largest start, or the second largest if the row's clock has the largest.
         by_size = np.lexsort((bound, of_instance))
         largest = by_size[starts + members - 1]
         second = by_size[np.maximum(starts + members - 2, starts)]
@@ -437,7 +436,7 @@ def _need_of_messages(messages: MessageSamples, clocks: HostClocks, clock_of: In
 def _need_of_notices(
     notices: MessageSamples, operations: Sequence[str], clocks: HostClocks, clock_of: Integers
 ) -> _Needs:
-    """Return what calls need that wait for a notifier, or for a sender without taking its message."""
+    """Return the events that calls need which wait for a notifier, or wait for a message without receiving it."""
     clock = clock_of[notices.rank]
     origin, waiter = slice(0, None, 2), slice(1, None, 2)
     post, error = clocks.to_common(clock, notices.post_ns)
