@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Check that each file of csrc is in a room, includes only rooms to its left, and is in no cycle; if not, exit with 1.
+"""Check the order of csrc's rooms (`RECORDER`, `KERNELS`), and that modules form no cycle; exit with 1 if not.
 
-A module is a header and the source of the same name. Module A needs module B if A includes B's header, or uses a
-function or variable that B's source defines, even if another header declares it. No modules may need each other.
+Each file must be in a room, and include only files of this room and of rooms to the left. A module is a header and the
+source of the same name. Module A needs module B if A includes B's header, or uses a function or variable that B's
+source defines. Two modules must not need each other, directly or through other modules.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 CSRC = Path(__file__).resolve().parent.parent / "csrc"
 FOLDERS = (CSRC, CSRC / "include", CSRC / "preload", CSRC / "kernels", CSRC / "tests")
-# The order of the rooms. The beginning of a file's path names its room. Rooms between bars must not use each other.
+# Rooms, each named by the beginning of its files' paths: a < b | c means that b and c may use a, but not each other.
 RECORDER = """include < preload/mpi.def < preload/platform < preload/python < preload/recording < preload/libmpi
     < preload/counting < preload/sources/source
     < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs
@@ -33,9 +34,9 @@ ORDERS = [
 ]
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
-# Text in which no name of another file is used: comments, strings and names of types.
+# Text to ignore in the search for used names: comments, strings and names of types.
 NO_USE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\b(?:struct|union|enum)\s+\w+', re.DOTALL)
-# Definition of a public function or variable. It begins its line, and is neither static nor only a declaration.
+# Definition of a public function or variable, at the beginning of a line; not static, and not only a declaration.
 DEFINED = re.compile(
     r"^(?!static\b|extern\b|typedef\b)[A-Za-z_][\w ,*()]*?\b(ibp_\w+)"
     r"(?:\((?:[^;{}()]|\([^()]*\))*\)\s*\{|(?:\[[^\]]*\])*\s*(?:=|;))",
@@ -92,7 +93,7 @@ def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
 
 
 def points_right(file: Path, included: Path) -> bool:
-    """Return whether the included file's room is neither the file's own room nor to its left, in any order."""
+    """Return whether no order of rooms allows an include: the included room is not the file's room, nor left of it."""
     for order in ORDERS:
         (own, room), (other, other_room) = place_of(file, order), place_of(included, order)
         if 0 <= other < own or (room and room == other_room):

@@ -41,7 +41,7 @@ def source_files() -> Iterator[Path]:
 
 
 def is_source(path: Path) -> bool:
-    """Return whether a file is written by people. Its name shows it, or the first line of a script."""
+    """Return whether a file is a source, by its name or by `#!` in its first line."""
     if path.suffix in SOURCE_SUFFIXES or path.name in SOURCE_NAMES:
         return True
     with path.open("rb") as file:

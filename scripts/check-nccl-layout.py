@@ -4,8 +4,8 @@
 
     scripts/check-nccl-layout.py FOLDER...
 
-Each folder is a source tree, or has its headers (profiler_v1.h and so on, or a single nccl_profiler.h). It prints
-version, name and offset of each member. The exit status is 1 if an offset differs, and 2 if a folder has no headers.
+Each folder is a source tree of NCCL or RCCL, or contains only headers (profiler_v1.h, ..., or nccl_profiler.h). The
+script prints version, name and offset of each member. Exit status 1: an offset differs; 2: a folder has no headers.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ MEMBERS = {
     6: FIFTH,
     7: FIFTH,
 }
-"""Members of an event: NCCL's name -> name in csrc/nccl/profiler_abi.h. Version 5 and later share one struct there."""
+"""Version -> members of an event: NCCL's name -> name in csrc/nccl/profiler_abi.h, which has one struct from 5 on."""
 
 PROFILER = ("name", "init", "startEvent", "stopEvent", "recordEventState", "finalize")
 
@@ -102,7 +102,7 @@ def find_headers(folder: Path) -> dict[int, Path]:
     found = {}
     for path in sorted(folder.rglob("*.h")):
         versions = re.findall(r"\}\s*ncclProfilerEventDescr_v(\d+)_t;", path.read_text(errors="replace"))
-        # Source trees also contain copies for examples. Only the library's own headers count.
+        # Prefer the library's own headers (src/include): source trees also contain copies for examples.
         for version in map(int, versions):
             if version not in found or "src/include" in path.as_posix():
                 found[version] = path
@@ -110,7 +110,7 @@ def find_headers(folder: Path) -> dict[int, Path]:
 
 
 def print_offsets(version: int, header: Path) -> str:
-    """Compile and run a program that prints each member's name and both offsets; return its output."""
+    """Compile and run a program that prints each member's name, and its offsets in NCCL and csrc/nccl; return its text."""
     text = header.read_text(errors="replace")
     separate = re.search(r"enum\s*\{", text) is None
     states = "".join(f"typedef int ncclProfilerEventState_v{each}_t;\n" for each in range(1, 8)) if separate else ""

@@ -40,7 +40,7 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str = GREY, width: 
 
 
 def draw_link_direction() -> Iterator[str]:
-    """Draw a cable. Each of its two directions has a load, which the node at its beginning sends."""
+    """Draw a cable with two link directions. The load of a direction is sent by the node at its beginning."""
     yield box(40, 75, "leaf1", width=60)
     yield box(320, 75, "spine1", width=60)
     yield line(72, 68, 282, 68, WARM, 4, "warm")
@@ -62,7 +62,7 @@ def draw_rail() -> Iterator[str]:
 
 
 def draw_plane() -> Iterator[str]:
-    """Draw an XDR adapter. Its four ports are on four planes."""
+    """Draw an XDR adapter whose four ports are on four planes."""
     yield box(60, 75, "adapter", width=76)
     for plane, colour in enumerate((COOL, GREY, WARM, GREY)):
         y = 18 + 38 * plane

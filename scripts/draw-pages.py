@@ -29,7 +29,7 @@ WIDTH, HEIGHT = 1280, 720
 COLOURS = 256
 
 FREQUENT = 24
-"""Number of the most frequent colours, such as the colours of panels. They are kept exactly."""
+"""Number of most frequent colours (such as the colours of panels) that the palette keeps exactly."""
 
 FAT_TREE = "xgft:2:8,12:1,6"
 SIDE = 8
@@ -133,7 +133,7 @@ def take_picture(png: bytes) -> Image.Image:
 
 
 def reduce_colours(picture: Image.Image) -> Image.Image:
-    """Reduce colours to a palette: the most frequent colours, and others that approximate the rare colours of loads."""
+    """Reduce colours to a palette: the `FREQUENT` colours, and colours that approximate the rare colours of loads."""
     colours, counts = np.unique(np.asarray(picture).reshape(-1, 3), axis=0, return_counts=True)
     frequent = colours[np.argsort(-counts, kind="stable")[:FREQUENT]].ravel().tolist()
     others = picture.quantize(COLOURS - FREQUENT, Image.Quantize.MAXCOVERAGE).getpalette() or []

@@ -17,7 +17,7 @@ from ibprof.cli.main import EXAMPLES, QUESTION
 
 MANUAL = "ibprof"
 _TEXT_LINE = re.compile(r"^\.(?=[a-z])", re.MULTILINE)
-"""A line of text that roff would read as a request. Requests are in small letters, macros of pages in capitals."""
+"""A line of text that roff would read as a request: `.` and a small letter (macros of pages have capital letters)."""
 
 
 def write_pages(folder: Path) -> None:

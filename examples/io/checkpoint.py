@@ -4,9 +4,9 @@
     python checkpoint.py --leaves 72 --hosts-a-leaf 18 --servers 72 --clients 612 -o io
 
 writes traffic.csv and a placement for each layout. The first ranks are the servers; the clients are on random hosts.
-Isolated servers fill whole leaves, as far apart as possible. Spread servers are one on each leaf. These are figures
-6.4, D.1 and D.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation). Hosts have the names of
-synthetic fabrics, leaf after leaf.
+isolated: servers fill whole leaves, as far apart as possible. spread: servers are distributed equally over all leaves.
+The layouts are from figures 6.4, D.1 and D.2 of the dissertation "Resource Contention due to Data Movement on HPC
+Systems". Hosts have the names of synthetic fabrics, leaf after leaf.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 
 def isolate(leaves: int, width: int, servers: int) -> list[int]:
-    """Return the servers' hosts, filling whole leaves: the last leaf of each part of the machine."""
+    """Return the servers' hosts: all hosts of a leaf, for as few leaves as possible, at equal distances."""
     needed = -(-servers // width)
     chosen = [(part + 1) * leaves // needed - 1 for part in range(needed)]
     return [leaf * width + host for leaf in chosen for host in range(width)][:servers]
