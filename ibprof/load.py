@@ -24,7 +24,7 @@ def load_profile(path: str | PathLike[str], run: str | None = None) -> Profile:
     Raises:
         InputError: the path has no profile.
         InconsistentError: the files of a recording contradict each other.
-        UsageError: there is no such run.
+        UsageError: no run has this name.
     """
     return replace(_read_profile(look_into(Path(path)), run), name=fspath(path))
 

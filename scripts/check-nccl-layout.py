@@ -110,7 +110,7 @@ def find_headers(folder: Path) -> dict[int, Path]:
 
 
 def print_offsets(version: int, header: Path) -> str:
-    """Compile and run a program that prints each member's name, and its offsets in NCCL and csrc/nccl; return its text."""
+    """Return the output of a compiled program: each member's name, and its offsets in NCCL and csrc/nccl."""
     text = header.read_text(errors="replace")
     separate = re.search(r"enum\s*\{", text) is None
     states = "".join(f"typedef int ncclProfilerEventState_v{each}_t;\n" for each in range(1, 8)) if separate else ""

@@ -242,7 +242,7 @@ def _read_events(
     """
     for number, count in enumerate(counts):
         file = path.with_suffix("") / f"{number}.evt"
-        # An event has at least one byte. A count above the file's bytes is damaged, and would allocate too much memory.
+        # A number of events above the file's bytes is damaged, and would allocate too much memory.
         if not file.is_file() or count > file.stat().st_size:
             raise ValueError(f"no file of {count} events of location {number}")
         otf2.call("Reader_SelectLocation", archive, number)
@@ -285,7 +285,7 @@ class _EventNames:
         self.regions = list(regions)
         self.operations = len(operations)
         self.sites = sites
-        # Call paths of callers have the lowest indices. Call paths of sites follow.
+        # The call paths of callers come first, then the call paths of sites.
         self.callers = len(definitions.callpaths) - sites
         self.texts = definitions.texts
         self.parameters = list(definitions.parameters.values())
@@ -293,7 +293,7 @@ class _EventNames:
 
 
 class _Batch:
-    """Events of several ranks. Methods return the region, operation, site or parameter that applies to an event."""
+    """Events of several ranks. Methods return the region, operation, site or parameter of an event."""
 
     def __init__(self, names: _EventNames, rank: npt.NDArray[np.int32], events: Events) -> None:
         self.rank = rank

@@ -96,7 +96,7 @@ class _RankColumns:
     """Rows of a profile, indexed by rank, then by region, operation and site.
 
     Args:
-        rows: rows, sorted by these columns.
+        rows: rows, sorted by rank, region, operation and site, as far as they have these columns.
     """
 
     def __init__(self, rows: Counters | RegionTimes | MessageSizes | Transfers | Demands | CallTimes) -> None:
@@ -182,7 +182,7 @@ def _rows_of(ranks: npt.NDArray[np.int32], rank: int) -> range:
 def _write_over_time(
     location: Location, regions: Sequence[str], marks: Iterable[Mark], intervals: Iterable[_Interval]
 ) -> None:
-    """Write marks and intervals in the order of time. The end of an interval counts as its time."""
+    """Write marks and intervals in the order of time, each interval at the time of its end."""
     moments = deque(intervals)
     for mark in marks:
         while moments and moments[0].end_ns <= mark.time_ns:
@@ -207,7 +207,7 @@ def _write_mark(location: Location, regions: Sequence[str], mark: Mark) -> None:
 
 
 def _write_totals(location: Location, definitions: Definitions, rows: _RowsByRank, rank: int) -> None:
-    """Write each region once, with its operations. All these events have the time of the rank's end."""
+    """Write each region once, with its operations, at the time of the rank's end."""
     times, transfers = rows.times.of_rank(rank), rows.transfers.of_rank(rank)
     counters, sizes, demands = rows.counters.of_rank(rank), rows.sizes.of_rank(rank), rows.demands.of_rank(rank)
     calls = rows.calls.of_rank(rank)
@@ -300,19 +300,19 @@ class Location:
         self.time_ns = max(self.time_ns, time_ns)
 
     def enter_region(self, region: int) -> None:
-        """Add the event of entering a region, by its number in the profile."""
+        """Add an event: the rank enters the region with this index in the profile."""
         self._add(ENTER, region)
 
     def leave_region(self, region: int) -> None:
-        """Add the event of leaving a region, by its number in the profile."""
+        """Add an event: the rank leaves the region with this index in the profile."""
         self._add(LEAVE, region)
 
     def enter_operation(self, operation: int) -> None:
-        """Add the event of entering an operation, by its number in the profile."""
+        """Add an event: the rank enters the operation with this index in the profile."""
         self.enter_region(self._definitions.operation(operation))
 
     def leave_operation(self, operation: int) -> None:
-        """Add the event of leaving an operation, by its number in the profile."""
+        """Add an event: the rank leaves the operation with this index in the profile."""
         self.leave_region(self._definitions.operation(operation))
 
     def text_parameter(self, name: str, value: str) -> None:
@@ -353,7 +353,7 @@ class Location:
         self._values.append(np.array(values, np.uint64))
 
     def close(self) -> None:
-        """Write all events. No file of this location stays open."""
+        """Write all events, and close the location's file."""
         none = np.empty(0, EVENT), np.empty(0, np.uint64)
         events = Events(np.concatenate([none[0], *self._records]), np.concatenate([none[1], *self._values]))
         self._records.clear()

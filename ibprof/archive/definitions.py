@@ -46,23 +46,23 @@ class Definitions:
         self._callers = _number_callers(run.sites)
 
     def text(self, text: str) -> int:
-        """Return the number of a text."""
+        """Return the OTF2 reference of a text."""
         return self._texts.setdefault(text, len(self._texts))
 
     def parameter(self, name: str, kind: Any) -> int:
-        """Return the number of a parameter of a type."""
+        """Return the OTF2 reference of a parameter; `kind` is the parameter's type."""
         return self._parameters.setdefault(name, (len(self._parameters), kind))[0]
 
     def metric(self, members: Sequence[str]) -> int:
-        """Return the number of a metric by the names of its values."""
+        """Return the OTF2 reference of a metric; `members` are the names of the metric's values."""
         return self._metrics.setdefault(tuple(members), len(self._metrics))
 
     def operation(self, operation: int) -> int:
-        """Return the number of an operation among OTF2's regions: operations follow the profile's regions."""
+        """Return the OTF2 region of an operation: in OTF2, operations are regions after the profile's regions."""
         return self._regions + operation
 
     def callpath(self, site: int) -> int:
-        """Return the number of the call path that ends at a site (numbered from 1); callers' call paths come first."""
+        """Return the OTF2 reference of the call path that ends at a site (from 1); callers' call paths come first."""
         return len(self._callers) + site - 1
 
     def write(self, archive: Any, run: Profile, locations: Sequence[Written]) -> None:
@@ -207,7 +207,7 @@ def _frame_of(site: Site) -> Frame:
 
 
 def _number_callers(sites: Iterable[Site]) -> dict[_Callers, int]:
-    """Number the call paths of functions around sites. A caller has a lower number than the functions that it calls."""
+    """Number the call paths of callers. A caller has a lower number than the functions that it calls."""
     numbers: dict[_Callers, int] = {}
     for site in sites:
         callers = _callers_of(site)

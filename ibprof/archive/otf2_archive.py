@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SUFFIX = ".otf2"
 
 _MAGIC = b"OTF2"
-# The first two bytes are the kind of the first chunk and the byte order.
+# An anchor file begins with the kind of the first chunk and the byte order, one byte each.
 _MAGIC_OFFSET = 2
 
 _NAMES_TRIED = 10_000
@@ -198,7 +198,7 @@ def _write_samples(run: Profile, folder: Path) -> None:
 
 
 def _read_samples(folder: Path, expected: int | None) -> tuple[CollectiveSamples, MessageSamples]:
-    """Return the samples of a profile. They are empty if the archive has no file of samples.
+    """Return the samples of a profile. The samples are empty if the archive has no file of samples.
 
     Args:
         expected: number of samples of the profile; None if unknown.

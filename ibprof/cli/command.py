@@ -178,7 +178,7 @@ def _forget_stdout() -> None:
 class _Parser(BaseException):
     """Raised to end a command before it parses its arguments.
 
-    It is not an `Exception`, so that the command's own `except Exception` does not catch it.
+    It is no `Exception`, so that the command's `except Exception` does not catch it.
     """
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
@@ -200,7 +200,7 @@ class CommandParser(argparse.ArgumentParser):
     """Parser with a short and a long help, and with a hint in the message about an unknown option or choice.
 
     Args:
-        shown: options that `--help` shows; empty for all options. `--help-all` always shows all.
+        shown: options that `--help` shows; empty for all options. `--help-all` shows all options.
         details: text that `--help-all` adds after the examples.
         named: arguments of `argparse.ArgumentParser`.
     """
@@ -220,7 +220,7 @@ class CommandParser(argparse.ArgumentParser):
             )
 
     def format_help(self) -> str:
-        """Return the help with the options that are used most, and the number of the others."""
+        """Return the help with the options that are used most, and the number of other options."""
         if not self.shown:
             return super().format_help()
         always = {"-h", "--help-all", *self.shown}

@@ -89,7 +89,7 @@ def _list_commands() -> str:
 def _describe(point: EntryPoint) -> str:
     """Return the first sentence of the docstring of a command's module.
 
-    The module is parsed, not imported: some modules import much.
+    The module is parsed, not imported: importing some modules is slow.
     """
     try:
         spec = importlib.util.find_spec(point.module)

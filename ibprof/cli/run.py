@@ -161,7 +161,7 @@ def _settings(options: RunOptions, environment: Mapping[str, str]) -> dict[str, 
     """Return the variables of libibprof.so, from the environment and the options; options take precedence."""
     settings = {name: value for name, value in environment.items() if re.match("IBPROF(_|$)", name) and value}
     settings |= intranode_settings(environment)
-    # Slurm's plug-in sets both variables to the folder that the site chose. A different value is the user's.
+    # Slurm's plug-in sets both variables to the folder that the site chose. If they differ, the user set IBPROF_OUTPUT.
     if settings.pop("IBPROF_SITE_OUTPUT", None) == settings.get("IBPROF_OUTPUT"):
         settings.pop("IBPROF_OUTPUT", None)
     if options.output:
@@ -206,7 +206,7 @@ def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
 
 
 def _collect(options: RunOptions, output: str, name: str, status: int, nothing: str) -> None:
-    """Write the profile and print a summary. Errors in these steps do not change the command's status."""
+    """Write the profile and print a summary. Errors in writing or printing do not change the command's status."""
     # The command has ended, so these imports do not delay the command.
     from ibprof.recording.folder_runs import archive_path_of, describe_older_archive, is_recording  # noqa: PLC0415
 

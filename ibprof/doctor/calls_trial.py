@@ -52,7 +52,7 @@ def try_calls(
         try:
             yield from _judge(read_recording(recording))
         except (IbprofError, OSError):
-            # Open MPI prints lines of dashes around its messages.
+            # Skip the lines of dashes that Open MPI prints around its messages.
             words = [line for line in said.splitlines() if line.strip("- ")]
             reason = f": {words[0]}" if words else ""
             yield DoctorFinding("calls", good=True, text=f"collectives of {_RANKS} ranks could not be tried{reason}")
@@ -74,7 +74,7 @@ def _launch(program: Program, launcher: Sequence[str], environment: Mapping[str,
     trial = [sys.executable, collective_calls.__file__, str(program.mpi)]
     if program.mpi is None:
         trial = [str(program.python), collective_calls.__file__]
-    # Two ranks must start on a machine with one slot.
+    # Allow more ranks than slots: two ranks must start even if the machine has one slot.
     more_ranks_than_slots = {
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":OVERSUBSCRIBE",
@@ -101,7 +101,7 @@ def _run(launch: Launch, folder: Path) -> str:
         try:
             return child.communicate(timeout=_SECONDS)[1].strip()
         except subprocess.TimeoutExpired:
-            # The launcher's signal handler ends the ranks.
+            # Terminate, not kill: the launcher's signal handler ends the ranks.
             child.terminate()
             return f"no end within {_SECONDS} s"
 

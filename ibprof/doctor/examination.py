@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All checks of `ibprof doctor`, in the order in which users need them.
 
-The checks of the machine are in this module.
+This module checks the machine; the package's other modules check programs and MPI libraries.
 """
 
 from __future__ import annotations

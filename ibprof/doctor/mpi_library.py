@@ -77,7 +77,7 @@ _LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmp
 
 _SECONDS = 60
 
-# A job of one process, in Python because no compiler is needed. It calls MPI_Init as a compiled program does.
+# A job of one process, in Python because no compiler is needed. The job calls MPI_Init as a compiled program does.
 _BY_LIBRARY = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[2], ctypes.RTLD_GLOBAL)
@@ -127,7 +127,7 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         yield DoctorFinding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
         return
     if mpi and not trial.started and _PREFIX not in environment:
-        # Processes of an Open MPI in another folder than it was built for (PyPI's) get the folder from its launcher.
+        # An Open MPI outside its build prefix (PyPI's) needs OPAL_PREFIX, which its launcher sets for processes.
         moved = try_library(mpi, library, {**environment, _PREFIX: str(mpi.parent.parent)})
         trial = moved if moved.started else trial
     between_hosts = None

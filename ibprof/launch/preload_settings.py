@@ -3,14 +3,14 @@
 
 The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 
-* `-x NAME=VALUE` reaches all hosts. In version 4 it applies to one part of `mpirun A : B`, and the last value of a name
-  counts. In version 5 it applies to all parts, and the first value counts.
-* Spawned processes get the variables of `-x` in version 4. In version 5 they get the environment of mpirun or, on
-  another host, of mpirun's daemon, which `prte_launch_agent` starts.
-* `OMPI_MCA_mca_base_env_list` is the environment's form of `-x`. In version 4, mpirun refuses to run with both.
+* `-x NAME=VALUE` reaches all hosts. In version 4, `-x` applies to one part of `mpirun A : B`, and the last value of a
+  name counts. In version 5, `-x` applies to all parts, and the first value counts.
+* Spawned processes get the variables of `-x` in version 4. In version 5, spawned processes get the environment of
+  mpirun or, on another host, of mpirun's daemon, which `prte_launch_agent` starts.
+* `OMPI_MCA_mca_base_env_list` has the same effect as `-x`. In version 4, mpirun refuses to run with `-x` and this list.
 * With `--app FILE`, version 4 ignores all other options, but version 5 does not.
-* `OMPI_MCA_mca_base_env_list_internal` works together with `-x`. Version 4 fills it from files of `-x` options;
-  version 5 lacks it.
+* `OMPI_MCA_mca_base_env_list_internal` works together with `-x`. Version 4 fills this list from files of `-x` options.
+  Version 5 lacks this list.
 * mpirun warns if a list names an unset variable; a variable with an empty value is set.
 """
 
@@ -51,7 +51,7 @@ CARRIED = (
 ENV_LIST = "mca_base_env_list"
 DAEMON = "prte_launch_agent"
 
-# Variables that hold a process's rank: a launcher started each process that has such a variable.
+# Variables that hold a process's rank. A launcher started every process that has one of these variables.
 _RANK_VARIABLES = ("PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "TORCHELASTIC_RUN_ID")
 
 _LAUNCHERS = (
@@ -324,7 +324,7 @@ def _take_export(words: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def _extend_export(asked: str, variables: Mapping[str, str], present: str) -> tuple[list[str], list[str]]:
-    """Return the items of --export with LD_PRELOAD, and the names to add.
+    """Return the user's items of --export with the library in LD_PRELOAD, and the names of variables to add.
 
     Args:
         asked: the user's value of --export.

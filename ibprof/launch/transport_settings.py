@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of MPI's transports that some recordings need, and settings of NCCL's profiler plug-in.
 
-IBPROF_SOURCE=exact selects transports with all bytes visible at the ports. IBPROF_INTRANODE=1 sends messages within a
-host through the network layer, for trials on one host.
+IBPROF_SOURCE=exact selects transports that post all bytes by verbs, where ibprof records bytes by port.
+IBPROF_INTRANODE=1 sends messages within a host through the network layer, for trials on one host.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SETTINGS = {
 
 
 def exact_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables to set; they replace current values. Empty if IBPROF_SOURCE is not exact."""
+    """Return the variables that select fully recorded transports, to replace current values; empty unless asked for."""
     return {TRANSPORTS: SEEN_TRANSPORTS} if environment.get(SOURCE_VARIABLE, "").lower() == EXACT else {}
 
 
@@ -49,7 +49,7 @@ def describe_exact(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def intranode_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables to set, without those that the user has set; none if IBPROF_INTRANODE is off."""
+    """Return the variables of IBPROF_INTRANODE that the user has not set; none if IBPROF_INTRANODE is off."""
     if environment.get(INTRANODE_VARIABLE, "0") in ("", "0"):
         return {}
     return {name: value for name, value in _SETTINGS.items() if name not in environment}

@@ -143,7 +143,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
         notes.append(f"{lost} bytes are left out: the {by} at the other end is unknown")
     found, amounts, messages = sum_by_key(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     source, destination = np.divmod(found, len(names))
-    # Traffic within a host does not use the host's port.
+    # Leave out traffic within a host: it uses no port.
     kept = (amounts > 0) | (messages > 0) if by != "port" else source != destination
     return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, _label(run, by, names))
 
@@ -182,7 +182,7 @@ def _build_measured(run: Profile, selection: Selection) -> Matrix:
     key = source * len(names) + destination
     found, amounts, messages = sum_by_key(key, transfers.bytes[rows], transfers.messages[rows])
     source, destination = np.divmod(found, max(len(names), 1))
-    # No bytes used the network.
+    # Leave out traffic from a port to itself: it uses no network.
     kept = source != destination
     label = tuple(labels.get(name, "") for name in names)
     return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, label)
@@ -212,7 +212,7 @@ def _choose(run: Profile, selection: Selection) -> Flags:
 
 
 def _closed_until(run: Profile, region: int) -> Flags:
-    """Return a mask [process, region]: regions that a process closed, or left finally, before it closed `region`."""
+    """Return a mask [process, region] of the regions that a process closed or left before it last closed `region`."""
     closed: dict[int, list[int]] = {}
     closed_last = np.zeros(_processes(run), np.uint64)
     for mark in run.marks:

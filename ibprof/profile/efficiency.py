@@ -161,7 +161,7 @@ def measure_spans(run: Profile) -> dict[int, dict[int, int]] | None:
 def _sum_spans(marks: Iterable[Mark]) -> dict[int, int]:
     spans: defaultdict[int, int] = defaultdict(int)
     entered: list[int] = []
-    open_ns = 0  # time in the region that a mark will close and name
+    open_ns = 0  # time outside entered regions, for the region that the next CLOSE mark names
     since: int | None = None
     for mark in marks:
         if since is not None and entered:

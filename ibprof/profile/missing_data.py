@@ -229,7 +229,7 @@ def _describe_cut(run: Profile) -> str:
 
 
 def _describe_off(run: Profile, least: float = 0.0) -> str:
-    """Return a sentence on ranks whose recording was off for more than a share of the time; empty if there are none."""
+    """Return a sentence on ranks whose recording was off for more than `least` of the time; empty if there are none."""
     off = [rank for rank in run.ranks if rank.off_ns > least * max((rank.stop_ns or 0) - rank.start_ns, 0)]
     if not off:
         return ""
@@ -297,7 +297,7 @@ def _describe_ports(run: Profile) -> Iterator[str]:
 
 
 def _describe_elsewhere(run: Profile) -> Iterator[str]:
-    """Yield a sentence on traffic between ranks and processes outside MPI_COMM_WORLD, which no matrix has."""
+    """Yield a sentence on traffic with processes outside MPI_COMM_WORLD: no matrix contains this traffic."""
     counters = run.counters
     sent = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     if elsewhere := sum_exactly(counters.bytes[sent & (counters.peer == UNKNOWN_PEER)]):
@@ -320,13 +320,13 @@ def _locate_missing(run: Profile) -> str:
 
 
 def format_names(names: Sequence[str], limit: int = 16) -> str:
-    """Return the first `limit` names, separated by commas, and the number of the others."""
+    """Return the first `limit` names, separated by commas, and the number of further names."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
 
 
 def format_ranks(ranks: Sequence[int], limit: int = 8) -> str:
-    """Return ascending numbers as ranges, `0-3, 7`: the first `limit` ranges, and the number of the others."""
+    """Return ascending numbers as ranges, `0-3, 7`: the first `limit` ranges, and the number of further ranges."""
     ranges: list[list[int]] = []
     for rank in ranks:
         if ranges and rank == ranges[-1][1] + 1:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic of ports and hosts, from work requests, from ranks, and from port counters.
 
-Work requests name the ports at both ends. Without them, each host's sent bytes are compared with its ports' counters.
+Work requests name the ports at both ends. Without work requests, the bytes that a host sent are compared with the
+counters of its ports.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ def _grown(port: Port, counters: tuple[tuple[str, int], ...]) -> int | None:
 
 
 def describe_ports(run: Profile) -> Iterator[str]:
-    """Yield sentences on ports with traffic of others, and on ports that counted less than their work requests."""
+    """Yield sentences on ports with traffic of other jobs, and on ports that counted less than their work requests."""
     for each in sum_ports(run):
         name = f"{each.host} {each.device}/{each.port}"
         if each.unexplained_sent:
@@ -281,7 +282,7 @@ class HostCheck:
     """Bytes sent by one host, from two counts.
 
     Attributes:
-        host: its name.
+        host: name of the host.
         bytes_sent: bytes that its ranks passed to the MPI library for ranks on other hosts.
         hardware_sent: bytes of all traffic with all headers, by the host's port counters; None where unknown.
         unexplained_sent: lower bound of the bytes in `hardware_sent` beyond the ranks' messages with

@@ -78,7 +78,7 @@ class Direction(IntEnum):
 
 
 class Opcode(IntEnum):
-    """The operation of a work request. SEND and WRITE move bytes to the remote port, all others move bytes from it."""
+    """The operation of a work request. SEND and WRITE move bytes to the remote port, other opcodes from it."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_opcode", "IBP_OPCODE_")
     SEND = auto()
@@ -576,8 +576,8 @@ class MessageSamples(CallSamples):
 class Transfers(RowArrays):
     """Work requests posted to queue pairs; arrays of one length. Source: the verbs library.
 
-    Work requests carry the bytes of `Counters` with more headers: never add the two. Rows are in the order of rank,
-    region, opcode, pair.
+    Work requests carry the bytes of `Counters` with more headers: never add `Transfers` to `Counters`. Rows are in the
+    order of rank, region, opcode, pair.
 
     Attributes:
         rank: int32, the posting rank.
@@ -604,7 +604,7 @@ class Intervals(RowArrays):
 
     Attributes:
         rank: int32.
-        begin_ns, end_ns: uint64, Unix times. Both are equal if a killed rank left the end of the interval unknown.
+        begin_ns, end_ns: uint64, Unix times; equal if a killed rank left the end of the interval unknown.
         first_peer, last_peer: uint32, ranks at the other end; both are `UNKNOWN_PEER` for peers without rank or group.
         bytes, messages: uint64.
     """
@@ -675,9 +675,9 @@ class MessageSizes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A marked time on one rank, with totals of the rank's user data from its start until this time.
+    """A marked time on one rank, with totals of the rank's user data from the rank's start until this time.
 
-    The totals are 0 at BEGIN and END, where reading them would take too long.
+    The totals are 0 at BEGIN and END, because reading the totals there would take too long.
     """
 
     rank: int

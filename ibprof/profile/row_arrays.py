@@ -83,7 +83,7 @@ def sum_by_key(key: Keys, first: Counts, second: Counts) -> tuple[Keys, Counts, 
         key, first, second: arrays of one length.
 
     Returns:
-        The distinct keys, ascending, and the sums for each key: uint64, or Python integers if needed.
+        The distinct keys, ascending, and the sums for each key: uint64, or Python integers if a sum exceeds 64 bits.
     """
     if any(column.dtype == np.uint64 and sum_exactly(column) >= 1 << 64 for column in (first, second)):
         first, second = first.astype(object), second.astype(object)
@@ -100,7 +100,7 @@ def sum_by_group(group: npt.NDArray[np.integer], groups: int, values: Counts) ->
     """Return the exact sum of values over the rows of each group.
 
     Args:
-        group: number of each row's group, below `groups`.
+        group: index of each row's group, below `groups`.
     """
     sums = [0] * groups
     for shift in range(0, 64, _PIECE_BITS):
@@ -117,7 +117,7 @@ def number_keys(key: npt.NDArray[np.integer]) -> tuple[Keys, npt.NDArray[np.intp
         key: int [row].
 
     Returns:
-        The distinct keys, int64, ascending; and the number of each row's key, intp [row].
+        The distinct keys, int64, ascending; and for each row the index of its key among them, intp [row].
     """
     wide: Keys = key.astype(np.int64, copy=False)
     if not len(wide):
@@ -148,7 +148,7 @@ def add_by_key(key: npt.NDArray[np.integer], amounts: npt.NDArray[np.uint64]) ->
 
 
 def find_distinct(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
-    """Return the distinct integers in some columns, ascending. They must be small and not negative."""
+    """Return the distinct integers in some columns, ascending. The integers must be small and not negative."""
     occurs = np.zeros(1 + max((int(column.max()) for column in columns if len(column)), default=-1), np.bool_)
     for column in columns:
         occurs[column] = True

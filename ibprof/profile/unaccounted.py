@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations with fewer recorded bytes than their calls asked for: comparison of `Demands` with `Counters`.
 
-The comparison uses the least traffic that any algorithm needs. A collective may send more. So only the part of this
-minimum that was not recorded is unaccounted for. The source sees bytes between units. A unit is a rank, or a host if
-ranks of one host exchange messages in the host's memory.
+The comparison uses the least traffic that any algorithm needs, since a collective may send more. Unaccounted bytes are
+the part of this minimum that was not recorded. A unit is a rank, or a host if ranks of one host exchange messages in
+the host's memory: the source sees only bytes between units.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PARTNER_FAILED = _CONSTANTS["IBP_PARTNER_FAILED"]
 """Value of `Demands.partner` for calls that returned an error; larger values are unknown partners."""
 
 _MIXED = "may be counted under the operation of an earlier one"
-"""Part of the recorder's note on nonblocking collectives with wrongly counted tags."""
+"""Part of the recorder's note on messages that may be counted under another nonblocking collective."""
 
 UNATTRIBUTED = "UNATTRIBUTED"
 """Operation of the bytes that MPI sent for unknown calls: they may belong to any call."""

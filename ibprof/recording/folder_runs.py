@@ -181,9 +181,9 @@ def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
 
 
 def read_scheduler_job(files: Sequence[RecordingFile]) -> SchedulerJob:
-    """Return the batch system's job of a run, from the first file that names a job. Rank 0's file must come first.
+    """Return the batch system's job of a run, from the first file that names a job.
 
-    Files of other hosts may name the step of a launcher's daemon, or no job if ssh started the daemon.
+    Rank 0's file should come first: other hosts' files may name the step of a launcher's daemon, or no job after ssh.
     """
     for file in files:
         texts = read_launch([file])

@@ -29,8 +29,8 @@ def read_intervals(
 ) -> list[Columns]:
     """Read the intervals of a file's processes; processes without snapshots have none.
 
-    The last interval of a process is the difference between its counters and its last snapshot. So its intervals sum to
-    its counters, even if it was killed.
+    The last interval of a process is the difference between its counters and its last snapshot. The intervals of a
+    process thus sum to its counters, even if the process was killed.
 
     Args:
         world_rank: rank of each process.
@@ -137,9 +137,9 @@ def read_interval_times(
 ) -> list[Columns]:
     """Read the time inside calls of each interval; processes without snapshots or times have none.
 
-    The last interval of a process is the difference between its times and its last snapshot. So its intervals sum to
-    its times. A snapshot may contain part of a call that never returned, because of a non-local exit or a kill. No
-    interval contains that part.
+    The last interval of a process is the difference between its times and its last snapshot. The intervals of a process
+    thus sum to its times. A snapshot may contain part of a call that never returned, because of a non-local exit or a
+    kill; this part of a call is in no interval.
 
     Args:
         world_rank: rank of each process.

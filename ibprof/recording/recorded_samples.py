@@ -138,7 +138,7 @@ def _find_long(
     if "score_ns" not in (records.dtype.names or ()):
         return np.zeros(len(records), np.bool_), np.ones(len(records), np.bool_)
     is_chosen = records["level"] != recording_layout().constants["IBP_LEVEL_LONG"]
-    # A limit of 0 means that there was space for all: no long sample is missing.
+    # A limit of 0 means that the recording had space for all long samples: none is missing.
     has_all = (long_ns == 0) & (not is_chosen.all())
     return (records["score_ns"] > long_ns) & ((long_ns > 0) | has_all), is_chosen
 

@@ -429,7 +429,7 @@ class _Regions:
         self.common[in_order_of_rank] = common[which]
 
     def translate(self, region: npt.NDArray[np.uint32], owner: Indices) -> npt.NDArray[np.int32]:
-        """Return the common numbers of processes' regions."""
+        """Return the profile's numbers of regions, from the processes' own numbers."""
         return self.common[locate_records(self._file, "a region", region, owner, self.owner)]
 
 

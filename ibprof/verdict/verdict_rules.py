@@ -290,7 +290,7 @@ class _Judge:
         return parts is not None and unknown >= max(LITTLE_MPI * whole, MUCH_WAITING * whole - parts.wait_s)
 
     def _known_s(self) -> float:
-        """Return the time in MPI; if most of it was measured, return only waiting and transfer."""
+        """Return the time in MPI without unsplit time; with unsplit time if most time in MPI is unsplit."""
         whole, parts = self._mpi_s or 0.0, self._times.parts if self._times else None
         if parts is None or self._is_unsplit():
             return whole

@@ -71,7 +71,7 @@ def measure_pairs(
     both_there = np.maximum(post[sender], post[receiver])
     size, transfer, latency = rows.bytes[sender], leave[receiver] - both_there, leave[receiver] - post[sender]
     large = (size >= LARGE_BYTES) & (transfer > 0) & (uncertain <= _MOST_ERROR * transfer)
-    # Only if the receiving call already waited at the send does its end show when the message arrived.
+    # Use messages whose receiving call was entered before the send: the end of the call shows the arrival.
     small = (size <= SMALL_BYTES) & (latency > 0) & (enter[receiver] <= post[sender])
     small &= uncertain <= _MOST_ERROR * latency
     host_of = np.zeros(int(max(rank.rank for rank in run.ranks)) + 1, np.int64)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time in MPI calls, split into waiting, transfer and an unsplit rest from a profile's samples; ranks that come late.
 
-A rank that is late because it waited itself only passes its delay on. Such waiting is traced back through the sampled
-calls to the rank that came late without waiting.
+A rank that is late only because it waited passes on the delay of another rank. Waiting for such a rank is traced back
+through the sampled calls to the rank that came late without waiting.
 """
 
 from __future__ import annotations
