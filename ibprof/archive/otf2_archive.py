@@ -126,13 +126,13 @@ def check_replaceable(path: Path) -> None:
     if anchor.exists() and not is_archive(anchor):
         raise InputError(anchor, None, "no file, or an OTF2 archive to replace", "something else")
     if definitions.exists() and not definitions.is_file():
-        raise InputError(definitions, None, "no file, or an OTF2 archive's", "something else")
+        raise InputError(definitions, None, "no file, or a file of an OTF2 archive", "something else")
     needed = f"no file {folder.name}, since OTF2 keeps the events of {anchor.name} in a folder of this name"
     if folder.exists() and not folder.is_dir():
         raise InputError(folder, None, needed, "something else; choose another name with -o")
     inside = list(folder.iterdir()) if folder.is_dir() else []
     if others := [item.name for item in inside if not _IS_OF_ARCHIVE.fullmatch(item.name)]:
-        raise InputError(folder, None, "no folder, or an OTF2 archive's", quote_found(others[0]))
+        raise InputError(folder, None, "no folder, or the folder of an OTF2 archive", quote_found(others[0]))
 
 
 def claim_path(path: Path, run: Profile) -> Path:

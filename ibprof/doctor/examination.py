@@ -186,7 +186,7 @@ def _read(path: Path) -> str:
 
 _OPENSHMEM = (
     "puts, gets and atomics are counted, by port and not by PE, only where they are posted by verbs "
-    "(IBPROF_SOURCE=exact selects such transports); MPI calls of the program are recorded like any"
+    "(IBPROF_SOURCE=exact selects such transports); MPI calls of the program are recorded as in other programs"
 )
 
 

@@ -115,7 +115,7 @@ def judge_program(program: Program, library: Path) -> Iterator[DoctorFinding]:
         why = "is linked statically, so nothing can be preloaded into it: link it dynamically (without -static)"
         yield DoctorFinding("program", good=False, text=f"{what} {why}")
     elif own and elf.machine != own.machine:
-        why = f"is for {elf.machine}, libibprof.so for {own.machine}: install ibprof with that compiler"
+        why = f"is for {elf.machine}, but libibprof.so is for {own.machine}: install an ibprof built for {elf.machine}"
         yield DoctorFinding("program", good=False, text=f"{what} {why}")
     elif mode & (stat.S_ISUID | stat.S_ISGID) or _has_capabilities(binary):
         why = "is setuid, setgid or has capabilities, so the linker ignores preloads: run a copy without them"

@@ -115,7 +115,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
     notes: list[str] = []
     if selection.region is not None and selection.since_start and (left_out := _count_left_out(run, selection.region)):
         notes.append(
-            f"{left_out} more bytes, sent before the region's last mark, are left out: their regions came again later"
+            f"{left_out} more bytes, sent before the region's last mark, are left out: counters also hold later bytes"
         )
     sources = np.unique(counters.source[chosen & (counters.source != Source.NCCL)])
     if len(sources) > 1:
@@ -235,7 +235,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
 
 
 def _count_left_out(run: Profile, name: str) -> int:
-    """Return the bytes sent before a region was last closed, less those in its matrix: later visits share counters."""
+    """Return the bytes sent before a region's last CLOSE mark, without the bytes of regions that ended before it."""
     region = run.regions.index(name)
     closed = {mark.rank: mark for mark in run.marks if mark.kind == MarkKind.CLOSE and mark.region == region}
     counters = run.counters

@@ -57,7 +57,7 @@ def read_intervals(
         own = own[np.argsort(own["time_ns"], kind="stable")]
         group_ranks = int(own["group_ranks"][0])
         if (own["group_ranks"] != group_ranks).any():
-            raise InputError(file.path, None, f"groups of {group_ranks} ranks at all moments", "groups of other sizes")
+            raise InputError(file.path, None, f"groups of {group_ranks} ranks in snapshots", "groups of other sizes")
         process = file.processes[index]
         end = _total(counters[counters_owner == index], group_ranks)
         totals = np.concatenate(

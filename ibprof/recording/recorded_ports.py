@@ -220,7 +220,7 @@ def _number_pairs(
     beyond = np.flatnonzero(transfers["pair"] >= count[owner])
     if len(beyond):
         limit, found = count[owner[beyond[0]]], transfers["pair"][beyond[0]]
-        raise InputError(file.path, None, f"a pair of ports below {limit}", str(found))
+        raise InputError(file.path, None, f"an index of a pair of ports below {limit}", str(found))
     return common[begin[owner] + transfers["pair"].astype(np.intp)]
 
 

@@ -269,7 +269,9 @@ def _check_world(files: Sequence[RecordingFile]) -> int:
             if not size:
                 continue
             if rank >= size:
-                raise InputError(file.path, None, f"ranks below the {size} of MPI_COMM_WORLD", f"rank {rank}")
+                raise InputError(
+                    file.path, None, f"ranks 0 to {size - 1}, since MPI_COMM_WORLD has {size} ranks", f"rank {rank}"
+                )
             if rank in seen and (number := _count_alone(files)):
                 mpi = " ".join(decode_text(file.processes[0]["mpi"]).partition(",")[0].partition("\n")[0].split())
                 raise InconsistentError(STARTED_ALONE.format(number, mpi))

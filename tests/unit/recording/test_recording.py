@@ -307,9 +307,9 @@ def test_broken_headers_are_refused(fields: dict[str, int], message: str, tmp_pa
         (Process(0, counters=[[counter(1, 5, origin=1)]]), "expected an origin below 1, found 1"),
         (Process(0, marks=[[{"kind": 99}]]), "kinds of marks below 7, found 99"),
         (Process(0, fields={"redo_from": 1, "redo_into": 5}), "redo log within 0 counters"),
-        (Process(0, transfers=[[{"pair": 1}]], pairs=[[{}]]), "a pair of ports below 1, found 1"),
+        (Process(0, transfers=[[{"pair": 1}]], pairs=[[{}]]), "an index of a pair of ports below 1, found 1"),
         (Process(0, transfers=[[{"opcode": 4}]], pairs=[[{}]]), "opcodes below 4, found 4"),
-        (Process(5, 4), "ranks below the 4"),
+        (Process(5, 4), "ranks 0 to 3, since MPI_COMM_WORLD has 4 ranks, found rank 5"),
         (Process(0, started=False), "a recorded process"),
     ],
 )
