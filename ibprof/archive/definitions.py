@@ -282,7 +282,7 @@ def read_definitions(otf2: Otf2Library, archive: Any) -> TraceDefinitions:
     rows = _read_rows(otf2, archive)
     if not rows["ClockProperties"]:
         raise LookupError("the clock of the archive")
-    # The columns of a definition X are the arguments of OTF2_GlobalDefWriter_WriteX.
+    # `RECORDS` explains the columns of rows.
     texts = _number((row[0], row[1].decode()) for row in rows["String"])
     node_properties = _properties(otf2, texts, rows["SystemTreeNodeProperty"])
     rank_properties = _properties(otf2, texts, rows["LocationProperty"])

@@ -176,10 +176,7 @@ def _forget_stdout() -> None:
 
 
 class _Parser(BaseException):
-    """Raised to end a command before it parses its arguments.
-
-    It is no `Exception`, so that the command's `except Exception` does not catch it.
-    """
+    """Raised to end a command before it parses its arguments; commands do not catch it, since it is no `Exception`."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         super().__init__()

@@ -26,10 +26,7 @@ RECORDS = (
     *("LocationProperty", "Region", "Callpath", "CallpathParameter", "SourceCodeLocation"),
     *("MetricMember", "MetricClass", "Parameter"),
 )
-"""Global definitions.
-
-The columns of a definition X are the arguments of `OTF2_GlobalDefWriter_WriteX` and of the reader's callback.
-"""
+"""Global definitions. Columns of X are the arguments of `OTF2_GlobalDefWriter_WriteX` and of the reader's callback."""
 
 
 class Otf2Error(Exception):

@@ -232,10 +232,7 @@ def is_nonblocking_collective(operation: str) -> bool:
 
 
 def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
-    """Return the minimum of the bytes between ranks and their roots or peers on other units.
-
-    is_tree: true to count the root's data once for each unit, false to count it for each rank.
-    """
+    """Return the minimum bytes between ranks and roots or peers on other units; a tree counts one rank of each unit."""
     known = np.flatnonzero(rows.partner < np.uint64(len(units.of_rank)))
     partner = rows.partner[known].astype(np.intp)
     apart = units.of_rank[partner] != rows.unit[known]

@@ -200,10 +200,7 @@ def _describe_grouping(run: RecordedRun) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _SharedNumbers:
-    """The profile's numbers of regions, operations, pairs and sites, and each host's ports and interfaces.
-
-    Each file adds names, ports and interfaces that earlier files lack.
-    """
+    """The profile's numbers of regions, operations, pairs and sites, and hosts' ports, from all files read so far."""
 
     regions: dict[str, int] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
