@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that names are unique: no two public classes or modules of `ibprof` and `converter` have the same name.
-
-So a reader of `Plan` or `routes.py` knows which class or module it is without looking at the imports.
-"""
+"""Check that no two public classes or modules of `ibprof` and `converter` have the same name."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ MEMBERS = {
     6: FIFTH,
     7: FIFTH,
 }
-"""Version -> members of an event: NCCL's name -> name in csrc/nccl/profiler_abi.h, which has one struct from 5 on."""
+"""Version -> {NCCL's name of an event's member: name in csrc/nccl/profiler_abi.h}; from version 5 on, one struct."""
 
 PROFILER = ("name", "init", "startEvent", "stopEvent", "recordEventState", "finalize")
 

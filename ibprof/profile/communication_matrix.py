@@ -98,9 +98,9 @@ class Matrix:
 def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selection()) -> Matrix:
     """Return the traffic between ranks, hosts or ports.
 
-    Bytes between ports come from recorded work requests, and include MPI's headers. Bytes come from the MPI
-    calls if there are no work requests, or if work requests lack the data for `selection`. Then each host must have
-    exactly one active port, since MPI calls do not show ports.
+    Bytes between ports come from recorded work requests, and include MPI's headers. If there are no work requests, or
+    if work requests lack the data for `selection`, bytes come from the MPI calls. MPI calls do not show ports, so each
+    host must have exactly one active port.
 
     Args:
         by: "rank", "host" or "port".

@@ -108,7 +108,7 @@ def sum_ports(run: Profile) -> tuple[PortSum, ...]:
         source, destination = (own, remote) if opcode in OUTWARD_OPCODES else (remote, own)
         posted_by_port.of(source).sent += amount
         posted_by_port.of(destination).received += amount
-        # Requests, data and acknowledgements: both ends send packets.
+        # Both ends send packets: requests, data or acknowledgements.
         for end in (own, remote):
             posted_by_port.of(end).packets += messages + amount // SMALLEST_MTU
     return tuple(_sum_ports(run, posted_by_port))

@@ -55,7 +55,7 @@ _ROW_ORDER = (
 
 
 def order_rows(rows: Rows) -> Rows:
-    """Return rows in the order of their class; the sort is stable."""
+    """Return rows in the sort order of their class (`_ROW_ORDER`); the sort is stable."""
     columns = rows.columns()
     order = _find_order(columns)
     return rows if order is None else type(rows)(**{name: column[order] for name, column in columns.items()})

@@ -307,7 +307,7 @@ The function's arguments are each row's unit, each row's bytes, and the units of
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """Sum of an operation over all its regions."""
+    """Sum of the `Unaccounted` of one operation over regions."""
 
     operation: str
     regions: tuple[str, ...]

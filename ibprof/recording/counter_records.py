@@ -28,7 +28,7 @@ def read_counters(file: RecordingFile) -> tuple[Records, Owners]:
     """Read the counters of a file, and apply the redo logs of their processes.
 
     Returns:
-        `ibp_counter` with the members of the origin, process by process, and the index of each counter's process.
+        `ibp_counter` with region, operation and site, process by process; and the index of each counter's process.
 
     Raises:
         InputError: an origin or a redo log is invalid.
@@ -42,7 +42,7 @@ def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
     """Read the demands of a file, and apply the redo logs of their processes.
 
     Returns:
-        `ibp_demand` with the members of the origin, process by process, and the index of each demand's process.
+        `ibp_demand` with region, operation and site, process by process; and the index of each demand's process.
 
     Raises:
         InputError: an origin or a redo log is invalid.
@@ -72,7 +72,7 @@ def read_sizes(file: RecordingFile) -> tuple[Records, Owners]:
     """Read the message sizes of a file.
 
     Returns:
-        `ibp_sizes` with the members of the origin, process by process, and the index of each record's process.
+        `ibp_sizes` with region, operation and site, process by process; and the index of each record's process.
 
     Raises:
         InputError: an origin is invalid.
@@ -84,7 +84,7 @@ def read_times(file: RecordingFile) -> tuple[Records, Owners]:
     """Read the times of a file; origins without calls are left out.
 
     Returns:
-        `ibp_time` with the members of the origin, process by process, and the index of each record's process.
+        `ibp_time` with region, operation and site, process by process; and the index of each record's process.
 
     Raises:
         InputError: an origin is invalid.
@@ -110,7 +110,7 @@ def _read_with_origin(file: RecordingFile, kind: str) -> tuple[Records, Owners]:
 
 
 def _located(record: np.dtype[np.void], origin: np.dtype[np.void]) -> np.dtype[np.void]:
-    """Return the type of records that have the members of an origin in place of its index."""
+    """Return a record type with the origin's region, operation and site in place of the origin's index."""
     kept = [name for name in record.names or () if name != "origin" and not name.startswith("reserved")]
     members: list[tuple[str, Any]] = [(name, origin[name]) for name in _OF_ORIGIN]
     return np.dtype([*members, *((name, record[name]) for name in kept)])

@@ -101,7 +101,7 @@ def recording_files(path: Path) -> list[Path]:
     """Return the files of a recording.
 
     Raises:
-        InputError: there is no file.
+        InputError: the recording has no file.
     """
     paths = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
     if not paths:
@@ -116,7 +116,7 @@ def list_runs(*paths: Path, on_damage: Callable[[InputError], None] | None = Non
         on_damage: receives the error of an invalid file, which is then left out.
 
     Raises:
-        InputError: there is no file; or, without `on_damage`, a file is invalid.
+        InputError: a recording has no file; or, without `on_damage`, a file is invalid.
     """
     files = []
     for path in paths:
@@ -134,7 +134,7 @@ def choose_run(path: Path, runs: Sequence[RecordedRun], name: str | None) -> Rec
     """Return the newest run, or the named one.
 
     Raises:
-        UsageError: there is no run of that name.
+        UsageError: no run has this name.
     """
     if name is None:
         return runs[-1]

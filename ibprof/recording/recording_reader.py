@@ -118,7 +118,7 @@ def read_recording(path: Path, run: str | None = None) -> Profile:
     Raises:
         InputError: a file is no recording, or is damaged.
         InconsistentError: files contradict each other.
-        UsageError: there is no run with that name.
+        UsageError: no run has this name.
     """
     return merge_run(path, choose_run(path, list_runs(path), run))
 
@@ -235,8 +235,8 @@ def number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDAr
     """Number the processes of each file: ranks keep their number, processes without MPI follow in the order of start.
 
     Returns:
-        The size of MPI_COMM_WORLD, or the number of processes without any rank; and each process's number. A rank
-        occurs once.
+        The size of MPI_COMM_WORLD, or the number of processes if no process has a rank; and each process's number. A
+        rank occurs once.
     """
     without_mpi = [file.processes["world_size"] == 0 for file in files]
     size = _check_world(files)

@@ -278,7 +278,7 @@ def _time_in(run: Profile, *, of_files: bool) -> float:
 class _Sent:
     """User data that all ranks sent, as recorded.
 
-    Within hosts, bytes are those that calls ask for, if fewer bytes were recorded.
+    Within hosts, the bytes that calls ask for replace the recorded bytes if fewer bytes were recorded.
 
     Attributes:
         bytes, messages: all sent bytes and messages.

@@ -252,7 +252,7 @@ def _sum_hosts(run: Profile) -> list[_HostTraffic]:
 
 
 def _join(parts: Sequence[str]) -> str:
-    """Return some parts, separated by commas, and the number of the others."""
+    """Return some parts, separated by commas, and the number of further parts."""
     more = f" and {len(parts) - _MOST_NAMED} more" if len(parts) > _MOST_NAMED else ""
     return f"{', '.join(parts[:_MOST_NAMED])}{more}"
 
@@ -293,7 +293,7 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
     loops = [
         each for each in hosts if each.within >= _WORTH_SAYING and each.tcp[_LOOPBACK] >= 2 * CARRIES * each.within
     ]
-    # This cause is reported only if most bytes stay within hosts; between hosts, other causes matter more.
+    # Report TCP within hosts only if most bytes stay within hosts; otherwise causes between hosts matter more.
     if loops and sum(each.within for each in loops) >= sum(each.sent for each in hosts):
         carried = sum(each.tcp[_LOOPBACK] for each in loops) // 2
         evidence = (

@@ -317,7 +317,7 @@ class _Judge:
         times = self._times
         if times is None or times.message_s is None:
             return False
-        # Messages that take longer than `most` wait for other ranks. Their bytes may take as long as their latency.
+        # If messages take longer than `most`, they wait for ranks. The bytes of small messages take at most LATENCY_S.
         most = LATENCY_S + min(times.message_transfer_s, LATENCY_S)
         return times.message_bytes < SMALL_BYTES and times.message_s <= most * (1 + 1e-9)
 

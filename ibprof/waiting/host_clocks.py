@@ -47,7 +47,7 @@ _ENOUGH = 16
 """Minimum number of messages in each of these parts: a run with few messages has fewer parts, but at least one."""
 
 _GRID = 9
-"""Number of times for which errors are calculated. Between these times, interpolated errors are upper bounds."""
+"""Number of times for which errors are calculated. Errors interpolated between two of these times are upper bounds."""
 
 Floats = npt.NDArray[np.float64]
 

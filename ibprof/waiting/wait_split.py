@@ -47,10 +47,7 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""Largest difference between a row's time and the time of its samples, in standard errors.
-
-Above this difference, the rest of the row's time is unsplit.
-"""
+"""The rest of a row's time is unsplit if the row has more time than its samples plus this many standard errors."""
 
 MOST_OF_A_ROW = 0.25
 """Largest share of a row's time that one sampled call may represent, in addition to its own time."""
@@ -177,8 +174,8 @@ def _largest_error(clocks: HostClocks) -> float:
 def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
     """Return the waiting, the unsplit time and the error of the waiting of each sampled call, in ns."""
     least, most = calls.least_ns.astype(np.float64), calls.most_ns.astype(np.float64)
-    # Estimate the waiting if its bounds differ by at most the lower bound or `LITTLE_OF_A_CALL`. Otherwise only the
-    # lower bound is waiting; the difference is unsplit.
+    # Estimate the waiting if its bounds differ by at most the lower bound, or `LITTLE_OF_A_CALL` of the call's time.
+    # Otherwise only the lower bound is waiting; the difference is unsplit.
     is_narrow = most - least <= np.maximum(least, LITTLE_OF_A_CALL * calls.stay_ns)
     wait = np.where(is_narrow, calls.wait_ns, least)
     return wait, np.where(is_narrow, 0.0, most - least), np.where(is_narrow, (most - least) / 2, 0.0)

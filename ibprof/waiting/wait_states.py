@@ -114,8 +114,8 @@ def split_calls(
 
     Args:
         clocks, clock_of: result of `compare_clocks`.
-        lonely_is_missing: true if ranks were not recorded. Then calls without other ranks' records are kept, with
-            unknown waiting; otherwise they are left out, as remainders of thinning.
+        lonely_is_missing: true to keep calls without other ranks' records, with unknown waiting, because ranks were not
+            recorded; false to leave out such calls as remainders of thinning.
     """
     rows, messages = matched.collectives, matched.messages
     needs = [
@@ -255,7 +255,7 @@ def _instance_levels(matched: MatchedSamples) -> npt.NDArray[np.uint8]:
 
 
 def _bound(moment: Integers, error: Floats, enter: Integers, stay: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return least, probable and most waiting of a call that needs an event at a given time."""
+    """Return the shortest, the probable and the longest waiting of a call that needs an event at a given time."""
     wide = np.minimum(error, 1e17).astype(np.int64)
     zero = np.zeros_like(stay)
     return (
@@ -294,7 +294,7 @@ def _need_of_collectives(
         least = np.where(for_all, np.clip(first_ns - enter, zero, stay), least)
         most = np.where(for_all, np.clip(last_ns - enter, zero, stay), most)
         between = np.where(for_all, last_ns - first_ns, between)
-    # Find the last of the sources that each member of a collective of neighbours needs.
+    # In neighbourhood collectives, a member waits for the last of its sources.
     member, source = _pair_with_sources(matched, np.flatnonzero(shapes == Shape.NEIGHBOURS))
     has_sources = np.zeros(len(stay), np.bool_)
     if len(member):
