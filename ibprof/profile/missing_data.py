@@ -47,7 +47,7 @@ class StageAccount:
         stage: `record`, `collect`, `read`, `place`, `route`, `report`, `check` or `simulate`.
         noun: the counted unit, such as `ranks`, `bytes`, `hosts` or `links`.
         total: number received.
-        kept: number handed on.
+        kept: number passed to the next stage.
         left_out: reason -> number; `kept` and these numbers sum to `total`.
 
     Raises:

@@ -704,7 +704,7 @@ class Profile(NotebookView):
         operations_asked: value of IBPROF; empty if all operations were recorded.
         hosts: machines of the recorded ranks.
         ranks: recorded processes, by rank.
-        job_hosts: hosts of the job by its launcher or batch system, if known.
+        job_hosts: hosts of the job, from its launcher or batch system; empty if unknown.
         regions, operations: distinct names; regions with the same name on different ranks are one.
         marks: marks in the order of ranks, then of creation.
         pairs: distinct pairs of ports; `communication_matrix.Matrix.to_frame` lists pairs of ranks.

@@ -35,7 +35,7 @@ class RecordingFile:
         start_ns: start of the host's first process.
         operations: operation names; counters hold indices into them.
         cut_short: true if segments are missing: a partial copy, or a full disk.
-        full: reason for incomplete recording, a number of `enum ibp_full`.
+        full: reason for incomplete recording, a value of `enum ibp_full`.
         storage: original file on the node's own storage; empty if this file is the original.
         on_node: true if the original exists and was read instead of the copy.
         library: version of the ibprof that wrote the file.

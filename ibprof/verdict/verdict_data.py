@@ -105,7 +105,7 @@ class BusiestLink:
         first_gain_s: seconds that the first cause's remedy saves on the most loaded link; None without a cause.
         gain_s: seconds that all remedies together save on the most loaded link; None without a cause.
         routes: a sentence on routes that are not the subnet's own; empty for the subnet's routes.
-        by_region: seconds of each region's own most loaded link direction; None if unknown.
+        by_region: region -> seconds of the region's most loaded link direction; None if unknown.
         on_host_share: share of all bytes that stay within hosts in this placement, 0 to 1.
         moved: true if ranks are placed on other hosts than in the run, so that the run's time does not fit these links.
         unrouted: sentences on bytes without a route and on hosts left out; empty without losses.

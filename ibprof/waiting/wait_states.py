@@ -3,17 +3,15 @@
 
 A call waits until the last event that it needs, or until its end:
 
-* late sender: a receive, until the send starts;
-* late receiver: a send that blocks, until the receive is posted;
-* wait at N x N, wait at barrier: each member, until the last one enters;
-* late broadcast: all but the root of a collective from one rank, until the root enters;
-* early reduce: the root of a collective to one rank, until the last member enters;
-* late post: a call of an access epoch, until the last target has posted;
-* early wait: a call that ends an exposure epoch, until the last origin completes.
+* late sender: a receive waits until the send starts;
+* late receiver: a send that blocks waits until the receive is posted;
+* wait at N x N, wait at barrier: each member waits until the last member enters;
+* late broadcast: in a collective from one rank, all other members wait until the root enters;
+* early reduce: in a collective to one rank, the root waits until the last member enters;
+* late post: a call of an access epoch waits until the last target has posted;
+* early wait: a call that ends an exposure epoch waits until the last origin completes.
 
-In collectives of neighbours each member waits for the last of its sources.
-
-All other time in the call is transfer.
+In neighbourhood collectives each member waits for the last of its sources. All other time in a call is transfer.
 Source: Scalasca's pattern reference, https://www.scalasca.org (Boehme et al., "Identifying the root causes of wait
 states in large-scale parallel applications", ICPP 2010).
 """
@@ -64,7 +62,7 @@ class SplitCalls(RowArrays):
         late: int32, rank that caused the last event; -1 for none.
         late_ns: int64, time of the last event by the common clock.
         weight: float64, number of calls that the sample stands for.
-        part: float64, share of the call's messages that were chosen; each one stands for its part of the call.
+        part: float64, fraction of the call's messages that were chosen; a message stands for its part of the call.
         is_long: bool, true for the rank's longest calls, which are all sampled and have weight 1.
     """
 
