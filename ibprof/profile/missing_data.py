@@ -41,7 +41,7 @@ _IN_TEXT = ("hosts", "ranks", "bytes", "messages", "simulations")
 
 @dataclass(frozen=True, slots=True)
 class StageAccount:
-    """Account of one stage: received, handed on, left out.
+    """Numbers of units that one stage received, passed on and left out.
 
     Attributes:
         stage: `record`, `collect`, `read`, `place`, `route`, `report`, `check` or `simulate`.

@@ -320,7 +320,7 @@ def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
         hides = within < asked.bytes or messages_within < asked.messages
         messages_within = max(messages_within, asked.messages)
     if on_host_share is not None:
-        # In another placement, other pairs of ranks share a host.
+        # Use the given share: in another placement, other pairs of ranks share a host.
         within, between = round((within + between) * on_host_share), round((within + between) * (1 - on_host_share))
     within += unseen
     return _Sent(
@@ -360,7 +360,7 @@ def sum_asked_within_hosts(run: Profile) -> AskedWithinHosts | None:
 
 
 def _sum_to_peers(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
-    """Sum the calls with a peer or a root."""
+    """Sum the bytes and messages of calls with a peer or a root on the rank's host."""
     demands = run.demands
     rows = np.flatnonzero(demands.partner < np.uint64(run.world_size))
     mine, theirs = demands.rank[rows], demands.partner[rows].astype(np.intp)
@@ -422,7 +422,7 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_
     """Return operation, site and region with more than `MOST` of the waiting for the latest rank; None if none has.
 
     Args:
-        latest: number of the rank with most time outside MPI.
+        latest: the rank with most time outside MPI.
         waiting_s: total waiting, mean over ranks, in seconds.
     """
     times = run.times

@@ -14,7 +14,7 @@ from ibprof.verdict.verdict_data import TransferCause
 SHARED_CORES = "oversubscribed-cores"
 
 _MUCH_CROWDED = 0.1
-"""Share of the run without a core above which shared cores are a cause."""
+"""Fraction of the run in which ranks have no core, above which shared cores are a cause."""
 
 _MUCH_OTHERS = 0.25
 """`_MUCH_CROWDED` for ranks that do not share cores with other ranks: then another program uses a rank's core."""
@@ -49,7 +49,7 @@ class SharedCores:
 
 
 def find_shared_cores(run: Profile) -> SharedCores | None:
-    """Return the ranks that lack cores: to other ranks, to ranks bound to the same core, or to other processes."""
+    """Return the ranks that lack cores because other ranks or other processes use the cores."""
     machines: dict[tuple[bool, int], list[Rank]] = defaultdict(list)
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     for rank in ranks:

@@ -121,7 +121,7 @@ class _HostTraffic:
     def find_interface(self) -> Interface | None:
         """Return the interface with TCP connections that carry most bytes to other hosts; None if there is none."""
         names = [name for name in self.tcp if name != _LOOPBACK]
-        # Connections of the launcher carry few bytes.
+        # Require that TCP carries much of the job's bytes: the launcher's connections carry few bytes.
         if not self.moved or sum(self.tcp[name] for name in names) < max(CARRIES * self.moved, _WORTH_SAYING):
             return None
         most = max(names, key=lambda name: self.tcp[name])
@@ -304,7 +304,7 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
 
 
 def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
-    """Return the fastest active port that is better than TCP over an interface; None if there is none."""
+    """Return the fastest of the interface's own port and the idle ports that are faster; None if there is none."""
     speed = (interface.speed_mbps or 0) / 1e3
     better = []
     for port in traffic.host.ports:

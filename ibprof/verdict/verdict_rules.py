@@ -54,7 +54,7 @@ CAUSED_BY_ONE = 0.5
 """A rank or host is the cause of waiting if ranks wait for it for at least this share of the waiting."""
 
 WITHOUT_CORES = 2 / 3
-"""Share of the run without a core above which missing cores explain late ranks."""
+"""Fraction of the run in which ranks have no core, above which missing cores explain late ranks."""
 
 MUCH_OF_FILES = 0.5
 """Share of the time in MPI above which calls on files decide the verdict."""
