@@ -177,7 +177,7 @@ class SourceNames:
 
     def __call__(self, name: str) -> str:
         """Return the name in the source."""
-        # Compilers append `.isra.0`, `.cold` and similar suffixes to names of parts, variants and inner functions.
+        # Remove suffixes such as `.isra.0` and `.cold`, which compilers append for parts and variants of functions.
         name = name.partition(".")[0] or name
         if not self._demangle or not name.startswith("_Z"):
             return name

@@ -160,7 +160,7 @@ class ElfFile:
                     yield begin, begin + size, _text(names, name)
 
     def _segment_contents(self, kind: int, longest: int = _LARGEST_READ) -> Iterator[bytes]:
-        """Yield the contents of segments of a type in the file, up to a length."""
+        """Yield the contents of all segments of a type, each cut after `longest` bytes."""
         offset, size = (2, 5) if self._is_wide else (1, 4)
         for segment in self._segments:
             if segment[0] == kind:
