@@ -21,7 +21,7 @@ NAMESPACE = re.compile(r"\bNamespace\b")
 
 
 def check_file(path: Path, cli: Path) -> Iterator[str]:
-    """Yield a line for each import of argparse outside of `cli`, and for each wrong user of a Namespace."""
+    """Yield a line for each import of argparse outside of `cli`, and for each use of a Namespace against the rules."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom) and path.parent != cli and imports_argparse(node):

@@ -148,7 +148,7 @@ def _walk(arguments: Sequence[str], is_program: Callable[[str], bool]) -> Iterat
 
 
 def same_host(one: str, other: str) -> bool:
-    """Return whether two names denote one host, with or without its domain."""
+    """Return whether two names denote one host; one of the names may lack the domain."""
     if one.lower() == other.lower():
         return True
     first, second = one.lower().split("."), other.lower().split(".")

@@ -337,7 +337,7 @@ def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
 class AskedWithinHosts:
     """Bytes and messages that calls ask to move between ranks of one host, sum over all ranks.
 
-    Point-to-point calls are exact. Collectives are estimates for common algorithms.
+    Point-to-point calls are exact. The data of collectives are estimates for common algorithms.
     """
 
     bytes: int

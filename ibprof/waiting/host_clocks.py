@@ -44,7 +44,7 @@ _PARTS = 8
 """Maximum number of parts of a run that are assumed to contain a quick message."""
 
 _ENOUGH = 16
-"""Minimum number of messages in each of these parts: a run with few messages has fewer parts, but at least one."""
+"""Minimum number of messages in each of the `_PARTS`: a run with few messages has fewer parts, but at least one."""
 
 _GRID = 9
 """Number of times for which errors are calculated. Errors interpolated between two of these times are upper bounds."""

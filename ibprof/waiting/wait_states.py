@@ -434,7 +434,7 @@ def _need_of_messages(messages: MessageSamples, clocks: HostClocks, clock_of: In
 def _need_of_notices(
     notices: MessageSamples, operations: Sequence[str], clocks: HostClocks, clock_of: Integers
 ) -> _Needs:
-    """Return the events that calls need which wait for a notifier, or wait for a message without receiving it."""
+    """Return the events for calls that wait for a notifier, or that wait for a message without receiving it."""
     clock = clock_of[notices.rank]
     origin, waiter = slice(0, None, 2), slice(1, None, 2)
     post, error = clocks.to_common(clock, notices.post_ns)
