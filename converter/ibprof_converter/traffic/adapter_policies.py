@@ -70,10 +70,10 @@ class ChosenPorts:
     """Ports used by ranks.
 
     Attributes:
-        lid: int32 [rank, rail], LID of the port that each rank uses on each rail; with policy `SPREAD`, of its first
-            port.
-        spread: int32 [rank, rail, adapter], LIDs of the ports over which each message is spread; None for other
-            policies than `SPREAD`.
+        lid: int32 [rank, rail], LID of the port that each rank uses on each rail. With policy `SPREAD`, this is the
+            first of the rank's ports.
+        spread: int32 [rank, rail, adapter], LIDs of the ports over which each message is spread; None unless the
+            policy is `SPREAD`.
         nic: source of the ports, as in `Traffic`.
     """
 
@@ -86,8 +86,8 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
     """Return the ports that the ranks of a placement use.
 
     Args:
-        nic: one of `NIC_POLICIES`. None: the adapters that the ranks chose in the recorded run. If these are unknown
-            or several per rank: `NEAR` if the recording shows the adapters near the ranks, else `RANK`.
+        nic: one of `NIC_POLICIES`, or None. None means the recorded adapters if the recording shows one per rank and
+            rail. Otherwise None means `NEAR` if the recording shows the adapters near each rank, else `RANK`.
 
     Raises:
         UsageError: the policy is unknown, or the recording lacks the data that the policy needs.
@@ -115,7 +115,7 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
 
 
 def _take_turns(ports: npt.NDArray[np.int32], group: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-    """Return the LID of one port per rank and rail, int32 [rank, rail]. Ranks of a group take their ports in turn."""
+    """Return the LID of the port that each rank uses, int32 [rank, rail]. Ranks of a group use their ports in turn."""
     turn = number_on_host(group)[:, np.newaxis] % np.maximum(count_ports(ports), 1)
     return np.take_along_axis(ports, turn[:, :, np.newaxis], axis=2)[:, :, 0]
 
@@ -145,10 +145,10 @@ class AdapterShares:
 def spread_flows(
     source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
 ) -> AdapterShares:
-    """Cut each flow into equal parts: as many as the sending or the receiving host has adapters, whichever has more.
+    """Cut each flow into equal parts, one for each adapter of the host with more adapters: sender or receiver.
 
-    Part i leaves by adapter i of the sending host and enters by adapter i of the receiving host, each modulo the host's
-    number of adapters. If the bytes do not divide evenly, each of the first parts gets one more byte.
+    Part i uses adapter i mod n of both hosts; n is the host's number of adapters. If the bytes do not divide evenly,
+    each of the first parts gets one more byte.
 
     Args:
         source, destination: int32 [flow, adapter], LIDs on one rail; `NO_LID` fills the end of each row.
@@ -265,7 +265,7 @@ def _collect(by_rail: list[npt.NDArray[np.uint64]]) -> RailShares:
 def _part(
     total: npt.NDArray[np.uint64], parts: npt.NDArray[np.uint64], index: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Cut each total into `parts` parts; the first parts may be 1 larger. Return the size of part `index`, from 0."""
+    """Cut totals into `parts` parts; the first parts may be larger by 1. Return the size of part `index` (0: first)."""
     quotient, remainder = np.divmod(total, parts)
     return quotient + (index < remainder)
 
@@ -283,11 +283,11 @@ def _messages_part(
         bytes, messages: totals of each flow.
         begun: number of messages that the same rank pair sent in earlier flows.
         rails: number of usable rails of each flow.
-        turn: number of the rail among the flow's usable rails, from 1.
+        turn: position of the rail among the flow's usable rails, from 1.
     """
     messages = np.maximum(messages, np.uint64(1))  # a flow without a message count is one message
-    # Message i (from 0) of a flow takes turn 1 + (begun + i) mod rails. So this rail takes the messages with
-    # i = offset mod rails.
+    # Message i = 0, 1, ... of a flow goes over the usable rail at position 1 + (begun + i) mod rails. So the rail at
+    # position `turn` carries the messages with i mod rails == offset.
     offset = (turn + rails - np.uint64(1) - begun % rails) % rails
     size, longer = np.divmod(bytes, messages)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read traffic from CSV files. The header shows the content: LID pairs, port counters or a rank matrix."""
+"""Read traffic from CSV files: LID pairs, port counters or a rank matrix, as the header line shows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LINE_LIMIT = 1 << 16
 """Largest number of characters in a line. Longer lines show a damaged file, and might not fit in memory."""
 
 _BLOCK = 1 << 22
-"""Number of bytes that are read at once from a file of plain numbers."""
+"""Number of bytes that `_read_plain` reads at once."""
 
 _PLAIN_DIGITS = 19
 """Largest number of digits that always fit into 64 bits."""
@@ -113,7 +113,7 @@ def _read_columns(
     """Read rows of numbers into one list or array per column.
 
     Args:
-        columns: for each column its content, for error messages, and its limit. Numbers must be below the limit.
+        columns: for each column, the noun for its numbers in error messages, and a limit that they must be below.
     """
     plain = _read_plain(path, [limit for _, limit in columns]) if path.is_file() else None
     if plain is not None:

@@ -30,9 +30,9 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 NO_HOST = -1
 
 _MOST_KINDS = 64
-"""Only this number of the most frequent lists of a host's adapter names are compared.
+"""Number of lists of adapter names, the most frequent ones, with which the list of each host is compared.
 
-Without a limit, names with a serial number in each host would make the comparison slow.
+Names with serial numbers differ in each host. Comparing all lists would then be slow.
 """
 
 _MISSPELT = 0.75
@@ -44,12 +44,12 @@ _MODEL_FIRST = re.compile(
     re.IGNORECASE,
 )
 _MODEL_ANYWHERE = re.compile(r"\bMellanox Technologies\b|\bInfiniHost\b|\bConnectX-?\d*\b\s*$", re.IGNORECASE)
-"""Descriptions that drivers set before the host's name is known: they contain the adapter's model."""
+"""Node descriptions with the adapter's model, which drivers set before they know the host's name."""
 
 _DEFAULT_NAME = re.compile(r"\s*(?:localhost(?:\.\S*)?|\((?:none|null)\))(?=\s|$)", re.IGNORECASE)
 """Node descriptions of machines without a host name.
 
-If only one adapter has such a description, the name may be real.
+If only one adapter has a default description, ibprof takes it as a host name.
 """
 
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
@@ -67,8 +67,8 @@ class Hosts:
         leaf: int32 [host], number of the leaf switch of the host's first port. Leaf switches are numbered from 0, in
             the order of the hosts.
         of_node: for each rail int32 [node], number of the adapter's host; `NO_HOST` for all other nodes.
-        shared: host names in descriptions that several adapters of a rail have; such a name identifies no host.
-        left_out: for each rail bool [node], adapters in `of_node` whose ports are left out, as in `Fabric`.
+        shared: host names that identify no host, because several adapters of a rail have the same description.
+        left_out: for each rail bool [node], true for adapters whose ports are left out (`Fabric.is_left_out`).
         in_turn: int32 [host, rail, turn], value of `turns`; None if no host lacks an adapter.
         lacking: host -> names of adapters that this host lacks and similar hosts have.
         uncertain: hosts with fewer adapters than most hosts, if adapter names do not show which adapters are missing.
@@ -88,8 +88,7 @@ class Hosts:
     def turns(self) -> npt.NDArray[np.int32]:
         """LIDs of the ports that the ranks of a host take in turn: int32 [host, rail, turn]; `NO_LID` fills the rest.
 
-        Where a host lacks an adapter, another adapter of the host also takes the missing adapter's turn. So all other
-        adapters keep their turns.
+        Another adapter of the host takes the turn of a missing adapter, so that the present adapters keep their turns.
         """
         return self.ports if self.in_turn is None else self.in_turn
 
@@ -106,7 +105,7 @@ class Hosts:
     def port(
         self, host: npt.NDArray[np.integer], rail: npt.NDArray[np.integer] | int, number: npt.NDArray[np.integer]
     ) -> npt.NDArray[np.int32]:
-        """Return the LID of port `number` of each host, modulo the number of the host's ports on the rail."""
+        """Return the LID of port `number` mod n of each host; n is the number of ports of the host on the rail."""
         lid: npt.NDArray[np.int32] = self.ports[host, rail, number % np.maximum(self.adapters[host, rail], 1)]
         return lid
 
@@ -142,8 +141,8 @@ class Hosts:
     def ends(self) -> npt.NDArray[np.int32]:
         """LIDs of all hosts' ports, grouped by host: int32 [end, rail].
 
-        An end has one port on each rail: the first ports of a host are its first end, the second ports its second end.
-        `NO_LID` is used where the host has fewer ports on a rail.
+        The first ports of a host on all rails are its first end; the second ports are its second end. `NO_LID` means
+        that the host has fewer ports on a rail.
         """
         by_end = self.ports.transpose(0, 2, 1).reshape(-1, self.rails)
         ends: npt.NDArray[np.int32] = by_end[(by_end != NO_LID).any(axis=1)]
@@ -189,7 +188,7 @@ class HostIndex:
         return found[0] if len(found) == 1 else None
 
     def describe_unknown(self, name: str) -> str:
-        """Return the end of a message on an unknown name: its cause, or the most similar host name; or empty."""
+        """Return the end of a message on an unknown name: the cause or the most similar host name. It may be empty."""
         if self.is_shared(name):
             return ", a name that several adapters share"
         likely = get_close_matches(name, self._exact, 1, _MISSPELT)
@@ -215,7 +214,7 @@ def _without_domain(name: str) -> str:
 
 
 def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -> Hosts:
-    """Return the hosts of one system, whose rails are `fabrics`. `HostIndex` matches names on different rails.
+    """Return the hosts of one system, whose rails are `fabrics`. `HostIndex` finds a host's name on other rails.
 
     If `Fabric.is_left_out` is true for an adapter, its host is returned without the adapter's ports. A host with only
     such adapters is left out.
@@ -308,9 +307,9 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return the longer list of adapter names, if other hosts have all names of `own` and a few more; else None.
+    """Return a list of adapter names with all names in `own` and a few more; None if no host has one.
 
-    At least as many hosts must have the longer list as have `own`.
+    At least as many hosts must have the returned list as have the list `own`.
     """
     wholes = [
         kind
@@ -337,9 +336,8 @@ def _number_equal(names: tuple[str, ...]) -> list[tuple[str, int]]:
 def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return texts on the hosts in `used` that lack adapters, for ranks that take the adapters of a host in turn.
 
-    Returns:
-        A note on the hosts whose missing adapters are known; a sentence on the hosts whose missing adapters are
-        unknown. Each is empty if there are no such hosts.
+    The first tuple has a note on hosts whose missing adapters are known. The second tuple has a sentence on hosts whose
+    missing adapters are unknown. A tuple is empty if it would list no host.
     """
     known = [f"{hosts.name[each]}: {', '.join(names)}" for each, names in hosts.lacking.items() if each in used]
     unknown = [hosts.name[each] for each in hosts.uncertain if each in used]
@@ -378,7 +376,7 @@ def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[
 
 
 def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
-    """Return name in `names` -> name of the same host in `known`. Two of `names` never match the same host."""
+    """Map each name in `names` to the name of the same host in `known`. No two names map to the same host."""
     index = HostIndex(known)
     found = {name: host for name in names if (host := index.find(name)) is not None}
     claims = Counter(found.values())
@@ -386,7 +384,7 @@ def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
 
 
 def find_adapters(fabric: Fabric) -> npt.NDArray[np.bool_]:
-    """Return the nodes that are adapters of machines: bool [node]. Switches, routers and aggregation nodes are not."""
+    """Return the nodes that are adapters of machines, not switches, routers or aggregation nodes: bool [node]."""
     is_adapter: npt.NDArray[np.bool_] = fabric.node_kind == NodeKind.CA
     aggregates = [node for node in np.flatnonzero(is_adapter).tolist() if is_aggregation_node(fabric.node_name[node])]
     is_adapter[aggregates] = False
@@ -404,14 +402,14 @@ def _name_of(fabric: Fabric, node: int, repeated: set[str], rule: re.Pattern[str
 
 
 def word_of(description: str, rule: re.Pattern[str] | None) -> str:
-    """Return the host's name in an adapter's description. `rule` is the rule of `find_hosts`."""
+    """Return the host's name in an adapter's description. `rule` has the same meaning as in `find_hosts`."""
     if rule is not None and (match := rule.search(description)):
         return match[1] if rule.groups and match[1] else match[0]
     return _ADAPTER_ENDING.sub("", host_name(description))
 
 
 def _repeated_descriptions(fabric: Fabric) -> set[str]:
-    """Return node descriptions that identify no host: those of several adapters, and default descriptions."""
+    """Return node descriptions that identify no host: default descriptions, and any that several adapters share."""
     adapters = [fabric.node_name[node] for node in np.flatnonzero(fabric.node_kind == NodeKind.CA).tolist()]
     unnamed = {name for name in adapters if _DEFAULT_NAME.match(name)}
     shared = {name for name, count in Counter(adapters).items() if count > 1}

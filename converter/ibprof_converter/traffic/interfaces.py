@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Divide the adapters of hosts with several networks into compute adapters and storage adapters.
 
-DGX and HGX machines have, for example, eight adapters for GPUs and two for storage. A slot is a network and an
-adapter's name, such as `mlx5_4`. All machines of one model have the same slots. ibprof compares a slot's adapters over
-all these machines, so a single slow link does not make its adapter a storage adapter.
+DGX and HGX machines have, for example, eight adapters for GPUs and two for storage. A slot is a pair of a network and
+an adapter's name, such as `mlx5_4`. All machines of one model have the same slots. ibprof compares a slot's adapters
+over all machines of a model, so a single slow link does not make its adapter a storage adapter.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ibprof_converter.fabric.partitions import DEFAULT_PKEY, LARGEST_PKEY, PARTI
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts, find_hosts
 
 _FEWEST_SLOTS = 3
-"""ibprof finds no storage adapters on hosts with fewer adapters."""
+"""Hosts with fewer adapters than this are not searched for storage adapters."""
 
 _FEWEST_SERVERS = 2
-"""The networks of storage servers show storage adapters only if there are at least this many servers.
+"""If there are fewer storage servers than this, their networks do not show which adapters are for storage.
 
 A single server may be cabled to a leaf switch of compute adapters.
 """
 
 _MANY_TIMES = 3
-"""The slow adapters are the compute adapters if at least this many slow adapters exist for each fast adapter."""
+"""If a host has at least this many slow adapters for each fast adapter, the slow adapters are for computing."""
 
 _STORAGE_WORD = re.compile(r"(?<![a-z])(?:storage|stor|stg|lustre|gpfs|nfs|weka|vast)(?![a-z])", re.IGNORECASE)
 _COMPUTE_WORD = re.compile(r"(?<![a-z])(?:compute|gpu|nccl)(?![a-z])", re.IGNORECASE)
@@ -53,7 +53,7 @@ _PORT = re.compile(r":[0-9]{1,3}$")
 _EXPANDED = re.compile(r"([^\[\]]*)\[([0-9]{1,4})-([0-9]{1,4})\]([^\[\]]*)")
 
 Slot = tuple[int, str]
-"""Number of a network's first rail, and an adapter's name."""
+"""Index of a network's first rail, and an adapter's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ class _Adapter:
     """An adapter of a host.
 
     Attributes:
-        rail, node: number of the rail, and of the node in this rail's fabric.
-        host: number of the host.
+        rail, node: index of the rail, and index of the adapter's node in the rail's fabric.
+        host: index of the host.
         slot: the network, and the adapter's name without the host's name.
         gbps: data rate of the adapter's fastest link, Gbit/s; nan if unknown.
         leaves: switches that the adapter is cabled to, as (rail, node).
-        pkeys: partitions of the adapter's ports without the default partition, as (network, P_Key).
-        is_limited: true if the adapter's ports are limited members of all their partitions. Two such adapters cannot
+        pkeys: partitions of the adapter's ports, except the default partition, as (network, P_Key).
+        is_limited: true if the adapter's ports are limited members of all their partitions. Two limited members cannot
             send to each other.
         partition_names: names of the adapter's partitions.
     """
@@ -114,7 +114,7 @@ def choose_interfaces(
         rule: pattern for hosts' names, as in `find_hosts`.
 
     Returns:
-        The same fabrics if no adapter is left out.
+        The fabrics with the marks; the fabrics unchanged if no adapter is left out.
 
     Raises:
         UsageError: no adapter is chosen.
@@ -139,8 +139,7 @@ def choose_interfaces(
     elif choice.casefold().startswith(_PARTITION):
         by, left_out = "partition", _leave_out_of_partition(fabrics, adapters, choice)
     else:
-        # As in NCCL_IB_HCA: after ^ the named adapters are left out. After = a name must be complete; without = its
-        # beginning is enough.
+        # As in NCCL_IB_HCA: ^ leaves the named adapters out. Without =, names that match no adapter are prefixes.
         is_left_out, by = choice.startswith("^"), "name"
         given = choice.removeprefix("^")
         names = _expand_names(given.removeprefix("="))
@@ -271,7 +270,7 @@ def _expand_names(text: str) -> frozenset[str]:
 def _find_roles(
     fabrics: Sequence[Fabric], adapters: Sequence[_Adapter], names: Sequence[str]
 ) -> tuple[dict[tuple[int, int], str], str]:
-    """Return (rail, node) -> `COMPUTE` or `STORAGE`, and the evidence in words. Both are empty without evidence."""
+    """Return (rail, node) -> `COMPUTE` or `STORAGE`, and the evidence in words; an empty dict and text if unknown."""
     of_host: dict[int, list[_Adapter]] = defaultdict(list)
     for each in adapters:
         of_host[each.host].append(each)
@@ -354,13 +353,13 @@ def _divide_by_words(machines: _Machines, describe: Callable[[_Adapter], str]) -
 def _divide_by_partition(machines: _Machines) -> set[Slot]:
     """Return the slots in storage partitions.
 
-    The first of these signs that some slots have and others lack decides:
+    The first of these criteria that holds for some slots but not for all slots decides:
 
     * Names of the slot's partitions contain a word for storage.
-    * The slot is only a limited member on most machines.
-    * The slot shares a partition with storage servers on most machines.
-    * The slot is in the smaller group, if slots with common partitions form groups, and every slot has a partition
-      other than the default partition.
+    * On most machines, the slot's adapter is a limited member of all its partitions.
+    * On most machines, the slot shares a partition with storage servers.
+    * Every slot has a partition other than the default partition, and the slot belongs to a minority of slots with
+      different partitions.
     """
     slots = set(machines.slots)
     if (named := _divide_by_words(machines, lambda each: " ".join(each.partition_names))) and named < slots:
@@ -400,7 +399,7 @@ def _divide_by_speed(machines: _Machines) -> set[Slot]:
 def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set[Slot]) -> frozenset[int]:
     """Return the hosts whose storage slots are as fast as their compute slots, and the hosts without compute slots.
 
-    Such a host is of another hardware generation: the speeds of its adapters do not show which are for storage.
+    Speeds do not show the storage adapters of such hosts, which are of another hardware generation.
     """
     speeds: dict[int, tuple[set[float], set[float]]] = defaultdict(lambda: (set(), set()))
     for slot, members in by_slot.items():
@@ -410,7 +409,7 @@ def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set
 
 
 def _usual(members: Sequence[_Adapter]) -> list[float]:
-    """Return a list with the most frequent speed; of equally frequent speeds, the highest. Empty if none is known."""
+    """Return a list with the most frequent speed; of equally frequent speeds, the highest; empty if none is known."""
     count = Counter(each.gbps for each in members if each.gbps > 0)
     return [max(count, key=lambda gbps: (count[gbps], gbps))] if count else []
 
@@ -418,9 +417,9 @@ def _usual(members: Sequence[_Adapter]) -> list[float]:
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
     """Return the slots that are cabled to networks or leaf switches of storage servers.
 
-    If there are no such slots, return the slots that share a leaf switch on most hosts, if they are a minority. Only
-    machines with a storage server's name count as storage servers: a host of the subnet manager may be at a leaf switch
-    of compute adapters. The wiring of most machines decides, since single cables may be swapped.
+    Without storage servers, return the slots that share a leaf switch on most hosts, if these are fewer than half of
+    the slots. Only machines with a storage server's name count as storage servers: a host of the subnet manager may be
+    at a leaf switch of compute adapters. The wiring of most machines decides, since single cables may be swapped.
     """
     slots = set(machines.slots)
     outside = {slot for slot in slots if slot[0] in machines.networks_of_servers}
@@ -444,7 +443,7 @@ def _group_slots(
 
     Args:
         values: slot -> host -> P_Keys or leaf switches.
-        is_shared: function that returns true if two slots with these two values share the value.
+        is_shared: function that returns true if the values of two slots put both slots in one group.
     """
     groups: list[tuple[Slot, set[Slot]]] = []
     for slot, own in sorted(values.items()):
@@ -473,8 +472,8 @@ def _find_storage_servers(
 ) -> Iterator[tuple[int, int]]:
     """Yield adapters of storage servers, as (rail, node), if they are cabled only to storage switches or networks.
 
-    A storage switch or network has storage adapters and no compute adapters. Other machines at these switches, such as
-    login or CPU nodes with one adapter, may run jobs. So only machines with a storage server's name count.
+    A storage switch or network has storage adapters and no compute adapters. Only machines with a storage server's name
+    count: login or CPU nodes with one adapter may be cabled to storage switches, and may run jobs.
     """
     leaves: dict[str, set[tuple[int, int]]] = {COMPUTE: set(), STORAGE: set()}
     networks: dict[str, set[int]] = {COMPUTE: set(), STORAGE: set()}

@@ -66,8 +66,8 @@ def map_to_lids(
         rule: `--placement`; None: the recorded placement.
         policy: `--rails`; None: measured rails if work requests were recorded and ranks keep their recorded hosts, else
             `split`.
-        nic: `--nic`; None: measured adapters under the same conditions, else the ranks' recorded choice, else `near` if
-            the recording shows near adapters, else `rank`.
+        nic: `--nic`; None: measured adapters if rails are measured, else the ranks' recorded choice, else `near` if the
+            recording shows near adapters, else `rank`.
 
     Raises:
         UsageError: the placement or the policy is unknown, or there are too many ranks.
@@ -273,7 +273,7 @@ def load_all_to_all(
         nic: `--nic`, except `spread`; if given, only the first adapter of each host sends and receives.
 
     Returns:
-        The traffic, with its flows in parts, and the link loads.
+        The traffic, whose flows `Traffic.in_parts` yields, and the link loads.
 
     Raises:
         UsageError: the policy names a rail that was not given.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 UNKNOWN_PORT = "port is not in the fabric"
 
 Group = tuple[str, str]
-"""Region and operation. `ALL` stands for the region or operation if loads are not split by it."""
+"""Names of region and operation. `ALL` replaces a name if loads are not split by regions or by operations."""
 
 
 STATIC, ESTIMATE = "static", "estimate"
@@ -128,7 +128,7 @@ def load_links(
 
 @dataclass(frozen=True, slots=True)
 class _Grouping:
-    """Groups of flows: `groups`, `jobs` and `sites` as in `Loads`; and each flow's group, int32 [flow]."""
+    """Groups of flows: `groups` (here `names`), `jobs` and `sites` of `Loads`; index of each flow's group, [flow]."""
 
     names: tuple[Group, ...]
     jobs: tuple[str, ...]
@@ -137,7 +137,7 @@ class _Grouping:
 
 
 def _group(traffic: Traffic, by_region: bool, by_operation: bool, by_site: bool) -> _Grouping:
-    """Return a group for each combination of job, region, operation and site that occurs, sorted by their indices."""
+    """Return a group for each combination of job, region, operation and site that occurs, sorted in this order."""
     several = len(traffic.jobs) > 1
     if not (by_region or by_operation or by_site or several) or not len(traffic.bytes):
         nothing = np.broadcast_to(np.int32(0), len(traffic.bytes))
@@ -343,7 +343,7 @@ def _rank(end: dict[str, Any]) -> tuple[int, int]:
 BY_TIME, BY_BYTES = RANKINGS
 
 ALIKE = 0.99
-"""Link directions whose load is at least this share of the load of the busiest in a group belong to the group."""
+"""The loads of a group of link directions are at least this fraction of the largest load in the group."""
 
 
 def measure_line_rate_s(

@@ -2,8 +2,8 @@
 """Map the bytes of recorded work requests to traffic from LID to LID, on measured rails.
 
 The verbs source recorded how many bytes each pair of ports posted. Work requests show neither ranks nor operations. So
-the bytes between two hosts are attributed to the messages of their ranks in the same region, in proportion to bytes.
-These messages were recorded too; only the attribution is a model.
+the bytes between two hosts are attributed to the recorded messages between their ranks in the same region, in
+proportion to the messages' bytes. Only this attribution is a model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NO_HOST = -1
 
 @dataclass(frozen=True, slots=True)
 class _PairEnds:
-    """The two ends of each pair of ports; arrays of equal length. The local end comes first, then the remote end.
+    """The two ends of each pair of ports; arrays of equal length. Index 0 is the local end, index 1 the remote end.
 
     Attributes:
         rail: int32 [pair], `_NO_RAIL` if an end is not in the fabrics or the ends are on different rails.
@@ -59,7 +59,7 @@ def why_not_measured(run: Profile, fabrics: Sequence[Fabric]) -> str | None:
     ports = lids_by_port_guid(fabrics)
     if any(guid_number(port.port_guid) in ports for host in run.hosts for port in host.ports):
         return None
-    return "no port of the run is in the fabric by its GUID"
+    return "the fabric has no port GUID of the run"
 
 
 def map_measured_to_lids(

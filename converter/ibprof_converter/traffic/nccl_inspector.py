@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model traffic from the files of NCCL Inspector: collectives become rings and trees.
 
-A line of these files is a JSON object. It has a collective, send or receive with its size, and the communicator, rank
-and host. In forms v4.3 and v4.4 a dump's first line states communicator, rank and host for the dump's other lines.
+A line of these files is a JSON object with a collective, send or receive, its size, and the communicator, rank and
+host. In forms v4.3 and v4.4 a dump's first line states communicator, rank and host for the dump's other lines.
 
 No file states which ranks exchange the data of a collective. A collective is modelled as NCCL's rings, in which each
 rank sends to the next, or as NCCL's double binary trees where the line (v4.2 and later) states a tree. Hosts are
@@ -72,7 +72,7 @@ class _Communicator:
     Attributes:
         members: rank -> (host, process id).
         ranks: number of ranks, including ranks without a file.
-        collectives: (function, sequence number) -> (bytes, algorithm); the largest bytes that a rank states.
+        collectives: (function, sequence number) -> (bytes, algorithm); bytes are the largest number any rank states.
         sends: (sending rank, receiving rank) -> bytes.
         dropped: (rank, process id, kind of operation) -> number of records that NCCL Inspector dropped until its last
             dump.

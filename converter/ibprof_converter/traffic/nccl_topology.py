@@ -42,7 +42,7 @@ RING = 4
 """Value of `pattern` for rings (NCCL_TOPO_PATTERN_RING)."""
 
 CROSS_ALTERNATELY = 2
-"""Value of `crossnic` for which every second host swaps the network devices of each two channels (0 and 1, ...)."""
+"""Value of `crossnic`: every second host swaps the devices of channels 0 and 1, of channels 2 and 3, and so on."""
 
 _LOG_LINE = re.compile(r"([^\s:]{1,255}):([0-9]{1,10}):[0-9]{1,10} \[([0-9]{1,3})\] NCCL INFO (.*)")
 _CONNECTION = re.compile(
@@ -265,7 +265,7 @@ def read_nccl_topology(path: Path) -> NcclTopology:
 
 
 def find_ring_nets(graphs: Sequence[NcclGraph], topology: NcclTopology | None) -> RingNets:
-    """Return the network devices of the rings in NCCL's graphs of a host, for all hosts.
+    """Return the network devices of the rings in one host's graphs; other hosts are assumed to use the same devices.
 
     Raises:
         InconsistentError: there is no ring over a network.

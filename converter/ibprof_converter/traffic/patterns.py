@@ -128,7 +128,7 @@ def _permutation(hosts: int, seed: int) -> Pairs:
 
 
 def _bisect(hosts: int, seed: int) -> Pairs:
-    """Return pairs from a random half of the hosts to the other half. If the number is odd, one host is left out."""
+    """Return pairs from a random half of the hosts to the other half. One of an odd number of hosts is left out."""
     order = shuffle(hosts, seed)
     half = hosts // 2
     return order[:half], order[half : 2 * half]
@@ -174,7 +174,7 @@ def _send_on_grid(sides: list[int], diagonals: bool) -> Pairs:
 
 
 def _random_pairs(hosts: int, seed: int) -> Pairs:
-    """Return random pairs; a pair may occur more than once. Their number is random from 1 to 50 times `hosts`."""
+    """Return a random number of random pairs, from 1 to 50 * `hosts`. A pair may occur more than once."""
     generator = _generator(seed)
     count = int(generator.randint(1, hosts * 50 + 1))
     source = generator.randint(0, hosts, count)

@@ -80,7 +80,7 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
     """Read port counters.
 
     Args:
-        fabrics: the rails; LIDs belong to the first.
+        fabrics: the rails. LIDs in the file belong to the first rail.
 
     Raises:
         InputError: the file is unreadable, or has no counter of sent data.

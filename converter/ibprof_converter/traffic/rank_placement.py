@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Place ranks as recorded, by a rule, or from a file. Find bytes of a run on rails without a fabric."""
+"""Place ranks as recorded, by a rule, or from a file. Find bytes of a run on rails that were not given."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ class RankPlacement:
     Attributes:
         host: int32 [rank], equal for ranks of one machine, `NO_HOST` if unknown.
         ports: int32 [rank, rail, adapter], LIDs of the ports of the rank's machine on each rail, in the natural order
-            of the ports' names; `NO_LID` fills the rest. If the placement names a rank's port, only this port.
+            of the ports' names; `NO_LID` fills the rest. If the placement names a rank's port, the rank has only this
+            port.
         notes: sentences on the source of the ranks' ports.
         nic: source of the ports, as in `Traffic`, if the placement names the ranks' ports.
         adapters: adapters that the ranks chose in a recorded run, and adapters near the ranks; None for other
@@ -200,7 +201,7 @@ def _place_ranks_on(
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
-    """Return the host that has the LID `text` on the first rail; and LIDs: this LID, and the host's on other rails."""
+    """Return the host with the LID `text` on rail 0, and its LIDs [rail, adapter]: only `text` on rail 0."""
     value = read_number(path, line, text, "a LID", LIDS)
     node = int(fabric.lid_node[value])
     host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])
@@ -217,7 +218,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
 
     A rank gets all active ports of its machine that are in the fabrics, in the natural order of their names. GUIDs of
     active InfiniBand ports identify the machine. If the fabrics have none of these GUIDs, the machine is searched by
-    its name, then by the LIDs of its ports. Every fabric uses the same LIDs, so a note reports machines found by LID.
+    its name, then by the LIDs of its ports. A note reports machines found by LID, because LIDs repeat in other fabrics.
     A note also reports machines found by name although GUIDs were recorded.
     """
     ports = lids_by_port_guid(fabrics)
@@ -346,8 +347,8 @@ def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabri
 def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> list[list[int]]:
     """Return, for each rail, the recorded LIDs that belong to hosts in this rail's fabric.
 
-    The first port is looked up on the first rail, the second port on the second rail, and so on. If there is only one
-    rail, all ports are looked up there.
+    The first port is looked up on the first rail, the second port on the second rail, and so on. A single rail is
+    searched for all ports.
     """
     lids: list[list[int]] = [[] for _ in fabrics]
     rails = [0] * len(active) if len(fabrics) == 1 else range(len(fabrics))

@@ -39,10 +39,10 @@ class RankAdapters:
     """LIDs of each rank's adapters: int32 [rank, rail, adapter].
 
     Attributes:
-        selected: adapters that the rank's environment names; for a rank that names none, those of its host that the
-            run may use. None if no rank names an adapter.
-        near: the adapters nearest to the rank's cores, among those the rank may use; all of these if distances are
-            unknown for the rank. None if distances are unknown for all ranks.
+        selected: adapters that the rank's environment names; for a rank that names none, the adapters of its host that
+            the run may use. None if no rank names an adapter.
+        near: the adapters near the largest number of the rank's cores; all selected adapters if no distance is known
+            for the rank. None if distances are unknown for all ranks.
         notes: sentences on environment variables that are not followed.
     """
 
@@ -58,7 +58,8 @@ def find_rank_adapters(
 
     Args:
         ports_of_host: ports of each host of the run, in the natural order of their names.
-        chosen_of_host: `ports_of_host` without adapters that are left out. Ranks that choose no adapter use these.
+        chosen_of_host: `ports_of_host` without adapters that are left out. A rank whose environment names no adapter
+            may use these ports.
     """
     rows: list[list[list[list[int]]]] = [[[[] for _ in range(rails)] for _ in range(ranks)] for _ in range(2)]
     known = [False, False]
@@ -118,7 +119,7 @@ def _is_named(text: str, port: Port) -> bool:
 
 
 def _expand(name: str) -> Iterator[str]:
-    """Yield the names in UCX's form `mlx5_[0-2]:1`; any other name is unchanged."""
+    """Yield the names that a text in UCX's form `mlx5_[0-2]:1` stands for; any other text is unchanged."""
     match = _RANGE.fullmatch(name)
     if match is None:
         yield name
@@ -144,7 +145,7 @@ _VARIABLES: Mapping[str, Callable[[str, Port], bool]] = {
     "MV2_IBA_HCA": _is_device,
     "PSM3_NIC": _is_device,
 }
-"""Environment variable -> function that returns true if its value, verbs names of adapters, allows a port."""
+"""Environment variable with names of adapters -> function that returns true if its value allows a port."""
 
 _NOT_FOLLOWED = "FI_VERBS_IFACE"
 """Environment variable that names a network interface, such as `ib0`. ibprof does not evaluate it."""

@@ -26,19 +26,19 @@ RANK_LIMIT = 1 << 24
 SINGLE_RAIL = "single rail"
 
 ONE_SUBNET = "one subnet, several adapters a host"
-"""Replaces `SINGLE_RAIL` if a host has several adapters in the subnet."""
+"""Value of `Traffic.rail_source` for one subnet in which a host has several adapters."""
 
 NO_LID = 0
 """Marks a missing port: InfiniBand reserves LID 0."""
 
 
 Rows = slice | npt.NDArray[np.intp]
-"""Rows of a table. For all rows it is a slice, which does not copy long columns."""
+"""Rows of a table. A slice selects all rows without copying long columns."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RankTraffic(NotebookView):
-    """Bytes from rank to rank, on any hosts; arrays of equal length, one row per flow.
+    """Bytes from rank to rank, before ranks are placed on hosts; arrays of equal length, one row per flow.
 
     Attributes:
         source, destination: int32, ranks below `ranks`.
@@ -46,7 +46,7 @@ class RankTraffic(NotebookView):
         region, operation: int32, indices into `regions` and `operations`.
         regions, operations: names; a single `ALL` if they are not distinguished.
         ranks: number of ranks, including those without traffic.
-        unmapped: reason -> bytes without a known sending and receiving rank.
+        unmapped: reason -> bytes whose sending or receiving rank is unknown.
         origin: source of the numbers, in words, for every output.
         profile: the recorded run; None if there is none.
         site: int32, index into `sites`; empty if `sites` has one name.
@@ -54,7 +54,7 @@ class RankTraffic(NotebookView):
         part_of: the whole traffic, if the user chose a part of it by operation, region or site; else None. The
             `profile` of a part has only the chosen rows.
         layer: the software layer where bytes were counted, in words (`Source.layer`); empty for modelled bytes.
-        doubts: sentences on the form of the files, for the first lines of a report.
+        doubts: sentences on unknown forms of files and on missing operations, for the first lines of a report.
     """
 
     source: npt.NDArray[np.int32]
@@ -224,7 +224,7 @@ class Traffic(LidFlows, NotebookView):
         yield from self.in_parts() if self.in_parts else (self,)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Traffic:
-        """Return the traffic with some of its rows."""
+        """Return the traffic with the given rows only."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
         several = {"job": self.jobs, "site": self.sites}
         columns |= {name: getattr(self, name)[rows] for name, names in several.items() if len(names) > 1}

@@ -190,8 +190,8 @@ def choose_demand(
 def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
     """Return the measured flows that are attributed to chosen calls.
 
-    Rows of `measured` are selected, because measured bytes must first be attributed to all calls of the run. If they
-    were attributed to the chosen calls only, these calls would get all bytes.
+    `measured` has the bytes attributed to all calls of the run. Attributing measured bytes to the chosen calls alone
+    would give these calls the bytes of all other calls too.
 
     Args:
         measured: flows of the whole run (`map_measured_to_lids`).

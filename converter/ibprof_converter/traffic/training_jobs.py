@@ -34,7 +34,7 @@ TRAINING = ("nccl-ring", "nccl-tree", "moe-alltoall", "pipeline")
 """Names of the kinds of traffic; `+` joins several names."""
 
 _NEEDED = dict(zip(TRAINING, ("tp, dp or ep", "tp, dp or ep", "ep", "pp"), strict=True))
-"""Name of the traffic -> sizes of groups. Ranks send only if at least one of these sizes exceeds 1."""
+"""Kind of traffic -> names of group sizes. Ranks send only if at least one of the named sizes exceeds 1."""
 
 _SIZES = ("tp", "pp", "dp", "ep", "etp")
 _ORDER = "tp-ep-dp-pp"
@@ -64,7 +64,7 @@ class TrainingJob:
         chunks: number of separate parts of the model that a stage holds (interleaved schedule).
         sp: 1 if activations are split within tensor groups (sequence parallelism), else 0.
         dtype, grad: number type of activations, and of gradients.
-        order: names of the group sizes, joined by `-`. Consecutive ranks differ in the first size.
+        order: names of the group sizes, joined by `-`. Consecutive ranks belong to one group of the first kind.
     """
 
     tp: int = 1
@@ -113,7 +113,7 @@ class TrainingJob:
         return self.micro * self.seq * self.hidden * _BYTES[self.dtype]
 
     def layers_of(self, stage: int) -> int:
-        """Return the number of layers of a stage. The first stages may have one more than the others."""
+        """Return the number of layers of a stage. The first stages may have one layer more than later stages."""
         return self.layers // self.pp + (stage < self.layers % self.pp)
 
     def groups(self, kind: str, of_experts: bool = False) -> Groups:
@@ -357,7 +357,7 @@ def tree_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
     """Yield the double binary trees of an all-reduce. Each tree carries half of the bytes, up and then down.
 
     The nodes of the trees are hosts. With k ranks on each host there are k channels, each with 1/k of the bytes. In
-    each channel, another rank of a host sends to other hosts. This rank begins a chain of the host's ranks.
+    channel i, rank i of each host sends to other hosts, and begins a chain of the host's ranks.
 
     Args:
         hosts: the ranks of each host.
@@ -414,9 +414,9 @@ def _collectives(job: TrainingJob, trees: bool) -> Iterator[_Flow]:
 
 
 def _gradients(job: TrainingJob, stage: int) -> int:
-    """Return the bytes of a rank's gradients, without experts. The first stage includes the embeddings.
+    """Return the bytes of a rank's gradients, without gradients of experts. Stage 0 includes the embeddings.
 
-    Source: Narayanan et al., equation 2: a layer has 12 h^2 + 13 h parameters. Experts replace 8 h^2 of these.
+    Source: Narayanan et al., equation 2: a layer has 12 h^2 + 13 h parameters. Experts replace 8 h^2 parameters.
     """
     layer = (4 if job.expert_count else 12) * job.hidden**2 + 13 * job.hidden
     embeddings = (job.vocab + job.seq) * job.hidden if stage == 0 else 0
@@ -445,9 +445,10 @@ def _collective(
 
 
 def _pipeline(job: TrainingJob) -> Iterator[_Flow]:
-    """Yield activations to the next stage, and their gradients back. With chunks, the last one sends to the first.
+    """Yield activations sent to the next stage, and their gradients sent back.
 
-    With sequence parallelism each rank sends only its part. Source: Narayanan et al., sections 2.2 and 4.1.
+    With several chunks, the last stage sends to the first stage. With sequence parallelism, each rank sends 1/tp of an
+    activation. Source: Narayanan et al., sections 2.2 and 4.1.
     """
     stages = job.groups("pp").T
     amount = job.activation // (job.tp if job.sp else 1) * job.micro_batches

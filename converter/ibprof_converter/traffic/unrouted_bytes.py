@@ -29,7 +29,7 @@ _PAIRS = 100
 """Largest number of pairs of leaf switches that are listed: the pairs with the most bytes."""
 
 _NAMED = 3
-"""Largest number of pairs, and of parts, that the sentence names."""
+"""Largest number of pairs, and of parts of the fabric, in `UnroutedBytes.text`."""
 
 _UNKNOWN = "an unknown LID"
 
