@@ -50,16 +50,15 @@ class EngineLoads:
 
     Attributes:
         engine: OpenSM's name for the engine, or `PRESENT`.
-        used: the engine that OpenSM used. It differs from `engine` if that engine refused the fabric. None if nothing
-            was routed.
+        used: the engine that OpenSM used: another one if `engine` refused the fabric; None if nothing was routed.
         max_bytes: bytes of the most loaded link direction.
         mean_bytes: mean bytes of the link directions that carry bytes.
         max_switch_bytes: bytes of the most loaded link direction between switches.
         time_s: longest time of a link direction at line rate, in seconds.
         bytes_unrouted: bytes without a route.
         deadlock: `FREE` if routes between hosts, all on one virtual lane, form no cycle of link directions that wait
-            for each other. If they form a cycle: `BY_LANES` if OpenSM spreads the routes over several lanes, otherwise
-            `CYCLE`. None if nothing was routed.
+            for each other. With a cycle: `BY_LANES` if OpenSM spreads the routes over several lanes, otherwise `CYCLE`.
+            None if nothing was routed.
         lanes: virtual lanes that OpenSM's log states as needed; None if not stated.
         error: the reason for missing tables; None if there are tables.
         accounts: account of each stage.
@@ -106,8 +105,7 @@ class EngineComparison:
 
     @property
     def best(self) -> EngineLoads | None:
-        """The best engine that is free from deadlock: fewest lost bytes, then shortest time; None if none is free.
-
+        """The engine with the fewest unrouted bytes, then the shortest time; None if every engine can deadlock.
 
         Engines that need several virtual lanes are considered only if no other engine is free from deadlock.
         """
@@ -123,7 +121,7 @@ class EngineComparison:
 
     @property
     def conf_lines(self) -> tuple[str, ...]:
-        """The lines of `opensm.conf` that choose the best engine; empty if there is none."""
+        """The lines of `opensm.conf` that choose the best engine; empty if every engine can deadlock."""
         if self.best is None:
             return ()
         return (f"routing_engine {self.best.engine}", *(("qos TRUE",) if self.best.deadlock == BY_LANES else ()))

@@ -99,7 +99,7 @@ OUTPUT_FILES = tuple(field.name for field in fields(LoadsOutputOptions) if field
 
 
 def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callable[[str], str] = str) -> None:
-    """Write all files of the options. Modules that are slow to import are imported only if needed.
+    """Write all files of the options.
 
     Args:
         spell: function applied to the view's texts, for example to shorten paths.

@@ -25,7 +25,7 @@ OPERATION = "operation"
 SITE = "site"
 
 JOB = "job"
-"""Column for pictures of each job, instead of the columns above."""
+"""Value of `--panels` for one picture per job; it is no column of `--by`."""
 
 Progress = Callable[[str], None]
 """Function that receives the name of each stage at its start."""
@@ -126,12 +126,12 @@ class TrafficOptions:
     chosen: RowChoice = field(default_factory=_choose_all_rows)
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read. They include patterns and placement rules, as paths that do not exist."""
+        """Yield the files to read. Patterns and placement rules are yielded too, as paths that do not exist."""
         yield from map(Path, (*self.names, *self.counters, *self.placements))
 
     @property
     def over_hosts(self) -> bool:
-        """True if the ends of patterns are hosts. This is the case if options name each rank's host or adapter."""
+        """True if patterns join hosts, not adapters, because options choose each rank's host or adapter."""
         return bool(self.placements or self.nic)
 
 

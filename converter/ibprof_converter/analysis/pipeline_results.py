@@ -139,7 +139,7 @@ class FabricLoads(NotebookView):
 
     @property
     def judging_bounds(self) -> Bounds | None:
-        """The bounds whose estimate decides the order of links and the verdict; None for bounds of unknown routes."""
+        """The bounds whose estimate decides the order of links and the verdict; None if routes are not adaptive."""
         return self.bounds if self.bounds and self.bounds.is_adaptive else None
 
     @property
@@ -224,7 +224,7 @@ class FabricLoads(NotebookView):
         return LinkDirections(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic, self.judging_bounds)
 
     def find_unrouted(self) -> UnroutedBytes | None:
-        """Return the bytes without a route; None if all bytes have one."""
+        """Return the bytes without a route; None if all bytes have a route."""
         return find_unrouted(self.placed, self.fabric.subnets, self.loads)
 
     def about(self) -> dict[str, object]:

@@ -69,7 +69,7 @@ def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tu
 
 
 def apply_interfaces(subnets: Sequence[Subnet], options: FabricOptions) -> tuple[Subnet, ...]:
-    """Return the rails. The adapters that jobs do not use are marked.
+    """Return the rails, with marks on the adapters that jobs do not use (`Fabric.is_left_out`).
 
     Raises:
         UsageError: no adapter is chosen.
@@ -204,7 +204,7 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
     for name, demand, placement in zip(options.names, demands, placements, strict=True):
         if isinstance(demand, RankTraffic):
             job = map_to_lids(demand, fabric.hosts, fabric.fabrics, placement, options.rails, options.nic)
-            # The coverage reports the gaps of a single job.
+            # With a single job, the coverage reports the gaps of the recording.
             missing = describe_gaps(demand.profile) if demand.profile and len(demands) > 1 else ()
             placed.append(replace(job, notes=(*job.notes, *missing)))
         elif (placement or options.rails or options.nic) and not options.inherited:
@@ -287,8 +287,8 @@ def judge_loads(
 def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
     """Return the seconds at line rate of each region's most loaded link direction.
 
-    The result is None with only one region, or too many flows to split; with adaptive routing, where only the total is
-    estimated; and if no link's speed is known.
+    The result is None if there is one region, if there are too many flows to split, if no link's speed is known, and
+    for adaptive routing, since loads of a region are not estimated.
     """
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (as above)
 

@@ -96,7 +96,7 @@ class PlaceOptions:
     divide_groups: bool = False
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read. A placement rule, such as `packed`, is among them, though no file has its name."""
+        """Yield the files to read. A placement rule such as `packed` is yielded too, as a path that does not exist."""
         named = (self.placement, None if self.hosts == OWN else self.hosts)
         yield from (Path(name) for name in named if name is not None)
 
@@ -158,7 +158,7 @@ def place_ranks(
 ) -> PlacementComparison:
     """Search for a placement with the least load on the most loaded link.
 
-    Among equal placements, the load of the most loaded link between switches counts.
+    Of placements with equal loads, the one with the least load on any link between switches is better.
 
     Args:
         progress: function that receives the progress of the search.
@@ -259,9 +259,9 @@ def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.N
 
 
 def _find_recorded_grid(demand: RankTraffic) -> npt.NDArray[np.int64] | None:
-    """Return each rank's position in the largest grid (MPI_Cart_create) that has all ranks: int64 [rank, axis].
+    """Return each rank's position in the largest grid (MPI_Cart_create) of all ranks: int64 [rank, axis].
 
-    The result is None without such a grid.
+    The result is None if no grid has all ranks.
     """
     ranks = [] if demand.profile is None else [each for each in demand.profile.ranks if each.rank < demand.ranks]
     grids = {each.rank: each.grids for each in ranks}

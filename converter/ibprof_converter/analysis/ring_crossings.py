@@ -2,7 +2,7 @@
 """Leaf switches that NCCL's rings cross for an order of hosts, and an order of hosts with fewer crossings.
 
 A ring enters a host by one network device, passes its GPUs, and leaves by another to the next host in the order of
-ranks. Logs have the devices of each host; a graph has those of one host, and is assumed for all hosts.
+ranks. Logs name the devices of each host. A graph names the devices of one host, and is assumed for all hosts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RingCrossings:
 
     Attributes:
         channel: number of the channel.
-        adapters: names of two adapters of the first host. The ring enters by one, and leaves by the other.
+        adapters: names of the adapters by which the ring enters and leaves the first host.
         hops: number of hops between hosts.
         crossings: (leaf switch, next leaf switch) -> number of hops between them.
         between_rails: hops between subnets that no switch joins.

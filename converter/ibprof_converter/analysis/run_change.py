@@ -20,7 +20,10 @@ _AS_LONG = 0.005
 """Two times with at most this relative difference count as equal."""
 
 _CABLING = 0.1
-"""Relative difference in links above which two fabrics are different; otherwise some cables were added or are down."""
+"""Two dumps show different fabrics if the number of links differs by more than this fraction.
+
+With a smaller difference, some cables of one fabric were added or are down.
+"""
 
 _LISTED = 5
 
@@ -190,7 +193,7 @@ def _find_reasons(
         found = f"{' and '.join(each.text for each in known)}, but " if known else ""
         return ChangeKind.UNKNOWN, f"{found}{lacking} are not known in both runs"
     if len(known) > 1 and a.pairs and b.pairs and a.pairs.differ(b.pairs) <= _SAME * max(a.bytes or 0, b.bytes or 0):
-        # The program's difference is too small to be named next to another difference.
+        # Name no change of the program if its bytes hardly changed and another reason is known.
         known = [each for each in known if each is not program]
     return _join_reasons(a, b, known)
 

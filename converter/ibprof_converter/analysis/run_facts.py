@@ -212,7 +212,7 @@ def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
 
 
 def _name_largest_call(operations: Any, sites: Any) -> str:
-    """Return the call with most of a link direction's bytes; with its line if that line certainly sent most of them."""
+    """Return the call with most of a link direction's bytes, with its line if this line certainly sent most bytes."""
     operation, site = (next(iter(each), None) for each in (operations, sites))
     if operation is None or operation["name"] == ALL or operation["share"] <= _MOST:
         return ""
@@ -240,7 +240,7 @@ def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
                     guid=row[f"{near}_guid"],
                     is_host_link=str(row["a_level"]) == "0",
                 )
-                key = (*direction.key, direction.receiver, direction.far_port)  # switches can share a name
+                key = (*direction.key, direction.receiver, direction.far_port)  # senders can share a name
                 amount += found[key].bytes if key in found else 0
                 seconds = amount / gbps * 8e-9 if gbps > 0 else None
                 found[key] = replace(direction, bytes=amount, seconds=seconds)

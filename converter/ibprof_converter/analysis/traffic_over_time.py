@@ -104,16 +104,16 @@ def sum_until(
     first: int,
     edges: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
-    """Return the sum of the intervals' amounts until each moment; 0 at the first moment.
+    """Return the sum of the intervals' amounts from the first edge until each edge.
 
     Args:
         intervals: intervals of a run.
         amounts: amounts, [row] or [row, kind] for several kinds.
-        first: Unix time of moment 0, in ns.
-        edges: float64 [moment], in ns after moment 0.
+        first: Unix time of the first edge, in ns.
+        edges: float64 [edge], times in ns after `first`; the first time is 0.
 
     Returns:
-        Sums, float64 [moment] or [moment, kind].
+        Sums, float64 [edge] or [edge, kind].
     """
     sums = np.zeros((len(edges), *amounts.shape[1:]))
     rows_at_once = max(1, _CELLS_AT_ONCE // len(edges))

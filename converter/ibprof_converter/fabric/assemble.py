@@ -40,9 +40,9 @@ class DuplicateLidError(InconsistentError):
 def assemble(listing: Listing) -> Fabric:
     """Return the Fabric with every node, port and link once, sorted by GUID.
 
-    Links that are not active carry no traffic. Such links, and nodes without active links, are left out with a warning.
-    If no link is active or no port has a LID, the list is a plan, or the subnet manager has not run yet.
-    Then all links count as active, and ports get synthetic LIDs.
+    Inactive links, and nodes without active links, carry no traffic; they are left out with a warning. If no link is
+    active or no port has a LID (a plan, or a subnet before its manager ran), all links count as active, and ports get
+    synthetic LIDs.
 
     Raises:
         InputError: no link is valid.
@@ -257,7 +257,7 @@ def _describe_unequal(listing: Listing, links: _Links, link: int) -> str:
 def _collect_ports(
     listing: Listing, node: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.uint64], npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Return key (node * PORTS + number), GUID, base LID and LMC of each port. A switch has only port 0 here."""
+    """Return key (node * PORTS + number), GUID, base LID and LMC of each adapter port and of port 0 of each switch."""
     ports = Groups.by(node * PORTS + np.where(listing.kind == NodeKind.SWITCH, 0, listing.port))
     guid = ports.take_equal(listing, listing.port_guid, "the PortGUID of a port")
     lid = ports.take_equal(listing, listing.lid, "the LID of a port")

@@ -22,7 +22,7 @@ _PROGRESS = re.compile(rb"DR path .* -> (?:new|known|processing) ")
 
 
 class DamageKind(Enum):
-    """Kinds of unused lines. They differ in the loss that they cause."""
+    """Kinds of unused lines, by the loss that the lines cause."""
 
     STRAY = "stray"
     """Text of a terminal or of another program: nothing is lost."""
@@ -61,7 +61,7 @@ class Damage:
         return self.describe(0)
 
     def describe(self, more: int) -> str:
-        """Return a text on the damage: lines, file, GUID, and `more`, the number of other places with this damage."""
+        """Return a text with the damage, its lines, file and GUID, and the number of other places with it (`more`)."""
         of = f"{self.node_guid:#018x}: " if self.node_guid is not None else ""
         places = ", ".join(filter(None, (self.place, f"and {more} more alike" if more else "")))
         return f"{of}{self.what}{f' ({places})' if places else ''}"

@@ -143,7 +143,7 @@ def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def has_links_section(data: bytes) -> bool:
-    """Return true if a `.db_csv` has the LINKS section. Some runs of ibdiagnet leave it out."""
+    """Return true if a `.db_csv` has the section LINKS, which some runs of ibdiagnet leave out."""
     return _LINKS.search(data) is not None
 
 

@@ -27,16 +27,16 @@ LIMIT = 1 << 31
 """Largest size of an uncompressed dump in bytes: four times the size of the tables of 11,664 hosts."""
 
 EXPANDED_LIMIT = 700_000_000
-"""Largest size of a decompressed dump in bytes. The tables of 11,664 hosts have 576 million; reading needs 1 GB."""
+"""Largest size of a decompressed dump in bytes. The tables of 11,664 hosts have 576 MB; reading them needs 1 GB."""
 
 EXPANSION = 400
-"""Largest ratio decompressed / compressed size of dumps above `_SMALL` bytes. Tables of regular fabrics reach 130."""
+"""Largest decompressed / compressed size of dumps above `_SMALL` bytes. Tables of regular fabrics reach 130 times."""
 
 _SMALL = 1 << 26
 
 _CHUNK = 1 << 20
 _HEAD = 1 << 20
-"""Number of bytes at the start of a file. They show its format.
+"""Number of bytes at the start of a file that are searched for the file's format.
 
 Messages of `ibnetdiscover -s` before the list can be hundreds of kilobytes long.
 """
@@ -79,7 +79,7 @@ _VIRTUAL = frozenset(
         "tracefs",
     ]
 )
-"""Types of file systems whose files the kernel generates. A read may never return, or change the system."""
+"""Types of file systems whose files the kernel generates. Reading them may block for ever, or change the system."""
 
 
 def read_dump(path: str | PathLike[str]) -> bytes:

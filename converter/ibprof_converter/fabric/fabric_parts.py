@@ -15,7 +15,7 @@ from ibprof_converter.fabric.graph_search import find_parts
 from ibprof_converter.fabric.node_names import show_some
 
 _NAMED = 2
-"""Number of switches, or of routers, that a text names."""
+"""Largest number of switches, or of routers, that a text names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class FabricPart:
     """Part of a fabric that no cable joins to other parts.
 
     Attributes:
-        switches, adapters: the part's nodes, ascending. An adapter with cables to several parts is in each of these.
+        switches, adapters: the part's nodes, ascending. An adapter with cables to several parts is in all these parts.
         text: names of the part's switches, and number of its adapters.
     """
 
@@ -33,9 +33,9 @@ class FabricPart:
 
 
 def number_parts(fabric: Fabric) -> npt.NDArray[np.int64]:
-    """Return the number of each node's part: int64 [node].
+    """Return the index of each node's part: int64 [node].
 
-    Only switches forward packets. So an adapter or router with cables to two parts does not join them.
+    An adapter or router with cables to two parts does not join the parts, since only switches forward packets.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     joins = is_switch[fabric.link_node].all(axis=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read OpenSM's `guid2lid`: first and last LID of each port. They show the port's LMC, which a `.lst` lacks.
+"""Read OpenSM's `guid2lid`: first and last LID of each port, and so the port's LMC, which a `.lst` lacks.
 
 A line per port, separated by blank lines: `0x0002c90300fa0091 0x001c 0x001d`.
 """

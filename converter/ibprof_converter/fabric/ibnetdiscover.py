@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse the output of `ibnetdiscover`: a stanza for each node, so each link is in two. GUIDs are hexadecimal numbers.
+r"""Parse the output of `ibnetdiscover`: a stanza for each node, so each link is in two stanzas. GUIDs are hexadecimal.
 
     sysimgguid=0x2c90200f00010
     switchguid=0x2c90200f00010(2c90200f00010)
@@ -334,7 +334,7 @@ def _parse_port(number: int, line: bytes, node: _Node | None) -> _Port | None:
 
 
 def _find_rows(nodes: dict[int, _Node]) -> Iterator[LinkRow]:
-    """Yield a row for each line of a port. The other end's stanza describes the other end, if the file has it."""
+    """Yield a row for each line of a port."""
     for node in nodes.values():
         for port in node.links.values():
             near = _describe(node, port)
@@ -358,8 +358,8 @@ def _describe(node: _Node, port: _Port) -> End:
 def _describe_peer(peer: _Node | None, port: _Port) -> End:
     """Return the other end of the link in a port's line.
 
-    The data is from the line of the other end's port. If there is none, it is from the stanza of the other end's node,
-    and otherwise from the line of `port`.
+    Its data comes from the line of the other port; without this line, from the other node's stanza; without this
+    stanza, from the line of `port`.
     """
     if peer is not None and port.peer_port in peer.links:
         return _describe(peer, peer.links[port.peer_port])

@@ -137,7 +137,7 @@ def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | Path
 
 
 def _read_speeds(fabric: Fabric, path: Path) -> Fabric:
-    """Return the fabric with speeds from another list of links in the same folder; with a warning if none exists."""
+    """Take the speeds from another list of links in the same folder; without one, warn that speeds are assumed."""
     known = LINK_FORMATS[: LINK_FORMATS.index(LLDP)]
     others = [each for each, size in islice(list_files(path.parent), _LOOKED_AT) if size and each.name != path.name]
     found = [(known.index(kind), each) for each in others if (kind := find_link_format(peek_dump(each))) in known]

@@ -74,7 +74,7 @@ class Listing:
     both_ends: bool = False
 
     def select(self, rows: npt.NDArray[np.integer]) -> Listing:
-        """Return a listing of some rows."""
+        """Return a listing with the given rows only."""
         return replace(
             self,
             line=self.line[rows],
@@ -151,7 +151,7 @@ def drop_invalid_rows(listing: Listing) -> Listing:
 
 
 def _switch_of(listing: Listing, row: int) -> int:
-    """Return the NODE GUID of the switch in a row; of the first end if both ends or no end are switches."""
+    """Return the NODE GUID of a row's switch; the first end's NODE GUID if the row has two switches or no switch."""
     end = 1 if listing.kind[row, 1] == NodeKind.SWITCH != listing.kind[row, 0] else 0
     return int(listing.node_guid[row, end])
 

@@ -129,7 +129,7 @@ def _add(found: _Neighbours, path: str | PathLike[str], data: bytes) -> None:
 
 
 def _simplify(document: Any) -> Any:
-    """Convert the JSON of `-f json0` to the form of `-f json`. In json0 each part is a list, and names are values."""
+    """Convert the JSON of `-f json0` to the form of `-f json`, with names as keys, and single items without a list."""
     if not (isinstance(document, dict) and isinstance(document.get("lldp"), list)):
         return document
     found = []
@@ -145,7 +145,7 @@ def _simplify(document: Any) -> Any:
 
 
 def _unwrap(part: Any) -> Any:
-    """Return a part of the document; a list of one item, or a mapping with only `value`, becomes this item or value."""
+    """Replace each list of one item in a part by this item, and each mapping with `value` only by this value."""
     if isinstance(part, list):
         return _unwrap(part[0]) if len(part) == 1 else [_unwrap(each) for each in part]
     if isinstance(part, dict):

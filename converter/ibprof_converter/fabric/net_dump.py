@@ -155,7 +155,7 @@ def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None,
 
 
 def _miss_ports(switches: Collection[_Switch], log: DamageLog) -> None:
-    """Note ports without a line as missing. If such ports are usual, the tool did not list all ports, so note none."""
+    """Note ports without a line as missing, unless most switches have them: then the tool did not list all ports."""
     gaps = {}
     for switch in switches:
         numbers = {*switch.numbers.values()}
@@ -194,8 +194,8 @@ def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[Link
 def _find_missing(switches: Mapping[int, _Switch]) -> set[int]:
     """Return the GUIDs of neighbours that are switches without a stanza, as in a cut file.
 
-    Such a neighbour has more ports than an adapter, or several ports with one LID. An XDR adapter is no such neighbour:
-    it has four ports on four switches, with one common LID or four LIDs.
+    A neighbour without a stanza is a switch if it has more ports than an adapter, or several ports with one LID. The
+    exception is an XDR adapter: it has four ports on four switches, with one common LID or four LIDs.
     """
     ports: dict[int, list[_Port]] = {}
     for switch in switches.values():

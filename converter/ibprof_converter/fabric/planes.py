@@ -84,8 +84,8 @@ def _join_pieces(has: list[set[int]], whole: list[int]) -> npt.NDArray[np.int64]
         whole: the parts that are planes.
 
     Returns:
-        int64 [part], index into `whole`. A piece belongs to the only plane that has none of the piece's adapters. None
-        if there is no such plane, or several.
+        int64 [part], index into `whole`. A piece belongs to the only plane that has none of the piece's adapters. The
+        result is None if no plane, or more than one plane, has none of them.
     """
     of_part = np.full(len(has), -1, np.int64)
     of_part[whole] = np.arange(len(whole))

@@ -24,8 +24,8 @@ Any user of a cluster can read these files. They name switches and hosts only. A
 from `scontrol`; its Nodes are the hosts of all switches below. A block counts as a switch; an assumed switch joins all
 blocks.
 
-Hosts' links are assumed to have `HOST_GBPS`. All uplinks of a switch are assumed to have the same speed. Together they
-are as fast as the links of all hosts below the switch. So no link is oversubscribed.
+Hosts' links are assumed to have `HOST_GBPS`. All uplinks of a switch are assumed to have one speed, and together to be
+as fast as the links of all hosts below the switch, so that no link is oversubscribed.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
                 "blockname",
                 "blockindex",
                 "blocksize",
-            }  # topograph fills up groups of blocks
+            }  # topograph writes blocks without hosts to fill up groups of blocks
             if not (_OTHERS.match(line) or is_empty):
                 log.skip(number, line.encode(), _FORM)
             continue

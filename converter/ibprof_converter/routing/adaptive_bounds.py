@@ -28,7 +28,7 @@ from ibprof_converter.routing.subnet_routes import NONE
 ROUNDS = 8
 EXPONENT = 0.5
 BACK_PRESSURE = 0.8
-"""Pressure that a link takes over from the following links: this factor times the mean pressure of these links.
+"""A link's pressure is at least this factor times the mean pressure of the links that its bytes take next.
 
 The value was fitted by benchmarks/adaptive_estimate.py.
 """
@@ -39,7 +39,7 @@ _SETTLED = 1e-3
 """The rounds end when no load changes by more than this share of the largest load."""
 
 _KEPT_CHOICES = 1 << 23
-"""If traffic has more choices, they are not kept in memory from round to round, but recomputed in each round."""
+"""Largest number of choices that are kept in memory from round to round; more choices are recomputed each round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class _Spread:
 
 
 class _Batches:
-    """Spread traffic over the ports that its packets may choose. The choices are processed in batches of classes."""
+    """Spread traffic over the ports that its packets may choose, in batches of classes of destinations."""
 
     def __init__(self, paths: AdaptivePaths, demand: _Demand) -> None:
         self._paths = paths
@@ -198,7 +198,7 @@ class _Batches:
         return _Spread(load, np.divide(behind, load, out=np.zeros(edges), where=load > 0), lost)
 
     def _inflow(self, choices: Choices) -> npt.NDArray[np.float64]:
-        """Return the bytes that the hosts of each switch send to each class on other switches."""
+        """Return the bytes that the hosts of each switch send to each class of destinations."""
         amount = self._between[choices.classes, :-1].astype(np.float64)
         return amount.ravel()
 
@@ -213,7 +213,7 @@ class _Batches:
 
 
 def _estimate(paths: AdaptivePaths, batches: _Batches, shared: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the estimated load of each edge: float64 [edge], bytes. The rounds start from even shares."""
+    """Return the estimated load of each edge: float64 [edge], bytes."""
     seconds_per_byte = 1 / np.repeat(np.nan_to_num(paths.network.fabric.link_gbps, nan=1.0), 2)[paths.edges.end]
     weight, load = np.ones(len(shared)), shared
     pressure = load * seconds_per_byte

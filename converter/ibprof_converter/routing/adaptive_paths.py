@@ -28,10 +28,10 @@ _BATCH = 1 << 21
 _MOST_HOPS = 64
 
 _GROUPS = 1 << 20
-"""Limits of the code of a switch's choice.
+"""`_STATIC` and `_GROUPS` divide the codes of a switch's choice for a LID.
 
 A code below `_STATIC` is a static port. From `_STATIC` on, fill levels choose a port of group (code - `_STATIC`). From
-`_GROUPS` on, a hash chooses a port of a group.
+`_GROUPS` on, a hash of the flow chooses the port.
 """
 _STATIC = 256
 
@@ -77,7 +77,7 @@ class Choices:
     steps: tuple[int, ...]
 
     def take(self, kept: npt.NDArray[np.bool_]) -> Choices:
-        """Return some of the choices, in the same order."""
+        """Return the choices where `kept` is true, in the same order."""
         before = np.concatenate([[0], np.cumsum(kept)])
         return Choices(
             self.classes,
@@ -155,7 +155,7 @@ class AdaptivePaths:
         cyclic = np.flatnonzero(self._cyclic(choices, classes))
         if not len(cyclic):
             return choices
-        # Groups that lead in a cycle keep only their minimal ports; if they have none, they get all minimal ports.
+        # Groups that lead in a cycle keep only their minimal ports; a group without one gets all minimal ports.
         kept = ~np.isin(of_class, cyclic)
         least_class, least_edge = self.minimal(target[cyclic])
         least_class = cyclic[least_class]
@@ -178,7 +178,7 @@ class AdaptivePaths:
         edge: npt.NDArray[np.int64],
         hashed: npt.NDArray[np.bool_],
     ) -> Choices:
-        """Sort choices by largest number of links to the target, descending. Leave out those that never reach it."""
+        """Sort choices by largest number of links to the target, descending. Drop choices that never reach it."""
         switches = self.switches
         sender = of_class * switches + self.edges.source[edge]
         receiver = of_class * switches + self.edges.target[edge]

@@ -270,7 +270,7 @@ class _Reading:
 
 
 def _is_known(line: bytes) -> bool:
-    """Return true if a line is empty, a comment, a rule or column names."""
+    """Return true if a line is empty, or has a comment, dashes or column names only."""
     return bool(_NOTHING.fullmatch(line) or _COLUMNS.match(line))
 
 
@@ -335,7 +335,7 @@ def _leave_undefined(
     choice: npt.NDArray[np.int32],
     groups: dict[tuple[int, int], tuple[SubGroup, ...]],
 ) -> Sequence[str]:
-    """Make entries static if their group is undefined or has no ports. Return a warning if there are such entries."""
+    """Make entries static if their group is undefined or has no ports. Return a warning with the number of entries."""
     undefined, switches = 0, 0
     for row, guid in enumerate(switch_guid.tolist()):
         named = np.unique(choice[row])

@@ -37,7 +37,7 @@ from ibprof_converter.routing.far import is_far_of, looks_like_far
 from ibprof_converter.routing.table_formats import find_table_format
 
 _LOOKED_AT = 1000
-"""Largest number of files that are inspected in a folder. A folder of dumps has fewer, even with a file per switch."""
+"""Largest number of files that are inspected in a folder. Dumps are fewer, even with one file per switch."""
 
 _LOOKED_AT_BELOW = 4000
 """Largest number of files that are inspected in all folders below a folder."""
@@ -121,7 +121,7 @@ _LOOKS: tuple[tuple[Content, Callable[[bytes], object]], ...] = (
 
 
 def describe_unused(found: FolderDumps) -> str:
-    """Return a text, for an error, on the other content of a folder without a list of links."""
+    """Describe the files in a folder without a list of links, as part of an error message."""
     parts = list(found.notes)
     for paths, what in (
         ([*found.tables, *found.adaptive], "forwarding tables without a list of links"),
@@ -239,7 +239,7 @@ def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
 
 
 def _look_through(path: Path) -> tuple[set[int], bool]:
-    """Return the NODE GUIDs of a list's switches (empty if unreadable), and true unless the list lacks its links."""
+    """Return the NODE GUIDs of a list's switches (empty if unreadable), and false if the list has no links."""
     try:
         data = read_dump(path)
     except IbprofError:

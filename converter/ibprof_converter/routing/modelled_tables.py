@@ -97,7 +97,7 @@ class _Choices:
         self._row = np.arange(len(self.switch))
 
     def take_least_used(self, used: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-        """Return the least used port of each row, uint8 [row], and add 1 to its use. Of equal ports, take the first."""
+        """Return the first of the least used ports of each row, uint8 [row], and add 1 to its count in `used`."""
         uses = used[self.switch[:, np.newaxis], self._port]
         uses[self._is_none] = np.iinfo(np.int32).max
         chosen = self._port[self._row, uses.argmin(axis=1)]
@@ -105,7 +105,7 @@ class _Choices:
         return np.asarray(chosen, np.uint8)
 
     def find_lower_level(self, level: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the lower level, of the row's switch or of the switches its ports lead to: int64 [row]."""
+        """Return the level of the row's switch or of its next switches, whichever is lower: int64 [row]."""
         return np.minimum(level[self.switch], level[self._leads_to[self.switch, self._port[:, 0]]])
 
     def take_by_number(self, number: int, divisor: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
@@ -218,7 +218,7 @@ def _count_levels(leads_to: npt.NDArray[np.int32], is_leaf: npt.NDArray[np.bool_
 def _find_subtrees(
     level: npt.NDArray[np.int64], at: npt.NDArray[np.intp], to: npt.NDArray[np.int32], highest: int
 ) -> npt.NDArray[np.int32]:
-    """Return the number of each switch's subtree: int32 [switch]. A subtree has only levels up to `highest`."""
+    """Return the index of each switch's subtree: int32 [switch]. Subtrees consist of the levels up to `highest`."""
     inside = (level[at] <= highest) & (level[to] <= highest)
     return find_parts(len(level), np.column_stack([at[inside], to[inside]])).astype(np.int32)
 

@@ -36,7 +36,7 @@ class RailFiles:
         links: the list of links, or the first of `parts`.
         parts: LLDP files, one for each node, if the fabric is listed by LLDP.
         tables: forwarding tables of the rail's switches; None if they must be searched among `candidates`.
-        candidates: files with tables that may belong to this rail. A file has the tables of all switches, or of one.
+        candidates: files that may have this rail's tables: of all switches, or of one switch each.
         lid_ranges: OpenSM's `guid2lid`; None: the `guid2lid` in the folder of the list of links, if any.
         adaptive: ibdiagnet 2's `.far`, if any; it may also be one of `candidates`.
         names: name map, if any.
@@ -167,7 +167,7 @@ def has_links(path: Path) -> bool:
 
 
 def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> RailFiles:
-    """Return a rail with its named files. Without named tables, use tables in its list's folder or below."""
+    """Add the files that the user named to a rail. Without named tables, use tables in its list's folder or below."""
     if rail.synthetic:
         return rail
     tables, candidates, notes = rail.tables, rail.candidates, rail.notes

@@ -43,7 +43,7 @@ def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = Non
     """Read the files of one rail, or generate a synthetic rail, with routes from any source.
 
     Args:
-        number: the rail's number. Each number gives another synthetic rail.
+        number: the rail's index. Synthetic rails with different indices have different GUIDs.
         routes: source of the routes, as `parse_routes` returns it; None: the rail's tables, or modelled tables if the
             rail has none.
 
@@ -205,7 +205,7 @@ def _choose_host(fabric: Fabric) -> int:
 
 
 def write_net(fabric: Fabric) -> str:
-    """Return a fabric in the form of `ibnetdiscover`, which ibsim reads. A node's name is its number."""
+    """Return a fabric in the form of `ibnetdiscover`, which ibsim reads, with node names such as `node0`."""
     port_guid = dict(
         zip(
             zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),

@@ -154,7 +154,7 @@ class Hop:
     Attributes:
         node, egress_port: the sending node, and its port.
         next_node, ingress_port: the receiving node, and its port.
-        link, end: the link, and the number of its sending end.
+        link, end: the link, and the index of its sending end (0 or 1).
     """
 
     node: int
@@ -236,7 +236,7 @@ def _cross(fabric: Fabric, link: int, end: int) -> Hop:
 
 
 class Reason(IntEnum):
-    """Reason why a path ends. Only with the first two reasons do the bytes reach their destination."""
+    """Reason why a path ends."""
 
     _generate_next_value_ = kernels_headers().numbers_of("ibp_reason", "IBP_")
     DELIVERED = auto()

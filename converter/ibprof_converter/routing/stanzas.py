@@ -57,7 +57,7 @@ class Stanzas:
 
     Attributes:
         log: lines that are not used.
-        lost: numbers of tables with a damaged header. Their switch is unknown.
+        lost: indices of tables with a damaged header, whose switch is unknown.
     """
 
     log: DamageLog
@@ -295,7 +295,7 @@ def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:
 
 
 def _read_stanzas(path: str | PathLike[str], entries: Entries) -> Stanzas:
-    """Return the stanzas. Each begins with a header, which is one of the lines that are no entries."""
+    """Return the stanzas of a dump, each with the switch that its header line names."""
     stanzas = Stanzas(DamageLog(path))
     for line in entries.other_lines():
         if head := _HEAD.fullmatch(line.text):

@@ -71,7 +71,7 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
     """Read the files of one rail, or generate a synthetic rail.
 
     Args:
-        number: the rail's number. Each number gives another synthetic rail.
+        number: the rail's index. Synthetic rails with different indices have different GUIDs.
 
     Raises:
         InputError: a file is invalid, or there are no tables.

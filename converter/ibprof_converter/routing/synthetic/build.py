@@ -35,7 +35,7 @@ class SyntheticSubnet:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPlan:
-    """The decisions of a generator.
+    """Description of a synthetic subnet, from which `build` makes a fabric and its tables.
 
     Attributes:
         name: the fabric's name, as the user wrote it.
@@ -43,10 +43,10 @@ class SyntheticPlan:
         host_switch, host_port: int [host], each host's switch, and the switch port of its cable.
         cable: int [cable, 4], switch, port, switch, port.
         egress: uint8 [switch, host], egress port of a switch for a host's packets.
-        adapter_name: description of each adapter; empty: `hostN HCA-1`, the number of the rail at the end.
-        part: number of the subnet, if several have one name.
-        plane, plane_of: number and name of the plane, whose adapters have ports on other planes too.
-        first_adapter: number of the first adapter among those of all parts.
+        adapter_name: description of each adapter; empty for `hostN HCA-R` on rail R.
+        part: index of the subnet in its fabric.
+        plane, plane_of: index of the plane, and common name of all planes of the same adapters.
+        first_adapter: index of the first adapter among the adapters of the whole fabric.
     """
 
     name: str

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fabrics of GPU clusters: hosts with an adapter on each rail, one leaf per rail in each unit, spines, and cores.
 
-A unit has as many hosts as a leaf has ports down: half its radix. Spines are as few as their radix and even cabling
-allow. Two levels suffice up to `radix` leaves. Above, a group of spines joins the leaves of one rail in up to radix / 2
-units, and cores join spines of the same number in all groups. Routes are d-mod-k in each of these numbers.
+A unit has radix / 2 hosts, the number of ports down of a leaf. Spines are as few as their radix and even cabling allow.
+Two levels suffice up to `radix` leaves. With more leaves, a group of spines joins the leaves of one rail in up to
+radix / 2 units, and cores join the spines of equal index in all groups. Routes are d-mod-k.
 
 Source: NVIDIA DGX SuperPOD Reference Architecture (DGX B200, 64-port switches, and DGX B300 XDR, 144-port switches),
 tables of components by number of scalable units. In `rail-optimised` each rail is a separate network.
@@ -28,10 +28,10 @@ class RailSizes:
     """Numbers that describe a fabric of rails.
 
     Attributes:
-        hosts, rails: hosts, and adapters of each.
-        radix: ports of a switch, even.
-        planes: networks with a port of every adapter each.
-        apart: true if no cable joins the rails, so that each is a subnet.
+        hosts, rails: number of hosts, and number of adapters of each host.
+        radix: even number of ports of a switch.
+        planes: number of networks; each adapter has a port on each network.
+        apart: true if no cable joins the rails, so that each rail is a subnet.
     """
 
     hosts: int
@@ -42,7 +42,7 @@ class RailSizes:
 
     @property
     def subnets(self) -> int:
-        """Number of subnets: planes, of each rail if they are apart."""
+        """Number of subnets: the planes of each rail if rails are apart, else the planes of all rails."""
         return self.planes * (self.rails if self.apart else 1)
 
 
@@ -56,8 +56,8 @@ def generate_rails(name: str, sizes: RailSizes, gbps: float, number: int, part: 
         name: the name that the user wrote.
         sizes: the numbers in the name.
         gbps: data rate of each link in one direction, in Gbit/s.
-        number: number of the fabric's first subnet among all rails.
-        part: number of the subnet in the fabric, below `sizes.subnets`: by rail, then by plane.
+        number: index of the fabric's first subnet among all rails.
+        part: index of the subnet in the fabric, below `sizes.subnets`: rail * planes + plane.
 
     Raises:
         UsageError: the numbers describe no such fabric.
@@ -112,11 +112,11 @@ class _Tree:
     """Switches above the adapters. Leaf u * rails + r joins rail r of unit u; switches of higher levels follow.
 
     Attributes:
-        units, rails: leaves are units * rails.
-        half: cables of a leaf up, and at most down.
-        span: leaves of one group of spines: of one rail, or all leaves with two levels.
-        groups, spines: groups, and spines in each.
-        cores: cores above the spines of each number; 0 with two levels.
+        units, rails: number of units and of rails; there are units * rails leaves.
+        half: number of cables of a leaf to spines, and largest number of its adapters.
+        span: number of leaves below one group of spines.
+        groups, spines: number of groups of spines, and of spines in a group.
+        cores: number of cores above the spines of one index; 0 for a tree of two levels.
     """
 
     units: int
@@ -146,14 +146,14 @@ class _Tree:
         return self.units * self.rails
 
     def group(self, leaf: Indices) -> tuple[Indices, Indices]:
-        """Return the group of each leaf, and its number within the group."""
+        """Return the group of each leaf, and the leaf's index in the group."""
         if not self.cores:
             return leaf * 0, leaf
         unit, rail = leaf // self.rails, leaf % self.rails
         return unit // self.half * self.rails + rail, unit % self.half
 
     def list_cables(self) -> Indices:
-        """Return all cables between switches: int [cable, 4]. Cable j of a switch leads to parent j modulo parents."""
+        """Return all cables between switches: int [cable, 4]. Cable j of a switch with n parents leads to j mod n."""
         if not self.groups:
             return np.zeros((0, 4), np.int64)
         leaf, up = _cross(self.leaves, self.half)
@@ -172,7 +172,7 @@ class _Tree:
         """Return the port of each switch for each adapter: uint8 [switch, adapter].
 
         Args:
-            leaf, place: int [adapter], leaf of an adapter, and its number there.
+            leaf, place: int [adapter], each adapter's leaf, and the adapter's index on this leaf.
         """
         spines = self.groups * self.spines
         egress = np.empty((self.leaves + spines + self.spines * self.cores, len(leaf)), np.uint8)

@@ -66,8 +66,7 @@ def generate_xgft(
             spread = w[level] * p[level]
             up = 1 + down_ports + host // width % spread
             cables.append(_cable_up(switch, int(first[level - 1]), int(first[level]), level, m, w, p))
-        # A switch's number is its ancestors' coordinates (x) times the number of switches that share them (y), plus its
-        # index among these.
+        # `width` switches of this level are above each subtree of `below` hosts: switch // width is the subtree.
         is_below = (host // below)[np.newaxis] == (switch // width)[:, np.newaxis]
         egress[first[level - 1] : first[level]] = np.where(is_below, down.astype(np.uint8), up.astype(np.uint8))
     digits = len(str(max(counts)))
@@ -95,7 +94,10 @@ def generate_tree(name: str, arity: int, levels: int, gbps: float = 100.0, rail:
 
 
 def _down(host: Indices, level: int, m: list[int], w: list[int], p: list[int]) -> Indices:
-    """Return each host's port down, from 0, on a switch of a level above it: first by child, then by cable."""
+    """Return the index of the port down to each host, on a switch of `level` above the host.
+
+    The first cables to all children have the lowest indices, then the second cables to all children, and so on.
+    """
     child = host // prod(m[: level - 1]) % m[level - 1]
     cable = host // prod(w[: level - 1]) % (w[level - 1] * p[level - 1]) // w[level - 1]
     return np.asarray(child + m[level - 1] * cable)
@@ -117,9 +119,8 @@ def _cable_up(
 def generate_codes_tree(name: str, leaves: int, radix: int, gbps: float = 100.0, rail: int = 0) -> SyntheticSubnet:
     """Return CODES' fat-tree.
 
-    A leaf has hosts on its first ports, then the second-level switches of its pod. A second-level switch has leaves
-    first, then top switches. A top switch has the second-level switches of the first pod first, then those of the next
-    pods.
+    Order of ports: a leaf has hosts, then the second-level switches of its pod. A second-level switch has leaves, then
+    top switches. A top switch has the second-level switches of the first pod, of the second pod, and so on.
 
     Args:
         name: the name that the user wrote.
@@ -177,7 +178,8 @@ def generate_dragonfly(
     """Return a dragonfly. Routes use a local, a global and a local cable, each only if needed.
 
     Global cable k of group i, at switch k // h, leads to group i + 1 + k modulo the number of groups. The cables form
-    whole rounds; in each round a group gets one cable to every other group. The destination's switch selects the round.
+    whole rounds; in each round a group gets one cable to every other group. The position of the destination's switch in
+    its group, modulo the number of rounds, selects the round.
 
     Args:
         name: the name that the user wrote.

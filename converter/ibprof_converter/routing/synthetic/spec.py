@@ -35,7 +35,7 @@ def is_synthetic(name: str | PathLike[str]) -> bool:
 
 
 def count_subnets(name: str) -> int:
-    """Return the number of subnets of a synthetic fabric: its planes, and its rails if no cable joins them.
+    """Return the number of subnets of a synthetic fabric: its planes, times its rails if no cable joins the rails.
 
     Raises:
         UsageError: the name describes no possible fabric of rails.
@@ -81,8 +81,8 @@ def generate(name: str, rail: int = 0, part: int = 0) -> SyntheticSubnet:
 
     Args:
         name: the fabric's name.
-        rail: number of the subnet among all rails.
-        part: number of the subnet among those of the name, below `count_subnets`.
+        rail: index of the subnet among all rails.
+        part: index of the subnet in the fabric, below `count_subnets`.
 
     Raises:
         UsageError: the name describes no possible fabric.
