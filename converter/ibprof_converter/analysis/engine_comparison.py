@@ -105,7 +105,7 @@ class EngineComparison:
 
     @property
     def best(self) -> EngineLoads | None:
-        """The engine with the fewest unrouted bytes, then the shortest time; None if every engine can deadlock.
+        """The engine with the fewest unrouted bytes, then the shortest time; None if no tables are free from deadlock.
 
         Engines that need several virtual lanes are considered only if no other engine is free from deadlock.
         """
@@ -121,7 +121,7 @@ class EngineComparison:
 
     @property
     def conf_lines(self) -> tuple[str, ...]:
-        """The lines of `opensm.conf` that choose the best engine; empty if every engine can deadlock."""
+        """The lines of `opensm.conf` that choose the best engine; empty if no engine is the best."""
         if self.best is None:
             return ()
         return (f"routing_engine {self.best.engine}", *(("qos TRUE",) if self.best.deadlock == BY_LANES else ()))
@@ -207,7 +207,7 @@ def _judge(engine: str, used: str, loads: FabricLoads, lanes: int | None) -> Eng
 
 
 def describe_engines(comparison: EngineComparison) -> list[str]:
-    """Return the comparison in lines; the first one names the source of the routes."""
+    """Return the comparison in lines; the first line names the source of the routes."""
     lines = [
         "routes: modelled by OpenSM on ibsim over the links of the fabric (4x QDR each); LIDs are those of the dumps",
         f"{comparison.traffic} on {comparison.fabric}",

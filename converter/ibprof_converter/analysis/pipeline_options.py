@@ -25,7 +25,7 @@ OPERATION = "operation"
 SITE = "site"
 
 JOB = "job"
-"""Value of `--panels` for one picture per job; it is no column of `--by`."""
+"""Value of `--panels` for one panel per job. `--by` does not accept this value."""
 
 Progress = Callable[[str], None]
 """Function that receives the name of each stage at its start."""

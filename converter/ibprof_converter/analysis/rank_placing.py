@@ -134,7 +134,7 @@ def read_ranks_to_place(
 
 
 def default_seconds(ranks: int) -> float:
-    """Return the default seconds that determine the work of a search."""
+    """Return the default of `PlaceOptions.seconds` for a number of ranks."""
     return min(_MOST_SECONDS, SEARCH_SECONDS * max(1.0, ranks / _RANKS))
 
 
@@ -327,7 +327,7 @@ def _list_gaps(
     slots: RankSlots,
     hosts: Hosts,
 ) -> Iterator[str]:
-    """Yield the limits of the times: gaps of the recording and the dumps, bytes without ranks, modelled choices."""
+    """Yield sentences on gaps of the recording and the dumps, on bytes without ranks, and on modelled choices."""
     yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
     if len(subnets) > 1:
         yield f"modelled: rail of the bytes: modelled ({options.rails or adapter_policies.SPLIT})"
@@ -336,7 +336,7 @@ def _list_gaps(
     if slots.nic == label_of_policy(adapter_policies.RANK):
         yield from chain(*describe_lacking(hosts, set(slots.host.tolist())))
     yield from (*coverage.notes, *note_training(demand.origin))
-    yield from (f"{amount} bytes are in no time: {reason}" for reason, amount in demand.unmapped.items())
+    yield from (f"{amount} bytes are not part of the times: {reason}" for reason, amount in demand.unmapped.items())
 
 
 def _judge_elsewhere(

@@ -73,7 +73,7 @@ def _bytes_of_rows(
     (rows,) = scan_flows(routes, traffic.source_lid[here], traffic.destination_lid[here], [2 * link + end])
     flows = here[rows]
     ranks = len(traffic.rank_lid)
-    of_pair = np.zeros((ranks, ranks + 1))  # bytes to all peers with lower numbers
+    of_pair = np.zeros((ranks, ranks + 1))  # [rank, peer + 1], bytes from the rank to the peer
     np.add.at(of_pair[:, 1:], (traffic.source_rank[flows], traffic.destination_rank[flows]), traffic.bytes[flows])
     upto = of_pair.cumsum(axis=1)
     is_known = intervals.last_peer != UNKNOWN_PEER

@@ -150,7 +150,7 @@ def _find_left_out(listing: Listing, kept_guid: npt.NDArray[np.uint64]) -> Itera
 
 
 def _drop_unconfigured_lids(listing: Listing) -> Listing:
-    """Return the listing without the LIDs of unconfigured ports. The links of these ports become inactive."""
+    """Return the listing without the LIDs of unconfigured ports, whose links become inactive."""
     unconfigured = listing.lid == NOT_CONFIGURED_LID
     if not unconfigured.any():
         return listing
@@ -225,7 +225,7 @@ class _Links:
 def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None:
     """Return the listing without the rows of ports that have several links: any of these rows may be wrong.
 
-    The removed rows become damage. Return None if no port has several links, or if no row would remain.
+    The removed rows are noted as damage. Return None if no port has several links, or if no row would remain.
     """
     ports, number = np.unique(links.ends, return_counts=True)
     several = ports[number > 1]

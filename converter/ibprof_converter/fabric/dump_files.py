@@ -79,7 +79,7 @@ _VIRTUAL = frozenset(
         "tracefs",
     ]
 )
-"""Types of file systems whose files the kernel generates. Reading them may block for ever, or change the system."""
+"""Types of file systems whose files the kernel generates. Reading a file may block for ever, or change the system."""
 
 
 def read_dump(path: str | PathLike[str]) -> bytes:

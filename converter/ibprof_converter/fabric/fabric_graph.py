@@ -72,8 +72,8 @@ class Partitions:
     """Partitions of a subnet.
 
     Attributes:
-        names: P_Key without the bit of full members -> name of the partition. A partition of unknown P_Key has a
-            negative number instead.
+        names: P_Key without the bit of full members -> name of the partition. If the P_Key is unknown, the key is a
+            negative number.
         of_node: node -> P_Key -> true if a port of the node is a full member of this partition, false if its ports are
             limited members.
     """

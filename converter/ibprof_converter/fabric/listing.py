@@ -117,7 +117,7 @@ class Listing:
 
 
 def drop_invalid_rows(listing: Listing) -> Listing:
-    """Return the listing without rows that no fabric can have. The removed rows become damage.
+    """Return the listing without rows that no fabric can have. The removed rows are noted as damage.
 
     Raises:
         InputError: no row is left. The error names the first removed row.

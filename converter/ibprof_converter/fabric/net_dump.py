@@ -6,7 +6,7 @@ r"""Parse `ibdiagnet2.net_dump` of ibdiagnet 2: a stanza for each switch, a line
       1 : 1   : ACT : LINK UP : 5   : 4x  : 50  : NO-FEC   : NO-RTR : 0xc42a10300dbfb92 : 40 : 25 : "MF0;leaf2:.."
       2 : 2   : DOWN : POLLING : ...
 
-`#` and `N#` are the labels printed on the switch, such as `1/1/1`. They can differ from InfiniBand's port number
+`#` and `N#` are the labels printed on the switch, such as `1/1/1`. A label can differ from InfiniBand's port number
 (`IB#`). The port number of the other end is in the neighbour's stanza, in the line with label `N#`. Adapters have no
 stanza; their GUIDs are used as NODE GUIDs. The format lacks number of ports, SystemGUID, LMC and routers.
 
@@ -44,7 +44,7 @@ _LANES = {"1x": 1, "2x": 2, "4x": 4, "8x": 8, "12x": 12}
 _ADAPTER_PORTS = ("1", "2")
 _PLANE_PORTS = ("1", "2", "3", "4")
 _PLANE_GBPS = 250.0
-"""Largest rate in Gb/s of an XDR link with one lane. An adapter has one such link to each of four planes."""
+"""Largest rate in Gb/s of an XDR link with one lane. An XDR adapter has a link with one lane to each of four planes."""
 _IS_UP = "ACT"
 _NEEDED = ("#", "ib#", "sta", "lwa", "lsa", "neighbor guid", "n#", "nlid")
 

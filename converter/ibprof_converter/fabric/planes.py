@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the planes in a list of links. No cable joins two planes, and all planes have the same adapters.
 
-An XDR adapter has one port on each of four planes, with one common LID or four LIDs. Its hardware spreads packets over
-the planes. Each plane becomes a rail, and traffic is spread evenly over these rails.
+An XDR adapter has one port on each of four planes, with one common LID or four LIDs, and spreads packets over the
+planes. Each plane becomes a rail, and traffic is spread evenly over these rails.
 
 A chassis can have a switch on each plane. Links inside the chassis, whose ports ibdiagnet labels `FNM`, join these
 switches, but only management uses these links. An aggregation node is on one plane.
@@ -84,8 +84,8 @@ def _join_pieces(has: list[set[int]], whole: list[int]) -> npt.NDArray[np.int64]
         whole: the parts that are planes.
 
     Returns:
-        int64 [part], index into `whole`. A piece belongs to the only plane that has none of the piece's adapters. The
-        result is None if no plane, or more than one plane, has none of them.
+        int64 [part], index into `whole`. A piece belongs to the only plane that has none of the piece's adapters. None
+        if more than one plane, or no plane, has none of a piece's adapters.
     """
     of_part = np.full(len(has), -1, np.int64)
     of_part[whole] = np.arange(len(whole))

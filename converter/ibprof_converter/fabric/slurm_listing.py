@@ -17,12 +17,11 @@ r"""Parse Slurm's topology: `topology.conf`, the output of `scontrol show topolo
           - switch: leaf1
             nodes: node[01-32]
 
-The output of `scontrol show topoconf` lists all kinds in each topology; all except one are empty (`block: {}`). Values
-can be empty too.
+The output of `scontrol show topoconf` lists all kinds in each topology; all kinds except one are empty (`block: {}`).
 
-Any user of a cluster can read these files. They name switches and hosts only. A line with both Switches and Nodes comes
-from `scontrol`; its Nodes are the hosts of all switches below. A block counts as a switch; an assumed switch joins all
-blocks.
+Any user of a cluster can read these files, which name switches and hosts only. A line with both Switches and Nodes
+comes from `scontrol`; its Nodes are the hosts of all switches below. A block counts as a switch; an assumed switch
+joins all blocks.
 
 Hosts' links are assumed to have `HOST_GBPS`. All uplinks of a switch are assumed to have one speed, and together to be
 as fast as the links of all hosts below the switch, so that no link is oversubscribed.
@@ -155,7 +154,7 @@ def _expand_names(path: str | PathLike[str], line: int, expression: str) -> list
 
 
 def _join_lines(data: bytes) -> list[tuple[int, str]]:
-    """Return the lines with content, without comments. A line that ends with a backslash continues in the next."""
+    """Return the lines with content, without comments. A line that ends with a backslash continues in the next line."""
     lines: list[tuple[int, str]] = []
     begun = ""
     first = 0
@@ -267,8 +266,8 @@ def _assume_speeds(links: Sequence[NamedLink], is_switch: set[str]) -> list[floa
     found = []
     for link in links:
         pair = frozenset((link.switch, link.other))
-        # A link between two switches of one level is as fast as the links of all hosts below one of the two switches:
-        # the switch with more hosts.
+        # A link between two switches of one level is as fast as the links of all hosts below the switch with more
+        # hosts.
         hosts = 1.0 if link.other not in is_switch else share.get(pair) or max(behind[name] for name in pair) or 1.0
         found.append(HOST_GBPS * hosts)
     return found

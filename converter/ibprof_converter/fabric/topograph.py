@@ -91,6 +91,6 @@ def read_instances(path: str | PathLike[str], data: bytes) -> list[Instance]:
 
 
 def _number_ids(text: str, count: int) -> Sequence[int | None]:
-    """Return the line number of each "id" in the text. If the text has not `count` ids, return `count` times None."""
+    """Return the line number of each "id" in the text; `count` times None if the text has another number of ids."""
     lines = [number for number, line in enumerate(text.split("\n"), 1) for _ in _ID.finditer(line)]
     return lines if len(lines) == count else [None] * count

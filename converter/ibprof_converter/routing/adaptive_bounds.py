@@ -39,7 +39,7 @@ _SETTLED = 1e-3
 """The rounds end when no load changes by more than this share of the largest load."""
 
 _KEPT_CHOICES = 1 << 23
-"""Largest number of choices that are kept in memory from round to round; more choices are recomputed each round."""
+"""Largest number of choices that are kept in memory; a larger number of choices is recomputed in each round."""
 
 
 @dataclass(frozen=True, slots=True)

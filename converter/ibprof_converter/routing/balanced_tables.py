@@ -24,7 +24,7 @@ _FAR = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _SwitchEnds:
-    """Link directions between switches: for each its number, sending switch, receiving switch and data rate."""
+    """Link directions between switches: index 2 * link + end, sending switch, receiving switch, and data rate."""
 
     number: npt.NDArray[np.int64]
     source: npt.NDArray[np.int64]
@@ -109,7 +109,9 @@ def _route(
     sources: npt.NDArray[np.float64],
     load: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.int64]:
-    """Choose one link direction of each switch towards a leaf. Add the traffic of all hosts to the leaf to `load`.
+    """Choose one link direction of each switch towards a leaf.
+
+    Add to `load` the traffic that all hosts send to the leaf.
 
     Returns:
         Indices into `ends`, one for each switch that reaches the leaf.

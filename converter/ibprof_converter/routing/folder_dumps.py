@@ -178,7 +178,7 @@ _SWITCH = re.compile(
     rb"|^\"?[^\n]{0,256},[0-9]{1,3},2,[0-9]{1,3},[0-9]{1,3},0x[0-9A-Fa-f]{1,16},0x([0-9A-Fa-f]{1,16}),",  # NODES
     re.MULTILINE,
 )
-"""Matches GUIDs of switches in formats whose files are often large. Files of other formats are parsed instead."""
+"""Matches GUIDs of switches in formats whose files are often large; files of other formats are parsed for GUIDs."""
 
 
 def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[str]]:

@@ -109,7 +109,7 @@ class _Choices:
         return np.minimum(level[self.switch], level[self._leads_to[self.switch, self._port[:, 0]]])
 
     def take_by_number(self, number: int, divisor: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Return a port of each row, uint8 [row]. Its index is (`number` // `divisor`) modulo the number of ports."""
+        """Return port (`number` // `divisor`) mod n of each row, uint8 [row]; n is the row's number of ports."""
         return np.asarray(self._port[self._row, number // divisor % self._count], np.uint8)
 
 

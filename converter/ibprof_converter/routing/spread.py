@@ -102,7 +102,7 @@ def spread_matrix(
     Args:
         source_lid: int [source].
         destination_lid: int [destination].
-        bytes: uint64 [source, destination]. It is not copied if the values of a row are adjacent in memory, or
+        bytes: uint64 [source, destination]. The matrix is not copied if the values of a row are adjacent in memory, or
             broadcast from one value.
         threads: largest number of threads; None: the number of processors.
 

@@ -31,7 +31,7 @@ _HOP = kernels_headers().types["ibp_hop"]
 NONE = kernels_headers().constants["IBP_NONE"]
 
 _FLOWS = 1 << 21
-"""Number of flows in one batch. It limits the memory for millions of flows."""
+"""Number of flows in one batch, which limits the memory needed for millions of flows."""
 
 _NOT_WANTED = -1
 
@@ -95,7 +95,7 @@ class SubnetRoutes:
         return ffi.gc(trees, lib.ibp_trees_free) if trees else trees
 
     def _describe(self) -> Any:
-        """Return the subnet as the kernels' struct. `_held` keeps the arrays that the struct points to alive."""
+        """Return the subnet as the kernels' struct. `_held` keeps alive the arrays that the struct points to."""
         network, pointer = self.network, self._kernels.pointer
         fabric, switches = network.fabric, len(self.switch_node)
         switch_of = np.full(fabric.nodes, NONE, np.int32)

@@ -117,7 +117,7 @@ def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """The cache file with the tables of one dump. It is valid as long as the dump does not change."""
+    """The cache file with the tables of one dump. The file is valid as long as the dump does not change."""
 
     path: Path
     identity: str

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model the adapter of each rank and the rail of each message, if they were not measured.
 
-A rail policy only distributes bytes over rails: the sum over all rails is the sum of the bytes sent.
+A rail policy distributes bytes over rails without changing their sum.
 
 Source: section 4.4.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation): Open MPI 1.6 splits
 each message over both rails. Open MPI 1.8 sends messages over the two rails in turn.
@@ -28,8 +28,8 @@ MODELLED = "modelled:"
 
 _MEANINGS = {
     MEASURED: "measured, as posted to queue pairs",
-    RECORDED: "as recorded of each rank's own choice",
-    MODELLED + RANK: "a rank's number among the ranks of its host, modulo the host's adapters",
+    RECORDED: "the adapter that each rank chose in the recorded run",
+    MODELLED + RANK: "the ranks of a host take its adapters in turn",
     MODELLED + NEAR: "the adapter nearest to the rank's cores",
     MODELLED + SPREAD: "each message over all adapters of the host",
     MODELLED + FIRST: "the first adapter of each host",
@@ -145,10 +145,10 @@ class AdapterShares:
 def spread_flows(
     source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
 ) -> AdapterShares:
-    """Cut each flow into equal parts, one for each adapter of the host with more adapters: sender or receiver.
+    """Cut each flow into n equal parts; n is the larger number of adapters of the flow's two hosts.
 
-    Part i uses adapter i mod n of both hosts; n is the host's number of adapters. If the bytes do not divide evenly,
-    each of the first parts gets one more byte.
+    At a host with m adapters, part i uses adapter i mod m. If the bytes do not divide evenly, each of the first parts
+    gets one more byte.
 
     Args:
         source, destination: int32 [flow, adapter], LIDs on one rail; `NO_LID` fills the end of each row.

@@ -40,7 +40,7 @@ def read_traffic_table(path: Path, rails: int) -> Traffic | PortCounters | RankT
     """Read a CSV file of traffic.
 
     Args:
-        rails: number of fabrics; numbers in a column `rail` must be smaller.
+        rails: number of fabrics. A column `rail` must have indices below this number.
 
     Raises:
         InputError: the header is unknown, or a row does not match it.
@@ -171,7 +171,7 @@ _BYTES = ("a number of bytes", 1 << 64)
 
 def _read_lid_pairs(path: Path, rows: Iterator[tuple[int, list[str]]], columns: int, rails: int) -> Traffic:
     lid = ("a LID", LIDS)
-    spec = (lid, lid, _BYTES, (f"a rail, counted from 0, of the {rails} given,", rails))[:columns]
+    spec = (lid, lid, _BYTES, ("a rail index", rails))[:columns]
     values = _read_columns(path, rows, spec)
     rail_source, notes = SINGLE_RAIL, []
     if rails > 1:

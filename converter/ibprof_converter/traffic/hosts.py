@@ -120,14 +120,14 @@ class Hosts:
         return bool(self.ports.shape[2] > 1)
 
     def count_by_adapters(self, rail: int) -> dict[int, int]:
-        """Return number of adapters on a rail -> number of hosts, sorted by adapters, descending."""
+        """Map each number of adapters on a rail to the number of hosts that have it; most adapters first."""
         of_node = self.of_node[rail]
         if self.left_out:
             of_node = of_node[~self.left_out[rail]]
         return _count_hosts(np.bincount(of_node[of_node != NO_HOST], minlength=len(self.name)))
 
     def count_by_ports(self, rail: int) -> dict[int, int]:
-        """Return number of ports on a rail -> number of hosts, sorted by ports, descending."""
+        """Map each number of ports on a rail to the number of hosts that have it; most ports first."""
         return _count_hosts(self.adapters[:, rail])
 
     @property
@@ -183,7 +183,7 @@ class HostIndex:
             self._short.setdefault(_without_domain(key), []).append(index)
 
     def find(self, name: str) -> int | None:
-        """Return the number of the host with a name; None if no host or several hosts match."""
+        """Return the index of the host with a name; None if no host or several hosts match."""
         found = self._find_all(name)
         return found[0] if len(found) == 1 else None
 
@@ -216,8 +216,8 @@ def _without_domain(name: str) -> str:
 def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -> Hosts:
     """Return the hosts of one system, whose rails are `fabrics`. `HostIndex` finds a host's name on other rails.
 
-    If `Fabric.is_left_out` is true for an adapter, its host is returned without the adapter's ports. A host with only
-    such adapters is left out.
+    Hosts are returned without the ports of left-out adapters (`Fabric.is_left_out`). A host that has only left-out
+    adapters is not returned.
 
     Args:
         rule: pattern that finds the host's name in a node description: its first group, or the whole match. Without a
@@ -307,10 +307,7 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return a list of adapter names with all names in `own` and a few more; None if no host has one.
-
-    At least as many hosts must have the returned list as have the list `own`.
-    """
+    """Return a list with all names in `own` and a few more, which at least as many hosts have; None without one."""
     wholes = [
         kind
         for kind, number in kinds.most_common(_MOST_KINDS)

@@ -439,11 +439,11 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
 def _group_slots(
     values: Mapping[Slot, Mapping[int, frozenset[tuple[int, int]]]], is_shared: Callable[[Any, Any], bool]
 ) -> list[set[Slot]]:
-    """Return groups of slots. On most hosts, a slot shares its value with the first slot of its group.
+    """Return groups of slots. On most hosts, the value of a slot agrees with the value of its group's first slot.
 
     Args:
         values: slot -> host -> P_Keys or leaf switches.
-        is_shared: function that returns true if the values of two slots put both slots in one group.
+        is_shared: function that returns true if the values of two slots agree.
     """
     groups: list[tuple[Slot, set[Slot]]] = []
     for slot, own in sorted(values.items()):

@@ -38,7 +38,7 @@ from ibprof_converter.traffic.traffic_data import RANK_LIMIT, RankTraffic
 from ibprof_converter.traffic.training_jobs import ring_bytes, ring_edges, tree_edges
 
 MODELLED = (
-    "modelled: NCCL Inspector does not state which ranks exchange data in collectives, so they are rings in the order "
+    "modelled: NCCL Inspector does not state which ranks exchange data in collectives, which are rings in the order "
     "of ranks, or NCCL's trees where the files state trees"
 )
 

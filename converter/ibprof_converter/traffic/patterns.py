@@ -2,8 +2,8 @@
 """Build common communication patterns over all hosts from `pattern:NAME[:NUMBER][:BYTES]`.
 
 Source of the patterns: table 2.1 of "Resource Contention due to Data Movement on HPC Systems" (dissertation), after
-Yuan et al., 2013, "A new routing scheme for jellyfish and its performance with HPC workloads". The table leaves details
-open; this module chooses them.
+Yuan et al., 2013, "A new routing scheme for jellyfish and its performance with HPC workloads". This module chooses the
+details that the table leaves open.
 """
 
 from __future__ import annotations

@@ -332,8 +332,8 @@ def describe_agreement(agreement: Agreement, fabrics: Sequence[Fabric]) -> Itera
     counted = agreement.bytes_counted
     explained = f" ({100 * agreement.bytes_explained / counted:.1f}%)" if counted else ""
     yield f"Counters compared with prediction ({agreement.origin})"
-    yield f"  link directions with a counter: {agreement.ends_counted}; used, without one: {agreement.ends_uncounted}"
-    yield f"  counted {format_bytes(counted)}, predicted there {format_bytes(agreement.bytes_predicted)}"
+    yield f"  link directions with a counter: {agreement.ends_counted}; used, no counter: {agreement.ends_uncounted}"
+    yield f"  with a counter: counted {format_bytes(counted)}, predicted {format_bytes(agreement.bytes_predicted)}"
     yield (
         f"  explained {format_bytes(agreement.bytes_explained)}{explained}, from elsewhere "
         f"{format_bytes(agreement.bytes_elsewhere)}, predicted and not counted {format_bytes(agreement.bytes_missing)}"

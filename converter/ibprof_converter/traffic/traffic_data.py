@@ -90,7 +90,7 @@ class RankTraffic(NotebookView):
         Args:
             source, destination, amount: [flow]; `amount` is in bytes.
             ranks, origin: see the attributes.
-            messages: [flow], number of messages; None for one message each.
+            messages: [flow], number of messages; None: one message for each flow.
         """
         # All-to-all over 10,000 hosts has 100 million rows. A broadcast column needs memory for one value only.
         one, nothing = np.broadcast_to(np.uint64(1), len(source)), np.broadcast_to(np.int32(0), len(source))

@@ -44,8 +44,8 @@ _SUFFIXES = (".otf2", ".ibprof", ".csv")
 UNKNOWN_PEER_REASON = "peer is no rank of MPI_COMM_WORLD"
 
 LEFT_OUT = (
-    "work requests whose port or calls are unknown are left out: with --operation or --site, only what is attributed "
-    "to the chosen calls is on links"
+    "work requests whose port or calls are unknown are left out: with --operation or --site, only bytes attributed to "
+    "the chosen calls are on links"
 )
 
 
@@ -159,7 +159,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
 def _number_sites(
     site: npt.NDArray[np.int32], names: tuple[str, ...], distinct: tuple[str, ...]
 ) -> npt.NDArray[np.int32]:
-    """Return the index of each row's call site in `distinct`. Two call sites with the same name become one."""
+    """Return the index of each row's call site in `distinct`; call sites with equal names have one index."""
     number = {name: index for index, name in enumerate(distinct)}
     return np.array([number[name] for name in names], np.int32)[site]
 
@@ -179,7 +179,7 @@ def choose_demand(
     if not choice:
         return demand
     if not isinstance(demand, RankTraffic) or demand.profile is None:
-        raise UsageError(f"{choice}: {name}: only recorded runs know the calls that bytes are of")
+        raise UsageError(f"{choice}: {name}: only recorded runs know the calls that sent bytes")
     try:
         chosen = profile_traffic(choice.restrict(demand.profile), name)
     except UsageError as error:

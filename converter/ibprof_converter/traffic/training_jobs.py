@@ -253,7 +253,7 @@ def _check(text: str, job: TrainingJob) -> None:
         raise UsageError(f"{text}: expected a layer for each of pp*chunks = {job.pp * job.chunks}, found {job.layers}")
     dense, experts = (job.groups("pp", of_experts=each) for each in (False, True))
     if not np.array_equal(dense[np.argsort(dense[:, 0])], experts[np.argsort(experts[:, 0])]):
-        raise UsageError(f"{text}: expected an order in which experts have the stages of others, found {job.order}")
+        raise UsageError(f"{text}: expected an order that puts experts on the stage of their layer, found {job.order}")
 
 
 def build_training(text: str) -> RankTraffic:

@@ -103,7 +103,7 @@ def test_a_notebook_shows_counters_and_bounds_next_to_loads() -> None:
     assert "with adaptive routing a link has no single load" in loads.warnings[-1]
     for page in (show(loads), show(report_on(loads))):
         assert all(escape(sentence) in page for sentence in loads.warnings)
-        assert "counted 20 GB, predicted there 13 kB" in page
+        assert "with a counter: counted 20 GB, predicted 13 kB" in page
 
 
 def test_a_notebook_says_that_no_link_is_loaded() -> None:
@@ -127,7 +127,7 @@ def test_a_placement_says_what_its_times_leave_out() -> None:
     for said in (
         *fabric.warnings,
         "not seen: 1 of 3 ranks were not recorded: 2",
-        "30 bytes are in no time: peer is no",
+        "30 bytes are not part of the times: peer is no",
     ):
         assert any(said in note for note in found.notes), said
         assert escape(said) in page

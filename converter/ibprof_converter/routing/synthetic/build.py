@@ -63,10 +63,10 @@ class SyntheticPlan:
 
 
 def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int) -> SyntheticSubnet:
-    """Return the fabric of a plan, with numbered nodes, ports and LIDs.
+    """Return the fabric and the tables of a plan.
 
-    Hosts have the LIDs from 1 on, in order. Switches follow, as far as unicast LIDs suffice. A switch's table has
-    routes to hosts and to itself only. Rails have the same hosts, and differ by their GUIDs.
+    Hosts have the LIDs from 1 on, in order. Switches have the next LIDs, as far as unicast LIDs suffice. A switch's
+    table has routes to hosts and to itself only. Rails have the same hosts, and differ by their GUIDs.
 
     Args:
         gbps: data rate of all links in Gbit/s; or float64 [cable + host], the rate of each cable, then of each host's

@@ -175,7 +175,7 @@ def generate_dragonfly(
     gbps: float = 100.0,
     rail: int = 0,
 ) -> SyntheticSubnet:
-    """Return a dragonfly. Routes use a local, a global and a local cable, each only if needed.
+    """Return a dragonfly. A route uses at most a local, a global and another local cable.
 
     Global cable k of group i, at switch k // h, leads to group i + 1 + k modulo the number of groups. The cables form
     whole rounds; in each round a group gets one cable to every other group. The position of the destination's switch in
