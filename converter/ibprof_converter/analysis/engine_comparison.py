@@ -93,7 +93,7 @@ class EngineComparison:
     """A traffic under several routing engines.
 
     Attributes:
-        traffic, fabric: their names.
+        traffic, fabric: names of the traffic and the fabric.
         rows: the present tables first, if any, then the engines.
         interfaces: the choice of adapters; None if all are used.
     """
@@ -121,7 +121,7 @@ class EngineComparison:
 
     @property
     def conf_lines(self) -> tuple[str, ...]:
-        """The lines of `opensm.conf` that choose the best engine; empty if no engine is the best."""
+        """The lines of `opensm.conf` that choose the best engine; empty if `best` is None."""
         if self.best is None:
             return ()
         return (f"routing_engine {self.best.engine}", *(("qos TRUE",) if self.best.deadlock == BY_LANES else ()))

@@ -204,5 +204,5 @@ def _name_runs(runs: Sequence[NamedLoads]) -> Sequence[str]:
 
 
 def _shorten(name: str) -> str:
-    """Return a file's name without its folders; a rule stays unchanged."""
+    """Return a file's name without its folders; a placement rule or pattern stays unchanged."""
     return Path(name).name if Path(name).exists() else name

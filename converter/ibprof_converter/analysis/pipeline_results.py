@@ -169,7 +169,7 @@ class FabricLoads(NotebookView):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences that every output of the loads must show: notes, bounds, bytes on no link."""
+        """Sentences that every output of the loads must show: notes, bounds, and bytes that load no link."""
         loads = self.loads
         losses = (each for each in describe_left_out(self.coverage) if each.startswith(LEFT_OUT))
         lines = [*self.coverage.lost, *losses, *self.coverage.notes]

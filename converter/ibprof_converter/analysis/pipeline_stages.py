@@ -47,7 +47,7 @@ _MOST_REGIONS = 64
 """Loads are split by region up to this number of regions: memory grows with links times regions."""
 
 Demand = RankTraffic | Traffic | PortCounters
-"""The traffic of one job, as read."""
+"""The traffic of one job, before it is put on a fabric."""
 
 
 def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tuple[Subnet, ...]:
@@ -260,7 +260,7 @@ def judge_loads(
         top: number of link directions to list.
         rank_by: one of `RANKINGS`.
     """
-    # Loads alone need no diagnosis, which imports many modules.
+    # The diagnosis imports many modules, which callers without a verdict do not need.
     from ibprof_converter.hotspots.link_report import judge_job, report_on_links  # noqa: PLC0415  (as above)
 
     fabric, traffic, demand = loads.fabric, loads.traffic, loads.demand

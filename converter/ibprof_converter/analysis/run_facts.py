@@ -91,7 +91,7 @@ class RankPairs:
         destination: npt.NDArray[np.integer],
         amounts: npt.NDArray[np.uint64],
     ) -> RankPairs:
-        """Return the sum of the bytes of each pair."""
+        """Return each pair of ranks once, with the sum of its bytes."""
         return cls(*add_by_key(source.astype(np.int64) << 32 | destination.astype(np.int64), amounts))
 
     def by_name(self) -> dict[str, int]:
@@ -144,7 +144,7 @@ class RunFacts:
 
     @property
     def busiest(self) -> LoadedDirection | None:
-        """The most loaded link direction; None if none is known or loaded."""
+        """The most loaded link direction; None if no link direction is known or loaded."""
         return self.most_loaded[0] if self.most_loaded else None
 
     def carried_on(self, direction: LoadedDirection) -> int | None:
@@ -163,7 +163,7 @@ def facts_of_loads(loads: FabricLoads, links: LinkReport) -> RunFacts:
     """Return the facts of a run on a fabric.
 
     Args:
-        links: the report on these links.
+        links: the report on the links of `loads`.
     """
     demand, traffic = loads.demand, loads.traffic
     most_loaded = tuple(direction_of_hotspot(asdict(spot)) for spot in links.hotspots)
@@ -248,7 +248,7 @@ def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
 
 
 def add_up_directions(directions: Iterable[LoadedDirection]) -> dict[tuple[int, str, int], int]:
-    """Return the bytes of link directions by `LoadedDirection.key`."""
+    """Map each `LoadedDirection.key` to the sum of the bytes of its link directions."""
     carried: Counter[tuple[int, str, int]] = Counter()
     for each in directions:
         carried[each.key] += each.bytes

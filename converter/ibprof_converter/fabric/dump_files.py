@@ -83,7 +83,7 @@ _VIRTUAL = frozenset(
 
 
 def read_dump(path: str | PathLike[str]) -> bytes:
-    r"""Read a text file, plain, gzip or xz, also UTF-16, as bytes with `\n` as line end.
+    r"""Read a text file (plain, gzip or xz; also UTF-16) as bytes with `\n` as line end.
 
     The result is bytes, since node descriptions can be invalid UTF-8.
 

@@ -120,7 +120,7 @@ def _version_of(path: str | PathLike[str]) -> tuple[int, ...]:
 def _read_planes(
     path: Path, names_path: Path | None, _version: tuple[int, ...]
 ) -> tuple[Listing, npt.NDArray[np.int64] | None]:
-    """Return the list of a file, and the plane of each row: int64 [row], None without planes.
+    """Return the list of a file, and the plane of each row: int64 [row], None if the list has no planes.
 
     The result is cached, since callers take one plane after the other from the list.
     """

@@ -93,7 +93,7 @@ def parse_lldp_files(name: str | PathLike[str], paths: Sequence[str | PathLike[s
             _add(found, path, read_dump(path))
         except InputError as error:
             first = first or error
-            log.miss(f"links of this node that no neighbour lists are missing: {error}")
+            log.miss(f"links that only this node lists are missing: {error}")
     if first is not None and not found.links:
         raise first
     return _list(log, found)

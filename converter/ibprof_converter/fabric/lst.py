@@ -47,7 +47,7 @@ _END_COLUMNS: dict[str, npt.DTypeLike] = {
     "ports": np.uint8,
     "port": np.uint8,
 }
-# A link in any line, or an opening brace in the first line that is not a comment.
+# Matches a link in any line, or an opening brace in the first line that is not a comment.
 _SIGN = re.compile(rb"^\{ (?:CA|SW|RT|Rt)[^\n]*|\A(?:\s*#[^\n]*\n)*\s*\{ [^\n]*", re.MULTILINE)
 _SWITCH = re.compile(rb"\{ SW(?:-SM)? [^{}]*?NodeGUID:([0-9A-Fa-f]{16}) ")
 
@@ -67,7 +67,7 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
     """Parse the lines of a `.lst` by a C kernel.
 
     Raises:
-        InputError: no line is valid. The error names the first line.
+        InputError: no line is valid. The error names the first invalid line.
     """
     log = DamageLog(path)
     column, names = _read_columns(log, data)

@@ -187,7 +187,7 @@ class NamedLink:
 def list_assumed(
     path: str | PathLike[str], switches: Sequence[str], links: Sequence[NamedLink], log: DamageLog, remark: str
 ) -> Listing:
-    """Return a listing of links between named switches and hosts. Hosts have LIDs 1, 2, ... in their order.
+    """Return a listing of links between named switches and hosts. Hosts have LIDs 1, 2, ... in the order of `links`.
 
     Args:
         switches: names of all switches; all other names are hosts.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute bounds and an estimate of link loads with adaptive routing.
 
-For each packet, an adaptive switch chooses a port of a group by the ports' fill levels. If all ports of the group carry
-the same share, a link has its `shared` load. If all other ports of the group are always full, one link carries all
-traffic that can use it: its `most` load. The estimate assumes that packets avoid ports that are fuller than others.
+For each packet, an adaptive switch chooses a port of a group by the ports' fill levels. A link has its `shared` load if
+all ports of the group carry the same share. A link has its `most` load if all other ports of the group are always full,
+so that it carries all traffic that can use it. The estimate assumes that packets avoid ports that are fuller than
+others.
 
 The estimate starts from even shares, and changes the shares in a few rounds. In each round a port gets a smaller share
 if its own load takes long, or if the loads on the following links take long. A full buffer at a following link fills

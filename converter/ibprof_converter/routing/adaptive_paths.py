@@ -41,7 +41,7 @@ _NO_EDGE = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class SwitchEdges:
-    """Link directions between switches; for each edge the link direction, its sending and its receiving switch."""
+    """Link directions between switches, called edges: index 2 * link + end, sending switch, receiving switch."""
 
     end: npt.NDArray[np.intp]
     source: npt.NDArray[np.int32]
@@ -155,7 +155,7 @@ class AdaptivePaths:
         cyclic = np.flatnonzero(self._cyclic(choices, classes))
         if not len(cyclic):
             return choices
-        # Groups that lead in a cycle keep only their minimal ports; a group without one gets all minimal ports.
+        # In a cycle, a group keeps its minimal ports only; a group with no minimal port gets all minimal ports.
         kept = ~np.isin(of_class, cyclic)
         least_class, least_edge = self.minimal(target[cyclic])
         least_class = cyclic[least_class]

@@ -69,7 +69,7 @@ _GROUP_FORM = "`<group> <sub-group> <WHBF> <port>, <port>, ..`"
 def looks_like_far(head: bytes) -> bool:
     """Return true if the beginning of a file is that of a `.far`."""
     lower = head.lower()
-    if b" definition:" not in lower and b"static" not in lower:  # 100 times as fast as the searches below
+    if b" definition:" not in lower and b"static" not in lower:  # 100 times as fast as a regular expression
         return False
     return bool(_SWITCH.search(head) and (_SIGN.search(head) or _LID_COLUMNS.search(head)))
 
@@ -335,7 +335,7 @@ def _leave_undefined(
     choice: npt.NDArray[np.int32],
     groups: dict[tuple[int, int], tuple[SubGroup, ...]],
 ) -> Sequence[str]:
-    """Make entries static if their group is undefined or has no ports. Return a warning with the number of entries."""
+    """Make entries static if their group is undefined or has no ports. Return a warning with their number."""
     undefined, switches = 0, 0
     for row, guid in enumerate(switch_guid.tolist()):
         named = np.unique(choice[row])

@@ -43,7 +43,7 @@ class RailFiles:
         partitions: files of the subnet's partitions.
         synthetic: the name of a synthetic fabric, which has no files; otherwise empty.
         notes: sentences on files that are not used.
-        plane: number of the plane in the list, or of the subnet in the synthetic fabric; None if there is only one.
+        plane: index of the plane in the list, or of the subnet in the synthetic fabric; None if there is only one.
     """
 
     links: Path
@@ -110,7 +110,7 @@ def find_rails(
             continue
         if path.is_dir():
             found = sort_folder(path)
-            # A folder that has only tables belongs to a list that the user names too.
+            # A folder with tables only belongs to a list of links that the user named separately.
             if not found.links and (found.tables or found.adaptive) and len(names) > 1:
                 named.tables += found.tables
                 named.adaptive += found.adaptive

@@ -119,7 +119,7 @@ _BEGIN_S = 60.0
 _SWEEP_S = 900.0
 _SHOWN_PARTS = 3
 _SHOWN = 300
-"""Number of last characters of a log that an error shows."""
+"""Number of characters at the end of a log that an error message quotes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,7 +242,7 @@ def find_rows(switch_guid: npt.NDArray[np.uint64], tables: ForwardingTables) -> 
 def scan_flows(
     routes: SubnetRoutes, source_lid: Integers, destination_lid: Integers, ends: Sequence[int]
 ) -> list[npt.NDArray[np.intp]]:
-    """Return the flows on each of some link directions.
+    """Return the flows that use each of the given link directions.
 
     Args:
         source_lid, destination_lid: int [flow].

@@ -106,7 +106,7 @@ def find_table_format(data: bytes) -> DumpFormat[ForwardingTables] | None:
 
 
 def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
-    """Return the `.fdbs` file, plain, .gz or .xz, with the name and folder of a list of links; None without one.
+    """Return the `.fdbs` file (plain, .gz or .xz) with the name and folder of a list of links; None if there is none.
 
     For OpenSM's `opensm-subnet.lst` this file is `opensm.fdbs`.
     """

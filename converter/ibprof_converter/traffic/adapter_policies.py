@@ -285,7 +285,7 @@ def _messages_part(
         rails: number of usable rails of each flow.
         turn: position of the rail among the flow's usable rails, from 1.
     """
-    messages = np.maximum(messages, np.uint64(1))  # a flow without a message count is one message
+    messages = np.maximum(messages, np.uint64(1))  # a flow without a message count has one message
     # Message i = 0, 1, ... of a flow goes over the usable rail at position 1 + (begun + i) mod rails. So the rail at
     # position `turn` carries the messages with i mod rails == offset.
     offset = (turn + rails - np.uint64(1) - begun % rails) % rails

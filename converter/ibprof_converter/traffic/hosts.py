@@ -64,9 +64,9 @@ class Hosts:
         name: [host], the hosts' names.
         ports: int32 [host, rail, adapter], LIDs of the host's ports on each rail, in the natural order of adapter names
             (`mlx5_2` before `mlx5_10`); `NO_LID` fills the rest.
-        leaf: int32 [host], number of the leaf switch of the host's first port. Leaf switches are numbered from 0, in
-            the order of the hosts.
-        of_node: for each rail int32 [node], number of the adapter's host; `NO_HOST` for all other nodes.
+        leaf: int32 [host], index of the leaf switch of the host's first port. Leaf switches are in the order of the
+            hosts.
+        of_node: for each rail int32 [node], index of the adapter's host; `NO_HOST` for all other nodes.
         shared: host names that identify no host, because several adapters of a rail have the same description.
         left_out: for each rail bool [node], true for adapters whose ports are left out (`Fabric.is_left_out`).
         in_turn: int32 [host, rail, turn], value of `turns`; None if no host lacks an adapter.
@@ -226,7 +226,7 @@ def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -
     return _find_hosts(tuple(fabrics), rule)
 
 
-# A report calls this several times for one system; each call takes half a second with 65,536 adapters.
+# Cached: a report finds the hosts of one system several times, in half a second each with 65,536 adapters.
 @lru_cache(maxsize=1)
 def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Hosts:
     adapters: dict[str, list[tuple[int, int]]] = {}
@@ -307,7 +307,7 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return a list with all names in `own` and a few more, which at least as many hosts have; None without one."""
+    """Return a list with all names in `own` and a few more, which at least as many hosts have; else None."""
     wholes = [
         kind
         for kind, number in kinds.most_common(_MOST_KINDS)
@@ -414,7 +414,7 @@ def _repeated_descriptions(fabric: Fabric) -> set[str]:
 
 
 def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """Return the hosts sorted by name within each leaf switch, and the numbers of their leaf switches."""
+    """Return the hosts sorted by name within each leaf switch, and the index of each host's leaf switch."""
     numbers: dict[tuple[int, int], int] = {}
     by_name = sorted(leaves, key=lambda name: (natural_key(name), name))
     for name in by_name:

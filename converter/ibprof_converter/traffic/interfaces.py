@@ -372,7 +372,7 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
         if found and found < slots:
             return found
     keys = {slot: {each.host: each.pkeys for each in members} for slot, members in machines.slots.items()}
-    if most(lambda each: bool(each.pkeys)) != slots:  # an additional partition of some slots may be for IPoIB
+    if most(lambda each: bool(each.pkeys)) != slots:  # partitions of some slots only may be for IPoIB
         return set()
     groups = _group_slots(keys, lambda one, other: not one.isdisjoint(other))
     outside = slots - max(groups, key=len)
@@ -439,7 +439,7 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
 def _group_slots(
     values: Mapping[Slot, Mapping[int, frozenset[tuple[int, int]]]], is_shared: Callable[[Any, Any], bool]
 ) -> list[set[Slot]]:
-    """Return groups of slots. On most hosts, the value of a slot agrees with the value of its group's first slot.
+    """Return groups of slots. A slot agrees with the first slot of its group on most hosts, according to `is_shared`.
 
     Args:
         values: slot -> host -> P_Keys or leaf switches.

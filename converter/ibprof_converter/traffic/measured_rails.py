@@ -242,7 +242,7 @@ class _FlowsByHosts:
 
 
 def split_in_proportion(total: int, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return integers in proportion to `weights` that sum to `total`. At least one weight is not 0."""
+    """Return integers that sum to `total`, in proportion to `weights`, which must not all be 0."""
     return np.fromiter(_parts(total, weights.tolist()), np.uint64, len(weights))
 
 

@@ -56,7 +56,7 @@ _ANY_PORT = re.compile(rb"^\s+GUID 0x[0-9a-f]{1,16} port (?:[0-9]+|ALL):", re.MU
 _SECTION = "PM_INFO"
 
 Sent = dict[tuple[int, int], int]
-"""(GUID or LID, port) -> words sent."""
+"""(GUID or LID, port) -> number of 4-byte words that the port sent."""
 
 
 _EVIDENT = 0.05
@@ -173,7 +173,7 @@ def _read_section(path: Path, data: bytes) -> Sent:
 
 
 def subtract_counters(after: PortCounters, before: PortCounters) -> PortCounters:
-    """Return the bytes sent between two readings. Where a counter decreased, it was reset: the later value is used."""
+    """Return the bytes sent between two readings. A counter that decreased was reset; its later value is used."""
     earlier = dict(
         zip(zip(before.node_guid.tolist(), before.port.tolist(), strict=True), before.bytes.tolist(), strict=True)
     )

@@ -114,7 +114,7 @@ def _place_on_hosts(host: npt.NDArray[np.int32], hosts: Hosts, source: str) -> R
     """Place each rank on a host, with all ports of the host.
 
     Args:
-        host: int32 [rank], number of each rank's host.
+        host: int32 [rank], index of each rank's host.
     """
     in_turn = None if hosts.in_turn is None else hosts.in_turn[host]
     return RankPlacement(host, hosts.ports[host], (f"ranks are placed by {source}",), in_turn=in_turn)

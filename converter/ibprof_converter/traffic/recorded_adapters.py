@@ -43,7 +43,7 @@ class RankAdapters:
             the run may use. None if no rank names an adapter.
         near: the adapters near the largest number of the rank's cores; all selected adapters if no distance is known
             for the rank. None if distances are unknown for all ranks.
-        notes: sentences on environment variables that are not followed.
+        notes: sentences on environment variables that ibprof does not evaluate.
     """
 
     selected: npt.NDArray[np.int32] | None
@@ -89,7 +89,7 @@ def _list_choices(rank: Rank) -> Iterator[tuple[str, str]]:
 
 
 def _note_unmatched(unmatched: Counter[tuple[str, str]]) -> Iterator[str]:
-    """Yield notes on environment variables that are not followed, or that name no active adapter of the host."""
+    """Yield notes on environment variables that ibprof does not evaluate, or that name no active adapter of a host."""
     for (name, text), ranks in unmatched.most_common(_MOST_NOTES):
         why = "names no adapter that was active on the host" if name in _VARIABLES else "is not followed"
         yield printable(f"{name}={text} of {ranks} rank(s) {why}; the adapter is modelled")

@@ -21,7 +21,7 @@ ALL = "*"
 NO_RANK = -1
 
 RANK_LIMIT = 1 << 24
-"""Largest number of ranks of a job. No machine has more; a damaged file could state more, and fill the memory."""
+"""Largest number of ranks of a job. No machine has more ranks; a damaged file with more could fill the memory."""
 
 SINGLE_RAIL = "single rail"
 

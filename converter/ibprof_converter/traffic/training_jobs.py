@@ -179,7 +179,7 @@ def tensor_group_size(text: str) -> int:
 
 
 def note_divided(text: str, hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on tensor groups that fit on one host but are on several hosts; empty without such groups.
+    """Return a note on tensor groups that fit on one host but are on several hosts; empty if there are none.
 
     Args:
         text: name of the traffic.
@@ -302,7 +302,7 @@ def build_training(text: str) -> RankTraffic:
 
 @dataclass(frozen=True, slots=True)
 class _Flow:
-    """Pairs of ranks with the same bytes each.
+    """Pairs of ranks that send the same number of bytes.
 
     Attributes:
         region: kind of group, such as `tensor`.
@@ -349,7 +349,7 @@ def ring_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
     rings = min(map(len, hosts), default=0) if len(hosts) > 1 else 1
     for ring in range(rings):
         order = [rank for own in hosts for rank in (*own[ring:], *own[:ring])]
-        # Differences of rounded sums, so the shares of all rings sum to `amount`.
+        # Rounding the cumulative sum makes the shares of all rings sum to `amount`.
         yield order, [*order[1:], order[0]], amount * (ring + 1) // rings - amount * ring // rings
 
 

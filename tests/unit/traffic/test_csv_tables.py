@@ -98,7 +98,7 @@ def test_rank_matrix(tmp_path: Path) -> None:
         ("src_lid,dst_lid,bytes\n70000,2,3\n", ":2: expected a LID below 65536"),
         ("src_lid,dst_lid,bytes\n1,2,18446744073709551616\n", ":2: expected a number of bytes below"),
         ("src_lid,dst_lid,bytes\n1,2,18446744073709551615\n1,3,1\n", ": expected bytes that sum to less than"),
-        ("src_lid,dst_lid,bytes,rail\n1,2,3,1\n", ":2: expected a rail, counted from 0"),
+        ("src_lid,dst_lid,bytes,rail\n1,2,3,1\n", ":2: expected a rail index below 1"),
         ("guid,port,bytes\nswitch,1,2\n", ":2: expected a GUID, found 'switch'"),
         ("guid,port,bytes\n0x1,256,2\n", ":2: expected a port below 256"),
         ("src,dst,bytes,messages\n99999999999,0,1,1\n", ":2: expected a rank below"),

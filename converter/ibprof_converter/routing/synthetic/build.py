@@ -71,7 +71,7 @@ def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int)
     Args:
         gbps: data rate of all links in Gbit/s; or float64 [cable + host], the rate of each cable, then of each host's
             link.
-        rail: number of the subnet.
+        rail: index of the subnet.
 
     Raises:
         UsageError: there are more hosts than LIDs, or a switch has more ports than possible.

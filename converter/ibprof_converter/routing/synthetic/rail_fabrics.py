@@ -50,7 +50,7 @@ def generate_rails(name: str, sizes: RailSizes, gbps: float, number: int, part: 
     """Return one subnet of a fabric of rails.
 
     The adapter of a host on rail r is `gpuH mlx5_r`. In a subnet of all rails, a host's adapters have successive LIDs.
-    An adapter has the same NODE GUID and LID on all planes, where it uses the port of the plane's number.
+    An adapter has the same NODE GUID and LID on all planes. On plane p, counted from 0, the adapter uses port p + 1.
 
     Args:
         name: the name that the user wrote.

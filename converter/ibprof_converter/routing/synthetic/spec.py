@@ -26,7 +26,7 @@ _MOST_RAILS = 16
 _DEFAULT_GBPS = 100.0
 _MOST_GBPS = 1e6
 _LARGEST = 1 << 16
-"""A number larger than the nodes of any subnet."""
+"""Largest number in the name of a synthetic fabric; no subnet has as many nodes."""
 
 
 def is_synthetic(name: str | PathLike[str]) -> bool:
