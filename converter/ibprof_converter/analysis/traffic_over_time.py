@@ -23,8 +23,8 @@ _CELLS_AT_ONCE = 1 << 22
 def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...]:
     """Return the use of the most loaded link directions over time, the busiest first.
 
-    A rank's bytes to a group of peers in an interval are spread over the links as in the whole run, and evenly over the
-    interval. The bytes of each link direction sum to its load along the forwarding tables.
+    In each interval, a rank's bytes to a group of peers are divided among the links as in the whole run, and evenly over
+    time. The bytes of each link direction sum to its load along the forwarding tables.
 
     Args:
         loads: loads of one job with known ranks.

@@ -57,7 +57,7 @@ class _Neighbours:
 
 
 def looks_like_lldp(head: bytes) -> bool:
-    """Return true if the beginning of a file is that of `lldpcli -f json`."""
+    """Return true if a file begins like the output of `lldpcli -f json`."""
     return _SIGN.match(head) is not None
 
 

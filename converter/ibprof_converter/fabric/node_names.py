@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find host names in NodeDescriptions, sort names in natural order, and read name maps.
 
-The form of a name map is that of the option `--node-name-map` of OFED's tools:
+A name map has the form that the option `--node-name-map` of OFED's tools expects:
 
 # comment
 0x0002c90200f00010 "leaf 1, rack 3"

@@ -63,7 +63,7 @@ class _Members:
 
 
 def looks_like_partitions(head: bytes) -> bool:
-    """Return true if the beginning of a file is that of a list of partitions."""
+    """Return true if a file begins like a list of partitions."""
     if _GROUP.match(head.lstrip()):
         return True
     lines = [line for line in head.split(b"\n")[:20] if not _AROUND_TABLE.fullmatch(line)]

@@ -85,7 +85,7 @@ def _join_pieces(has: list[set[int]], whole: list[int]) -> npt.NDArray[np.int64]
 
     Returns:
         int64 [part], index into `whole`. A piece belongs to the only plane that has none of the piece's adapters. None
-        if more than one plane, or no plane, has none of a piece's adapters.
+        unless each piece belongs to exactly one plane.
     """
     of_part = np.full(len(has), -1, np.int64)
     of_part[whole] = np.arange(len(whole))

@@ -23,8 +23,8 @@ Any user of a cluster can read these files, which name switches and hosts only. 
 comes from `scontrol`; its Nodes are the hosts of all switches below. A block counts as a switch; an assumed switch
 joins all blocks.
 
-Hosts' links are assumed to have `HOST_GBPS`. All uplinks of a switch are assumed to have one speed, and together to be
-as fast as the links of all hosts below the switch, so that no link is oversubscribed.
+Hosts' links are assumed to have `HOST_GBPS`. All uplinks of a switch are assumed to have one speed. The uplinks
+together are as fast as the links of all hosts below the switch, so no link is oversubscribed.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def describe_assumptions(found: str) -> str:
 
 
 def looks_like_slurm(head: bytes) -> bool:
-    """Return true if the beginning of a file is that of `topology.conf` or `scontrol show topology`."""
+    """Return true if a file begins like `topology.conf` or `scontrol show topology`."""
     return _SIGN.search(head) is not None
 
 
@@ -274,7 +274,7 @@ def _assume_speeds(links: Sequence[NamedLink], is_switch: set[str]) -> list[floa
 
 
 def looks_like_slurm_yaml(head: bytes) -> bool:
-    """Return true if the beginning of a file is that of `topology.yaml`."""
+    """Return true if a file begins like `topology.yaml`."""
     return _YAML_SIGN.search(head) is not None and _YAML_KIND.search(head) is not None
 
 

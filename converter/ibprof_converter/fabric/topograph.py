@@ -37,7 +37,7 @@ class Instance:
 
 
 def looks_like_topograph(head: bytes) -> bool:
-    """Return true if the beginning of a file is that of JSON of topograph's graph engine."""
+    """Return true if a file begins like the JSON of topograph's graph engine."""
     return _SIGN.match(head) is not None
 
 

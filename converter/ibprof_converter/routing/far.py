@@ -67,7 +67,7 @@ _GROUP_FORM = "`<group> <sub-group> <WHBF> <port>, <port>, ..`"
 
 
 def looks_like_far(head: bytes) -> bool:
-    """Return true if the beginning of a file is that of a `.far`."""
+    """Return true if a file begins like a `.far`."""
     lower = head.lower()
     if b" definition:" not in lower and b"static" not in lower:  # 100 times as fast as a regular expression
         return False

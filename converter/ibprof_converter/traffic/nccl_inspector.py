@@ -55,7 +55,7 @@ _SIZE_LIMIT = 1 << 62
 
 
 def is_inspector_file(path: Path) -> bool:
-    """Return true if a file's first bytes are those of NCCL Inspector's form."""
+    """Return true if a file begins like a file of NCCL Inspector."""
     start = peek_dump(path).lstrip()
     return start.startswith(b'{"header"') and b'"id"' in start
 

@@ -69,7 +69,7 @@ _REMARK = (
 
 
 def looks_like_counters(path: Path) -> bool:
-    """Return true if a file's first bytes are those of a dump of port counters."""
+    """Return true if a file begins like a dump of port counters."""
     head = peek_dump(path)
     if _PM.search(head) and _PM_SENT.search(head):
         return True

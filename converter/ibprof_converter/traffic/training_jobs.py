@@ -43,7 +43,7 @@ _LIMIT = 1 << 40
 """Largest value of a key. With any real model, the bytes of a step stay below 2**63."""
 
 _MOST_PAIRS = 1 << 26
-"""Largest number of pairs of ranks. More pairs do not fit in memory, and no machine needs them."""
+"""Largest number of pairs of ranks. More pairs do not fit in memory, and no machine needs more pairs."""
 
 Groups = npt.NDArray[np.int64]
 """Ranks of each group, such as each tensor group: int64 [group, member]."""
