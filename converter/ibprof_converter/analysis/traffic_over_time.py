@@ -23,7 +23,7 @@ _CELLS_AT_ONCE = 1 << 22
 def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...]:
     """Return the use of the most loaded link directions over time, the busiest first.
 
-    In each interval, a rank's bytes to a group of peers are divided among the links as in the whole run, and evenly over
+    In each interval, a rank's bytes to a group of peers are divided among the links as in the whole run, and evenly in
     time. The bytes of each link direction sum to its load along the forwarding tables.
 
     Args:
