@@ -120,7 +120,6 @@ def render_view(
 
 
 def _explain_changes(runs: Sequence[NamedLoads], names: Sequence[str]) -> list[RunPairChange]:
-    """Return the changes between each pair of runs with verdicts."""
     if len(runs) < 2:
         return []
     facts = [facts_of_loads(run.loads, run.judged.links) if run.judged else None for run in runs]

@@ -157,7 +157,6 @@ def _complete(
     loads: Loads,
     options: TrafficOptions,
 ) -> FabricLoads:
-    """Return the loads with their coverage, comparison with counters, and bounds."""
     if options.strict and loads.bytes_unrouted:
         reasons = ", ".join(f"{amount} ({reason})" for reason, amount in loads.bytes_unrouted.items())
         raise InconsistentError(f"--strict: bytes that cannot be routed: {reasons}")
@@ -196,7 +195,6 @@ def _load(fabric: RoutedFabric, placed: Traffic | PortCounters, options: Traffic
 
 
 def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: TrafficOptions) -> Traffic | PortCounters:
-    """Put each job on ports of the fabric, and merge the jobs."""
     placements = options.placements or (None,) * len(demands)
     if len(placements) != len(demands):
         raise UsageError(f"--placement: expected one for each of {len(demands)} jobs, found {len(placements)}")

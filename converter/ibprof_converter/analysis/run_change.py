@@ -199,7 +199,6 @@ def _find_reasons(
 
 
 def _join_reasons(a: RunFacts, b: RunFacts, known: Sequence[_Reason]) -> tuple[ChangeKind, str]:
-    """Return the kind of change and its reason, from all known differences."""
     if not known:
         same = "the ranks send the same bytes from the same hosts"
         if _have_links(a, b) and _differ_on_links(a, b):

@@ -247,7 +247,6 @@ def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None
 
 
 def _describe_unequal(listing: Listing, links: _Links, link: int) -> str:
-    """Return a text with the ends of a link and their different widths or speeds."""
     rows = np.flatnonzero(links.of_row == link)[:2].tolist()
     rates = [f"{listing.lanes[row]}x {listing.gbps[row]:.4g} Gb/s" for row in rows]
     a, b = (listing.describe_end(rows[0], end) for end in (0, 1))
@@ -273,7 +272,6 @@ def _describe_twice(listing: Listing, lid: int) -> str:
 
 
 def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) -> Iterable[str]:
-    """Yield a sentence for each anomaly of a usable list of links."""
     yield from listing.remarks
     if not links.active.all():
         yield f"{_links(listing, links.row[~links.active])}: not active, left out"

@@ -104,8 +104,6 @@ def parse_ibnetdiscover(path: str | PathLike[str], data: bytes) -> Listing:
 
 @dataclass(slots=True)
 class _Port:
-    """A port's line in a stanza."""
-
     line: int
     number: int
     guid: int
@@ -334,7 +332,6 @@ def _parse_port(number: int, line: bytes, node: _Node | None) -> _Port | None:
 
 
 def _find_rows(nodes: dict[int, _Node]) -> Iterator[LinkRow]:
-    """Yield a row for each line of a port."""
     for node in nodes.values():
         for port in node.links.values():
             near = _describe(node, port)

@@ -182,7 +182,6 @@ def _count_planes(path: Path, _version: tuple[int, ...]) -> int:
 
 
 def _find_lldp_files(folder: Path) -> list[Path]:
-    """Return the `LLDP` files of a folder; none if the path is not a folder."""
     return [path for path, size in list_files(folder) if size and find_link_format(peek_dump(path)) is LLDP]
 
 

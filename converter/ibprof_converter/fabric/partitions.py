@@ -103,7 +103,6 @@ def apply_partitions(fabric: Fabric, paths: Sequence[Path]) -> Fabric:
 
 
 def _members_in(fabric: Fabric, read: _Members) -> Iterator[tuple[int, Mapping[int, bool]]]:
-    """Yield the node and the partitions of each port."""
     ports = zip(fabric.port_node.tolist(), fabric.port_guid.tolist(), fabric.port_lid.tolist(), strict=True)
     for node, guid, lid in ports:
         kind = NodeKind(fabric.node_kind[node])

@@ -306,8 +306,6 @@ def parse_slurm_yaml(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 class _YamlMapping:
-    """A mapping in a YAML document."""
-
     def __init__(self, path: str | PathLike[str], node: Node | None) -> None:
         from yaml import MappingNode  # noqa: PLC0415  (slow to import)
 

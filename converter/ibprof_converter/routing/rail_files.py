@@ -146,7 +146,6 @@ def _split_planes(rail: RailFiles) -> list[RailFiles]:
 
 
 def _refuse_tables_alone(rails: Sequence[RailFiles], named: FolderDumps) -> None:
-    """Raise an error if the named files include no list of links."""
     for content in (Content.TABLES, Content.ADAPTIVE, Content.LID_RANGES, Content.NAMES, Content.PARTITIONS):
         if not rails and (left := named.of(content)):
             raise InputError(left[0], None, "a list of links", f"only {content.value}")
@@ -260,7 +259,6 @@ def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[
 
 
 def _rails_of(folder: Path, found: FolderDumps) -> list[RailFiles]:
-    """Return the rails whose lists of links are in a folder."""
     neighbours = [path for rank, path in found.links if LINK_FORMATS[rank] is LLDP]
     others = [each for each in found.links if each[1] not in neighbours]
     if len(neighbours) > 1 and not others:

@@ -197,7 +197,6 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
 
 
 def _choose_host(fabric: Fabric) -> int:
-    """Return the first adapter that has a link."""
     node = fabric.link_node[fabric.node_kind[fabric.link_node] == NodeKind.CA]
     if not len(node):
         raise InconsistentError(f"{fabric.name}: no adapter has a link, so OpenSM has no host to run on")

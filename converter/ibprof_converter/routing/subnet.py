@@ -195,7 +195,6 @@ def _compare_adaptive(fabric: Fabric, tables: ForwardingTables, adaptive: Adapti
 
 
 def _list_warnings(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
-    """Yield warnings on anomalies of fabric and tables, and on unused lines of their files."""
     for part in (fabric, tables):
         yield from (f"{part.name}: {warning}" for warning in part.warnings)
         yield from (f"{part.name}: {damage}" for damage in describe_damages(part.damage))

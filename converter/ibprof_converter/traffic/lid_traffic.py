@@ -157,7 +157,6 @@ class _TakenPorts:
 def _take_adapters(
     demand: RankTraffic, placement: RankPlacement, on_link: Rows, shares: RailShares, nic: str | None
 ) -> _TakenPorts:
-    """Return the ports that each share of a flow uses on its rail."""
     chosen = choose_adapters(placement, nic)
     flow = shares.flow if isinstance(on_link, slice) else on_link[shares.flow]
     source, destination, rail = demand.source[flow], demand.destination[flow], shares.rail
@@ -315,7 +314,6 @@ def load_all_to_all(
 def _make_parts(
     text: str, size: int, hosts: Hosts, fabrics: Sequence[Fabric], policy: str, nic: str | None
 ) -> Iterator[Traffic]:
-    """Yield the flows of an all-to-all in parts: each part has the flows of some senders."""
     all_hosts = np.arange(len(hosts.ends if nic is None else hosts.name), dtype=np.int32)
     for begin in range(0, len(all_hosts), senders := max(_FLOWS // len(all_hosts), 1)):
         some = all_hosts[begin : begin + senders]

@@ -173,7 +173,6 @@ def _describe_gaps(account: _Account, communicators: Collection[_Communicator]) 
 
 
 def _read_file(path: Path, into: dict[str, _Communicator], spellings: HostSpellings, account: _Account) -> None:
-    """Add the content of a file to the communicators in `into` and to `account`."""
     dump: dict[str, Any] = {}
     due = 0
     for number, line in _read_lines(path):

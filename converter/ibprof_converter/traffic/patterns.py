@@ -106,7 +106,6 @@ def shuffle(count: int, seed: int) -> npt.NDArray[np.intp]:
 
 
 def _all_to_all(hosts: int, _: int) -> Pairs:
-    """Return the pairs in which each host sends to every other host."""
     source = np.repeat(np.arange(hosts), hosts - 1)
     step = np.tile(np.arange(1, hosts), hosts)
     return source, (source + step) % hosts

@@ -290,7 +290,6 @@ def _find_turns(
 
 
 def _active_ports(host: Host) -> list[Port]:
-    """Return the active ports, in the natural order of their names."""
     active = [port for port in host.ports if port.link_layer == "InfiniBand" and port.is_active]
     return sorted(active, key=lambda port: (natural_key(port.device), port.port))
 

@@ -360,7 +360,6 @@ def _merge_names(
 
 
 def _sites_of_flows(traffic: Traffic) -> npt.NDArray[np.int32]:
-    """Return the site of each flow, even if there is only one site."""
     return traffic.site if len(traffic.sites) > 1 else np.zeros(len(traffic.bytes), np.int32)
 
 

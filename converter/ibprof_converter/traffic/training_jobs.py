@@ -424,7 +424,6 @@ def _gradients(job: TrainingJob, stage: int) -> int:
 
 
 def _expert_gradients(job: TrainingJob, stage: int) -> int:
-    """Return the bytes of the gradients of a rank's experts."""
     parameters = job.layers_of(stage) * 8 * job.hidden**2 * job.expert_count
     return parameters * _BYTES[job.grad] // (job.ep * job.expert_tp)
 

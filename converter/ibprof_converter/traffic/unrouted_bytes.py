@@ -101,7 +101,6 @@ def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loa
 
 
 def _describe_parts(subnets: Sequence[Subnet], parts: Sequence[Sequence[FabricPart]]) -> Iterator[str]:
-    """Yield a phrase for each rail that has several parts."""
     from ibprof_converter.fabric.fabric_parts import count_parts  # noqa: PLC0415  (few fabrics are in parts)
 
     for rail, each in enumerate(parts):
@@ -114,7 +113,6 @@ def _describe_parts(subnets: Sequence[Subnet], parts: Sequence[Sequence[FabricPa
 def _describe_reasons(
     lost: dict[str, int], pairs: Sequence[UnroutedPair], parts: Sequence[Sequence[FabricPart]]
 ) -> Iterator[str]:
-    """Yield a phrase for each reason, with the rails, or with the pairs of leaf switches without a route."""
     has_rails = len(parts) > 1
     for reason, amount in sorted(lost.items(), key=lambda item: -item[1]):
         named = [each for each in pairs if each.reason == reason]
