@@ -94,7 +94,7 @@ class EngineComparison:
 
     Attributes:
         traffic, fabric: names of the traffic and the fabric.
-        rows: the present tables first, if any, then the engines.
+        rows: loads with the present tables, if any, then loads under each engine.
         interfaces: the choice of adapters; None if all are used.
     """
 

@@ -104,7 +104,7 @@ class TrafficOptions:
         rails: policy for bytes whose rail was not measured; None: the default policy.
         nic: policy for a host's adapter in one subnet; None: the measured or recorded adapter, else the default policy.
         by: columns to distinguish, from `REGION`, `OPERATION` and `SITE`.
-        counters: port counters to compare loads with: one file, or two, before and after.
+        counters: files of port counters to compare with the loads: one file, or one before and one after the run.
         adaptive: true to add bounds of adaptive routing even if no dump mentions it.
         strict: true if unroutable bytes are an error.
         flows_limit: largest number of flows of an all-to-all held in memory; a larger all-to-all is handled in parts;

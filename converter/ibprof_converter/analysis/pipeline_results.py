@@ -102,11 +102,11 @@ class FabricLoads(NotebookView):
     Attributes:
         fabric: the rails.
         demand: the traffic between ranks; None without ranks, and for several jobs.
-        profiles: the recorded run of each job; None if it was not recorded.
+        profiles: the recorded run of each job; None for a job that was not recorded.
         placed: the traffic of all jobs, from port to port.
         loads: bytes of the links.
         coverage: unseen and modelled data.
-        agreement: comparison with port counters; None without them.
+        agreement: comparison with port counters; None without port counters.
         bounds: bounds of adaptive routing; None if switches route by their tables alone.
     """
 

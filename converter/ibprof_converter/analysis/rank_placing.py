@@ -79,7 +79,7 @@ class PlaceOptions:
         nic: policy for a host's adapter in one subnet; None: the default policy for ranks on other hosts.
         adaptive: true to judge by the loads of adaptive routing even if no dump mentions it.
         hosts: file with hosts to choose from, or `OWN` for the ranks' present hosts; None: all.
-        slots: ranks per host; None: with `OWN` the present number, else the number of a training pattern, else 1.
+        slots: ranks per host; None: with `OWN` the present number, else the number in a training pattern, else 1.
         seed: seed of the random choices.
         seconds: time in seconds that determines the amount of search; None: the default for the number of ranks.
         divide_groups: true if tensor groups of a training job may be on several hosts.

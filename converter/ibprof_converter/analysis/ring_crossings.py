@@ -39,7 +39,7 @@ class RingCrossings:
         adapters: names of the adapters by which the ring enters and leaves the first host.
         hops: number of hops between hosts.
         crossings: (leaf switch, next leaf switch) -> number of hops between them.
-        between_rails: hops between subnets that no switch joins.
+        between_rails: number of hops between subnets that no switch joins.
     """
 
     channel: int

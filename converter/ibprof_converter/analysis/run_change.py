@@ -48,10 +48,10 @@ class RunChange:
     Attributes:
         kind: the difference that changed the loads; `SEVERAL` if several differences cannot be separated.
         text: the sentence on the change.
-        ratio: time of B's most loaded link at line rate / time of A's; or the ratio of bytes if a speed is unknown.
-            None if a run loads no link.
+        ratio: time at line rate of the most loaded link, second run / first run; or the ratio of bytes if a speed is
+            unknown. None if a run loads no link.
         link: the most loaded link direction of the slower run; None if links are unknown.
-        most_loaded: the most loaded link directions of A and B.
+        most_loaded: the most loaded link directions of the first run, and of the second run.
     """
 
     kind: ChangeKind
@@ -106,7 +106,7 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
 
 
 def _find_slower(a: RunFacts, b: RunFacts) -> tuple[LoadedDirection | None, float | None]:
-    """Return the most loaded link direction of the slower run, and B's time (or bytes) divided by A's."""
+    """Return the most loaded link direction of the slower run, and `RunChange.ratio`."""
     if not _have_links(a, b):
         return None, None
     first, second = a.busiest, b.busiest

@@ -74,7 +74,7 @@ class ChosenPorts:
             first of the rank's ports.
         spread: int32 [rank, rail, adapter], LIDs of the ports over which each message is spread; None unless the
             policy is `SPREAD`.
-        nic: source of the ports, as in `Traffic`.
+        nic: label of how the ports were chosen (`Traffic.nic`).
     """
 
     lid: npt.NDArray[np.int32]

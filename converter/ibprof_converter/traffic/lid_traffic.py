@@ -142,7 +142,7 @@ class _TakenPorts:
         rail, source_lid, destination_lid: int32, rail and ports of each share.
         bytes: uint64, bytes of each share.
         rank_lid: int32 [rank, rail], ports of the ranks, as in `Traffic`.
-        nic: source of the adapters, as in `Traffic`.
+        nic: label of how the adapters were chosen (`Traffic.nic`).
     """
 
     flow: Rows

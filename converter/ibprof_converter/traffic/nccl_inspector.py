@@ -93,7 +93,7 @@ class _Account:
         forms: versions of the format that the lines state.
         cut: number of operations that a dump announces but the file lacks, since the file was cut off.
         unread: kind -> number of records that ibprof does not read, such as `proxy_trace`.
-        unmodelled: reason -> bytes.
+        unmodelled: reason -> bytes that are not modelled.
         as_rings: algorithm -> number of collectives of this algorithm that are modelled as rings.
     """
 

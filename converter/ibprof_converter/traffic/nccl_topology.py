@@ -148,7 +148,7 @@ class _Reader:
 
     Args:
         root: name of the outermost element.
-        start: called with the name, attributes and line of each element, and the numbers of the elements around it.
+        start: function of the name, attributes and line of an element, and the numbers of the elements around it.
     """
 
     def __init__(self, path: Path, root: str, start: Callable[[str, Attributes, int, tuple[int, ...]], None]) -> None:

@@ -52,7 +52,7 @@ class RankPlacement:
             of the ports' names; `NO_LID` fills the rest. If the placement names a rank's port, the rank has only this
             port.
         notes: sentences on the source of the ranks' ports.
-        nic: source of the ports, as in `Traffic`, if the placement names the ranks' ports.
+        nic: label of how the ports were chosen (`Traffic.nic`), if ranks are placed on adapters; else None.
         adapters: adapters that the ranks chose in a recorded run, and adapters near the ranks; None for other
             placements.
         in_turn: int32 [rank, rail, turn], ports that the ranks of a machine take in turn, as in `Hosts`; None if no

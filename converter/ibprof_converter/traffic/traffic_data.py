@@ -47,7 +47,7 @@ class RankTraffic(NotebookView):
         regions, operations: names; a single `ALL` if they are not distinguished.
         ranks: number of ranks, including those without traffic.
         unmapped: reason -> bytes whose sending or receiving rank is unknown.
-        origin: source of the numbers, in words, for every output.
+        origin: source of the numbers, as text that every output shows.
         profile: the recorded run; None if there is none.
         site: int32, index into `sites`; empty if `sites` has one name.
         sites: names of call sites; a single `ALL` if they are not distinguished.
@@ -141,7 +141,7 @@ class Traffic(LidFlows, NotebookView):
         on_host_bytes: bytes between ranks of one host, which load no link.
         unmapped: reason -> bytes whose sender or receiver has no LID; for example, its host is not in the fabric.
         rail_source: "measured (...)", "modelled (POLICY)", "assumed (first fabric)", `SINGLE_RAIL` or `ONE_SUBNET`.
-        origin: source of the numbers, in words, for every output.
+        origin: source of the numbers, as text that every output shows.
         rank_lid: int32 [rank, rail], the first port of each rank on each rail, `NO_LID` if the rank has no port there;
             no rows if the traffic has no ranks.
         notes: sentences on the source of the ranks' ports.
@@ -259,7 +259,7 @@ class PortCounters(NotebookView):
         node_guid: uint64, the port's NODE GUID.
         port: int32, port number from 1.
         bytes: uint64, sent bytes.
-        origin: source of the numbers, in words, for every output.
+        origin: source of the numbers, as text that every output shows.
         notes: sentences on anomalies of the rows.
     """
 
