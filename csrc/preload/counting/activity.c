@@ -16,8 +16,8 @@
 
 static void set_contexts(void)
 {
-    /* With periodic work, every call must take the long path. Wrappers of sends that must set the current call take the
-     * long path only while contexts are closed. */
+    /* Only the long path checks whether periodic tasks are due. With ibp_labels_sends, wrappers of sends take the long
+     * path only while contexts are closed. */
     const bool is_detour = ibp_periodic && ibp_labels_sends;
 
     ibp_contexts_set(ibp_is_active() && ibp_counting && !ibp_threads_multiple && !is_detour ? ibp_mpi.world : 0);

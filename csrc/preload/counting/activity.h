@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Switch the recording and the counting of MPI calls on and off. The functions set the flags of
- * recording/process_state.h and all state that depends on them.
+ * Switch the recording and the counting of MPI calls on and off. The functions set the flags `active` and
+ * `ibp_counting` of recording/process_state.h.
  */
 #ifndef IBPROF_COUNTING_ACTIVITY_H
 #define IBPROF_COUNTING_ACTIVITY_H
@@ -11,11 +11,10 @@
 
 #include <stdbool.h>
 
-/* Begin recording MPI calls with a source. `labels_sends`: the source cannot distinguish calls that send, so their
- * wrappers must set the current call. */
+/* Begin recording MPI calls. `labels_sends`: the source cannot see which call sent a message, so the wrappers of all
+ * sending calls must set the current call (counting/current_call.h). */
 void ibp_activity_begin(enum ibp_source source, bool labels_sends);
 
-/* End recording MPI calls. */
 void ibp_activity_end(void);
 
 /* Switch counting off and on again, as MPI_Pcontrol does. */

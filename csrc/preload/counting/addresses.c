@@ -19,7 +19,7 @@ static struct {
     uint32_t own_count;
     /* Keys are hashes of addresses. */
     struct ibp_peers by_hash;
-    /* Number of records in the recording. */
+    /* Number of addresses in the recording. */
     uint32_t recorded;
     bool open;
 } addresses;

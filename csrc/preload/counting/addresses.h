@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers that are known only by their network address. A peer's recording has its address and its rank, so readers need
- * the recordings of all processes. To exchange the ranks at run time, ibprof would need a collective call, which hangs
- * if one process is not preloaded.
+ * Peers that are known only by their network address. The recording of the peer contains its address and its rank:
+ * readers find the rank there. ibprof does not exchange ranks at run time, because a collective call would hang if
+ * ibprof is not preloaded in a process.
  */
 #ifndef IBPROF_COUNTING_ADDRESSES_H
 #define IBPROF_COUNTING_ADDRESSES_H
@@ -14,13 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ibp_address_of_own: enter an address of this process. ibp_address_of_peer: enter the address of a peer, unless it is
- * entered already. Both return the number that counters use for the address, or IBP_PEER_UNKNOWN if memory is
- * exhausted. */
+/* ibp_address_of_own: enter an address of this process. ibp_address_of_peer: enter an address of a peer, if the table
+ * does not have it. Both return the number that represents the address as a peer in keys of counters
+ * (counting/counters.h); IBP_PEER_UNKNOWN if memory is exhausted or the recording is full. */
 uint32_t ibp_address_of_own(const void *address, size_t bytes);
 uint32_t ibp_address_of_peer(const void *address, size_t bytes);
 
-/* Return whether a peer's number is the number of this process. */
+/* Return whether a peer's number represents an address of this process. */
 bool ibp_address_is_own(uint32_t peer);
 
 /* Record the addresses that were entered before the recording was opened. */
@@ -31,9 +31,9 @@ void ibp_addresses_record(void);
 struct ibp_peers {
     struct ibp_peer {
         uint64_t key;
-        /* For use by the network layer. */
+        /* In a map of the network layer: a value that only the network layer uses. */
         uint64_t address;
-        /* The result of ibp_address_of_peer; 0 before the call. */
+        /* The result of ibp_address_of_peer; 0 before ibp_address_of_peer is called. */
         uint32_t number;
     } *place;
     uint64_t mask, used;

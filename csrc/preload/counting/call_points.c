@@ -18,12 +18,12 @@
 #define PLACES_FIRST 256
 #define PLACES (4 * IBP_SITES_MAX)
 #define TABLES_MAX 8
-/* Maximum number of used entries. Beyond INSTRUCTIONS_MAX entries, new instructions of a known site get no entry,
- * because a program may compile the same lines again and again. */
+/* Maximum number of used entries. Entries beyond INSTRUCTIONS_MAX are not used for further keys of a known site: a
+ * Python program that compiles the same lines repeatedly has new keys each time. */
 #define TAKEN_MAX (PLACES / 2)
 #define INSTRUCTIONS_MAX (TAKEN_MAX - IBP_SITES_MAX / 2)
-/* Maximum number of sites for chains of callers. The remaining sites are reserved for the innermost lines of chains
- * that do not fit. */
+/* A chain of callers is recorded only while fewer sites than this exist. Later, only the innermost line of the chain is
+ * recorded. */
 #define SITES_OF_CHAINS (IBP_SITES_MAX - IBP_SITES_MAX / 4)
 
 struct table {
@@ -34,8 +34,7 @@ struct table {
 
 static struct {
     /* Each table has twice as many entries as the previous table. Previous tables are not freed, because other threads
-     * may be reading them. A thread that does not find a key in an old table searches the newest table with the
-     * lock. */
+     * may be reading them. A thread that does not find a key takes the lock and searches the newest table. */
     struct table tables[TABLES_MAX];
     const struct table *current;
     uint32_t taken;
@@ -98,8 +97,8 @@ static struct ibp_call_point *take(struct ibp_call_point *place, const void *key
     return place;
 }
 
-/* Record a site and return its number. Return IBP_SITE_OTHER if `most` sites exist, if the site's object is unknown, or
- * if the recording is full. */
+/* Record a site and return its number, from 1. Return IBP_SITE_OTHER if `most` sites are recorded, if the site's object
+ * is unknown, or if the recording is full. */
 static uint32_t record(const struct ibp_site *described, uint32_t most)
 {
     struct ibp_site *site;
@@ -112,9 +111,9 @@ static uint32_t record(const struct ibp_site *described, uint32_t most)
     return ++places.sites;
 }
 
-/* -- sites that several call points share ------------------------------------------------------------------------- */
+/* -- sites with several keys --------------------------------------------------------------------------------------- */
 
-/* Return the key of a site. The key differs from all keys of frames. */
+/* Return the key of a site, which no frame or address has. */
 static const void *key_of_site(const struct ibp_site *site)
 {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
@@ -127,8 +126,8 @@ static const void *key_of_site(const struct ibp_site *site)
     return (const void *)(uintptr_t)(hash | UINT64_C(3) << 62);
 }
 
-/* Return the call point of a site. A new site is recorded, unless `most` sites exist: then return NULL. The lock must
- * be held. */
+/* Return the call point of a site. Record the site if it is new. Return NULL if the table is full, or if `most` sites
+ * are recorded. The lock must be held. */
 static struct ibp_call_point *place_of_site(const struct ibp_site *site, uint32_t most)
 {
     struct ibp_call_point *place = place_at(key_of_site(site));
@@ -142,7 +141,7 @@ static struct ibp_call_point *place_of_site(const struct ibp_site *site, uint32_
     return take(place, key_of_site(site), number, IBP_LANGUAGE_C);
 }
 
-/* Map a further key to the site of a call point, if the table has space. The lock must be held. */
+/* Add a call point with another key for the same site, if the table has space. The lock must be held. */
 static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *place)
 {
     if (!place || places.taken >= INSTRUCTIONS_MAX || !has_space(1)) return place;
@@ -151,8 +150,8 @@ static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */
 
-/* Whether an object was unloaded. The addresses of the object's code may now belong to other sites. If the object is
- * loaded again, its sites may have other addresses. */
+/* An object was unloaded. Its code addresses may now belong to other sites, and its sites may be loaded again at other
+ * addresses. */
 static bool is_any_unloaded;
 
 static bool is_known(const struct ibp_call_point *place)
@@ -265,8 +264,8 @@ static bool describe_address(const void *address, uint32_t caller, struct ibp_si
     return true;
 }
 
-/* Return the call point of a part of a chain, where part 0 is the innermost function. NULL if the part is unknown, or
- * if the table is full. */
+/* Return the call point of element `part` of a chain; element 0 is the innermost function. Return NULL if the function
+ * is unknown, or if the table is full. */
 static struct ibp_call_point *place_of_part(const struct ibp_caller_chain *chain, uint32_t part, uint32_t caller,
                                             uint32_t most)
 {
@@ -277,8 +276,8 @@ static struct ibp_call_point *place_of_part(const struct ibp_caller_chain *chain
     return is_known ? place_of_site(&site, most) : NULL;
 }
 
-/* The record of a site contains the number of its caller's site, so callers are recorded first. If a chain does not
- * fit, only its innermost line is recorded. */
+/* Record the outermost function first, because the record of each site contains the number of its caller's site. If the
+ * chain does not fit, record only its innermost line. */
 static struct ibp_call_point *learn_chain(const struct ibp_caller_chain *chain)
 {
     struct ibp_call_point *place = place_at(chain->key);

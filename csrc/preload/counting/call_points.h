@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Call points: a table that maps the key of an MPI call's origin to the number of the recorded call site. The key is
- * the return address of the call, or in a Python program the current instruction of the frame. Several call points may
- * have the same site, because each compilation of a Python program produces new instructions for the same lines. With
- * IBPROF_CALLERS, the key identifies a whole chain of callers.
+ * Call points: a table that maps a key to the number of a recorded call site. The key is the return address of an MPI
+ * call, or in a Python program the current instruction of the frame. Several keys may have the same site, because each
+ * compilation of a Python program produces new instructions for the same lines. With IBPROF_CALLERS, the key is a hash
+ * of the call's whole chain of callers.
  */
 #ifndef IBPROF_COUNTING_CALL_POINTS_H
 #define IBPROF_COUNTING_CALL_POINTS_H
@@ -23,13 +23,13 @@ enum ibp_language {
     /* The return address is within mpi4py, or in a library that calls C functions for Python: the Python frame
      * identifies the site. */
     IBP_LANGUAGE_PYTHON,
-    /* The address was in an object that has been unloaded. */
+    /* The return address was in an object that has been unloaded. */
     IBP_LANGUAGE_UNLOADED
 };
 
 struct ibp_call_point {
-    /* NULL if the entry is free. Set after the other members and never changed, because entries are read without the
-     * lock. */
+    /* NULL if the entry is free. The key is set after the other members and never changed, because threads read entries
+     * without the lock. */
     const void *key;
     uint32_t site;
     uint32_t language; /* enum ibp_language; set after the site */
@@ -47,17 +47,18 @@ const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_fr
 /* Return the call point of a chain of callers, created if needed; NULL if the table is full. */
 const struct ibp_call_point *ibp_call_point_of_chain(const struct ibp_caller_chain *chain);
 
-/* Return whether a key is a return address. Other keys identify Python frames or chains of callers. */
+/* Return whether a key is a return address. Keys of Python frames, chains of callers and sites have a bit that
+ * addresses do not have. */
 static inline bool ibp_call_point_key_is_address(const void *key)
 {
     return key && (uintptr_t)key >> 62 == 0;
 }
 
-/* After objects were unloaded: forget the return addresses in these objects, and all chains of callers. The lock must
- * be held. */
+/* After objects were unloaded: mark the return addresses in these objects as unknown, and forget all chains of callers.
+ * The lock must be held. */
 void ibp_call_points_forget_unloaded(void);
 
-/* Return the key of a Python frame. The key differs from all return addresses. */
+/* Return the key of a Python frame, which no return address has. */
 static inline const void *ibp_call_point_key_of_script(const struct ibp_script_frame *frame)
 {
     return (const void *)(uintptr_t)((frame->key | UINT64_C(1) << 63) & ~(UINT64_C(1) << 62));

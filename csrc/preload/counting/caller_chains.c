@@ -31,14 +31,14 @@ void ibp_callers_prepare(void)
 /* -- kinds of code ------------------------------------------------------------------------------------------------- */
 
 enum kind {
-    /* In no object, for example compiled at run time. */
+    /* Code outside of all loaded objects, for example compiled at run time. */
     IS_UNKNOWN,
     IS_OF_PROGRAM,
-    /* In MPI or its bindings. */
+    /* Code of MPI or its bindings. */
     IS_OF_MPI,
-    /* In an interpreter, or in a library that calls C functions for it. */
+    /* Code of the Python interpreter, or of a library that calls C functions for Python. */
     IS_OF_PYTHON,
-    /* In libc, the dynamic linker or ibprof, which call functions that a program passes to them. */
+    /* Code of libc, the dynamic linker or ibprof. It may call functions that the program passes to it. */
     IS_OF_SYSTEM
 };
 
@@ -69,11 +69,10 @@ static enum kind judge(const void *address)
     return begins_with_any(name, of_system) ? IS_OF_SYSTEM : IS_OF_PROGRAM;
 }
 
-/* Cache of known addresses. The upper bits, which are 0 in addresses of programs, contain the kind. */
+/* Cache of kinds by address. An element is an address whose upper 4 bits are replaced by the kind. */
 #define JUDGED 1024
 static uint64_t known[JUDGED];
 
-/* Return the kind of the code at a return address. */
 static enum kind kind_of(const void *address)
 {
     const uint64_t number = (uintptr_t)address & ((UINT64_C(1) << 60) - 1);
@@ -103,7 +102,7 @@ void ibp_caller_chains_forget(void)
 
 struct collecting {
     struct ibp_caller_chain *chain;
-    /* The chain begins at this address. Inner frames belong to ibprof and MPI, and are skipped. */
+    /* Return address where the chain begins. The stack walk skips the inner frames, which belong to ibprof and MPI. */
     const void *first;
     bool is_found;
     uint64_t hash;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Chains of callers: IBPROF_CALLERS=N. A program that calls MPI only through a library has few call sites, all in the
- * library. With IBPROF_CALLERS, a call is identified by its site and by up to N enclosing functions of the program and
- * its libraries. Functions of MPI and libc do not count. If Python called the C code, the chain continues with lines of
+ * Chains of callers: IBPROF_CALLERS=N. If a program calls MPI only through a library, all its call sites are in the
+ * library. With IBPROF_CALLERS=N, an MPI call is identified by its site and by up to N functions that enclose it.
+ * Functions of MPI and libc are skipped. If Python called the outermost C function, the chain continues with lines of
  * the Python program.
  */
 #ifndef IBPROF_COUNTING_CALLER_CHAINS_H
@@ -17,30 +17,31 @@
 
 #define IBP_CALLERS_MAX 16
 
-/* Number of callers recorded with each site: the value of IBPROF_CALLERS. */
+/* Maximum number of callers recorded with each site: IBPROF_CALLERS, but at most IBP_CALLERS_MAX. */
 extern IBP_INTERNAL unsigned ibp_callers_recorded;
 
-/* Read IBPROF_CALLERS, and reserve memory. */
+/* Read IBPROF_CALLERS, and reserve memory for stack walks. */
 void ibp_callers_prepare(void);
 
 /* The site and its callers, innermost first. */
 struct ibp_caller_chain {
-    /* Key of the whole chain; it differs from all addresses and from the keys of single frames. */
+    /* A hash of the whole chain, with a bit that addresses do not have. */
     const void *key;
     /* Number of return addresses. */
     unsigned addresses;
     const void *address[1 + IBP_CALLERS_MAX];
-    /* Number of Python frames, which enclose the functions of the addresses. */
+    /* Number of Python frames. They enclose the functions of `address`. */
     unsigned frames;
     struct ibp_script_frame frame[1 + IBP_CALLERS_MAX];
 };
 
-/* Find the chain of callers of an MPI call from its return address. Return false if the site is unknown. It is unknown
- * if the address is outside of all objects, or in a binding of MPI that the program did not call through a stub
- * (libmpi/callers.h). For known addresses, the function neither locks nor allocates. */
+/* Find the chain of callers of an MPI call from its return address. Return false if the address is outside of all
+ * objects, or in a binding of MPI that the program did not call through a stub (libmpi/callers.h). If the cache has all
+ * addresses of the chain, the function neither locks nor allocates. */
 bool ibp_caller_chain_find(const void *address, struct ibp_caller_chain *chain);
 
-/* Forget all known addresses after objects were unloaded. Afterwards, chains with the same addresses get other keys. */
+/* After objects were unloaded: forget all cached addresses. Chains with the same addresses get other keys from then
+ * on. */
 void ibp_caller_chains_forget(void);
 
 #endif

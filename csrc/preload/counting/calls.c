@@ -25,9 +25,10 @@
 /* Number of entries of the first hash table, which fills one page. */
 #define PLACES_FIRST 2048
 #define PLACES_MAX (4 * IBP_SITES_MAX)
-/* Maximum number of elements for (site, operation). Most sites have calls of only one operation. */
+/* Maximum number of `ibp_call` elements, one for each (site, operation). Most sites have calls of only one
+ * operation. */
 #define CALLS_MAX (IBP_SITES_MAX + 4 * IBP_OPERATIONS_MAX)
-/* Elements are allocated in parts. Few programs need more than one part. */
+/* `ibp_call` elements are allocated in parts of this many elements. Few programs need a second part. */
 #define CALLS_OF_PART 64
 
 struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
@@ -37,7 +38,7 @@ bool ibp_sites_recorded, ibp_labels_sends;
 /* The `ibp_call` of each site and operation. An `ibp_call` is never moved or removed. */
 static struct {
     struct ibp_call *parts[CALLS_MAX / CALLS_OF_PART];
-    /* Hash table by site and operation. An entry is the index in `parts` plus 1; 0 if it is free. */
+    /* Hash table by site and operation. An entry is the index of an `ibp_call`, plus 1; 0 if the entry is free. */
     uint16_t *places;
     uint32_t count, capacity;
 } calls;
@@ -45,7 +46,6 @@ static struct {
 _Static_assert((sizeof(struct ibp_cached_call) & (sizeof(struct ibp_cached_call) - 1)) == 0, "offsets are masked");
 _Static_assert(CALLS_MAX + IBP_OPERATIONS < UINT16_MAX && 2 * CALLS_MAX < PLACES_MAX, "numbers of calls fit");
 
-/* Return the `ibp_call` at an index, from 0, in calls.parts. Entries of calls.places are this index plus 1. */
 static struct ibp_call *made(uint32_t number)
 {
     return &calls.parts[number / CALLS_OF_PART][number % CALLS_OF_PART];
@@ -64,7 +64,8 @@ static uint16_t *place_of(unsigned operation, uint32_t site)
     return &calls.places[place];
 }
 
-/* Double the number of entries. The lock must be held. Return false if memory is exhausted, or at the maximum. */
+/* Double the number of hash table entries. The lock must be held. Return false if memory is exhausted, or if the table
+ * has its maximum size. */
 static bool grow_places(void)
 {
     const uint32_t before = calls.capacity, capacity = before ? 2 * before : PLACES_FIRST;
@@ -79,7 +80,6 @@ static bool grow_places(void)
     return true;
 }
 
-/* Return an unused call; NULL if memory is exhausted. */
 static struct ibp_call *next_call(void)
 {
     struct ibp_call **const part = &calls.parts[calls.count / CALLS_OF_PART];
@@ -136,7 +136,7 @@ void ibp_call_begin(struct ibp_call *call)
 static struct ibp_call *call_at(unsigned operation, uint32_t site)
 {
     const uint16_t number = *place_of(operation, site);
-    /* The last calls are reserved for IBP_SITE_OTHER. */
+    /* The last IBP_OPERATIONS_MAX elements are reserved for site IBP_SITE_OTHER. */
     const uint32_t most = CALLS_MAX - (site == IBP_SITE_OTHER ? 0 : IBP_OPERATIONS_MAX);
     struct ibp_call *const call = number ? made(number - 1U) : calls.count < most ? next_call() : NULL;
 
@@ -160,7 +160,7 @@ static void cache(unsigned operation, const void *address, struct ibp_call *call
     __atomic_store_n(&cached->address, address, __ATOMIC_RELEASE);
 }
 
-/* Return the call of an operation at a call point, and cache it under a key. */
+/* Return the `ibp_call` of an operation at a call point, and add it to the cache with a key. */
 static struct ibp_call *call_at_place(unsigned operation, const void *key, const struct ibp_call_point *place)
 {
     struct ibp_call *call;
@@ -199,7 +199,8 @@ static struct ibp_call *find_by_python(unsigned operation)
     return call ? call : call_at_place(operation, key, ibp_call_point_of_script(&frame));
 }
 
-/* With IBPROF_CALLERS, return addresses are not cached, so this function searches for every call. */
+/* With IBPROF_CALLERS, the keys of the cache are chains of callers instead of return addresses. Every call walks the
+ * stack. */
 static struct ibp_call *find_with_callers(unsigned operation, const void *address)
 {
     struct ibp_caller_chain chain;

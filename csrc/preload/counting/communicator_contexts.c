@@ -17,8 +17,8 @@ struct ibp_cached_context ibp_cached_contexts[IBP_CONTEXTS_CACHED];
 
 /* -- unused contexts ----------------------------------------------------------------------------------------------- */
 
-/* Unused contexts. They are reused and never freed, because receives and the list of used counters may refer to
- * them. */
+/* Unused contexts. Unused contexts are reused but not freed, because pending receives and the list of used `ibp_recent`
+ * elements may point to them. */
 static struct ibp_context *retired;
 
 static void free_world_ranks(struct ibp_context *context)
@@ -53,7 +53,8 @@ static void map_some(void)
 
 /* -- contexts of communicators ------------------------------------------------------------------------------------- */
 
-/* Clear the state of a counter before its first message. The counter may be in the list of used counters. */
+/* Clear an `ibp_recent` before its first message. It may be in the list of used elements, so `next` and `is_listed` do
+ * not change. */
 static void clear(struct ibp_recent *recent)
 {
     recent->peer = IBP_NO_PEER;
@@ -61,7 +62,7 @@ static void clear(struct ibp_recent *recent)
     recent->origin = 0;
 }
 
-/* Return a context for a communicator of `size` processes with these world ranks; NULL if memory is exhausted. */
+/* Return a cleared context for a communicator of `size` processes; NULL if memory is exhausted. */
 static struct ibp_context *take(int size, uint32_t *world_rank)
 {
     struct ibp_context *context = take_retired();
@@ -86,8 +87,8 @@ void ibp_context_make(struct ibp_communicator *communicator)
     communicator->context = take(communicator->size, communicator->world_rank);
 }
 
-/* Add another context for the same communicator. It gets a copy of the world ranks, because each context is retired
- * separately. */
+/* Add another context for the same communicator. The new context gets a copy of the world ranks, because each context
+ * frees its array when it is reused. */
 static struct ibp_context *add_another(struct ibp_context *context)
 {
     const size_t bytes = (size_t)context->size * sizeof *context->world_rank;
@@ -127,7 +128,7 @@ struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsig
     return context;
 }
 
-/* Add the contexts of a communicator to the unused contexts, and free their world ranks. */
+/* Add the contexts of a communicator to the unused contexts. */
 static void retire(struct ibp_communicator *communicator)
 {
     for (struct ibp_context *context = communicator->context, *next; context; context = next) {

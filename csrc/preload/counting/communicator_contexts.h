@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Contexts of communicators other than MPI_COMM_WORLD; for messages on MPI_COMM_WORLD the context is ibp_here. A
+ * Contexts of communicators other than MPI_COMM_WORLD. For messages on MPI_COMM_WORLD, the context is ibp_here. A
  * communicator gets a context when one of its messages is first classified as user data. All functions require the
  * lock.
  */
@@ -14,7 +14,8 @@
 
 #include <stddef.h>
 
-/* Cache of recently used contexts. The index is some bits of the handle, which is an object's address in Open MPI. */
+/* Cache of recently used contexts. The index is some bits of the communicator's handle. In Open MPI, the handle is an
+ * address. */
 #define IBP_CONTEXTS_CACHED 256
 struct ibp_cached_context {
     ibp_handle communicator;
@@ -29,28 +30,28 @@ static inline struct ibp_cached_context *ibp_cached_context_of(ibp_handle commun
     return (struct ibp_cached_context *)((char *)ibp_cached_contexts + ((uintptr_t)communicator & MASK));
 }
 
-/* Return the cached context of a communicator, which must not be 0; NULL if it is not cached. */
+/* Return the context of a communicator from the cache; NULL if the cache does not have it. The handle must not be 0. */
 static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
 {
     const struct ibp_cached_context *cached = ibp_cached_context_of(communicator);
 
     if (IBP_UNLIKELY(cached->communicator != communicator)) return NULL;
-    if (!cached->context) __builtin_unreachable(); /* callers need no second test */
+    if (!cached->context) __builtin_unreachable(); /* so that callers do not test for NULL again */
     return cached->context;
 }
 
-/* Return the context of a communicator and cache it; NULL if the communicator has no context. */
+/* Return the context of a communicator and add it to the cache; NULL if the communicator has no context. */
 struct ibp_context *ibp_context_find(ibp_handle communicator);
 
-/* Return and cache the communicator's context for receives of an operation. While a context has pending receives, its
- * operation does not change; receives of another operation get another context. */
+/* Return the communicator's context for receives of an operation, created if needed. The operation of a context with
+ * pending receives does not change, so receives of another operation get another context. */
 struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsigned operation);
 
 /* Create the context of a communicator whose messages are user data. */
 void ibp_context_make(struct ibp_communicator *communicator);
 
-/* Forget a communicator or window that is freed, because its handle may be reused. Pending receives keep the
- * context. */
+/* Forget a communicator or window that is freed, because MPI may reuse its handle. The context of a pending receive
+ * remains valid. */
 void ibp_context_forget(ibp_handle communicator);
 
 #endif

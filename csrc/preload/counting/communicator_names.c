@@ -9,12 +9,13 @@
 #include "platform/memory.h"
 #include "recording/operations.h"
 
-/* Number of entries of the hash table by handle, with open addressing. At most three quarters are used. */
+/* Number of entries of the hash table by handle, with open addressing. At most three quarters of the entries are
+ * used. */
 #define PLACES IBP_NAMES_MAX
 #define USED_MAX (PLACES / 4 * 3)
 
-/* Some entries count communicators that were created from a group, with the same members and tag. Their key is not a
- * handle but a hash with this bit. Neither addresses nor MPICH's integer handles have the bit. */
+/* A bit that no handle has: neither an address nor an integer handle of MPICH. A key with this bit is a hash of the
+ * members and the tag of communicators created from a group. Its entry counts these communicators. */
 #define COUNT_BIT (INT64_C(1) << 62)
 
 enum { NAME_OF_WORLD = 1, NAME_OF_SELF = 2, NAME_OF_CHILD = 3, NAME_OF_GROUP = 4, NAME_OF_WINDOW = 5 };
@@ -67,7 +68,7 @@ bool ibp_names_are_full(void)
     return names.is_full;
 }
 
-/* Close the gap: move later entries of the probe sequence up, unless they would pass their hash position. */
+/* Later entries of the probe sequence fill the gap, but none moves before its hash position. */
 void ibp_name_forget(ibp_handle communicator)
 {
     struct ibp_named_communicator *const place = names.places ? probe(communicator) : NULL;
@@ -86,7 +87,7 @@ void ibp_name_forget(ibp_handle communicator)
 
 /* -- members ------------------------------------------------------------------------------------------------------- */
 
-/* The members of a group, by their ranks in MPI_COMM_WORLD. */
+/* The members of a group, identified by their ranks in MPI_COMM_WORLD. */
 struct members {
     int size;
     /* World rank of the first member, and a hash of all members. */
@@ -107,8 +108,8 @@ static int translate(ibp_handle group, int count, const int *ranks, int *world)
     return failed;
 }
 
-/* Describe a group by all of its members, or only by its first member. The first member is enough where all groups of a
- * call are disjoint. Return false if a member does not belong to this job. */
+/* Describe a group by all its members (`of_all`), or only by its first member. The first member is enough if all groups
+ * that a call creates are disjoint. Return false if a member does not belong to this job. */
 static bool describe_group(ibp_handle group, bool of_all, struct members *into)
 {
     enum { AT_ONCE = 128 };
@@ -148,8 +149,7 @@ static bool describe_groups(ibp_handle communicator, bool of_all, struct members
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
 
-/* Return whether an operation creates communicators from a group. Only the names of these communicators are hashes of
- * all members. */
+/* Return whether the name of a communicator that the operation creates is a hash of all its members. */
 static bool is_of_group(unsigned operation)
 {
     return operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Comm_create_from_group ||
@@ -167,7 +167,7 @@ static bool is_of_other_job(unsigned operation)
  * communicators with the same tag and members. The lock must be held. */
 static uint64_t name_group(const struct ibp_creation *making, const struct members *own, const struct members *remote)
 {
-    /* A sum, so that both groups of an intercommunicator compute the same name. */
+    /* The sum is equal in both groups of an intercommunicator, so their names are equal. */
     const uint64_t like = ibp_sample_hash(ibp_sample_hash(NAME_OF_GROUP, making->tag), own->hash + remote->hash);
     struct ibp_named_communicator *const count = enter((ibp_handle)(like | COUNT_BIT));
 

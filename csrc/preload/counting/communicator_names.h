@@ -2,13 +2,13 @@
  * Copyright The ibprof developers
  *
  * Names of communicators and windows. A name is a 64-bit hash that identifies the communicator, not the text of
- * MPI_Comm_set_name. All members compute the same name, without a message. They hash the parent's name, the number of
- * the creating call among the collective calls on the parent, and the first member's world rank. MPI_Comm_create_group
- * and similar calls are not collective on the parent. The name of their communicator is a hash of the members, the tag,
- * and the number of earlier communicators with the same members and tag.
+ * MPI_Comm_set_name. All members compute the same name, without a message. The name is a hash of the parent's name, the
+ * first member's world rank, and the number of earlier collective calls on the parent. MPI_Comm_create_group and
+ * similar calls are not collective on the parent. Their communicator's name is a hash of the members, the tag, and the
+ * number of communicators with the same members and tag so far.
  *
- * The table has a fixed size. When the table is full, new communicators have no name. Communicators with spawned or
- * connected processes have no name either.
+ * The table has a fixed size: when it is full, new communicators have no name. Communicators with processes of another
+ * job (MPI_Comm_spawn, MPI_Comm_connect) have no name either.
  */
 #ifndef IBPROF_COUNTING_COMMUNICATOR_NAMES_H
 #define IBPROF_COUNTING_COMMUNICATOR_NAMES_H
@@ -27,16 +27,17 @@ struct ibp_named_communicator {
     uint64_t name;
     /* Number of collective calls on the communicator so far. */
     uint64_t calls;
-    /* `size`: number of the communicator's processes, including both groups of an intercommunicator. `member`: number
-     * of this process among them. */
+    /* `size`: number of the communicator's processes, including both groups of an intercommunicator. `member`: index of
+     * this process among these processes, from 0. */
     uint32_t size, member;
     /* The communicator is an intercommunicator. */
     bool has_two_groups;
-    /* Messages received on the communicator cannot be numbered. */
+    /* Messages received on the communicator are no longer numbered (ibp_envelopes_disorder). */
     bool is_disordered;
     /* Messages on the communicator were numbered (counting/envelopes.h). */
     bool has_envelopes;
-    /* The sources of its neighbourhood collectives were added to the recording, or did not fit. */
+    /* The sources of neighbourhood collectives on the communicator were recorded, or the recording had no space for
+     * them. */
     bool has_sources;
 };
 
@@ -49,12 +50,11 @@ struct ibp_named_communicator *ibp_name_find(ibp_handle communicator);
 /* Return whether any communicator did not fit into the table. */
 bool ibp_names_are_full(void);
 
-/* The creation of a communicator. */
 struct ibp_creation {
     /* enum ibp_operation */
     unsigned operation;
-    /* `parent`: name of the parent communicator. `number`: number of the creating call among the calls on the parent.
-     * Both are 0 if the parent is unknown. */
+    /* `parent`: name of the parent communicator. `number`: number of earlier collective calls on the parent. `parent`
+     * and `number` are 0 if the parent is unknown. */
     uint64_t parent, number;
     ibp_handle parent_handle;
     /* The tag argument of a call on a group. */
@@ -65,8 +65,8 @@ struct ibp_creation {
  * function calls MPI. */
 void ibp_name_made(ibp_handle made, const struct ibp_creation *making);
 
-/* Compute and store the name of a window of a communicator. The window may be MPI_WIN_NULL. The lock must be free.
- * Calls on the window are numbered separately from calls on the communicator. */
+/* Compute and store the name of a window, which may be MPI_WIN_NULL. `number`: number of earlier collective calls on
+ * the communicator. The lock must be free. */
 void ibp_name_window(ibp_handle window, ibp_handle communicator, uint64_t number);
 
 /* Forget a communicator that is freed. The lock must be held. */

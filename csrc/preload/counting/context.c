@@ -15,7 +15,7 @@ int ibp_lowest_tag_within;
 
 ibp_handle ibp_contexts_world;
 
-/* List of the elements that have a peer or an origin. */
+/* List of the `ibp_recent` elements that have a peer or an origin. */
 static struct ibp_recent *used;
 
 void ibp_recents_forget(void)
@@ -86,8 +86,8 @@ void ibp_recent_begin(struct ibp_recent *recent, unsigned operation)
     recent->operation = (uint16_t)operation;
 }
 
-/* Messages of MPI_Psend_init and MPI_Precv_init always need classification: they only set up a request, and are no user
- * data. */
+/* Messages inside MPI_Psend_init and MPI_Precv_init set up the request and are no user data, so they always need
+ * classification. */
 void ibp_context_set_open(struct ibp_context *context, int lowest_tag)
 {
     const unsigned send = context->send.operation, receive = context->receive.operation;

@@ -11,8 +11,6 @@
 #include "counting/times.h"
 #include "recording/operations.h"
 
-/* While contexts are closed, the context between calls is the context of IBP_OPERATION_NONE, as if the thread were
- * inside a call. */
 void ibp_contexts_set(ibp_handle world)
 {
     struct ibp_call *call = NULL;

@@ -8,7 +8,8 @@
 
 bool ibp_counts_arguments;
 
-/* Return the context of the present call; NULL outside of calls while several threads are in MPI. */
+/* Return the context of this thread's current call. Outside of calls, return ibp_between, or NULL while several threads
+ * are in MPI. */
 static struct ibp_context *present(void)
 {
     if (!ibp_threads_multiple) return ibp_get_here();

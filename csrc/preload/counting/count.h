@@ -19,15 +19,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Set when a window or a partitioned request was created. ibprof counts their bytes from the arguments of calls,
- * because MPI may move the data later. */
+/* True after the program created a window or a partitioned request. ibprof counts the bytes of both from the arguments
+ * of calls, because MPI may send the data at any later time. */
 extern IBP_INTERNAL bool ibp_counts_arguments;
 
-/* Return the number of the origin of an operation's sent bytes, created if needed. The origin has the site of the
- * present call if the present call is of this operation. */
+/* Return the origin of the bytes that an operation sends, created if needed. If the current call has this operation,
+ * the origin includes the call's site. */
 uint32_t ibp_origin_sent_slowly(unsigned operation);
 
-/* Return the context of the present call if it is of this operation; otherwise the operation's context. */
+/* Return the context of the current call if the call has this operation; otherwise the context of
+ * ibp_calls[operation]. */
 struct ibp_context *ibp_context_sending(unsigned operation);
 
 static inline uint32_t ibp_origin_sent(unsigned operation)
@@ -40,7 +41,7 @@ static inline uint32_t ibp_origin_sent(unsigned operation)
     return recent->origin;
 }
 
-/* Return the number of the origin of bytes received by an operation. */
+/* Return the origin of the bytes that an operation receives. It has no site. */
 static inline uint32_t ibp_origin_received(unsigned operation)
 {
     const uint32_t origin = ibp_origins_without_site[operation];
@@ -48,7 +49,6 @@ static inline uint32_t ibp_origin_received(unsigned operation)
     return IBP_LIKELY(origin) ? origin : ibp_origin_at_site(operation, IBP_SITE_UNKNOWN);
 }
 
-/* Return the key of a counter in the present region. */
 static inline uint64_t ibp_key_here(unsigned operation, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer)
 {
     const bool is_received = direction == IBP_DIRECTION_RECEIVED;
@@ -57,7 +57,6 @@ static inline uint64_t ibp_key_here(unsigned operation, enum ibp_kind kind, enum
                         peer);
 }
 
-/* Count one message, with the lock held. The operation must be wanted. */
 static inline void ibp_count_locked(unsigned operation, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer,
                                     uint64_t bytes)
 {
@@ -67,11 +66,12 @@ static inline void ibp_count_locked(unsigned operation, enum ibp_kind kind, enum
     ibp_add_size(slot->bins, bytes);
 }
 
-/* Count one message of a call, even if the call has returned. The call's operation must be wanted. */
+/* Count one message of a call, which may have returned. The call's operation must be in ibp_operation_wanted. */
 void ibp_count_of(struct ibp_call *call, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer,
                   uint64_t bytes);
 
-/* Count one message of the present call if it is of this operation. The operation must be wanted. */
+/* Count one message of an operation, which must be in ibp_operation_wanted. If the current call has this operation, the
+ * message counts for the call's site. */
 static inline void ibp_count(unsigned operation, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer,
                              uint64_t bytes)
 {

@@ -42,7 +42,7 @@ static uint64_t slot_count(void)
     return ibp_counters.mask / sizeof(struct ibp_slot) + 1;
 }
 
-/* Return the mask that turns a hash into the offset of a slot in bytes. */
+/* Return the mask that reduces a hash to the offset of a slot in bytes. */
 static uint64_t mask_of(uint64_t slots)
 {
     return (slots - 1) * sizeof(struct ibp_slot);
@@ -98,7 +98,7 @@ static struct ibp_slot *probe(struct ibp_slot *slots, uint64_t mask, uint64_t ke
     return &slots[place];
 }
 
-/* Double the hash table if it is half full. If memory is exhausted, keep the present table. */
+/* Double the hash table if it is half full. If memory is exhausted, the table does not change. */
 static void grow(void)
 {
     const uint64_t slots = slot_count();
@@ -115,8 +115,8 @@ static void grow(void)
     ibp_counters.mask = mask_of(2 * slots);
 }
 
-/* Return the size bins of an origin. All peers share them. In a key of bins, the field of the direction has a value
- * that counters do not use, and the field of the peer contains the direction of the messages. */
+/* Return the size bins of an origin, which all peers share. In the key of the bins, the direction field has a value
+ * that counters do not use, and the peer field contains the direction. */
 static uint64_t *find_bins(uint64_t key)
 {
     enum { BINS_DIRECTION = -1 };
@@ -165,8 +165,8 @@ static uint64_t *record_demand(uint64_t key, uint32_t origin)
     return &demand->bytes;
 }
 
-/* Return the counter for keys that have no record. Only sent bytes are reported as lost, because received bytes and
- * demands count the same data again. */
+/* Return the counter for keys that have no record. It counts only sent user data as lost; it discards received bytes
+ * and demands, because they are the same data again. */
 static uint64_t *amount_without_record(uint64_t key)
 {
     static uint64_t waste_amount[2];
@@ -175,7 +175,7 @@ static uint64_t *amount_without_record(uint64_t key)
     return &ibp_counters.process->lost_bytes;
 }
 
-/* Create a slot and its record. If the recording is full, the slot refers to the counter of lost bytes. */
+/* Create a slot and its record. If the recording is full, the slot points to the counter of lost bytes. */
 static struct ibp_slot make_slot(uint64_t key)
 {
     const bool is_demand = key_kind(key) == IBP_KEY_DEMAND;
@@ -199,7 +199,7 @@ struct ibp_slot *ibp_counters_find(uint64_t key)
     struct ibp_slot made;
 
     if (slot->key) return slot;
-    if (ibp_counters.used + 8 > slot_count()) { /* no memory for a larger table: one slot counts all other keys */
+    if (ibp_counters.used + 8 > slot_count()) { /* no memory for a larger table: all new keys share one slot */
         static struct ibp_slot rest;
 
         rest = (struct ibp_slot){.amount = amount_without_record(key), .bins = waste_bins};
@@ -214,8 +214,8 @@ struct ibp_slot *ibp_counters_find(uint64_t key)
     return slot;
 }
 
-/* Move the amount of a counter to another counter. Because of the redo log, bytes are neither lost nor counted twice if
- * the process is killed during the move. */
+/* Move the bytes and messages of a counter to another counter. If the process is killed during the move, readers
+ * complete the move from the redo log (`redo_*`), so no bytes are lost or counted twice. */
 static void move_amount(struct ibp_slot *from, struct ibp_slot *into)
 {
     struct ibp_process *process = ibp_counters.process;
@@ -245,7 +245,7 @@ static void move_bins(uint64_t *from, uint64_t *into)
 
 void ibp_counters_move(uint32_t from, uint32_t into)
 {
-    /* Slots are visited by number, because a new slot may move the table. */
+    /* Iterate by index, because ibp_counters_find may move the table. */
     for (uint64_t i = 0; i < slot_count(); i++) {
         const struct ibp_slot slot = ibp_counters.slots[i];
         const uint64_t mask = ibp_counters.mask;
@@ -259,7 +259,7 @@ void ibp_counters_move(uint32_t from, uint32_t into)
             move_amount(&source, target);
             move_bins(source.bins, target->bins);
         }
-        if (ibp_counters.mask != mask) i = UINT64_MAX; /* the table moved: start again; moved counters are empty */
+        if (ibp_counters.mask != mask) i = UINT64_MAX; /* the table moved: start again; counters already moved are 0 */
     }
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Counters of bytes and messages. Only this code runs for every message.
+ * Counters of bytes and messages.
  *
- * The records of counters are in the recording, at addresses that do not change. A hash table in private memory finds
- * the record of a key, usually with one access.
+ * The recording contains a record for each counter, at an address that does not change. A hash table in private memory
+ * maps the counter's key to the record, usually with one memory access.
  */
 #ifndef IBPROF_COUNTING_COUNTERS_H
 #define IBPROF_COUNTING_COUNTERS_H
@@ -18,22 +18,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The counter of one key. `bins` counts messages by size. If sizes are not recorded, `bins` is an array that nobody
- * reads. */
+/* The counter of one key. `bins` counts messages by size. If sizes are not recorded, `bins` points to an unused
+ * array. */
 struct ibp_slot {
     /* 0 if the slot is free. */
     uint64_t key;
     /* Bytes, messages. */
     uint64_t *amount;
     uint64_t *bins;
-    /* Number of the counter in the recording, from 1; 0 if the counter did not fit. */
+    /* Index of the record in the recording, plus 1; 0 if the recording was full. */
     uint64_t ordinal;
 };
 
 struct ibp_counters {
-    /* The hash table: a power of two slots, followed by a free slot. */
+    /* The hash table. The number of slots is a power of two. One more slot, always free, follows the last slot. */
     struct ibp_slot *slots;
-    /* A hash and this mask give the offset of a slot in bytes. */
+    /* A hash AND this mask is the offset of a slot in bytes. */
     uint64_t mask;
     uint64_t used;
     enum ibp_source source;
@@ -45,25 +45,24 @@ extern IBP_INTERNAL struct ibp_counters ibp_counters;
 /* Create the hash table. Return 0 or a negative errno. */
 int ibp_counters_open(struct ibp_process *process, enum ibp_source source);
 
-/* Return the slot of a key that ibp_slot_of did not find, created if needed. Never NULL. */
+/* Return the slot of a key, created if needed; never NULL. */
 struct ibp_slot *ibp_counters_find(uint64_t key);
 
-/* Move the counters of one region to another. */
+/* Add the counters of region `from` to the counters of region `into`, and reset them. */
 void ibp_counters_move(uint32_t from, uint32_t into);
 
-/* Reset all counters. */
 void ibp_counters_clear(void);
 
-/* Add the sent and fetched user data of each peer to the total of the peer's group (struct ibp_snapshot). */
+/* Add the user data sent to each peer, or fetched from it, to the total of the peer's group (struct ibp_snapshot). */
 void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *messages);
 
 /* Report on stderr, once per job, why the recording holds no more counters. */
 void ibp_counters_note_full(void);
 
-/* Set the totals of a mark: the user data of all regions. */
+/* Add the user data of all regions to the totals of a mark. */
 void ibp_counters_total(struct ibp_mark *mark);
 
-/* The part of a key that does not depend on the peer and the site: 2 bits of kind, 2 of direction, 10 of operation. */
+/* Kind, direction and operation in one number: 2 bits for the kind, 2 for the direction, 10 for the operation. */
 #define IBP_KEY_OPERATION_MASK 0x3ff
 #define IBP_KEY_OF(operation, kind, direction) ((uint64_t)(kind) << 12 | (uint64_t)(direction) << 10 | (operation))
 
@@ -72,30 +71,29 @@ static inline enum ibp_kind ibp_key_kind(uint64_t key_of_operation)
     return (enum ibp_kind)(key_of_operation >> 12 & 3);
 }
 
-/* The kind of slots of demands (counting/ledger.h). Such a slot counts calls instead of messages, and has a partner
- * instead of a peer. */
+/* The value of the kind field in the key of a demand (counting/ledger.h). The slot of a demand counts calls instead of
+ * messages, and its key contains a partner instead of a peer. */
 #define IBP_KEY_DEMAND 3
 
-/* The key of a slot: 32 bits for the peer, 24 for the origin, 2 for the kind, 2 for the direction plus 1. The last
- * field is 0 for bins of sizes, so the key of a counter is never 0. Fields with small numbers are in the low bits: the
- * multiplication of the hash then spreads them over all bits that select a slot. */
+/* The key of a slot: 32 bits for the peer, 24 for the origin, 2 for the kind, 2 for the direction plus 1. Size bins
+ * have 0 in the direction field, and counters do not, so the key of a counter is never 0. Fields with small values are
+ * in the low bits, because the hash's multiplication spreads low bits over all bits that select a slot. */
 #define IBP_SLOT_KEY(origin, kind, direction, peer)                                                                    \
     ((uint64_t)(uint32_t)(peer) << 28 | (uint64_t)(origin) << 4 | (uint64_t)(kind) << 2 | ((uint64_t)(direction) + 1))
 
-/* Return the number of the origin in a slot's key. */
 static inline uint32_t ibp_key_origin(uint64_t key)
 {
     return (uint32_t)(key >> 4) & ((1U << IBP_ORIGIN_BITS) - 1);
 }
 
-/* Return the offset in bytes of a key's hash position. */
+/* Return the offset in bytes of the slot at a key's hash position. */
 static inline uint64_t ibp_key_place(uint64_t key, uint64_t mask)
 {
     return (key * UINT64_C(0x9e3779b97f4a7c15)) >> 35 & mask;
 }
 
-/* Return the slot at a key's hash position, or the slot after it. If the key was counted before, this is nearly always
- * the slot of the key; the caller checks it. */
+/* Return the slot at a key's hash position if it has the key; otherwise the next slot. The caller must check the key of
+ * the returned slot. */
 static inline struct ibp_slot *ibp_slot_of(uint64_t key)
 {
     struct ibp_slot *slot = (struct ibp_slot *)((char *)ibp_counters.slots + ibp_key_place(key, ibp_counters.mask));
@@ -109,12 +107,11 @@ static inline void ibp_add(uint64_t *amount, uint64_t bytes)
     amount[1] += 1;
 }
 
-/* Return the bin of messages of a size. */
 static inline unsigned ibp_size_bin(uint64_t bytes)
 {
-    const unsigned zeros = (unsigned)__builtin_clzll(2 * bytes | 1); /* messages of 2^63 bytes and more do not occur */
+    const unsigned zeros = (unsigned)__builtin_clzll(2 * bytes | 1); /* messages have less than 2^63 bytes */
 
-    if (zeros > 63) __builtin_unreachable(); /* the compiler needs no sign extension */
+    if (zeros > 63) __builtin_unreachable(); /* so that the compiler omits a sign extension */
     return 63 - zeros;
 }
 
@@ -123,8 +120,8 @@ static inline void ibp_add_size(uint64_t *bins, uint64_t bytes)
     bins[ibp_size_bin(bytes)] += 1;
 }
 
-/* Return the slot of an existing counter without a function call. If the result is NULL, the caller uses ibp_count.
- * Only for one thread at a time in MPI. */
+/* Return the slot of an existing counter, without a function call; NULL if the slot is not at the expected place. The
+ * caller then uses ibp_count. Only while one thread at a time may be in MPI. */
 static inline const struct ibp_slot *ibp_slot_known(uint32_t origin, enum ibp_kind kind, enum ibp_direction direction,
                                                     int peer)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The current MPI call of this thread. Wrappers of MPI calls set it. Sources read it when they see a message.
+ * The current MPI call of this thread. Wrappers of MPI calls set it. Sources read the current call when they see a
+ * message.
  */
 #ifndef IBPROF_COUNTING_CURRENT_CALL_H
 #define IBPROF_COUNTING_CURRENT_CALL_H
@@ -24,45 +25,46 @@ struct ibp_current_call {
     /* IBP_OPERATION_NONE outside of MPI calls. */
     uint16_t operation;
     uint8_t kind;            /* enum ibp_call_kind */
-    /* The call is MPI_Start or MPI_Startall. Its messages count for the calls that created the requests. */
+    /* The call is MPI_Start or MPI_Startall. Messages of this call count for the calls that created the requests. */
     bool starts_request;
-    /* The call is nonblocking and has a count of 0. */
+    /* The call is nonblocking, and its count argument is 0. */
     bool moves_nothing;
-    /* The internal tag that MPI will probably use for the call; 0 if MPI uses none. */
+    /* The tag that MPI will probably use for the call's internal messages; 0 if the call has none. */
     int tag;
     /* The communicator argument; 0 if there is none. */
     long communicator;
-    /* The end of the wrapper's stack frame. */
+    /* Address of the end of the wrapper's stack frame. */
     uintptr_t frame;
-    /* The call. This member remains set after the call has returned. For sends, it is set only while several threads
-     * are in MPI. */
+    /* The `ibp_call` of the current call, or of the last call after it has returned. For sends that the wrapper only
+     * passes on, it is set only while several threads are in MPI. */
     struct ibp_call *call;
 };
 
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_current_call ibp_current_call;
 
-/* Return the communicator of the call; 0 if there is none, or if the handle belongs to another MPI library. */
+/* Return the communicator argument of the current call; 0 if there is none, or if the handle belongs to another MPI
+ * library. */
 static inline ibp_handle ibp_current_communicator(void)
 {
     return ibp_mpi.is_behind_layer ? 0 : IBP_HANDLE(ibp_current_call.communicator);
 }
 
-/* Return the number of the current call. */
+/* Return the number of the current `ibp_call`; IBP_OPERATION_UNWANTED while counting is off. */
 unsigned ibp_current_call_number(void);
 
-/* The personality routine of wrappers. When an exception unwinds the stack, the unwinder calls it for each frame of a
- * wrapper. */
+/* The personality routine of wrappers. When an exception unwinds the stack, the unwinder calls this routine for each
+ * frame of a wrapper. */
 IBP_INTERNAL int ibp_personality(int version, int actions, uint64_t language, void *exception, void *context);
 
-/* Make ibp_personality the personality routine of the enclosing function. On other processors, ibprof does not notice
- * exceptions. */
+/* Make ibp_personality the personality routine of the enclosing function. On processors other than x86-64 and AArch64,
+ * ibprof does not notice exceptions. */
 #if defined(__x86_64__) || defined(__aarch64__)
 #define IBP_NAMES_PERSONALITY __asm__ volatile(".cfi_personality 0x1b, ibp_personality") /* 0x1b: relative, 4 bytes */
 #else
 #define IBP_NAMES_PERSONALITY ((void)0)
 #endif
 
-/* Enter a call: `current` becomes the current call, with the frame of the calling function. */
+/* Enter a call: set the current call to `current`, with the stack frame of the calling wrapper. */
 static inline __attribute__((always_inline)) void ibp_enter(struct ibp_call *call, struct ibp_current_call current)
 {
     IBP_NAMES_PERSONALITY;
@@ -74,15 +76,15 @@ static inline __attribute__((always_inline)) void ibp_enter(struct ibp_call *cal
     ibp_repeats = ibp_no_repeats;
 }
 
-/* Return whether this thread is in a wrapped call. If the frame of the current call no longer exists, the program left
- * the call by a non-local exit. */
+/* Return whether this thread is in a wrapped call. If the wrapper's frame no longer exists, the program has left the
+ * current call by a non-local exit. */
 static inline __attribute__((always_inline)) bool ibp_is_within_call(void)
 {
     return ibp_current_call.operation && ibp_stack_end < ibp_current_call.frame;
 }
 
-/* For several threads in MPI: set the call of a send that the wrapper only passes on. Return false if the call may be
- * wrong: inside another call, which the program may have left by a non-local exit, or at a new site. */
+/* While several threads are in MPI: set the `ibp_call` of a send that the wrapper only passes on. Return false if the
+ * site is not in the cache, or if a call is current: the program may have left that call by a non-local exit. */
 static inline bool ibp_set_call_among_threads(unsigned operation, const void *address)
 {
     struct ibp_call *call;

@@ -24,8 +24,7 @@ struct ibp_envelope ibp_envelope_of_none = {.next = IBP_NEVER, .messages = {.lef
 
 static uint32_t used;
 static unsigned stream_level;
-/* `is_disordered`: receives are no longer numbered, on any communicator. `is_stopped`: sends are no longer numbered
- * either. */
+/* `is_disordered`: receives are no longer numbered. `is_stopped`: neither receives nor sends are numbered. */
 static bool is_disordered, is_stopped;
 
 bool ibp_envelopes_begin(void)
@@ -44,7 +43,7 @@ static struct ibp_envelope *probe(uint64_t key)
     return &ibp_envelopes[place];
 }
 
-/* Return the number of an envelope's messages so far. */
+/* Return how many messages of an envelope were numbered so far. */
 static uint64_t count_messages(struct ibp_envelope *envelope)
 {
     ibp_messages_take_back(&envelope->messages);
@@ -66,7 +65,7 @@ static void set_next(struct ibp_envelope *envelope, uint64_t next)
     envelope->messages.left = (int64_t)(next - number);
 }
 
-/* Remove an envelope. Close the gap: move later entries of the probe sequence up, unless they would pass their hash
+/* Remove the envelope at index `gap`. Later entries of the probe sequence fill the gap, but none moves before its hash
  * position. */
 static void take_out(uint32_t gap)
 {
@@ -87,7 +86,8 @@ static bool is_kept(const struct ibp_envelope *envelope, unsigned level, ibp_han
     return envelope->communicator != dropped && envelope->stream_keeps >= level;
 }
 
-/* Drop the envelopes of streams that a level does not keep, and all envelopes of communicator `dropped`. */
+/* Remove the envelopes whose streams are not kept at a level of streams, and all envelopes of communicator
+ * `dropped`. */
 static void keep(unsigned level, ibp_handle dropped)
 {
     for (uint32_t i = 0; i < PLACES; i++)
@@ -97,7 +97,7 @@ static void keep(unsigned level, ibp_handle dropped)
         }
 }
 
-/* Raise the level of streams until an entry is free. */
+/* Raise the level of streams until an entry of the table is free, or to the maximum. */
 static void make_space(void)
 {
     while (used == USED_MAX && stream_level < IBP_SAMPLE_LEVELS) {
@@ -119,10 +119,10 @@ static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t
     return ibp_sample_hash(hash, (uint32_t)tag) | 1;
 }
 
-/* Return a hash that decides, with the number of a message, whether the message is sampled. It does not depend on the
- * sender, so all messages of one round of an exchange are sampled together. Otherwise the time of a call that completes
- * several messages could not be split among them. In a program that uses a new tag for each round, every message has
- * the number 0; then messages of 16 successive tags are sampled together. */
+/* Return a hash that decides, with the number of a message, whether the message is sampled. The hash does not depend on
+ * the sender, so all messages of one round of an exchange are sampled together. Only then can readers split the time of
+ * a call that completes several messages. If the program uses a new tag for each round, every message has the number 0.
+ * In this case, messages of 16 successive tags are sampled together. */
 static uint64_t choice_of(const struct ibp_named_communicator *named, int tag, uint64_t number)
 {
     return ibp_sample_hash(named->name, number ? UINT64_MAX : (uint32_t)tag >> 4);
@@ -133,7 +133,7 @@ static unsigned stratum_of(const struct ibp_named_communicator *named, int tag, 
     return (unsigned)(ibp_sample_hash(choice_of(named, tag, 0), 2 + class) % IBP_SAMPLE_STRATA);
 }
 
-/* Return the number of the next small message to be sampled, from `number` on. */
+/* Return the number of the next small message to be sampled; it is at least `number`. */
 static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uint64_t number)
 {
     const unsigned level = ibp_sample_level(IBP_INSTANCE_MESSAGE, stratum_of(named, tag, 0));
@@ -142,12 +142,12 @@ static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uin
     return ibp_sample_next(choice_of(named, tag, 1), number ? number : 1, level);
 }
 
-/* A budget limits how many messages are timed in addition to the sampled messages. Each timed message costs TIMED_NS.
- * The budget grows with the time that passes, up to SAVED_NS. */
+/* A budget limits how many messages are timed although the hash does not choose them. Each timed message costs
+ * TIMED_NS. The budget grows with the elapsed time, up to SAVED_NS. */
 enum { TIMED_NS = 5000, SAVED_NS = 20000000 };
 static int64_t saved_ns = (int64_t)IBP_SAMPLES_MAX * TIMED_NS;
 
-/* Return whether the next message is timed, even if the hash does not choose it. */
+/* Return whether the budget allows to time the next message. If it does, charge the budget. */
 static bool times_next(void)
 {
     static uint64_t last_ns;
@@ -161,16 +161,17 @@ static bool times_next(void)
     return true;
 }
 
-/* Charge the budget for messages that are not timed: if messages are frequent, none is timed in addition. */
+/* Charge the budget also for messages that are not timed: while messages are frequent, only messages that the hash
+ * chooses are timed. */
 static void pass(uint64_t messages)
 {
     saved_ns -= (int64_t)(messages < SAVED_NS / TIMED_NS ? messages : SAVED_NS / TIMED_NS) * TIMED_NS;
     if (saved_ns < -SAVED_NS) saved_ns = -SAVED_NS;
 }
 
-/* Return the highest level of streams at which a message is kept. The first messages of envelopes are kept or dropped
- * together for a whole round, because programs may use a new tag for each round. Further messages are kept or dropped
- * by stream. */
+/* Return the highest level of streams at which a message is kept. Messages with number 0 are kept or dropped for a
+ * whole round of an exchange, because programs may use a new tag for each round. Other messages are kept or dropped for
+ * the whole stream. */
 static unsigned stream_keeps(const struct ibp_named_communicator *named, int tag, uint64_t stream, uint64_t number)
 {
     return (unsigned)__builtin_clzll(ibp_sample_hash(number ? stream : choice_of(named, tag, 0), 1) | 1);
@@ -184,8 +185,8 @@ static unsigned envelope_keeps(const struct ibp_named_communicator *named, int t
     return first > further ? first : further;
 }
 
-/* Return the envelope of a key, created if needed; NULL if the table is full or the level of streams drops the
- * envelope. */
+/* Return the envelope of a key, created if needed; NULL if the table is full, or if the present level of streams does
+ * not keep the envelope. */
 static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_t stream,
                                   const struct ibp_named_communicator *named, int tag, enum ibp_side side)
 {
@@ -215,7 +216,8 @@ static bool is_without_order(const struct ibp_named_communicator *named, enum ib
     return is_stopped || (side == IBP_SIDE_RECEIVER && (is_disordered || (named && named->is_disordered)));
 }
 
-/* Return whether another thread also used an envelope. Then the order of its messages is unknown. */
+/* Return whether another thread has used the envelope. In this case, the order of the envelope's messages is
+ * unknown. */
 static bool is_shared(struct ibp_envelope *envelope)
 {
     static uint32_t threads;
@@ -226,8 +228,8 @@ static bool is_shared(struct ibp_envelope *envelope)
     return envelope->thread != thread;
 }
 
-/* Number a message. A message that is not counted gets the same number as its successor. A large message is sampled by
- * the level of its class; `next` is only for small messages. */
+/* Number a message. If `is_counted` is false, the next message gets the same number. `next` is valid for small messages
+ * only: whether a large message is sampled depends on the level of its size class. */
 static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class,
                                   bool is_counted)
 {

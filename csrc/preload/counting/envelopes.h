@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Envelopes. Messages with the same sender, receiver, communicator and tag have the same envelope. MPI delivers them in
- * order, so the sender and the receiver number them alike and sample the same messages.
+ * Envelopes. Messages with the same sender, receiver, communicator and tag have the same envelope. MPI delivers the
+ * messages of an envelope in order, so sender and receiver give each message the same number and sample the same
+ * messages.
  *
- * The table has a fixed size. When it is full, the level of streams rises (counting/samples.h): sender and receiver
- * keep the same half of the streams, chosen by a hash, and forget the other envelopes.
+ * The table of envelopes has a fixed size. When the table is full, the level of streams rises (counting/samples.h):
+ * sender and receiver keep the same half of the streams, which a hash chooses, and remove the envelopes of the other
+ * half.
  *
  * While messages of this process are rare (on average at most one in 5 us), each message is timed, because timing then
- * takes only a small part of the run time. The longest messages are then kept too.
+ * takes only a small part of the run time. During this time, the messages that took longest are recorded too.
  */
 #ifndef IBPROF_COUNTING_ENVELOPES_H
 #define IBPROF_COUNTING_ENVELOPES_H
@@ -23,14 +25,15 @@
 #include <stdint.h>
 
 struct ibp_envelope {
-    /* Key of the call's arguments (ibp_envelope_key); 0 if the entry is free. */
+    /* The key that ibp_envelope_key computes from the arguments of a call; 0 if the entry is free. */
     uint64_t key;
-    /* `next`: the number of the next sampled message. `messages`: how many messages remain before it. */
+    /* `next`: the number of the next message to be sampled. `messages`: how many messages come before this message. */
     uint64_t next;
     struct ibp_messages_left messages;
-    /* How many of the envelope's messages were added to the total in the recording. */
+    /* How many messages of this envelope ibp_envelopes_end has added to the total in the recording. */
     uint64_t counted;
-    /* Hash of properties that sender and receiver know, equal on both sides; 0 for MPI_PROC_NULL. */
+    /* Hash of communicator, sender, receiver and tag, equal in both processes; 0 for messages to and from
+     * MPI_PROC_NULL. */
     uint64_t stream;
     ibp_handle communicator;
     /* With several threads in MPI: the thread that uses the envelope. */
@@ -38,7 +41,7 @@ struct ibp_envelope {
     uint8_t side; /* enum ibp_side */
     /* The highest level of streams at which a message of the envelope is kept. */
     uint8_t stream_keeps;
-    /* Each message is timed at present. */
+    /* The envelope's next message is timed even if the hash does not choose it. */
     bool is_timed;
 } __attribute__((aligned(64)));
 
@@ -47,7 +50,7 @@ struct ibp_envelope {
 /* The table. Before ibp_envelopes_begin, the table is an array of free entries that is never written. */
 extern IBP_INTERNAL struct ibp_envelope *ibp_envelopes;
 
-/* A message number that is never reached: no message is sampled. */
+/* The value of `next` if no message is to be sampled. */
 #define IBP_NEVER ((uint64_t)INT64_MAX)
 
 /* Return the key of an envelope, from the arguments of a call. */
@@ -60,8 +63,8 @@ static inline uint64_t ibp_envelope_key(ibp_handle communicator, int peer, int t
     return key | 1;
 }
 
-/* Return the envelope of a message. Return NULL if the message may have to be sampled, or if the envelope is not at its
- * hash position. */
+/* Return the envelope of a message that is not sampled. Return NULL if the message may be sampled, or if the envelope
+ * is not at its hash position in the table. */
 static inline struct ibp_envelope *ibp_envelope_unsampled(ibp_handle communicator, int peer, int tag,
                                                           enum ibp_side side)
 {
@@ -74,44 +77,42 @@ static inline struct ibp_envelope *ibp_envelope_unsampled(ibp_handle communicato
     return IBP_LIKELY(envelope->messages.left) ? envelope : NULL;
 }
 
-/* The envelope of all messages while no samples are taken: they are not numbered. */
+/* The envelope of all messages while no samples are taken. Messages are not numbered during this time. */
 extern IBP_INTERNAL struct ibp_envelope ibp_envelope_of_none;
 
-/* Create the table. Return false if memory is exhausted. */
 bool ibp_envelopes_begin(void);
 
-/* The number of a message. */
 struct ibp_numbered {
     /* 0 for a message without a number. */
     uint64_t stream;
     uint64_t communicator;
     uint64_t number;
     uint32_t peer;
-    /* The message is timed: the hash chooses it, or each message of the envelope is timed at present. */
+    /* `is_sampled`: the message is timed, because the hash chooses it or because `is_timed` is true. `is_timed`: the
+     * message is timed even if the hash does not choose it. */
     bool is_sampled, is_timed;
     uint8_t stratum, keeps, stream_keeps;
-    /* NULL for a message without a number. The pointer is valid until an envelope is forgotten. */
+    /* NULL if the table has no entry for the envelope. The pointer is valid until an envelope is removed. */
     struct ibp_envelope *envelope;
 };
 
-/* Number a message from the arguments of a call. `class` is 0 for a small message, otherwise the size class of its
- * number of items. Classes are sampled separately, so that rare large messages have samples too. The sender and the
- * receiver of a message may see different classes. ibp_communicator_learn must have been called before
- * (libmpi/communicators.h). This function and all below require the lock. */
+/* Number a message from the arguments of a call. `class`: 0 for a small message, otherwise the size class of the number
+ * of items. Classes are sampled separately, so that rare large messages have samples too. The class may differ between
+ * the sender and the receiver. Call ibp_communicator_learn first (libmpi/communicators.h). This function and all
+ * functions below require the lock. */
 struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class);
 
-/* Return the number of the next message of an envelope, without counting the message. */
+/* As ibp_envelope_number for a small message, but the next message gets the same number. */
 struct ibp_numbered ibp_envelope_peek(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 
-/* ibp_envelope_stop: stop sampling the messages of an envelope. ibp_envelopes_disorder: stop sampling all messages
- * received on a communicator. If `communicator` is 0, do this on all communicators. */
+/* ibp_envelope_stop: stop sampling the messages of an envelope. ibp_envelopes_disorder: stop sampling the messages
+ * received on a communicator; if it is 0, on all communicators. */
 void ibp_envelope_stop(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 void ibp_envelopes_disorder(ibp_handle communicator);
 
-/* Stop sampling all messages, including sent messages. */
+/* Stop sampling all sent and received messages. */
 void ibp_envelopes_stop(void);
 
-/* Forget the envelopes of a communicator that is freed. */
 void ibp_envelopes_forget(ibp_handle communicator);
 
 /* Add all numbered messages to the totals in the recording. */

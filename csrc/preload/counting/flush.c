@@ -22,7 +22,7 @@ static void run(uint64_t now_ns)
 
     (void)now_ns;
     if (error) ibp_log(1, "the recording was not copied: %s", strerror(error));
-    /* Read the clock again, because the copy may have taken long. */
+    /* The clock is read again, because copying may have taken long. */
     __atomic_store_n(&next_ns, ibp_clock_coarse_ns() + period_ns, __ATOMIC_RELAXED);
 }
 

@@ -6,7 +6,7 @@
 #ifndef IBPROF_COUNTING_FLUSH_H
 #define IBPROF_COUNTING_FLUSH_H
 
-/* Begin copying, if there is anything to copy. */
+/* Begin periodic copies, if IBPROF_FLUSH is set and the recording is on the node's storage. */
 void ibp_flush_open(void);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "ibprof_recording.h"
 
-/* List of all elements whose communicator is set. */
+/* List of all `ibp_ledger_recent` elements whose communicator is not 0. */
 static struct ibp_ledger_recent *used;
 
 static bool has_root(const struct ibp_demanding *call)
@@ -20,7 +20,7 @@ static bool has_root(const struct ibp_demanding *call)
     return call->shape == IBP_DEMAND_TREE || call->shape == IBP_DEMAND_LEAF || call->shape == IBP_DEMAND_PEER;
 }
 
-/* Return whether a call has an array of counts, with or without an array of datatypes. */
+/* Return whether `items` of a call is an array of counts. */
 static bool has_counts(const struct ibp_demanding *call)
 {
     return call->shape == IBP_DEMAND_OWN || call->shape == IBP_DEMAND_OTHERS || call->shape == IBP_DEMAND_OTHERS_TYPES;
@@ -55,7 +55,7 @@ static long type_at(const struct ibp_demanding *call, int place)
     return ibp_mpi.abi == IBP_ABI_MPICH ? ((const int *)call->type)[place] : ((const long *)call->type)[place];
 }
 
-/* Return the bytes of the items that an array of counts asks for, such as the counts of MPI_Alltoallv. */
+/* Return the sum of the bytes that an array of counts asks MPI to move, such as the counts of MPI_Alltoallv. */
 static uint64_t bytes_of_counts(const struct ibp_demanding *call, int size)
 {
     uint64_t bytes = 0;
@@ -100,8 +100,8 @@ static uint64_t *enter(struct ibp_call *call, struct ibp_demanded demanded)
     return slot->ordinal ? slot->amount : NULL;
 }
 
-/* Return whether a call may be entered. Behind a layer such as mpitrampoline, no call is entered, because the handles
- * among the arguments do not belong to the MPI library. */
+/* Return whether a call is entered in the ledger. Behind a layer such as mpitrampoline, no call is entered, because the
+ * program's handles are not handles of the MPI library. */
 static bool is_wanted(const struct ibp_call *call)
 {
     return ibp_is_active() && ibp_counting && ibp_operation_wanted[call->operation] && !ibp_mpi.is_behind_layer;
@@ -129,15 +129,15 @@ static void remember(const struct ibp_demanding *call, uint32_t partner, uint64_
     recent->amount = amount;
 }
 
-/* Return whether the size of the datatype may be cached. The size must not be cached if MPI can reuse the handle for
+/* Return whether the size of the datatype may be cached. MPI never reuses the handle of a predefined datatype for
  * another datatype. */
 static bool is_type_kept(const struct ibp_demanding *call)
 {
     return !has_counts(call) && !ibp_datatype_size_offset && ibp_datatype_is_predefined(IBP_HANDLE(call->type));
 }
 
-/* MPI is called before ibprof's lock is taken, to avoid a deadlock: a sending thread may hold a lock of MPI and wait
- * for ibprof's. */
+/* To avoid a deadlock, call MPI before taking ibprof's lock: a thread that sends may hold a lock of MPI and wait for
+ * ibprof's lock. */
 void ibp_ledger_add(const struct ibp_demanding *call)
 {
     struct ibp_demanded demanded;

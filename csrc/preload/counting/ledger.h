@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The ledger: the bytes that calls asked MPI to move. Readers compute from it a lower bound on the bytes that any
- * algorithm must send, and compare this bound with the bytes that the source counted (ibprof/profile/unaccounted.py).
+ * The ledger: the bytes that calls asked MPI to move. From the ledger, readers compute a lower bound on the bytes that
+ * any algorithm must send. They compare this bound with the bytes that the source counted
+ * (ibprof/profile/unaccounted.py).
  *
- * A call adds its bytes to the demand of (operation, partner). The partner is the rank of the root or peer, or the
- * group of the communicator.
+ * There is a demand for each pair of operation and partner, to which calls add their bytes. The partner is the rank of
+ * the root or peer, or the group of the communicator.
  */
 #ifndef IBPROF_COUNTING_LEDGER_H
 #define IBPROF_COUNTING_LEDGER_H
@@ -21,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How the bytes of a call follow from its arguments. */
+/* Which arguments determine the bytes of a call. */
 enum ibp_demand_shape {
     /* The call is not in the ledger. */
     IBP_DEMAND_NONE,
@@ -29,19 +30,19 @@ enum ibp_demand_shape {
     IBP_DEMAND_TREE,
     /* There is a root; count and datatype are used on all ranks except the root (MPI_Gather). */
     IBP_DEMAND_LEAF,
-    /* A count and a datatype (MPI_Allreduce). */
+    /* There is no root; count and datatype are equal on all ranks (MPI_Allreduce). */
     IBP_DEMAND_GROUP,
-    /* This rank's element of an array of counts (MPI_Allgatherv). */
+    /* The element of an array of counts whose index is this rank (MPI_Allgatherv). */
     IBP_DEMAND_OWN,
-    /* An array of counts, without this rank's element (MPI_Alltoallv). */
+    /* All elements of an array of counts, except the element of this rank (MPI_Alltoallv). */
     IBP_DEMAND_OTHERS,
-    /* Arrays of counts and of datatypes, without this rank's element (MPI_Alltoallw). */
+    /* All elements of an array of counts and an array of datatypes, except the elements of this rank
+     * (MPI_Alltoallw). */
     IBP_DEMAND_OTHERS_TYPES,
-    /* A count and a datatype, sent to a peer (MPI_Send). */
+    /* Count and datatype of a message to a peer (MPI_Send). */
     IBP_DEMAND_PEER
 };
 
-/* A call and its arguments. */
 struct ibp_demanding {
     struct ibp_call *call;
     uint16_t operation;
@@ -49,33 +50,33 @@ struct ibp_demanding {
     /* The call has 64-bit counts (MPI_Send_c). */
     bool is_large;
     long communicator;
-    /* `items`: a count or an array of counts. `type`: a datatype or an array of datatypes. */
+    /* `items`: a count, or the address of an array of counts. `type`: a datatype, or the address of an array of
+     * datatypes. */
     long items, type;
     /* Rank of the root or the peer. */
     long root;
 };
 
-/* The partner and bytes of a call that has succeeded. */
+/* The partner of a call, and the bytes that the call asked MPI to move. */
 struct ibp_demanded {
     uint32_t partner;
     uint64_t bytes;
 };
 struct ibp_demanded ibp_ledger_describe(const struct ibp_demanding *call);
 
-/* Enter one call. */
 void ibp_ledger_enter(struct ibp_call *call, struct ibp_demanded demanded);
 
-/* ibp_ledger_add: enter a call that has succeeded, and remember its partner for the next call. ibp_ledger_add_failed:
- * enter a call that has failed. */
+/* ibp_ledger_add: enter a call that has succeeded, and store its communicator and root for ibp_ledger_add_known.
+ * ibp_ledger_add_failed: enter a call that has failed. */
 void ibp_ledger_add(const struct ibp_demanding *call);
 void ibp_ledger_add_failed(struct ibp_call *call);
 
-/* ibp_ledger_forget: if any remembered partner belongs to a communicator that is freed, forget all remembered partners.
- * ibp_ledger_forget_all: forget all remembered partners, when the region changes. */
+/* ibp_ledger_forget_all: forget the stored communicators of all calls, when the region changes. ibp_ledger_forget: do
+ * so if one of them is a communicator that is freed. */
 void ibp_ledger_forget(ibp_handle communicator);
 void ibp_ledger_forget_all(void);
 
-/* Find the size of a call's datatype without calling MPI. Return false if that is not possible. */
+/* Find the size in bytes of a call's datatype without calling MPI. Return false if the size is unknown. */
 static inline bool ibp_ledger_type_size(struct ibp_demanding call, uint64_t *size)
 {
     const struct ibp_ledger_recent *recent = &call.call->ledger;
@@ -88,7 +89,7 @@ static inline bool ibp_ledger_type_size(struct ibp_demanding call, uint64_t *siz
     return call.type == recent->type;
 }
 
-/* Add a call to a peer of MPI_COMM_WORLD to an existing demand. */
+/* Add a call that sends to a peer on MPI_COMM_WORLD to its demand. Return false if the demand does not exist yet. */
 static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t bytes)
 {
     const struct ibp_slot *slot;
@@ -99,9 +100,8 @@ static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t by
     return slot;
 }
 
-/* Enter a call before it is made, and return true, if two conditions hold: the last call at its site had the same
- * communicator and root, and the size of its datatype is known. Otherwise return false. Only for one thread at a time
- * in MPI. */
+/* Enter a call in the ledger before MPI is called, if the last call at its site had the same communicator and root, and
+ * if the size of its datatype is known. Otherwise return false. Only while one thread at a time may be in MPI. */
 static inline __attribute__((always_inline)) bool ibp_ledger_add_known(struct ibp_demanding call)
 {
     const struct ibp_ledger_recent *recent = &call.call->ledger;

@@ -10,10 +10,10 @@
 
 struct waiting {
     struct ibp_posted_receive receive;
-    /* The request of the receive; 0 for a blocking receive, and after completion. */
+    /* The request of the receive; 0 for a blocking receive, and after the receive has completed. */
     uintptr_t request;
     struct ibp_instance_known known;
-    /* Identifier of the receive, which does not change when other receives leave the list. */
+    /* Identifier of the receive. It does not change when other receives are removed from the list. */
     unsigned number;
     bool is_complete, is_gone, is_cancelling;
     struct ibp_completing completing;
@@ -30,7 +30,6 @@ static bool is_any(const struct ibp_posted_receive *receive)
     return receive->source == IBP_ANY || receive->tag == IBP_ANY;
 }
 
-/* Return whether two receives may match the same message. */
 static bool overlap(const struct ibp_posted_receive *one, const struct ibp_posted_receive *other)
 {
     return one->communicator == other->communicator &&
@@ -145,8 +144,8 @@ void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side
     ibp_samples_note_clock(completing->exit_ns);
 }
 
-/* Number a receive whose envelope is known. If it is sampled and complete, record the sample; otherwise the completion
- * of its request will record it. */
+/* Number a receive whose envelope is known. If the receive is sampled and complete, record the sample. If it is not
+ * complete, the completion of its request will record the sample. */
 static void number(struct waiting *waiting)
 {
     const struct ibp_posted_receive *const receive = &waiting->receive;
@@ -170,7 +169,7 @@ static void number(struct waiting *waiting)
         ibp_open_request_remove(entry);
 }
 
-/* Return whether an earlier receive may match the message of the receive at index `place`. */
+/* Return whether the message of the receive at index `place` may match an earlier receive in the list. */
 static bool is_preceded(uint32_t place)
 {
     for (uint32_t i = 0; i < place; i++)
@@ -178,7 +177,7 @@ static bool is_preceded(uint32_t place)
     return false;
 }
 
-/* Number all receives that can be numbered, and remove them from the list. */
+/* Number all receives whose envelope and order are known, and remove them from the list. */
 static void resolve(void)
 {
     uint32_t kept = 0;
@@ -217,7 +216,7 @@ void ibp_receive_try_cancel(unsigned of)
     struct waiting *const waiting = find(of);
 
     if (!waiting) return;
-    waiting->receive.source = IBP_ANY; /* as for a wildcard: no number before completion */
+    waiting->receive.source = IBP_ANY; /* as for a wildcard: the receive gets no number before it completes */
     waiting->is_cancelling = true;
 }
 

@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Receives that cannot be numbered yet. The envelope of a receive with wildcards is unknown until the receive
- * completes. If a later receive could match the same message, MPI matches the earlier receive first. So the later
- * receive cannot be numbered either until the earlier receive completes. All these receives wait in a list, in the
- * order in which they were posted. The list has a fixed size. All functions require the lock.
+ * completes. If a later receive could match the same message, the message goes to the earlier receive. Therefore the
+ * later receive cannot be numbered before the earlier receive completes. These receives wait in a list of fixed size,
+ * in the order in which they were posted. All functions require the lock.
  */
 #ifndef IBPROF_COUNTING_MESSAGE_ORDER_H
 #define IBPROF_COUNTING_MESSAGE_ORDER_H
@@ -18,7 +18,6 @@
 
 #define IBP_WAITING_RECEIVES_MAX IBP_OPEN_REQUESTS_MAX
 
-/* Number of receives in the list. */
 extern IBP_INTERNAL uint32_t ibp_waiting_receives;
 
 /* The arguments of a receive. Source and tag may be IBP_ANY. */
@@ -30,46 +29,48 @@ struct ibp_posted_receive {
 /* A wildcard source or tag. */
 #define IBP_ANY (-1)
 
-/* Return whether a receive must wait in the list: it has wildcards, or a receive in the list may match its message. */
+/* Return whether a receive must wait in the list: it has wildcards, or its message may match a receive in the list. */
 bool ibp_receive_waits(const struct ibp_posted_receive *receive);
 
 /* Add a receive to the list. Return its identifier in the list, from 1; 0 if the list is full. */
 unsigned ibp_receive_enter(const struct ibp_posted_receive *receive, uintptr_t request,
                            const struct ibp_instance_known *known);
 
-/* Store the known data of a waiting receive, or its request. A blocking receive has no request. */
+/* Store the known data, or the request, of the waiting receive with identifier `number`. A blocking receive has no
+ * request. */
 void ibp_receive_set_known(unsigned number, const struct ibp_instance_known *known);
 void ibp_receive_set_request(unsigned number, uintptr_t request);
 
-/* The call that completes a message: the index of its origin's record, the number of messages that it completes (0 if
- * unknown), and its times. */
+/* The call that completes a message. `origin`: index of the record of the call's origin. `messages`: number of messages
+ * that the call completes; 0 if unknown. */
 struct ibp_completing {
     uint32_t origin, messages;
     uint64_t enter_ns, exit_ns;
 };
 
-/* ibp_receive_complete: a receive has completed with the source and tag of its status. ibp_receive_cancel: a receive
- * will not complete. */
+/* ibp_receive_complete: a waiting receive has completed; `source` and `tag` are from its status. ibp_receive_cancel: a
+ * waiting receive will receive no message. */
 void ibp_receive_complete(unsigned number, int source, int tag, const struct ibp_completing *completing);
 void ibp_receive_cancel(unsigned number);
 
-/* Note that the program cancels a receive. Only the completion shows whether the receive got a message before. */
+/* Note that the program has called MPI_Cancel for a receive. Only the completion shows whether the receive was
+ * cancelled or got a message. */
 void ibp_receive_try_cancel(unsigned number);
 bool ibp_receive_is_cancelling(unsigned number);
 
-/* Drop the waiting receives on a communicator, and never number receives on this communicator again. `communicator` 0:
- * on all communicators. */
+/* Drop the waiting receives on a communicator, and never number receives on it again. If `communicator` is 0, do so for
+ * all communicators. */
 void ibp_receives_disorder(ibp_handle communicator);
 
-/* Note that a message is posted now, and set how late it is: the longest time between two successive posts, up to this
- * post, in the present round. A round ends when the key of its first message occurs again. */
+/* Note that a message is posted now, and set `known->late_ns`: the longest time between two successive posts of the
+ * present round, up to this post. A round ends when the key of its first message occurs again, or after 64 messages. */
 void ibp_message_post(struct ibp_instance_known *known, uint64_t key, uint64_t now_ns);
 
-/* Keep the sample of a message, if the hash chooses it or it is one of the longest. */
+/* Record the sample of a message, if the hash chooses the message or its score is one of the largest. */
 void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side,
                       const struct ibp_completing *completing);
 
-/* Copy the number of a message and the data that belong to it into `known`. */
+/* Copy the data of a numbered message to `known`. */
 void ibp_message_set_number(struct ibp_instance_known *known, const struct ibp_numbered *numbered, int tag);
 
 #endif

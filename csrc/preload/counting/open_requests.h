@@ -19,21 +19,22 @@ enum ibp_open_role { IBP_OPEN_COLLECTIVE = 1, IBP_OPEN_SEND, IBP_OPEN_RECEIVE };
 /* The data of a sampled collective or message that are known before it completes. */
 struct ibp_instance_known {
     /* `name`: hash that identifies the communicator on all members (communicator_names.h), or the persistent
-     * collective; 0 if the call is not sampled. `number`: number of the collective or message. */
+     * collective; 0 if the call is not sampled. `number`: number of the collective on the communicator, or of the
+     * message in its envelope. */
     uint64_t name, number;
     uint64_t bytes;
     uint64_t start_ns;
-    /* For a message: how late it was posted (ibp_message_post); 0 if unknown. */
+    /* For a message: the delay that ibp_message_post computes; 0 if unknown. */
     uint64_t late_ns;
     uint32_t origin;
     /* For a collective: the number of processes. For a message: the world rank of the other process. */
     uint32_t size_or_peer;
-    /* For a collective: `member` is the number of this process and `root_or_tag` the root. For a message: `root_or_tag`
-     * is the tag. */
+    /* For a collective: `member` is the index of this process in the communicator, and `root_or_tag` is the root. For a
+     * message: `root_or_tag` is the tag. */
     uint32_t member;
     int32_t root_or_tag;
     uint8_t stratum, keeps, stream_keeps;
-    /* For a message: each message of the envelope is timed at present, so that the longest are known. */
+    /* For a message: it is timed even if the hash does not choose it (struct ibp_numbered). */
     bool is_timed;
 };
 
@@ -44,32 +45,31 @@ struct ibp_open_request {
     intptr_t communicator;
     int source, tag;
     struct ibp_instance_known known;
-    /* For a persistent request: `starts` is the number of starts of a collective; `envelope` is the envelope of a
-     * message, NULL if unknown. */
+    /* For a persistent collective: the number of starts. For a persistent message: the envelope; NULL if unknown. */
     uint64_t starts;
     struct ibp_envelope *envelope;
     uint8_t role; /* enum ibp_open_role */
-    /* For a message of a persistent request: its size class (ibp_envelope_number). */
+    /* For a persistent message: the size class (ibp_envelope_number). */
     uint8_t class;
     bool is_persistent, is_started;
-    /* A call is about to complete the request. With several threads, MPI may reuse its handle from now on. */
+    /* A call is about to complete the request. From now on, MPI may reuse the request's handle in another thread. */
     bool is_completing;
     uint16_t operation;
-    /* Distinguishes successive entries of one handle. */
+    /* Serial number of the entry. It distinguishes successive requests with the same handle. */
     uint32_t serial;
     /* For a receive that cannot be numbered yet: its identifier, from 1, in the list of waiting receives
      * (counting/message_order.h); otherwise 0. */
     unsigned order;
 };
 
-/* Number of started requests. While it is 0, completing calls need not search the table. */
+/* Number of started requests. While there are none, calls that complete requests need not search the table. */
 extern IBP_INTERNAL uint32_t ibp_open_requests;
 
 /* The table; NULL before the first entry. */
 #define IBP_OPEN_REQUEST_PLACES 256
 extern IBP_INTERNAL struct ibp_open_request *ibp_open_request_places;
 
-/* Return the index of the entry where the search for a request begins. */
+/* Return the index of a request's hash position in the table. */
 static inline uint32_t ibp_open_request_home(uintptr_t request)
 {
     return (uint32_t)((uint64_t)request * UINT64_C(0x9e3779b97f4a7c15) >> 40) % IBP_OPEN_REQUEST_PLACES;
@@ -93,12 +93,10 @@ bool ibp_open_request_of(enum ibp_open_role role, intptr_t communicator, int sou
 /* Add an entry, which replaces a former entry of the same request. Return NULL if the table is full. */
 struct ibp_open_request *ibp_open_request_add(uintptr_t request);
 
-/* Forget the envelopes of all entries. */
 void ibp_open_requests_forget_envelopes(void);
 
 void ibp_open_request_remove(struct ibp_open_request *entry);
 
-/* Mark an entry as started or completed. */
 void ibp_open_request_start(struct ibp_open_request *entry, bool is_started);
 
 #endif

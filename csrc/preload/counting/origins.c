@@ -28,7 +28,7 @@ uint32_t ibp_origins_without_site[IBP_OPERATIONS_MAX];
 static struct {
     /* Origins by number, from 1. */
     struct origin *made;
-    /* Hash table of numbers; 0 if an entry is free. It has twice as many entries as `made`. */
+    /* Hash table of origins' numbers; 0 if an entry is free. It has 2 * capacity entries. */
     uint32_t *places;
     uint32_t count, capacity;
     uint32_t region;
@@ -75,7 +75,6 @@ static bool grow(void)
     return true;
 }
 
-/* Record an origin. Return the index of its record. */
 static uint32_t record(uint32_t region, uint32_t operation, uint32_t site)
 {
     struct ibp_origin *origin = ibp_recording_reserve(IBP_SEGMENT_ORIGINS);
@@ -118,7 +117,8 @@ uint32_t ibp_origin_moved(uint32_t origin, uint32_t region)
 
 uint32_t ibp_origin_record_moved(uint32_t record, uint32_t from, uint32_t into)
 {
-    /* Origins without a record have numbers too, so the number may be larger than the index. */
+    /* Origins that have no record have numbers too, so an origin's number is at least the index of its record plus
+     * 1. */
     for (uint32_t i = record + 1; i <= origins.count && i; i++)
         if (origins.made[i].record == record)
             return origins.made[i].region == from ? ibp_origin_record(ibp_origin_moved(i, into)) : record;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Origins: each combination of region, operation and site has a number. All counted data refer to this number, so a
- * message needs only one number of the call that sent it.
+ * Origins: each combination of region, operation and site has a number. Keys of counters contain this number. It
+ * identifies the region, operation and site of the call that sent a message.
  */
 #ifndef IBPROF_COUNTING_ORIGINS_H
 #define IBPROF_COUNTING_ORIGINS_H
@@ -15,22 +15,21 @@
 
 #define IBP_REGIONS_MAX 8192
 #define IBP_ORIGIN_BITS 24
-/* When memory is exhausted, this is the origin of all data that need a new origin. It has no record. */
+/* The origin of all data that would need a new origin after memory is exhausted. It has no record. */
 #define IBP_ORIGIN_UNKNOWN ((1U << IBP_ORIGIN_BITS) - 1)
 
 #define IBP_OPERATIONS_MAX 256
 
-/* Numbers of the origins without a site in the present region, from 1, by operation; 0 until known. Received bytes
- * count for these origins, because any later call may complete the receive. */
+/* For each operation: the number, from 1, of the origin without a site in the present region; 0 if it is not created
+ * yet. Received bytes have these origins, because any later call may complete the receive. */
 extern IBP_INTERNAL uint32_t ibp_origins_without_site[IBP_OPERATIONS_MAX];
 
-/* Enter a region. */
 void ibp_origins_enter(uint32_t region);
 
 /* Return the number of the origin of an operation at a site in the present region, created if needed. */
 uint32_t ibp_origin_at_site(unsigned operation, uint32_t site);
 
-/* Return the number of origins, which is also the largest number. */
+/* Return how many origins exist. Their numbers are 1 to this value. */
 uint32_t ibp_origins_count(void);
 
 /* Return the time record of an origin; NULL until it is set. */
@@ -42,8 +41,8 @@ uint32_t ibp_origin_moved(uint32_t origin, uint32_t region);
 
 uint32_t ibp_origin_region(uint32_t origin);
 
-/* If a record belongs to region `from`, return the index of the record of the same origin in region `into`; otherwise
- * return the index unchanged. */
+/* `record`: index of an origin's record. If the origin is in region `from`, return the index of the record with the
+ * same operation and site in region `into`. Otherwise return `record`. */
 uint32_t ibp_origin_record_moved(uint32_t record, uint32_t from, uint32_t into);
 
 /* Return the index of an origin's record; UINT32_MAX if the recording was full. */

@@ -9,8 +9,8 @@
 #define GROUPS_MAX 4096
 #define NUMBER_GROUP 0x80000000
 
-/* Groups of communicators, as the recording represents them (ibp_demand.partner). A group's number is its index plus
- * NUMBER_GROUP. */
+/* Groups of communicators. `partner`: the values of ibp_demand.partner in the recording. The number of a group as a
+ * partner is its index plus NUMBER_GROUP. */
 static struct {
     uint64_t partner[GROUPS_MAX];
     uint32_t count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Partners of the ledger's demands, as numbers that fit into the key of a slot. A partner is a rank of MPI_COMM_WORLD,
- * or a group of processes.
+ * Partners of the ledger's demands. A partner in the recording has 64 bits (ibp_demand.partner). In the key of a slot,
+ * a 32-bit number represents the partner. A partner is a rank of MPI_COMM_WORLD, or a group of processes.
  */
 #ifndef IBPROF_COUNTING_PARTNERS_H
 #define IBPROF_COUNTING_PARTNERS_H
@@ -14,14 +14,14 @@
 #define IBP_PARTNER_NUMBER_UNKNOWN 0xffffffff /* as IBP_PEER_UNKNOWN */
 #define IBP_PARTNER_NUMBER_FAILED 0xfffffffe
 
-/* Return a partner as the recording represents it (ibp_demand.partner). */
+/* Return the value of ibp_demand.partner that the recording has for a partner's number. */
 uint64_t ibp_partner_of(uint32_t number);
 
 /* Return the number of ranks in a partner that is a group. */
 int ibp_partner_size(uint32_t number);
 
-/* Return the number of the partner for a communicator's group; IBP_PARTNER_NUMBER_UNKNOWN for intercommunicators, and
- * if a member belongs to another job. */
+/* Return the number of a communicator's group as a partner. Return IBP_PARTNER_NUMBER_UNKNOWN for an intercommunicator,
+ * or if a member belongs to another job. */
 uint32_t ibp_partner_group(struct ibp_communicator *communicator);
 
 #endif

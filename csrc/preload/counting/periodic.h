@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Periodic work. ibprof has no thread, signal or timer for it. Instead, calls of the program check the clock: MPI calls
- * that mpi.def selects, such as collectives; calls that mark regions; and, with IBPROF_INTERVAL, each message.
+ * Periodic tasks. ibprof uses no thread, signal or timer for them. Instead, the MPI calls that mpi.def selects, such as
+ * collectives, and calls that mark regions check the clock. With IBPROF_INTERVAL, each message checks it too.
  */
 #ifndef IBPROF_COUNTING_PERIODIC_H
 #define IBPROF_COUNTING_PERIODIC_H
@@ -13,10 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* `ibp_periodic`: there is periodic work. `ibp_periodic_in_messages`: messages check the clock too. */
+/* `ibp_periodic`: there are periodic tasks. `ibp_periodic_in_messages`: messages check the clock too. */
 extern IBP_INTERNAL bool ibp_periodic, ibp_periodic_in_messages;
 
-/* A periodic task. Its times are values of ibp_clock_coarse_ns. */
 struct ibp_periodic_task {
     /* Return whether the task is due. Any thread may call this function, without the lock. */
     bool (*is_due)(uint64_t now_ns);
@@ -25,18 +24,16 @@ struct ibp_periodic_task {
     struct ibp_periodic_task *next;
 };
 
-/* Add a task. The task added last runs first. */
+/* Add a task. Tasks run in the reverse order. */
 void ibp_periodic_add(struct ibp_periodic_task *task);
 
-/* End all periodic work. */
 void ibp_periodic_end(void);
 
-/* Run the tasks that are due. */
 void ibp_periodic_run(void);
 
-/* State that limits readings of the clock to one in `step` cycles of the processor's counter. `step` is shorter than a
- * millisecond on any processor. A `step` of 0 marks that there is no counter; then the clock is read each time.
- * `looked`: the value of the counter at the last reading of the clock. */
+/* State that limits readings of the clock. `step`: number of cycles of the processor's counter between two readings,
+ * less than a millisecond; 0 if the processor has no counter, so that each check reads the clock. `looked`: value of
+ * the counter at the last reading of the clock. */
 struct ibp_periodic_cycles {
     uint64_t step, looked;
 };

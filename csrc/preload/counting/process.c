@@ -31,7 +31,7 @@
 
 static struct ibp_process *process;
 static char why_not_recorded[1024];
-/* The process has called MPI_Init. MPI reports its rank, and MPI_Finalize ends the recording. */
+/* The process has called MPI_Init. Therefore MPI_Finalize ends the recording. */
 static bool is_of_mpi;
 static uint64_t cpu_at_start_ns, no_core_at_start_ns;
 
@@ -56,8 +56,8 @@ static void describe_command(char *command, size_t bytes)
         if (!command[i]) command[i] = ' ';
 }
 
-/* Record the CPU time of the process, and how long its first thread waited for a core. At the end, record the increase
- * since the start. */
+/* Read the CPU time of the process, and how long its first thread has waited for a core. At the end of the run, record
+ * how much both have increased since the start. */
 static void note_use_of_cores(bool is_begin)
 {
     char text[128];
@@ -176,11 +176,11 @@ void ibp_process_hand_over(void)
     error = ibp_recording_copy();
     if (!error)
         ibp_recording_leave();
-    else /* the recording stays on the node; readers find it there */
+    else /* readers find the recording on the node */
         ibp_say_once_a_job("the recording stays on its nodes", strerror(error));
 }
 
-/* End the recording of a process without MPI, at its exit. */
+/* End the recording at exit, if the process does not use MPI. */
 static __attribute__((destructor)) void end_process(void)
 {
     if (!ibp_is_recorded() || is_of_mpi) return;

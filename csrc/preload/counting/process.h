@@ -15,27 +15,26 @@
  * whether the process has a recording. */
 bool ibp_process_open(void);
 
-/* Return why this process has no recording. */
 const char *ibp_process_why_not_recorded(void);
 
 /* Record the rank that MPI reports for this process, and the source of its counters. */
 void ibp_process_describe_rank(enum ibp_source source);
 
-/* Record the rank of a process that MPI does not report, or has not reported yet. `ranks` is 0 if the process is not a
- * rank. */
+/* Record the rank of a process whose rank MPI does not report, or has not reported yet. `ranks`: number of ranks of the
+ * job; 0 if the process is not a rank. */
 void ibp_process_describe_without_mpi(uint32_t rank, uint32_t ranks, enum ibp_source source, const char *library);
 
 /* Return the record of this process. Sources may change its `source` and `notes`. */
 struct ibp_process *ibp_process_record(void);
 
-/* After the end of the recording: add a note that says which traffic is missing. */
+/* After the end of the recording: add a note about traffic that the recording lacks. */
 void ibp_process_note_missing(const char *note);
 
 /* Mark the counters as complete. */
 void ibp_process_finish(void);
 
-/* Move the recording to its destination. Called after MPI_Finalize, because work requests of MPI_Finalize still
- * count. */
+/* Move the recording to its destination. Call this after MPI_Finalize, so that work requests of MPI_Finalize are
+ * counted. */
 void ibp_process_hand_over(void);
 
 #endif

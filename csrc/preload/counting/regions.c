@@ -25,19 +25,19 @@
 
 static struct {
     struct ibp_region *record[IBP_REGIONS_MAX];
-    /* Hash table by name: the number of the region plus 1; 0 if free. */
+    /* Hash table by name. An entry is the number of a region, plus 1; 0 if the entry is free. */
     uint16_t by_name[BUCKETS];
     uint32_t count;
-    struct { /* stack of entered regions, outermost first; regions deeper than DEPTH_MAX count in the last element */
+    struct { /* stack of entered regions, outermost first; data of deeper regions count for the last element */
         uint32_t region;
         uint64_t since_ns;
     } entered[DEPTH_MAX];
     unsigned depth;
-    /* When region 0 began, or when IBPROF_REGION() was last called. */
+    /* Time at which region 0 began or IBPROF_REGION() was last called. */
     uint64_t open_since_ns;
     /* IBPROF_REGION() was called. */
     bool marked;
-    /* When counting was switched off; 0 while it is on. */
+    /* Time at which counting was switched off; 0 while counting is on. */
     uint64_t off_since_ns;
 } *regions;
 
@@ -56,7 +56,7 @@ static void mark(enum ibp_mark_kind kind, uint32_t region, uint64_t now, bool wi
     ibp_recording_publish(IBP_SEGMENT_MARKS);
 }
 
-/* Shorten a name for its record: a long name ends in a hash of the whole name. */
+/* Copy a region's name. If the name is too long for the record, replace its end with a hash of the whole name. */
 static void shorten(char *kept, const char *name)
 {
     char hash[24];
@@ -67,7 +67,7 @@ static void shorten(char *kept, const char *name)
     ibp_text_copy(kept + IBP_REGION_NAME_BYTES - 1 - strlen(hash), sizeof hash, hash);
 }
 
-/* Return the number of the region with a name, created if needed; `otherwise` if there is no space for another
+/* Return the number of the region with a name, created if needed. Return `otherwise` if there is no space for a new
  * region. */
 static uint32_t find_region(const char *name, uint32_t otherwise)
 {
@@ -95,7 +95,7 @@ static uint32_t find_region(const char *name, uint32_t otherwise)
     return regions->count - 1;
 }
 
-/* Return the innermost region entered, or region 0. */
+/* Return the number of the innermost entered region; 0 if no region is entered. */
 static uint32_t current_region(void)
 {
     const unsigned depth = regions->depth < DEPTH_MAX ? regions->depth : DEPTH_MAX;
@@ -103,8 +103,8 @@ static uint32_t current_region(void)
     return depth ? regions->entered[depth - 1].region : 0;
 }
 
-/* When the region changes, assign all posted work requests to the former region. A thread that posts a work request
- * does not know the region. */
+/* When the region changes, assign the work requests that were posted since the last change to the former region.
+ * Posting threads do not do this. */
 static void note_transfers(void)
 {
     ibp_transfers_enter(regions->off_since_ns ? IBP_REGION_OFF : current_region());
@@ -134,7 +134,7 @@ int ibp_regions_open(void)
     return 0;
 }
 
-/* Move all data of region 0 to the named region. Return the number of the named region. */
+/* Move all data of region 0 to the region with a name. Return its number. */
 static uint32_t close_open_region(const char *name, uint64_t now)
 {
     const uint32_t region = find_region(name, 0);
@@ -153,7 +153,6 @@ static uint32_t close_open_region(const char *name, uint64_t now)
     return region;
 }
 
-/* Leave the region that was entered last. */
 static void leave_region(uint64_t now)
 {
     if (regions->depth && --regions->depth < DEPTH_MAX) {

@@ -3,8 +3,8 @@
  *
  * Regions of the program, and the marks that delimit them.
  *
- * Region 0 is open from the start. IBPROF_REGION() moves everything that was counted in region 0 since the last such
- * call to a named region.
+ * Region 0 is open from the start. Each call of IBPROF_REGION() or ibprof_region() moves the data that were counted in
+ * region 0 since the last call to a named region.
  */
 #ifndef IBPROF_COUNTING_REGIONS_H
 #define IBPROF_COUNTING_REGIONS_H
@@ -14,12 +14,11 @@
 /* Record region 0. Return 0 or a negative errno. */
 int ibp_regions_open(void);
 
-/* Do the work of the functions of ibprof.h: close, begin and end a region. The process must have a recording. */
+/* Implement ibprof_region, ibprof_region_begin and ibprof_region_end of ibprof.h. The process must have a recording. */
 void ibp_region_close(const char *name);
 void ibp_region_begin(const char *name);
 void ibp_region_end(void);
 
-/* Close all regions, at MPI_Finalize. */
 void ibp_regions_close(void);
 
 /* Record when counting is switched on or off. */

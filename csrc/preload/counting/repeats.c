@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct ibp_repeat) == 128, "an address is a multiple of a 
 
 struct ibp_repeat ibp_no_repeats[PLACES], *ibp_repeats = ibp_no_repeats, *ibp_repeats_between = ibp_no_repeats;
 
-/* The entries of a thread, and the list of entries that are or were in use. */
+/* The table of a thread. `listed`: the entries that were used since ibp_repeats_take_back. */
 struct table {
     struct ibp_repeat places[PLACES];
     struct ibp_repeat *listed;
@@ -23,7 +23,8 @@ struct table {
 static bool is_recording, is_stale;
 static uint32_t watched[IBP_WATCHED];
 
-/* There is one table; with several threads, one for each thread. Tables of ended threads are not freed. */
+/* There is one table, or one table for each thread if several threads may be in MPI. The table of an ended thread is
+ * not freed. */
 #define TABLES_MAX 256
 static struct table *tables[TABLES_MAX];
 static uint32_t tables_count;
@@ -163,7 +164,7 @@ void ibp_repeats_move(const struct ibp_time *from, struct ibp_time *into)
             if (place->time == from) place->time = into;
 }
 
-/* Called while no other thread is in MPI. */
+/* Call this only while no other thread is in MPI. */
 void ibp_repeats_end(void)
 {
     for (uint32_t i = 0; i < tables_count; i++) take_back_table(tables[i]);
@@ -179,7 +180,7 @@ static void grant(struct table *table, struct ibp_repeat *place, const void *add
     int64_t most = IBP_REPEATS_MOST;
 
     if (call->until_timed < most) most = call->until_timed;
-    /* Leave half of the messages to other entries, which may have the same envelope. */
+    /* Grant at most half of the envelope's messages, because other entries may have the same envelope. */
     if (repeat->messages && repeat->messages->left / 2 < most) most = repeat->messages->left / 2;
     if (most <= 0 || !call->time_at_random) return;
     call->until_timed -= most;

@@ -16,7 +16,7 @@
 
 #define FIRST_PLACES 256
 
-/* The only entry of the table before the first request. */
+/* The table before the first request: one free entry. */
 static struct ibp_request nothing;
 struct ibp_requests ibp_requests = {.place = &nothing};
 bool ibp_requests_show_starts;

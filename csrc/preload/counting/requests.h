@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Persistent requests and matched messages, by address. The arguments of a message that MPI_Start sends are known only
- * when the request is created.
+ * Persistent requests, and messages that MPI_Mprobe matched, by address. ibprof stores the arguments of a persistent
+ * request when the program creates it, because MPI_Start does not have them.
  */
 #ifndef IBPROF_COUNTING_REQUESTS_H
 #define IBPROF_COUNTING_REQUESTS_H
@@ -23,7 +23,7 @@ enum ibp_request_role {
     IBP_REQUEST_SEND = 1,
     IBP_REQUEST_RECEIVE,
     IBP_REQUEST_COLLECTIVE,
-    /* The message that MPI_Mprobe matched. It is not a request, but is in the same table. */
+    /* A message that MPI_Mprobe matched. */
     IBP_REQUEST_MESSAGE,
     /* A send of MPI_Psend_init. */
     IBP_REQUEST_PARTS
@@ -33,51 +33,51 @@ struct ibp_request {
     void *address;
     uint16_t operation;
     uint8_t role; /* enum ibp_request_role; 0 for a forgotten request */
-    uint8_t kind; /* enum ibp_kind of its sent bytes */
+    uint8_t kind; /* enum ibp_kind of the sent bytes */
     uint32_t peer;
     uint64_t bytes;
     /* The communicator of a receive or of a matched message. */
     ibp_handle communicator;
-    /* For a send: the context of the call that created it. For a receive on MPI_COMM_WORLD: the context of its
+    /* For a send: the context of the call that created the request. For a receive on MPI_COMM_WORLD: the context of the
      * operation. */
     struct ibp_context *context;
-    /* For a send: its last counter, the bin of its size, and the origin of both; IBP_NO_ORIGIN if there is no
-     * counter. */
+    /* For a send: the counter of the last start, the size bin, and the origin of both. `origin` is IBP_NO_ORIGIN before
+     * the first start. */
     uint64_t *amount, *bin;
     uint32_t origin;
-    /* The source hooked the start function of this request. */
+    /* The source has hooked MPI's function that starts this request. */
     bool has_hook;
     /* Each start adds `bytes` to the demand of partner `peer` (counting/ledger.h). */
     bool is_demand;
-    /* For a collective or a partitioned send: the number of the call that created it (counting/calls.h). */
+    /* For a collective or a partitioned send: the number of the `ibp_call` that created the request
+     * (counting/calls.h). */
     uint16_t call;
 } __attribute__((aligned(64)));
 
 /* Hash table of requests by address. The number of entries is a power of two. */
 struct ibp_requests {
     struct ibp_request *place;
-    /* A hash and this mask give the offset of an entry in bytes. */
+    /* A hash AND this mask is the offset of an entry in bytes. */
     uint64_t mask;
 };
 extern IBP_INTERNAL struct ibp_requests ibp_requests;
 
 _Static_assert(sizeof(struct ibp_request) == 64, "offsets of places can be masked");
 
-/* Return the offset in bytes of an address's hash position. */
+/* Return the offset in bytes of the entry at an address's hash position. */
 static inline uint64_t ibp_request_place(void *address, uint64_t mask)
 {
     return ((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
 }
 
-/* Remember a request. It replaces a former request with the same address. */
+/* Remember a request. A former request with the same address is replaced. */
 void ibp_request_remember(const struct ibp_request *request);
 
 /* Return the entry of a request; NULL for an unknown address. The pointer is valid until another request is
  * remembered. */
 struct ibp_request *ibp_request_find(void *address);
 
-/* Return the entry at the hash position of an address. If the request is known, this is nearly always its entry; the
- * caller checks it. */
+/* Return the entry at the hash position of an address. The caller must check the address of the entry. */
 static inline struct ibp_request *ibp_request_at_hash(void *address)
 {
     return (struct ibp_request *)((char *)ibp_requests.place + ibp_request_place(address, ibp_requests.mask));
@@ -85,23 +85,23 @@ static inline struct ibp_request *ibp_request_at_hash(void *address)
 
 void ibp_request_forget(void *address);
 
-/* A communicator is about to be freed. Persistent collectives on it may still be started. */
+/* Remove a communicator from all requests before it is freed. Persistent collectives on the communicator may still be
+ * started. */
 void ibp_requests_forget_communicator(ibp_handle communicator);
 
-/* Call a function with each remembered request. */
 void ibp_requests_visit(void (*visit)(const struct ibp_request *request));
 
-/* The source sees each start of all requests that the application has created so far. Then wrappers of MPI_Start need
- * not look at requests. */
+/* The source sees each start of all requests that the application has created so far. Therefore wrappers of MPI_Start
+ * need not search this table. */
 extern IBP_INTERNAL bool ibp_requests_show_starts;
 
-/* The following are for wrappers of MPI calls, which do not hold the lock. */
+/* Wrappers of MPI calls use the following functions. The lock must be free. */
 
-/* Copy the entry of a request. Return false if there is none. */
+/* Copy the entry of a request. Return false if the table has no entry for it. */
 bool ibp_request_copy(void *address, struct ibp_request *known);
 void ibp_request_freed(void *address);
 
-/* Remember a partitioned send. Its bytes count when it is started, because no hook sees its parts. */
+/* Remember a partitioned send. ibprof counts all its bytes when it is started, because no hook sees its partitions. */
 void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes,
                            const struct ibp_call *call);
 
@@ -109,15 +109,14 @@ void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uin
 void ibp_request_count_parts(void *address);
 
 /* Remember which call created a request, so that messages of MPI_Start count for this call. `communicator`: the
- * communicator of a persistent collective; 0 for a persistent send, if the source cannot distinguish sends. */
+ * communicator of a persistent collective; 0 for a persistent send. */
 void ibp_request_keep_call(void *address, const struct ibp_call *call, ibp_handle communicator,
                            struct ibp_demanded demanded, bool is_demand);
 
 /* Enter the start of a request in the ledger. */
 void ibp_request_demand(void *address);
 
-/* Return the communicator of a persistent collective. Return 0 for other requests, and after the communicator was
- * freed. */
+/* Return the communicator of a persistent collective. Return 0 for other requests, or if the communicator was freed. */
 ibp_handle ibp_request_communicator(void *address);
 
 /* Return the call that created a request, if ibp_request_keep_call has remembered it; otherwise the call of

@@ -18,14 +18,15 @@ _Static_assert(IS_COMMON(level) && IS_COMMON(score_ns), "all samples have these 
 #define NOTE_NS UINT64_C(1000000000)
 #define SOURCES_MAX (IBP_SAMPLES_MAX / 4)
 
-/* A record, with the highest level and the highest level of streams that keep it. */
+/* The record of a sample. `keeps` and `stream_keeps`: the highest level, and the highest level of streams, at which the
+ * sample is kept. */
 struct slot {
     struct ibp_sample *record;
     uint8_t stratum, keeps, stream_keeps;
 };
 
 static struct {
-    /* Used slots, followed by free slots. */
+    /* `used` used slots, followed by free slots; `made` slots together. */
     struct slot *slots;
     uint32_t used, made;
     uint32_t held[IBP_SAMPLE_STRATA];
@@ -34,11 +35,11 @@ static struct {
     unsigned stream_level;
 } samples[IBP_INSTANCES];
 
-/* Number of message samples that ibp_samples_add_sources has used. */
+/* Number of records of message samples that ibp_samples_add_sources has used for sources. */
 static uint32_t sources_held;
 
-/* Among the collectives and messages that the hash does not choose: records of the largest scores. `lowest`: index of
- * the record with the lowest score. */
+/* The records with the largest scores among the collectives and messages that the hash does not choose. `lowest`: index
+ * of the record with the lowest score. */
 static struct {
     struct ibp_sample *records[IBP_LONGEST_MAX];
     uint32_t used, lowest;
@@ -50,10 +51,10 @@ static uint64_t noted_ns;
 bool ibp_sampling;
 uint64_t ibp_long_ns[IBP_INSTANCES];
 
-/* -- which numbers are kept ---------------------------------------------------------------------------------------- */
+/* -- levels -------------------------------------------------------------------------------------------------------- */
 
-/* At a level, one number in a block of 2^level numbers is kept. Return the half of the block that contains this number:
- * 0 for the first half, 1 for the second half. */
+/* At each level, one number in each block of 2^level numbers is kept. Return which half of a block contains the kept
+ * number: 0 for the first half, 1 for the second half. */
 static unsigned kept_half(uint64_t stream, uint64_t block, unsigned level)
 {
     return (unsigned)(ibp_sample_hash(stream + level, block) >> 63);
@@ -92,7 +93,7 @@ static unsigned level_of(enum ibp_instance instance, const struct slot *slot)
 
 static const enum ibp_segment_kind kinds[] = {IBP_SEGMENT_COLLECTIVE_SAMPLES, IBP_SEGMENT_MESSAGE_SAMPLES};
 
-/* Once the space for records with the largest scores is full: find the record with the lowest score. */
+/* If the space for records with the largest scores is full, find the record with the lowest score. */
 static void set_lowest(enum ibp_instance instance)
 {
     struct ibp_sample *const *const records = longest[instance].records;
@@ -126,8 +127,8 @@ void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns)
     return record;
 }
 
-/* Keep a sample that the hash no longer chooses, if it is one of the longest. Return the record that becomes free: the
- * sample's own record if the sample is not kept. */
+/* Keep a sample that the hash no longer chooses, if its score is one of the largest. Return the record that becomes
+ * free; this is `record` if the sample is not kept. */
 static struct ibp_sample *keep_long(enum ibp_instance instance, struct ibp_sample *record)
 {
     struct ibp_sample *const instead = ibp_sample_take_long(instance, record->score_ns);
@@ -144,7 +145,7 @@ static bool is_kept(enum ibp_instance instance, unsigned stratum, unsigned keeps
     return keeps >= samples[instance].level[stratum] && stream_keeps >= samples[instance].stream_level;
 }
 
-/* Drop the samples that the present levels do not keep. Set the level of all other samples. */
+/* Drop the samples that are not kept at the present levels, and store the present level in the other samples. */
 static void drop(enum ibp_instance instance)
 {
     for (uint32_t i = 0; i < samples[instance].used;) {
@@ -165,7 +166,8 @@ static void drop(enum ibp_instance instance)
     }
 }
 
-/* Raise the level of the stratum with the most samples until a slot is free. Return whether a slot is free. */
+/* Raise the level of the stratum with the most samples until a slot is free. Return false if no slot is free at the
+ * maximum level. */
 static bool make_space(enum ibp_instance instance)
 {
     unsigned largest = 0;
@@ -180,7 +182,8 @@ static bool make_space(enum ibp_instance instance)
     return true;
 }
 
-/* Add a slot with a new record. Return false if the recording is full. */
+/* Add a slot with a new record. Return false if the maximum number of samples is reached, or if the recording is
+ * full. */
 static bool add_slot(enum ibp_instance instance)
 {
     const uint32_t others = instance == IBP_INSTANCE_MESSAGE ? sources_held : 0;

@@ -15,20 +15,20 @@
 #include <string.h>
 
 #define KEPT_MAX 512
-#define SHORTEST_MS 10 /* messages read a clock with steps of a few milliseconds */
+#define SHORTEST_MS 10 /* the clock that messages read has steps of a few milliseconds */
 #define LONGEST_MS 1000000000
 #define RANK_GROUPS (IBP_SNAPSHOT_GROUPS - 1)
 
 static struct {
-    /* Records sorted by time, followed by dropped records, which are reused. */
+    /* `kept` records in order of time, followed by dropped records, which are reused; `made` records together. */
     struct ibp_snapshot *record[KEPT_MAX];
     uint32_t kept, made;
     uint32_t group_ranks;
     /* 0 if the user wants no snapshots, or no source sees messages. */
     uint64_t period_ns;
-    /* When the next snapshot is due; infinite until the first snapshot is planned. */
+    /* Time at which the next snapshot is due; UINT64_MAX before ibp_timeline_open. */
     uint64_t next_ns;
-    /* When a message last checked the clock, and how long the process had been inside calls until then. */
+    /* Time at which a message last checked the clock, and the time inside MPI calls up to this time. */
     uint64_t asked_ns;
     struct ibp_times_sum asked_sum;
     /* Unix time of the newest record. */
@@ -45,7 +45,7 @@ void ibp_timeline_open(uint64_t asked_ms, uint32_t world_size, uint64_t now_ns)
     timeline.group_ranks = (world_size + RANK_GROUPS - 1) / RANK_GROUPS;
 }
 
-/* Drop every other snapshot, but not the last one, and double the period. */
+/* Drop every second snapshot except the last snapshot, and double the period. */
 static void drop_half(void)
 {
     struct ibp_snapshot *dropped[KEPT_MAX / 2];
@@ -62,7 +62,7 @@ static void drop_half(void)
     timeline.period_ns *= 2;
 }
 
-/* Return an unused record; NULL if not even two records fit. */
+/* Return an unused record; NULL if the recording has no space for two records. */
 static struct ibp_snapshot *next_record(void)
 {
     struct ibp_snapshot *record;
@@ -80,8 +80,8 @@ static struct ibp_snapshot *next_record(void)
     return record;
 }
 
-/* Record the totals at a moment. The recorded times must increase, even if the system's time was changed, or a thread
- * waited between reading two clocks. */
+/* Record the totals at a given time. Recorded times always increase, even if the system's time was changed, or if a
+ * thread waited between the readings of two clocks. */
 static void take(uint64_t unix_ns, struct ibp_times_sum sum)
 {
     struct ibp_snapshot *record = next_record();
@@ -106,8 +106,7 @@ static void note_sum(struct ibp_times_sum sum)
 
 bool ibp_timeline_is_due(uint64_t now_ns)
 {
-    /* Threads check without the lock. If two threads check at once, it does not matter which of their times is
-     * stored. */
+    /* Threads read and store without the lock. If two threads do so at once, either time may be stored. */
     const bool due = now_ns >= __atomic_load_n(&timeline.next_ns, __ATOMIC_RELAXED);
 
     if (due) return true;
@@ -123,8 +122,8 @@ void ibp_timeline_take(uint64_t now_ns)
     const uint64_t unix_ns = ibp_clock_ns();
     const struct ibp_times_sum sum = ibp_times_so_far();
 
-    /* After a long time without messages: take a snapshot for the moment of the last message, so that earlier bytes are
-     * not spread over the time without messages. */
+    /* After a long time without messages, record the present counters for the time of the last message too. Otherwise
+     * readers would spread the last bytes over the time without messages. */
     if (silent_ns > timeline.period_ns) take(unix_ns - silent_ns, timeline.asked_sum);
     take(unix_ns, sum);
     note_sum(sum);

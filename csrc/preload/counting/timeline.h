@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Snapshots: totals over time, by group of peers (IBPROF_INTERVAL). At each snapshot, the totals are summed from the
- * counters, so messages need no further counter. The intervals of a run therefore add up to the final counters, even if
- * the run is killed.
+ * Snapshots: totals over time, by group of peers (IBPROF_INTERVAL). A snapshot sums the counters, so messages need no
+ * further counter. The intervals between snapshots therefore add up to the final counters, even if the run is
+ * killed.
  */
 #ifndef IBPROF_COUNTING_TIMELINE_H
 #define IBPROF_COUNTING_TIMELINE_H
@@ -11,18 +11,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Read IBPROF_INTERVAL, which decides whether messages check the clock. Called before a source attaches, because the
- * hooks of the source depend on this decision. */
+/* Read IBPROF_INTERVAL, which decides whether messages check the clock. Call this before a source attaches, because the
+ * source's hooks depend on IBPROF_INTERVAL. */
 void ibp_timeline_select(void);
 
-/* Begin snapshots of a job of `world_size` ranks, if the user wants snapshots. `world_size` is 0 if peers are known
- * only by address. */
+/* Begin snapshots of a job of `world_size` ranks, if IBPROF_INTERVAL is set. `world_size` is 0 if peers are known only
+ * by address. */
 void ibp_timeline_begin(uint32_t world_size);
 
 /* Take the last snapshot, if snapshots were begun. */
 void ibp_timeline_end(void);
 
-/* Begin snapshots with a given interval at a given time. */
 void ibp_timeline_open(uint64_t asked_ms, uint32_t world_size, uint64_t now_ns);
 /* Return whether a snapshot is due. Each message calls this. */
 bool ibp_timeline_is_due(uint64_t now_ns);

@@ -19,25 +19,26 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first calls of a site are timed as a whole, to see whether they take long outside of the progress loop, for
- * example because they copy large messages. The first SETUP_CALLS of them are not used for this, because they may set
- * up connections. */
+/* The first FIRST_CALLS calls of a site are timed as a whole, to see whether calls take long outside of the progress
+ * loop, for example because they copy large messages. The first SETUP_CALLS calls may be long because they set up
+ * connections, so ibprof draws no conclusion from them. */
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 
-/* A call is long if it takes more ticks than this. The ticks are about a microsecond. */
+/* A call is long if it spends at least this number of ticks outside of the progress loop. They are about 1 us. */
 #define LONG_TICKS 3000
 
-/* A call that spends more ticks than this outside of the progress loop was interrupted. The ticks are about 0.1 ms. */
+/* A call was interrupted if it spends at least this number of ticks outside of the progress loop. They are about 0.1
+ * ms. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
-/* Number of calls that are timed as a whole after a long call, to detect sites whose calls are sometimes long. If one
- * of these calls is long too, the number is multiplied by 4, up to WATCHED_MOST. If none of these calls is long, the
- * number is divided by 4. */
+/* Number of calls that are timed as a whole after a long call, to detect sites with frequent long calls. If a call
+ * among them is long too, the number is multiplied by 4, up to WATCHED_MOST. If no call among them is long, the number
+ * is divided by 4. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 
-/* Ticks between two recorded readings of the clock. */
+/* Minimum number of ticks between two recorded readings of the clock. */
 #define NOTE_TICKS (UINT64_C(1) << 28)
 
 bool ibp_times_recorded, ibp_times_see_progress, ibp_times_see_sends, ibp_times_see_exits, ibp_times_large_requests;
@@ -46,7 +47,7 @@ IBP_THREAD_LOCAL struct ibp_thread_waits ibp_thread_waits;
 uint64_t ibp_times_waiting_since;
 struct ibp_times_sum ibp_times_sum;
 
-/* List of the calls whose `time` is set. */
+/* List of the `ibp_call` elements whose `time` is set. */
 static struct ibp_call *timed;
 
 static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15), noted, first_ticks, first_ns;
@@ -74,7 +75,7 @@ void ibp_times_prepare(void)
 
 /* -- beginning and ending ------------------------------------------------------------------------------------------ */
 
-/* Choose the next call to be timed at random: one in each block of IBP_TIMES_WEIGHT calls. */
+/* Choose at random which call in the next block of IBP_TIMES_WEIGHT calls is timed. */
 void ibp_times_choose_next(struct ibp_call *call)
 {
     int64_t place;
@@ -87,7 +88,7 @@ void ibp_times_choose_next(struct ibp_call *call)
     call->after_timed = IBP_TIMES_WEIGHT - 1 - place;
 }
 
-/* Switch the random choice of timed calls on, or off if `time` is NULL. */
+/* Switch the random choice of timed calls on; if `time` is NULL, switch it off. */
 static void set_random_choice(struct ibp_call *call, struct ibp_time *time)
 {
     if (time == call->time_at_random) return;
@@ -102,8 +103,8 @@ void ibp_times_begin(void)
     struct ibp_process *process = ibp_counters.process;
 
     if (!process || !first_ticks) return;
-    /* If the waits of threads are not hooked, each call must be timed as a whole. This is too slow for the default, so
-     * the user must set IBPROF_TIME. */
+    /* If the waits of threads are not hooked, each call must be timed as a whole. Because this is slow, ibprof does it
+     * only if IBPROF_TIME is set. */
     if (ibp_threads_multiple && !ibp_times_see_thread_waits && !*ibp_environment("IBPROF_TIME")) return;
     ibp_times_recorded = true;
     process->times_weight = IBP_TIMES_WEIGHT;
@@ -112,7 +113,7 @@ void ibp_times_begin(void)
     note_clock(process, ibp_clock_cycles());
     random_state ^= first_ticks;
     ibp_repeats_begin();
-    if (ibp_mpi.is_behind_layer) return; /* the program's handles are not handles of MPI */
+    if (ibp_mpi.is_behind_layer) return; /* the program's handles are not handles of the MPI library */
     ibp_names_begin();
     if (ibp_envelopes_begin()) ibp_samples_begin(process);
 }
@@ -157,7 +158,7 @@ static struct ibp_time *record_of(uint32_t origin)
     return time;
 }
 
-/* Set the time record of a call. The lock must be held. */
+/* Set the time record of a call, and decide how the call is timed. The lock must be held. */
 static void find_record(struct ibp_call *call)
 {
     const unsigned needs = ibp_wrapped_calls[call->operation].needs;
@@ -199,19 +200,20 @@ void ibp_times_move(uint32_t from, uint32_t into)
 
 /* -- calls --------------------------------------------------------------------------------------------------------- */
 
-/* This thread's call that is timed as a whole. */
+/* The call of this thread that is timed as a whole. */
 static IBP_THREAD_LOCAL struct {
-    /* The end of the call's frame; 0 outside of such a call. */
+    /* Address of the call's `ibp_timing`, in the stack frame of the wrapper; 0 outside of such a call. */
     uintptr_t frame;
     struct ibp_time *time;
     bool is_sampled;
-    /* With several threads in MPI: this thread is inside a timed call. If the program left that call by a non-local
-     * exit, this stays set until the next call. */
+    /* With several threads in MPI: this thread is inside a timed call. If the program leaves the call by a non-local
+     * exit, `is_inside` remains true until the next call. */
     bool is_inside;
     uint64_t begin, before;
 } timed_call;
 
-/* With several threads in MPI: the number of threads inside timed calls, and the time of the last entry or exit. */
+/* With several threads in MPI: the number of threads inside timed calls, and the ticks at which a thread last entered
+ * or left a timed call. */
 static struct {
     uint32_t count;
     uint64_t changed;
@@ -235,8 +237,8 @@ static void begin_timed(const struct ibp_timing *timing)
     timed_call.before = timing->before;
 }
 
-/* Return the ticks of all waits so far, including waits of earlier calls. With several threads, these are the waits of
- * this thread; otherwise the ticks of the call's record. */
+/* Return the ticks of all waits so far, including waits of earlier calls: with several threads, the waits of this
+ * thread; otherwise the ticks of the call's record. */
 static uint64_t count_waits(const struct ibp_time *time)
 {
     return ibp_threads_multiple ? ibp_thread_waits.ticks : time->ticks;
@@ -270,7 +272,7 @@ void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin)
         ibp_thread_waits.ticks += ticks;
     }
     ibp_unlock_among_threads();
-    /* During the wait, a callback of the program may have made MPI calls. */
+    /* A callback of the program may have changed ibp_thread_waits by MPI calls during the wait. */
     ibp_thread_waits.time = time;
 }
 
@@ -279,8 +281,8 @@ struct ibp_times_sum ibp_times_so_far(void)
     struct ibp_times_sum sum = ibp_times_sum;
     uint64_t now, waited;
 
-    /* A randomly chosen call is left out, because its time is an estimate for other calls too. Such a call is seldom
-     * long. */
+    /* If the present call was chosen at random, its time is not added, because it will be an estimate for other calls
+     * too. Randomly chosen calls are seldom long. */
     if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
     now = ibp_clock_cycles();
     waited = waited_since(timed_call.time, timed_call.before);
@@ -288,8 +290,8 @@ struct ibp_times_sum ibp_times_so_far(void)
     return sum;
 }
 
-/* Return whether a call is made within a timed call. If the frame of the timed call no longer exists, the program left
- * it by a non-local exit. */
+/* Return whether a call is made inside a timed call. If the frame of the timed call no longer exists, the program has
+ * left the timed call by a non-local exit. */
 static bool is_nested(const struct ibp_timing *timing)
 {
     return timed_call.frame && (uintptr_t)timing < timed_call.frame;
@@ -338,8 +340,8 @@ static void add_to_estimate(struct ibp_time *time, uint64_t ticks)
     time->sampled_squares += (double)ticks * (double)ticks;
 }
 
-/* After a long call, time the next calls as a whole. `long_ticks`: ticks of the long call that may become an estimate
- * for other calls too. */
+/* After a long call, time the next calls as a whole. `long_ticks`: ticks that are counted only for the long call, but
+ * become an estimate for other calls if another call is long. */
 static void watch(struct ibp_call *call, uint64_t long_ticks)
 {
     if (call->watch_span < WATCHED_CALLS) call->watch_span = WATCHED_CALLS;
@@ -358,8 +360,8 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
         add_to_estimate(time, rest);
         return;
     }
-    /* If an interrupt or another process caused the long time, this time is no estimate for other calls. Therefore the
-     * time counts only for this call, and the next calls of the site are timed as a whole, to see whether they are long
+    /* An interrupt or another process may have caused the long time, so the time is no estimate for other calls. ibprof
+     * counts it only for this call, and times the next calls of the site as a whole, to see whether they are long
      * too. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
@@ -367,9 +369,9 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
     watch(call, rest);
 }
 
-/* A second call of the site is long. So long calls are frequent: the time of the shorter of the two calls becomes an
- * estimate for other calls, and is subtracted from the ticks of the first call. If both were interrupted, nothing is
- * changed. */
+/* A second call of the site is long, so long calls are frequent. The time of the shorter of the two calls becomes an
+ * estimate for other calls, and is subtracted from the ticks. If both calls were interrupted, the ticks do not
+ * change. */
 static void watch_further(struct ibp_call *call, struct ibp_time *time, uint64_t rest)
 {
     const uint64_t common = rest < call->long_ticks ? rest : call->long_ticks;
@@ -432,7 +434,7 @@ void ibp_timing_end_chosen(struct ibp_call *call, uint64_t begin, uint64_t befor
     const uint64_t now = ibp_clock_cycles();
     const struct ibp_timing timing = {.call = call, .time = call->time_at_random, .before = before};
 
-    /* During the call, a callback of the program may have ended the recording or begun another region. */
+    /* `time` is NULL if a callback of the program has ended the recording or begun another region during the call. */
     if (timing.time) end_sampled(&timing, now > begin ? now - begin : 0);
     if (now - noted > NOTE_TICKS) note_clock(ibp_counters.process, now);
 }
@@ -448,7 +450,7 @@ void ibp_timing_leave(void)
 
     if (!timing) return;
     timed_call.frame = 0;
-    /* A signal handler may have interrupted this thread while it held the lock. */
+    /* The program may leave the call from a signal handler that has interrupted this thread while it held the lock. */
     if (ibp_threads_multiple) {
         if (!ibp_try_lock_among_threads()) return;
         ibp_unlock_among_threads();

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Time inside MPI calls. To read the clock twice in each call would cost more than all other work of ibprof. Therefore:
+ * Time inside MPI calls. Reading the clock twice in each call would cost more than all other work of ibprof. Therefore:
  *
- *   - Calls wait in the progress loop of the MPI library. Where the loop is hooked, the hook measures the time from the
- *     call's first pass to its last pass, or to its end. In a call that need not wait, no clock is read.
+ *   - Calls wait in the progress loop of the MPI library. If the loop is hooked, the hook measures the time from the
+ *     call's first pass of the loop to its last pass, or to the return of the call. A call that does not wait reads no
+ *     clock.
  *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed as a whole. Its time outside of the progress loop
- *     is an estimate for the other calls. The estimate is unbiased, because the choice does not depend on the calls.
- *   - The first calls of a site are timed as a whole. If a timed call is long, a number of the next calls are timed
- *     too. This number grows with the number of long calls.
+ *     is an unbiased estimate for the other calls, because the choice does not depend on the calls.
+ *   - The first calls of a site are timed as a whole. If a timed call is long, some of the next calls are timed too.
+ *     Their number grows with the number of long calls.
  *   - Sends, receives and one-sided calls of large messages are timed as a whole, because MPI may copy the data outside
  *     of the progress loop. Derived datatypes of unknown size count as large.
- *   - Calls that poll, such as MPI_Test, are timed as a whole: they pass the progress loop each time, where the clock
- *     is read anyway.
- *   - Collectives are timed as a whole. So are all calls if the progress loop is not hooked.
- *   - Where several threads may be in MPI, threads wait in a separate function, which is hooked instead of the loop.
+ *   - Calls that poll, such as MPI_Test, are timed as a whole. They pass the progress loop each time, so the clock is
+ *     read anyway.
+ *   - Collectives are timed as a whole. If the progress loop is not hooked, all calls are timed as a whole.
+ *   - Where several threads may be in MPI, the function in which threads wait is hooked instead of the loop.
  *
- * Ticks are counts of the processor's cycle counter. They are compared only within a process.
+ * Ticks are counts of the processor's cycle counter. Ticks of different processes are not compared.
  */
 #ifndef IBPROF_COUNTING_TIMES_H
 #define IBPROF_COUNTING_TIMES_H
@@ -35,41 +36,42 @@
 
 #define IBP_TIMES_WEIGHT 256
 
-/* A message of predefined datatypes with at least this many items is large. */
+/* A message with at least this many items of a predefined datatype is large. */
 #define IBP_TIMES_LARGE 1024
 
 /* Times are recorded: IBPROF_TIME is not 0, the processor has a cycle counter, and MPI calls are recorded. */
 extern IBP_INTERNAL bool ibp_times_recorded;
 
-/* The progress loop is hooked. The source sets this before ibp_times_begin. */
+/* The progress loop is hooked. The source sets the variable before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_progress;
 
-/* Sends that must wait, wait in the hooked progress loop. */
+/* If a send must wait, it waits in the hooked progress loop. */
 extern IBP_INTERNAL bool ibp_times_see_sends;
 
-/* The function in which threads wait is hooked. The source sets this before ibp_times_begin. */
+/* The function in which threads wait is hooked. The source sets the variable before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_thread_waits;
 
-/* Where several threads may be in MPI: the record that counts this thread's waits, and the ticks of all waits of this
- * thread. The record is NULL while this thread's call is timed as a whole. */
+/* Where several threads may be in MPI: the record to which this thread's waits are added, and the ticks of all waits of
+ * this thread. The record is NULL while a call of this thread is timed as a whole. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
     struct ibp_time *time;
     uint64_t ticks;
 } ibp_thread_waits;
 
-/* The hook of the function in which threads wait calls these functions before and after a wait.
- * ibp_times_thread_wait_begin returns 0 if the wait is not counted. */
+/* A hook calls these functions before and after a thread waits. ibp_times_thread_wait_begin returns 0 if the wait is
+ * not counted. */
 uint64_t ibp_times_thread_wait_begin(void);
 void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
 
-/* MPI continues to work on a call after the last pass of the progress loop. Therefore the clock is also read when a
- * call that waited returns. */
+/* The clock is also read when a call that waited returns, because MPI works on the call after the last pass of the
+ * progress loop. */
 extern IBP_INTERNAL bool ibp_times_see_exits;
 
-/* Persistent requests of large messages exist. Calls that start them are timed as a whole. */
+/* Persistent requests of large messages exist. Calls that start requests are therefore timed as a whole. */
 extern IBP_INTERNAL bool ibp_times_large_requests;
 
-/* When the present call began to wait, or when its last pass of the progress loop ended. 0 before the first pass. */
+/* Ticks at which the present call began to wait, or at which its last pass of the progress loop ended; 0 before the
+ * first pass. */
 extern IBP_INTERNAL uint64_t ibp_times_waiting_since;
 
 /* Sums over all records. */
@@ -78,24 +80,22 @@ struct ibp_times_sum {
 };
 extern IBP_INTERNAL struct ibp_times_sum ibp_times_sum;
 
-/* Return the sums at this moment. They include the time so far of this thread's present call, if it is timed as a
- * whole. */
+/* Return the present sums. If this thread's present call is timed as a whole, the sums include its time so far. */
 struct ibp_times_sum ibp_times_so_far(void);
 
-/* Return whether IBPROF_TIME asks for times of MPI calls. */
 bool ibp_times_are_wanted(void);
 
 /* Read the cycle counter and the time when MPI begins, to measure the rate of the counter. */
 void ibp_times_prepare(void);
 
-/* Begin and end recording times, if they are wanted. */
+/* Begin recording times, if IBPROF_TIME asks for them; end recording times. */
 void ibp_times_begin(void);
 void ibp_times_end(void);
 
-/* Count times in another region from now on. */
+/* Add times to the records of another region from now on. */
 void ibp_times_enter_region(void);
 
-/* Move the times of one region to another. */
+/* Move the times of region `from` to region `into`. */
 void ibp_times_move(uint32_t from, uint32_t into);
 
 /* Return whether a message of a derived datatype is known to be small. */
@@ -104,14 +104,14 @@ static inline bool ibp_is_small_of_derived(unsigned items, ibp_handle type)
     return ibp_datatype_size_offset && type && items * ibp_datatype_size_there(type) < 8 * IBP_TIMES_LARGE;
 }
 
-/* Return whether the size of a datatype's items is known. */
+/* Return whether ibprof knows the size of a datatype's items without calling MPI. */
 static inline bool ibp_items_are_known(ibp_handle type)
 {
     return ibp_datatype_is_elementary(type) || (ibp_datatype_size_offset && type);
 }
 
-/* Return the smallest number of items with which a message of a datatype is large. 0 marks that only MPI knows the
- * datatype's size. */
+/* Return the smallest number of items with which a message of a datatype is large; 0 for a derived datatype, because it
+ * must be checked for each message (ibp_is_small_of_derived). */
 static inline uint32_t ibp_items_that_are_large(ibp_handle type)
 {
     return ibp_datatype_is_elementary(type) ? IBP_TIMES_LARGE : 0;
@@ -146,14 +146,15 @@ static inline bool ibp_is_large(unsigned operation, long items, ibp_handle type)
     }
 }
 
-/* Return whether a call has the arguments of MPI_Send or MPI_Recv, and posts a message. */
+/* Return whether a call posts a message and has the same first arguments as MPI_Send or MPI_Recv. */
 static inline __attribute__((always_inline)) bool ibp_posts_message(unsigned operation)
 {
     return ibp_is_large(operation, IBP_TIMES_LARGE, 0) && operation != IBP_OPERATION_Mrecv &&
            operation != IBP_OPERATION_Imrecv;
 }
 
-/* If a call is not timed as a whole, count it and return true. Otherwise return false. */
+/* If the call is not the randomly chosen call, count it and return true. Return false if the call must be timed as a
+ * whole. */
 static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_call *call)
 {
     if (IBP_UNLIKELY(!call->time_at_random) || IBP_UNLIKELY(--call->until_timed < 0)) return false;
@@ -162,27 +163,26 @@ static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_
     return true;
 }
 
-/* The timing of a call as a whole; `time` is NULL if the call is not timed. If the program leaves an outermost,
- * randomly chosen call by a non-local exit that ibprof does not notice, the time of this call is not added. */
+/* The timing of a call as a whole; `time` is NULL if the call is not timed as a whole. */
 struct ibp_timing {
     struct ibp_call *call;
     struct ibp_time *time;
     bool is_sampled, is_large;
     uint64_t begin;
-    /* Ticks of waits at the beginning of the call. */
+    /* The ticks of all waits before the call. */
     uint64_t before;
 };
 void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_large);
 void ibp_timing_end(const struct ibp_timing *timing);
 
-/* If a call was entered much earlier than its timing began, set the beginning of the timing to the entry. In between,
- * the process had no core, or the file system was slow. No effect while several threads may be in MPI. */
+/* If a call was entered at least 0.1 ms before its timing began, set the beginning of the timing to the entry: the
+ * process had no core, or the file system was slow. No effect while several threads may be in MPI. */
 void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks);
 
-/* Return an address in the stack frame of this thread's call that is timed as a whole; 0 if there is no such call. */
+/* Return an address in the wrapper's stack frame if this thread is in a call that is timed as a whole; otherwise 0. */
 uintptr_t ibp_timed_frame(void);
 
-/* Time a call for which ibp_time_at_random returned false. Only for one thread at a time in MPI. */
+/* Time a randomly chosen call as a whole. Only while one thread at a time may be in MPI. */
 void ibp_times_choose_next(struct ibp_call *call);
 void ibp_timing_end_chosen(struct ibp_call *call, uint64_t begin, uint64_t before);
 static inline uint64_t ibp_timing_begin_chosen(struct ibp_call *call, uint64_t *before)
@@ -194,12 +194,12 @@ static inline uint64_t ibp_timing_begin_chosen(struct ibp_call *call, uint64_t *
     return ibp_clock_cycles();
 }
 
-/* End the timing of this thread's call, because the program leaves it by a non-local exit. The frame of the call must
- * still exist. */
+/* End the timing of this thread's call before the program leaves the call by a non-local exit. The wrapper's stack
+ * frame must still exist. */
 void ibp_timing_leave(void);
 
-/* The hooks of a progress loop call these before and after a pass. ibp_times_progress_begin returns 0 outside of calls
- * that wait. */
+/* The hooks of a progress loop call these functions before and after a pass. ibp_times_progress_begin returns 0 outside
+ * of calls that wait. */
 static inline uint64_t ibp_times_progress_begin(void)
 {
     if (!ibp_get_here()->waited) return 0;
@@ -212,7 +212,7 @@ static inline void ibp_times_progress_end(uint64_t begin)
     struct ibp_time *const time = ibp_get_here()->waited;
     uint64_t now;
 
-    /* During the pass, a callback of the program may have made MPI calls. */
+    /* MPI calls from a callback of the program may have changed ibp_times_waiting_since during the pass. */
     if (IBP_UNLIKELY(!time) || IBP_UNLIKELY(begin != ibp_times_waiting_since)) return;
     now = ibp_clock_cycles();
     if (IBP_LIKELY(now > begin)) {
@@ -222,7 +222,7 @@ static inline void ibp_times_progress_end(uint64_t begin)
     ibp_times_waiting_since = now;
 }
 
-/* End the wait of a call that returns. */
+/* Before a call returns: add its time since the last pass of the progress loop, if ibp_times_see_exits is true. */
 static inline void ibp_times_end_wait(void)
 {
     if (IBP_UNLIKELY(ibp_times_waiting_since) && ibp_times_see_exits) ibp_times_progress_end(ibp_times_waiting_since);

@@ -11,18 +11,18 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* All work requests with one opcode between a pair of ports, and the part of them that is already assigned to
- * regions. */
+/* The sums of all work requests with one opcode between a pair of ports. */
 struct group {
     uint32_t pair;
     uint32_t opcode;
-    /* Bytes and messages assigned to regions. */
+    /* Bytes and messages that are already assigned to regions. */
     uint64_t given[2];
-    /* Bytes and messages that all threads posted; valid only while the region changes. */
+    /* Bytes and messages that all threads have posted; valid only in ibp_transfers_enter. */
     uint64_t total[2];
 };
 
-/* A record in the recording: for a group and a writer, or for a group and a region. */
+/* A `struct ibp_transfer` of the recording: the work requests of a group from one writer (thread), or those in one
+ * region. */
 struct record {
     uint64_t key;
     uint64_t *amount;
@@ -40,7 +40,7 @@ static struct {
     struct array groups;  /* struct group */
     struct array written; /* struct record, with a writer */
     struct array given;   /* struct record, with a region */
-    /* hash table of the numbers of the items of these arrays */
+    /* hash table that finds the items of the four arrays */
     struct array index;
     /* The open region. */
     uint32_t region;
@@ -64,14 +64,14 @@ static void *append(struct array *array, size_t item_bytes)
     return (char *)array->items + array->count++ * item_bytes;
 }
 
-/* -- the index: a hash table of items' numbers, from 1 ------------------------------------------------------------ */
+/* -- the index ----------------------------------------------------------------------------------------------------- */
 
 enum table { PAIRS, GROUPS, WRITTEN, GIVEN };
 
 struct entry {
     uint64_t hash;
     uint32_t table;
-    /* 0 if the entry is free. */
+    /* Index of the item in its array, plus 1; 0 if the entry is free. */
     uint32_t number;
 };
 
@@ -90,7 +90,7 @@ static uint64_t hash_of_pair(const struct ibp_pair *pair)
     return hash;
 }
 
-/* Return the key of two numbers: (pair, opcode), (group, writer) or (group, region). */
+/* Return the key of an item: of (pair, opcode), (group, writer) or (group, region). */
 static uint64_t key_of(uint32_t first, uint32_t second)
 {
     return (uint64_t)first << 32 | second;
@@ -165,7 +165,7 @@ static void enter(struct entry *entry, const struct array *array)
 
 /* -- pairs, groups and records ------------------------------------------------------------------------------------- */
 
-static uint32_t unseen; /* total of ibp_transfers_note_unseen, also from before ibp_transfers_open */
+static uint32_t unseen; /* sum of the arguments of ibp_transfers_note_unseen */
 
 void ibp_transfers_open(struct ibp_process *process)
 {
@@ -271,7 +271,7 @@ void ibp_transfers_enter(uint32_t region)
 
         if (group->total[0] == group->given[0] && group->total[1] == group->given[1]) continue;
         amount = find_record(GIVEN, group, 0, transfers.region);
-        if (!amount) continue; /* the amount stays with the open region */
+        if (!amount) continue; /* the recording is full: readers assign the amount to the last region */
         for (int j = 0; j < 2; j++) {
             amount[j] += group->total[j] - group->given[j];
             group->given[j] = group->total[j];
@@ -293,8 +293,8 @@ void ibp_transfers_move(uint32_t from, uint32_t into)
         if ((uint32_t)record.key != from || !(moved[0] | moved[1])) continue;
         amount = find_record(GIVEN, (struct group *)transfers.groups.items + record.group, 0, into);
         if (!amount) continue;
-        /* The source record is emptied first. If the process is killed in between, the bytes count for the open region,
-         * and the totals are right. */
+        /* Reset the record of region `from` first. If the process is killed before the addition, readers count the
+         * bytes for the open region, and the totals are right. */
         record.amount[0] = record.amount[1] = 0;
         amount[0] += moved[0];
         amount[1] += moved[1];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Recorded work requests: for each pair of ports, the bytes and messages that were posted to queue pairs between them.
+ * Sums of work requests: for each pair of ports, the bytes and messages that were posted to queue pairs between the two
+ * ports.
  *
- * A thread that posts only adds to its own records, which have no region and never move. When a thread changes the
- * region, it assigns the bytes since the last change to the former region. So a post needs no lock and no atomic
- * addition, and the totals are right even if the process is killed. To find a pair or a counter, the verbs lock must be
- * held (verbs_lock.h).
+ * A thread that posts adds only to its own records, which have no region. So a post needs no lock and no atomic
+ * addition. When a thread changes the region, it assigns the bytes since the last change to the former region. The
+ * totals are right even if the process is killed. To find a pair or a counter, hold the verbs lock (verbs_lock.h).
  */
 #ifndef IBPROF_COUNTING_TRANSFERS_H
 #define IBPROF_COUNTING_TRANSFERS_H
@@ -19,25 +19,24 @@
 #define IBP_WRITER_SHARED 0
 #define IBP_NO_PAIR UINT32_MAX
 
-/* Begin recording transfers. No pairs are known yet. */
 void ibp_transfers_open(struct ibp_process *process);
 
-/* Add a number of queue pairs whose posts ibprof does not see, because they bypass verbs. -1: a queue pair that was
- * counted here posts through verbs after all. */
+/* Add to the number of queue pairs whose posts ibprof does not see, because they bypass verbs. The argument is -1 if a
+ * queue pair counted before turns out to post through verbs. */
 void ibp_transfers_note_unseen(int queue_pairs);
 
-/* Return the number of a pair. A new pair is recorded. Return IBP_NO_PAIR if the recording is full. */
+/* Return the index of a pair's record, created if needed; IBP_NO_PAIR if the recording is full. */
 uint32_t ibp_transfers_pair(const struct ibp_pair *pair);
 
-/* Return the counter of a thread's posted bytes and messages. IBP_WRITER_SHARED stands for all threads without a
- * number, which must add atomically. Never NULL: if the recording is full, return the counter of lost bytes. */
+/* Return the counter of a thread's posted bytes and messages. `writer`: number of the thread; IBP_WRITER_SHARED for all
+ * threads without a number, which must add atomically. If the recording is full, return the counter of lost bytes. */
 uint64_t *ibp_transfers_amount(uint32_t pair, enum ibp_opcode opcode, uint32_t writer);
 
-/* Enter a region. Work requests posted since the last change of the region belong to the former region. Threads may be
- * posting at the same time. */
+/* Enter a region. Assign the work requests since the last change of the region to the former region. Other threads may
+ * post at the same time. */
 void ibp_transfers_enter(uint32_t region);
 
-/* Move the records of one region to another. */
+/* Move the work requests of region `from` to region `into`. */
 void ibp_transfers_move(uint32_t from, uint32_t into);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The properties of each wrapped call, derived from mpi.def. No other file classifies calls.
+ * The properties of each wrapped call, derived from mpi.def.
  */
 #ifndef IBPROF_COUNTING_WRAPPED_CALLS_H
 #define IBPROF_COUNTING_WRAPPED_CALLS_H
@@ -13,7 +13,7 @@
 
 #define IBP_NO_COMMUNICATOR (-1)
 
-/* When and how a call sends; see mpi.def. */
+/* Classes of calls. mpi.def explains them. */
 enum ibp_call_kind {
     IBP_CALL_COLLECTIVE,
     IBP_CALL_BLOCKING,
@@ -26,31 +26,31 @@ enum ibp_call_kind {
     IBP_CALL_SENDING
 };
 
-/* Bits for the properties of a call that require more of its wrapper than to enter and leave the call. */
+/* Properties of a call, as bits, that its wrapper must take into account. */
 enum ibp_call_needs {
-    /* Its messages may be sent after it has returned, with an internal tag. */
+    /* MPI may send the call's messages after the call has returned, with an internal tag. */
     IBP_TAKES_TAG = 1,
-    /* It creates an object from its communicator. */
+    /* The call creates a communicator, window or file from its communicator argument. */
     IBP_MAKES = 2,
-    /* It frees a communicator or window. */
+    /* The call frees a communicator or window. */
     IBP_FREES = 4,
-    /* Its first arguments are those of MPI_Send. */
+    /* The first arguments of the call are the arguments of MPI_Send. */
     IBP_IS_SENDRECV = 8,
-    /* It sends. If the source distinguishes sends, the wrapper only passes it on. */
+    /* The call sends. If the source can see which call sent a message, the wrapper only passes the call on. */
     IBP_SENDS = 16,
-    /* It creates a request for sending. */
+    /* The call creates a request for sending. */
     IBP_KEEPS_REQUEST = 32,
-    /* It sends nothing; the wrapper only passes it on and times it. */
+    /* The call sends nothing: the wrapper only passes the call on and times it. */
     IBP_IS_ONLY_TIMED = 64,
-    /* It waits in the progress loop of the MPI library, or returns at once. */
+    /* The call waits in the progress loop of the MPI library, or returns at once. */
     IBP_WAITS_IN_PROGRESS = 128,
-    /* Its wrapper calls through a table of functions (calls/long_path.h). */
+    /* The call's wrapper calls through a table of functions (calls/long_path.h). */
     IBP_HAS_CHOICES = 256,
     /* A call with any of these bits never takes the short path. */
     IBP_NEEDS_LONG_PATH = IBP_TAKES_TAG | IBP_MAKES | IBP_FREES
 };
 
-/* The bits of an operation and a kind: a constant expression if both are constant. */
+/* Properties of calls of an operation and a kind. This is a constant expression if both arguments are constant. */
 #define IBP_NEEDS_OF(operation, kind)                                                                                  \
     ((kind) == IBP_CALL_FREEING ? IBP_FREES                                                                            \
      : (kind) == IBP_CALL_NONBLOCKING || (kind) == IBP_CALL_DUPLICATING || (kind) == IBP_CALL_PERSISTENT               \
@@ -70,7 +70,6 @@ struct ibp_wrapped_call {
     uint16_t needs; /* of enum ibp_call_needs */
 };
 
-/* Properties of calls by operation. */
 extern IBP_INTERNAL const struct ibp_wrapped_call ibp_wrapped_calls[IBP_OPERATIONS + 1];
 
 #endif
