@@ -54,7 +54,7 @@ static bool sees_host_none(void)
 
 static void describe_gaps_none(char *notes, size_t bytes)
 {
-    (void)notes, (void)bytes; /* another note says why there is no source */
+    (void)notes, (void)bytes; /* another note reports why there is no source */
 }
 
 static void before_tag_none(void)
@@ -73,7 +73,7 @@ static void detach_none(void)
 const struct ibp_source_operations ibp_no_source = {
     .source = IBP_SOURCE_NONE,
     .name = "none",
-    .labels_sends = true, /* so that sends are entered in the ledger */
+    .labels_sends = true, /* so that wrappers enter sends in the ledger */
     .attach = attach_none,
     .detach = detach_none,
     .sees_host = sees_host_none,

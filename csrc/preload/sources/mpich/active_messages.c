@@ -19,11 +19,11 @@ struct header {
     uint64_t sender;
 };
 
-/* MPIDIG_hdr_t: the second header, in an active message that carries a message of the program. */
+/* MPIDIG_hdr_t: the second header of an active message that contains or announces a message of the program. */
 struct program_header {
     int32_t sender;
     uint32_t tag;
-    /* `context_above`: the upper half of the context, or padding, depending on the build of MPICH. */
+    /* `context_above`: in some builds of MPICH, the upper half of the context; in other builds, padding. */
     uint16_t context, context_above;
     int32_t errors, flags;
     uint64_t request;
@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct program_header) == 48, "as in MPICH");
 
 enum { HANDLER_SEND = 0, HANDLER_SEND_DATA = 2 };
 
-/* Return how many bytes of the program's data an active message contains. */
+/* Return the bytes of the program's data that an active message contains. */
 static size_t find_carried(const struct header *header)
 {
     if (header->handler != HANDLER_SEND && header->handler != HANDLER_SEND_DATA) return 0;

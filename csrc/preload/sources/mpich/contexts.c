@@ -7,16 +7,15 @@
 #include "libmpi/lock.h"
 #include "sources/mpich/freed_communicators.h"
 
-/* The lowest bits distinguish parts of one communicator (mpir_contextid.h of 3.4 to 5.0). The next bit marks local
- * contexts: contexts of messages within the local group of an intercommunicator. An intercommunicator also has a
- * context of messages between its groups. The remote group chose that context, so its other bits may differ from the
- * bits of the local context. */
+/* The lowest 3 bits of a context distinguish uses of one communicator (mpir_contextid.h of MPICH 3.4 to 5.0). The next
+ * bit marks a local context, for messages within the local group of an intercommunicator. Messages between the two
+ * groups have another context. The remote group chose this context, so its upper bits may differ from the local
+ * context. */
 #define PREFIX_SHIFT 3
 #define LOCAL_CONTEXT 8
 
-static struct ibp_peers communicator_of; /* key: prefix of the context plus 1; address: the handle */
+static struct ibp_peers communicator_of; /* key: key_of(context); address: the communicator's handle */
 
-/* Return the key of a context, which is never 0. */
 static uint64_t key_of(uint32_t context)
 {
     return (context >> PREFIX_SHIFT) + 1;
@@ -32,8 +31,8 @@ bool ibp_mpich_is_local(uint32_t context)
     return context & LOCAL_CONTEXT;
 }
 
-/* Return the entry of a communicator's context; NULL if it is unknown. `is_local`: the context within the local
- * group. */
+/* Return the entry of a communicator's context; NULL if the context is unknown. `is_local`: the context for messages
+ * within the local group. */
 static struct ibp_peer *find_mapped(ibp_handle communicator, bool is_local)
 {
     for (uint64_t i = 0; communicator_of.place && i <= communicator_of.mask; i++) {

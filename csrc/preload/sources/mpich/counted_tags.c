@@ -12,13 +12,14 @@
 
 #include <string.h>
 
-/* In versions 3.4 to 5.0, the first counted tag is 287. The first message with a counted tag that is sent inside its
- * call corrects this value. */
+/* The first tag that MPICH allocates on a communicator: 287 in MPICH 3.4 to 5.0. If a message inside its call shows
+ * that another tag was first, ibprof corrects this value. */
 static uint32_t first_counted_tag = 287;
 
-#define FEW 16 /* maximum number of tags for one call */
+#define FEW 16 /* maximum number of tags that MPICH allocates for one call */
 
-/* For calls that create communicators, MPICH computes tags from the arguments. These tags are above this value. */
+/* For calls that create communicators, MPICH computes tags from the arguments. Computed tags are at least this
+ * value. */
 #define LOWEST_MARKED_TAG 0x80000
 
 static bool numbers_were_wrong;
@@ -26,7 +27,7 @@ static bool numbers_were_wrong;
 static bool makers_take_tags;
 
 static bool has_taken_tags;
-/* The number of the last nonblocking call that creates a duplicate; IBP_OPERATION_NONE before the first call. */
+/* Number of the last call of MPI_Comm_idup or a similar function; IBP_OPERATION_NONE before the first such call. */
 static unsigned duplicating_call = IBP_OPERATION_NONE;
 
 bool ibp_mpich_has_taken_tags(void)
@@ -64,9 +65,9 @@ static bool is_version(const char *number)
     return !strncmp(version, number, strlen(number));
 }
 
-/* Return whether MPICH allocates a tag for the current call. MPICH 3 allocates a tag for every call. MPICH 4 and 5 and
- * Intel MPI allocate no tag for calls with a count of 0, as the tags of later calls showed. Later versions of MPICH may
- * differ; then ibprof learns from messages whether a tag was allocated. */
+/* Return whether MPICH allocates a tag for the current call. MPICH 3 allocates a tag for every call. Tests showed that
+ * MPICH 4 and 5 and Intel MPI allocate no tag for some calls with a count of 0. If another version of MPICH differs,
+ * messages show whether a tag was allocated. */
 static bool is_given_tag(const struct ibp_communicator *communicator)
 {
     if (!ibp_current_call.moves_nothing || is_version("3.")) return true;
@@ -92,8 +93,8 @@ static bool is_intel(void)
     return strstr(ibp_mpi.version, "Intel");
 }
 
-/* In Intel MPI 2021, MPI_Start calls the nonblocking collective, which allocates a tag. MPICH 4 and 5 allocate the tag
- * when the request is created. */
+/* In Intel MPI 2021, MPI_Start of a persistent collective calls the nonblocking collective, which allocates a tag.
+ * MPICH 4 and 5 allocate the tag when the persistent collective is created. */
 bool ibp_mpich_starts_take_tags(void)
 {
     return is_intel();
@@ -131,9 +132,9 @@ void ibp_mpich_before_tag(void)
     ibp_unlock();
 }
 
-/* Return whether a call failed because of invalid arguments; then no tag was allocated. The lowest bits of MPICH's
- * error codes are the error class, and MPI_ERR_ARG is the last class for invalid arguments. For calls with other
- * errors, such as a reduction with a negative count, a tag was allocated. */
+/* Return whether a call failed because of invalid arguments, before MPICH allocated a tag. The lowest 7 bits of MPICH's
+ * error codes are the error class, and MPI_ERR_ARG (12) is the last class for invalid arguments. If a call fails with
+ * another error, MPICH has allocated a tag. */
 static bool is_of_arguments(int error)
 {
     enum { CLASS = 0x7f, LAST = 12 };
@@ -156,8 +157,9 @@ void ibp_mpich_after_tag(int error)
     ibp_unlock();
 }
 
-/* In Intel MPI 2021, a call that creates an object from an intracommunicator allocates one tag of the communicator, but
- * sends no message with this tag. MPI_Comm_create_group is an exception; ibprof does not call this function for it. */
+/* In Intel MPI 2021, a call that creates a communicator, window or file from an intracommunicator allocates one tag,
+ * but sends no message with this tag. The exception is MPI_Comm_create_group, after which ibprof does not call this
+ * function. */
 void ibp_mpich_made_object(ibp_handle parent)
 {
     struct ibp_communicator *communicator;
@@ -170,7 +172,7 @@ void ibp_mpich_made_object(ibp_handle parent)
     ibp_unlock();
 }
 
-/* Correct the number of allocated tags. A message of the current call has shown the call's tag. */
+/* A message of the current call has shown the call's tag: correct the number of allocated tags. */
 static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
 {
     const uint32_t uncounted = tag - (uint32_t)ibp_current_call.tag + ibp_current_call.moves_nothing;
@@ -196,8 +198,8 @@ static unsigned operation_of(unsigned call)
     return ibp_call_by_number(call)->operation;
 }
 
-/* Return whether a context may belong to this communicator, if the communicator's context is unknown. A communicator of
- * one rank sends no messages. */
+/* Return whether a context may belong to a communicator whose context is unknown. A communicator of one rank sends no
+ * messages. */
 static bool may_have(const struct ibp_communicator *communicator, uint32_t context)
 {
     const bool is_local = ibp_mpich_is_local(context);
@@ -211,9 +213,9 @@ static bool is_duplicating(unsigned operation)
     return operation == IBP_OPERATION_Comm_idup || operation == IBP_OPERATION_Comm_idup_with_info;
 }
 
-/* Guess the call to which a tag belongs, among calls on communicators whose context is unknown. Return only the
- * operation if several calls are possible, and IBP_OPERATION_NONE if none is. `is_duplicated`: search the communicators
- * on which MPI_Comm_idup was called, and only for tags of MPI_Comm_idup. */
+/* Guess which call sent a message with this tag, among calls on communicators whose context is unknown. If several
+ * calls are possible, return their operation. If no call is possible, return IBP_OPERATION_NONE. `is_duplicated`:
+ * consider only calls of MPI_Comm_idup; otherwise, consider the communicators on which MPI_Comm_idup was not called. */
 static unsigned guess_call_where(bool is_duplicated, uint32_t context, uint32_t tag)
 {
     unsigned call = IBP_OPERATION_NONE;
@@ -243,8 +245,8 @@ static unsigned guess_call(uint32_t context, uint32_t tag)
     return call == IBP_OPERATION_NONE ? guess_call_where(true, context, tag) : call;
 }
 
-/* Return whether the current call creates a communicator. Its messages have tags that MPICH computes from the
- * arguments, marked as tags of collectives. */
+/* Return whether the current call creates a communicator. MPICH computes the tags of such a call's messages from the
+ * arguments. */
 static bool makes_communicator(void)
 {
     return (ibp_current_call.kind == IBP_CALL_MAKING || ibp_current_call.kind == IBP_CALL_BLOCKING) &&
@@ -252,8 +254,7 @@ static bool makes_communicator(void)
            ibp_current_call.operation <= IBP_OPERATION_Dist_graph_create_adjacent;
 }
 
-/* Return whether the current call is a blocking collective, including neighbourhood collectives. In some blocking
- * collectives, MPICH calls the nonblocking collective and waits. */
+/* Return whether the current call is a blocking collective or a blocking neighbourhood collective. */
 static bool is_blocking_collective(void)
 {
     return ibp_current_call.operation && ibp_current_call.kind == IBP_CALL_COLLECTIVE;
@@ -266,8 +267,8 @@ static bool is_between_groups(void)
     return communicator && communicator->is_between;
 }
 
-/* Return whether MPICH is known to call the nonblocking collective in the current blocking collective. MPICH always
- * does so for neighbourhood collectives. For other collectives, it does so if an environment variable requests it. */
+/* Return whether MPICH implements the current blocking collective by the nonblocking collective and a wait: for
+ * neighbourhood collectives always, for other collectives if an environment variable requests it. */
 static bool is_made_of_nonblocking(void)
 {
     const unsigned operation = ibp_current_call.operation;
@@ -277,8 +278,8 @@ static bool is_made_of_nonblocking(void)
            ibp_mpich_is_made_of_nonblocking(operation, is_between_groups());
 }
 
-/* Return whether a message's context may be the context of the current call's communicator, and not of a freed
- * communicator. */
+/* Return whether a message's context may be the unknown context of the current call's communicator, and does not belong
+ * to a freed communicator. */
 static bool may_be_current(uint32_t context, uint32_t tag)
 {
     const struct ibp_communicator *communicator = ibp_communicator_enter(ibp_current_communicator());
@@ -288,7 +289,6 @@ static bool may_be_current(uint32_t context, uint32_t tag)
            ibp_mpich_call_of_freed(context, tag) == IBP_OPERATION_NONE;
 }
 
-/* Return whether a tag is one of the next tags that MPICH will allocate on a communicator. */
 static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t tag)
 {
     const uint32_t number = tag - first_counted_tag;
@@ -296,9 +296,9 @@ static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t ta
     return number >= communicator->tags_taken && number < communicator->tags_taken + FEW;
 }
 
-/* Return whether a message of an unknown context may belong to the current blocking call. This is possible if MPICH
- * calls a nonblocking collective in the blocking call. A blocking call sends its messages before it waits, so these
- * messages come before messages of pending calls with the same tag. */
+/* Return whether a message with an unknown context may belong to the current blocking call, because MPICH calls a
+ * nonblocking collective inside it. The blocking call sends its first messages before it waits. Pending calls can send
+ * messages with the same tag only during the wait. */
 static bool is_of_current_blocking(uint32_t tag)
 {
     const struct ibp_communicator *communicator;
@@ -308,17 +308,16 @@ static bool is_of_current_blocking(uint32_t tag)
     return communicator && is_next_tag(communicator, tag) && !(makes_communicator() && communicator->is_between);
 }
 
-/* Return whether a counted tag belongs to the current blocking collective. Return true if MPICH is known to call the
- * nonblocking collective, or if the program made no nonblocking call on the communicator. */
+/* Return whether a message with a counted tag belongs to the current blocking collective: MPICH calls the nonblocking
+ * collective inside it, or the program has made no nonblocking call on the communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
     return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&
            (is_made_of_nonblocking() || !communicator->only_started);
 }
 
-/* A message has shown that MPICH allocated tags for the current call, although ibprof expected none: the call is a
- * blocking collective, or creates a communicator. Correct the number of allocated tags, and return the number of the
- * call. */
+/* A message has shown that MPICH allocated tags for the current call, although this is a blocking collective, or
+ * creates a communicator. Correct the number of allocated tags, and return the number of the call. */
 static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t tag)
 {
     makers_take_tags |= makes_communicator() && tag < LOWEST_MARKED_TAG;
@@ -329,7 +328,7 @@ static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t ta
     return ibp_current_call_number();
 }
 
-/* Return whether a collective's message of an unknown context may belong to the current call. */
+/* Return whether a collective's message with an unknown context may belong to the current call. */
 static bool may_commit(uint32_t context)
 {
     if (!ibp_current_call.operation || ibp_current_call.kind == IBP_CALL_SENDING) return false;
@@ -380,7 +379,7 @@ unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag)
     if (!communicator) return IBP_OPERATION_UNATTRIBUTED;
     if (communicator->is_duplicated) return IBP_OPERATION_Comm_idup;
     if (is_of_blocking_collective(communicator)) return blocking_call(communicator, tag);
-    /* The tag is unknown: several tags were allocated for a call, or a new tag for a start. If all nonblocking calls on
-     * the communicator have the same operation, return this operation. */
+    /* The tag is unknown: MPICH allocated several tags for a call, or a new tag at the start of a persistent
+     * collective. If all nonblocking calls on the communicator have one operation, the message has this operation. */
     return communicator->only_started ? communicator->only_started : IBP_OPERATION_UNATTRIBUTED;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Operations of messages that may be sent after their call has returned. For each such call, MPICH allocates the next
- * tag of the communicator, so the tag identifies the call.
+ * Counted tags: tags of calls whose messages may be sent after the call has returned. For each of these calls, MPICH
+ * allocates the next tag of the communicator, so the tag of a message identifies the call.
  */
 #ifndef IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
 #define IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Return the operation for which a message that starts now is counted. */
+/* Return the operation for which messages of a call that starts now are counted. */
 static inline unsigned ibp_mpich_starting(unsigned operation)
 {
     return ibp_counting ? operation : IBP_OPERATION_UNWANTED;
@@ -23,15 +23,16 @@ static inline unsigned ibp_mpich_starting(unsigned operation)
 /* Return the number of the call to which a collective's message with a counted tag belongs. The lock must be held. */
 unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag);
 
-/* Return the number of the call to which a collective's message without a counted tag belongs; IBP_OPERATION_NONE: the
- * present call. MPI_Comm_idup ends with blocking collectives. MPICH may execute these in any later call. The lock must
- * be held. */
+/* Return the number of the MPI_Comm_idup call to which a collective's message without a counted tag belongs. Return
+ * IBP_OPERATION_NONE if the message belongs to the present call. MPI_Comm_idup ends with blocking collectives, which
+ * MPICH may execute in any later call. The lock must be held. */
 unsigned ibp_mpich_committing_call(uint32_t context);
 
-/* Return whether a message has shown that tags were counted wrongly before. */
+/* Return whether a message has shown that ibprof counted the tags of a communicator wrongly. */
 bool ibp_mpich_counted_wrongly(void);
 
-/* Return whether MPICH allocated a tag for any call so far. Messages of such a call may be sent in any later call. */
+/* Return whether MPICH has allocated a tag for any call so far. MPICH may send the messages of this call in any later
+ * call. */
 bool ibp_mpich_has_taken_tags(void);
 
 /* See sources/source.h. */

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* Return whether a blocking collective calls the nonblocking collective and waits, as
- * MPIR_CVAR_BCAST_INTRA_ALGORITHM=nb requests. Intercommunicators have separate variables. */
+/* Return whether an environment variable requests that a blocking collective calls the nonblocking collective and
+ * waits, such as MPIR_CVAR_BCAST_INTRA_ALGORITHM=nb. `is_between_groups`: read the variable for intercommunicators. */
 bool ibp_mpich_is_made_of_nonblocking(unsigned operation, bool is_between_groups);
 
 #endif

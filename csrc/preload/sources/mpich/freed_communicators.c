@@ -8,12 +8,12 @@
 
 #include <stddef.h>
 
-/* Number of remembered communicators. New communicators replace the oldest. Few programs free communicators that are in
- * use. */
+/* Number of remembered communicators. New communicators replace the oldest. Few programs free communicators with
+ * pending collectives. */
 #define KEPT 16
 
 static struct freed {
-    uint64_t key; /* 0 until a message shows the context */
+    uint64_t key; /* key of the communicator's context; 0 until a message shows the context */
     struct ibp_tag_memory *tags; /* NULL if the entry is free */
 } all[KEPT];
 
@@ -34,8 +34,8 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
     next = (next + 1) % KEPT;
 }
 
-/* Search the communicators with this key for a tag. Return the call to which the tag belongs. Set `number` to the
- * number of communicators that have the tag, and `place` to the index of the last of them. */
+/* Return the last call with a tag on the freed communicators with a key. Set `number` to the number of communicators
+ * with such a call, and `place` to the index of the last of them. */
 static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
 {
     unsigned call = IBP_OPERATION_NONE;

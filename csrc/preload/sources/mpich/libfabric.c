@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Most functions of libfabric are called through tables of functions in objects. ibprof redirects the function that
- * opens a fabric. Then it replaces the tables of the fabric, and of the domains and endpoints that MPI opens from this
- * fabric. A peer is an index into an address vector, which contains the peer's address.
+ * opens a fabric. After MPI has opened a fabric, ibprof replaces the tables of the fabric, and later the tables of its
+ * domains and endpoints.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric.h"
@@ -92,8 +92,8 @@ static int hook_fabric(void *attributes, struct ibp_fi_fabric **fabric, void *co
     return result;
 }
 
-/* Intel MPI finds libfabric's functions by dlsym. Lookups of other names end with a tail call of the real dlsym,
- * because their result may depend on the caller. */
+/* Intel MPI finds libfabric's functions by dlsym. For names other than fi_fabric, the hooks make a tail call of the
+ * real dlsym, because its result may depend on the caller. */
 static void *found_fabric(void *function)
 {
     if (!function) return NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The parts of libfabric's objects that ibprof uses. Each object has tables of functions; the first word of a table is
- * its size. Source: fabric.h, fi_domain.h, fi_endpoint.h, fi_tagged.h, fi_rma.h and fi_atomic.h. In libfabric's binary
- * interface, these offsets have not changed since 1.0. Pointers that ibprof only passes on are `void *`.
+ * The members of libfabric's objects that ibprof uses. Each object has tables of functions. The first word of a table
+ * is its size in bytes. Source: fabric.h, fi_domain.h, fi_endpoint.h, fi_tagged.h, fi_rma.h and fi_atomic.h. The
+ * offsets have not changed since version 1.0 of libfabric's binary interface. Pointers that ibprof only passes on are
+ * `void *`.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_ABI_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_ABI_H

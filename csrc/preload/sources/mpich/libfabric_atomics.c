@@ -26,7 +26,8 @@ static size_t items_of(const struct ibp_fi_items *parts, size_t count)
     return items;
 }
 
-/* Count the bytes that an operation sends and fetches. A compare-and-swap sends two values for each item. */
+/* If an operation succeeded, count the bytes that it sends and fetches. `sent`, `fetched`: numbers of items. A
+ * compare-and-swap sends two values for each item. */
 static ssize_t saw(ssize_t result, struct ibp_fi_endpoint *object, uint64_t peer, int type, size_t sent, size_t fetched)
 {
     uint32_t number;

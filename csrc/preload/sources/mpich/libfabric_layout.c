@@ -17,11 +17,11 @@ static const struct {
 } widths[] = {
     {31, 0, 20, 51, false}, /* nearly all providers */
     {20, 0, 20, 40, false}, /* cxi */
-    {19, 23, 16, 58, false}, /* providers that cannot send data with a message */
-    {20, 0, 20, 60, true},  /* Intel MPI 2021.18: no data with a message; the rank is above the context */
+    {19, 23, 16, 58, false}, /* providers that send no extra data with a message */
+    {20, 0, 20, 60, true},  /* Intel MPI 2021.18: the rank is above the context */
 };
 
-/* The protocol bits of each MPI, without the shift by `protocol_shift`. */
+/* The protocol bits of each MPI, before they are shifted left by `protocol_shift`. */
 static const struct ibp_fi_protocol_bits of_mpich_5 = {
     .mask = 24, .synchronous = 8, .announced = 16, .announced_packed = 24, .reply = 1, .part = 4};
 static const struct ibp_fi_protocol_bits of_mpich_4_3 = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Match bits of a tagged message: the tag, the context, the sender's rank if the provider cannot send data with a
- * message, and in the highest bits the protocol bits. The protocol bits show the role of the message in a protocol,
- * such as an announcement, a reply or data. Source: ofi_types.h of MPICH 4.3 and 5.0. The layout of Intel MPI was found
- * by observing the messages that it sends.
+ * The layout of a tagged message's match bits. They contain the tag, the context, and in the highest bits the protocol
+ * bits. If the provider cannot send extra data with a message, they also contain the sender's rank. The protocol bits
+ * show the role of a message in a rendezvous: announcement, reply or data. Source: ofi_types.h of MPICH 4.3 and 5.0.
+ * The layout of Intel MPI was found from observed messages.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_LAYOUT_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_LAYOUT_H
@@ -15,21 +15,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The protocol bits of a message for each role. */
+/* The protocol bits of each role. */
 struct ibp_fi_protocol_bits {
-    /* All bits below, except `reply` and `part`. */
+    /* All bits of the members below, except the bits of `reply` and `part`. */
     uint64_t mask;
-    /* Data of MPI_Ssend. */
+    /* Data of a synchronous send (MPI_Ssend). */
     uint64_t synchronous;
-    /* `announced`: an announcement of data that a rendezvous moves later. `announced_packed`: such an announcement, if
-     * the sender must pack the data. Both are 0 if ibprof does not know the rendezvous of this MPI. */
+    /* `announced`: an announcement of data that follow later. `announced_packed`: an announcement of data that the
+     * sender must pack. Both are 0 if ibprof does not know the rendezvous of this MPI. */
     uint64_t announced, announced_packed;
-    /* The first part of a message; the receiver reads the rest from the sender's memory. 0 in an MPI without such
-     * messages. */
+    /* The first part of a message whose other data the receiver reads from the sender's memory; 0 if this MPI has no
+     * such messages. */
     uint64_t huge;
     /* A reply of the receiver. */
     uint64_t reply;
-    /* A part of an announced message. */
+    /* A message with announced data, or with the header before such data. */
     uint64_t part;
 };
 
@@ -40,11 +40,10 @@ struct ibp_fi_layout {
 
 extern IBP_INTERNAL struct ibp_fi_layout ibp_fi_layout;
 
-/* Find the layout of this MPI; MPI must be initialised. */
 void ibp_fi_find_layout(void);
 
-/* Return whether senders announce the data of a rendezvous. Then ibprof counts the announcement, and not the movement
- * of the data. */
+/* Return whether senders announce the data of a rendezvous. If they do, ibprof counts bytes at the announcement, not
+ * when the data move. */
 static inline bool ibp_fi_announces(void)
 {
     return ibp_fi_layout.protocol.announced;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Reads and writes of a peer's memory through libfabric, for one-sided calls and for data of a rendezvous. Data that a
- * sender has announced are not counted here, because the announcement was counted.
+ * Reads and writes of a peer's memory through libfabric, for one-sided calls and for data of a rendezvous. If MPI
+ * announces the data of a rendezvous, ibprof counts no reads and writes, because it counts the announcements.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_MEMORY_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_MEMORY_H
@@ -13,17 +13,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Hook an endpoint's functions that read and write, also in its contexts. */
 void ibp_fi_hook_memory(struct ibp_fi_endpoint *object, struct ibp_fi_known_endpoint *owner);
 
-/* Hook a domain's functions that register memory of this process and that queue work. */
+/* Hook two functions of a domain: the registration of memory, and `control`, which queues triggered operations. */
 void ibp_fi_hook_domain(struct ibp_fi_domain *domain);
 
-/* Return the size of the memory that this thread registered last, if peers may read the memory but not write it;
+/* Return the size in bytes of the memory that this thread registered last, if peers may read it but not write it;
  * otherwise 0. */
 size_t ibp_fi_registered_for_reads(void);
 
-/* Return whether MPI uses triggered operations of libfabric, which move data when other data have arrived. */
+/* Return whether MPI has used triggered operations of libfabric. A triggered operation moves data after other data have
+ * arrived. */
 bool ibp_fi_work_was_queued(void);
 
 #endif

@@ -76,7 +76,7 @@ uint32_t ibp_fi_peer_of(struct ibp_fi_known_endpoint *endpoint, uint64_t index)
     ibp_lock();
     peer = ibp_peer_enter(&endpoint->peers, index + 1);
     if (peer) number = peer->number ? peer->number : look_up(endpoint, index);
-    if (number != IBP_PEER_UNKNOWN) { /* unknown only before the recording is open */
+    if (number != IBP_PEER_UNKNOWN) { /* before the recording is open, the number may be unknown */
         peer->number = number;
         endpoint->last_index = index + 1;
         endpoint->last_number = number;
@@ -85,7 +85,7 @@ uint32_t ibp_fi_peer_of(struct ibp_fi_known_endpoint *endpoint, uint64_t index)
     return number;
 }
 
-/* Forget peers, because libfabric may reuse their index for another address. */
+/* Forget all peers, because libfabric may reuse the index of a removed address. */
 static int hook_av_remove(struct ibp_fi_av *av, uint64_t *indices, size_t count, uint64_t flags)
 {
     ibp_lock();

@@ -11,7 +11,7 @@
 
 #define ANNOUNCEMENTS_MAX 4096
 
-static struct ibp_fi_announcement *pending; /* oldest first; allocated at the first announcement */
+static struct ibp_fi_announcement *pending; /* oldest first; NULL before the first announcement */
 static unsigned pending_count;
 static unsigned unplaced_count;
 
@@ -24,8 +24,8 @@ void ibp_fi_pend(struct ibp_fi_announcement announcement)
         unplaced_count++;
 }
 
-/* Return the index of the first announcement to a peer with this context, from index `from` on; pending_count if there
- * is none. */
+/* Return the lowest index, at least `from`, of an announcement to a peer with this context; pending_count if there is
+ * no such announcement. */
 static unsigned find(uint32_t peer, uint32_t context, unsigned from)
 {
     while (from < pending_count && (pending[from].peer != peer || pending[from].context != context)) from++;
@@ -37,7 +37,7 @@ bool ibp_fi_is_pending(uint32_t peer, uint32_t context)
     return unplaced_count || find(peer, context, 0) < pending_count;
 }
 
-/* Return the call if both calls are equal, the operation if only the operations are equal, and otherwise
+/* Return `call` if both calls are equal; their operation if only the operations are equal; otherwise
  * IBP_OPERATION_UNATTRIBUTED. */
 static unsigned join(unsigned call, unsigned other)
 {

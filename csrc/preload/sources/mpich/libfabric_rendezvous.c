@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * If an announcement does not contain the size, and the sender sends the data in one message, this message shows the
- * size. Otherwise the sender sends the size in a header:
+ * An announcement may lack the size of the data. If the sender sends the data in one message, this message shows the
+ * size. Otherwise the sender sends a header with the size, in one of two forms:
  *
- *     8 bytes: the size; sent before the data in several messages, or after the data were written
- *     more:    the size, and keys of the memory from which the receiver shall read
+ *     8 bytes: the size; sent before data in several messages, or after the sender has written the data by RDMA
+ *     more:    the size, and keys of the memory that the receiver reads
  *
- * A receiver also sends a header of the second form, for memory that the sender shall write. To distinguish the headers
- * of senders and receivers, ibprof checks for which access the memory was registered.
+ * A receiver sends a header of the second form too, with keys of the memory that the sender writes. ibprof
+ * distinguishes the headers of senders and receivers by the access for which the memory was registered (read or write).
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"
@@ -23,17 +23,16 @@
 #include <string.h>
 
 /* The upper half of an announcement's extra data is the size, if the provider sends 8 bytes of extra data and the size
- * fits. */
+ * fits into 32 bits; otherwise it is 0. */
 #define SIZE_SHIFT 32
 
-/* A bit of the context that announcements have and messages with the data lack. */
+/* The bit of a context that marks collectives. Announcements have it, but later messages of the rendezvous lack it. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
-static bool was_split; /* the receiver reads the rest of a message, and the size of the rest is unknown */
+static bool was_split; /* a receiver read data of unknown size from the memory of this process */
 
-/* Announced messages that a header has counted already; their data may follow in several messages. The newest entry is
- * at (stream_count - 1) % STREAMS. If the sender writes the data by RDMA, no messages follow, and the entry stays until
- * a newer entry replaces it. */
+/* Announced messages whose bytes ibprof has counted from a header. Their data may follow in several messages, which
+ * must not be counted again. If the data follow by RDMA, the entry remains until a newer entry replaces it. */
 #define STREAMS 256
 static struct {
     uint64_t bits;
@@ -41,7 +40,7 @@ static struct {
 } streams[STREAMS];
 static unsigned stream_count;
 
-/* Count the data of a pending announcement. The lock must be held; the function releases it. */
+/* Remove a pending announcement, and count `bytes` for its call. The lock must be held; this function releases it. */
 static void settle_and_unlock(uint32_t peer, uint32_t context, uint64_t bytes)
 {
     const unsigned call = ibp_fi_settle(peer, context);
@@ -105,7 +104,7 @@ static bool is_of_stream(uint64_t bits, uint32_t peer)
     return false;
 }
 
-/* Count a message with data, unless the data were already counted with the announcement. */
+/* Count a message with announced data, unless the data were counted from the announcement or a header. */
 static void count_data(struct ibp_fi_tagged message, uint32_t peer)
 {
     const uint32_t context = ibp_fi_envelope(message.bits).context;
@@ -118,8 +117,8 @@ static void count_data(struct ibp_fi_tagged message, uint32_t peer)
     settle_and_unlock(peer, context, message.bytes);
 }
 
-/* Set the size of a message to the size of the memory that the sender has just registered: the message itself is only
- * the first part of the data. */
+/* The message contains only the first part of the data: set its size to the size of the memory that this process has
+ * just registered. */
 static void complete_huge(struct ibp_fi_tagged *message)
 {
     const size_t whole = ibp_fi_registered_for_reads();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Tagged messages with protocol bits (libfabric_layout.h), which mark them as part of a rendezvous: announcement, reply
- * or data. In MPICH 4.3 and later, a rendezvous begins with an announcement: an empty message with the program's tag,
- * sent in the call that sends. After the receiver's reply, the data follow in any later call: in tagged messages, by
- * writes of the sender, or by reads of the receiver. Bytes are counted when they are announced
+ * Tagged messages of a rendezvous. Their protocol bits (libfabric_layout.h) mark them as announcement, reply or data.
+ * In MPICH 4.3 and later, a rendezvous begins with an announcement: an empty message with the program's tag, sent in
+ * the call that sends. After the receiver's reply, the data follow in any later call: in tagged messages, by writes of
+ * the sender, or by reads of the receiver. ibprof counts the bytes for the call that sends the announcement
  * (docs/decisions/0024-announced-messages.md).
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_RENDEZVOUS_H
@@ -17,16 +17,14 @@
 struct ibp_fi_tagged {
     uint64_t bits;
     size_t bytes;
-    /* The data, if libfabric copies them in the call; otherwise NULL. */
+    /* The data of the message, if libfabric copies them before the send function returns; otherwise NULL. */
     const void *injected;
     /* The extra data that the provider sends with the message; 0 if there are none. */
     uint64_t extra;
 };
 
-/* Count a message that has protocol bits. */
 void ibp_fi_count_protocol_message(struct ibp_fi_tagged message, uint32_t peer);
 
-/* Append a note on data of a rendezvous that ibprof did not see. */
 void ibp_fi_describe_rendezvous(char *notes, size_t bytes);
 
 #endif

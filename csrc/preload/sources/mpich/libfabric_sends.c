@@ -72,7 +72,6 @@ static ssize_t hook_tagged_inject_data(struct ibp_fi_endpoint *object, const voi
 
 /* -- active messages ----------------------------------------------------------------------------------------------- */
 
-/* `buffer` is NULL if the message is not contiguous. */
 static inline ssize_t saw_message(ssize_t result, struct ibp_fi_endpoint *object, const void *buffer, size_t bytes,
                                   uint64_t peer)
 {

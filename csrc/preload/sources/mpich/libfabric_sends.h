@@ -9,7 +9,7 @@
 #include "sources/mpich/libfabric_abi.h"
 #include "sources/mpich/libfabric_peers.h"
 
-/* Hook an endpoint's functions that move data, also in its contexts. */
+/* Hook the functions of an endpoint or transmit context that move data. `owner`: the endpoint. */
 void ibp_fi_hook_sends(struct ibp_fi_endpoint *object, struct ibp_fi_known_endpoint *owner);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Replacement of the tables of functions in libfabric's objects by copies with hooks.
+ * Replace the tables of functions in libfabric's objects with copies that contain hooks.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_TABLES_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_TABLES_H
@@ -10,7 +10,7 @@
 
 struct ibp_fi_known_endpoint;
 
-/* The copy of a table. Pointers to the owner and to the original table precede the copy. */
+/* Two pointers that precede the copy of a table in memory. */
 struct ibp_fi_owned {
     struct ibp_fi_known_endpoint *owner;
     const void *original;
@@ -18,7 +18,8 @@ struct ibp_fi_owned {
 #define OWNED(table) ((const struct ibp_fi_owned *)(table) - 1)
 #define ORIGINAL(table) ((__typeof__(table))OWNED(table)->original)
 
-/* Replace an object's table by a copy, and return the copy. If memory is exhausted, return NULL and leave the table. */
+/* Replace an object's table with a copy, and return the copy. If memory is exhausted, return NULL and keep the original
+ * table. */
 void *ibp_fi_copy_table(void *table_of_object, struct ibp_fi_known_endpoint *owner);
 
 /* Replace a function in a table, unless the table is too small to contain it. */

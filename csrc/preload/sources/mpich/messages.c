@@ -25,7 +25,8 @@
 /* The lowest bit of a context marks collectives. */
 #define COLLECTIVE_CONTEXT 1
 
-/* Fixed tags of blocking collectives are below this value (mpir_tags.h of 3.4 to 5.0). Counted tags are above it. */
+/* Blocking collectives have fixed tags below this value (mpir_tags.h of MPICH 3.4 to 5.0). Counted tags are above this
+ * value. */
 #define FIRST_TAG_NOT_FIXED 31
 
 static bool is_synchronisation(unsigned operation)
@@ -38,7 +39,7 @@ static bool is_one_sided(unsigned operation)
     return operation >= IBP_OPERATION_Put && operation <= IBP_OPERATION_Rget_accumulate;
 }
 
-/* Return whether a message may belong to a collective that continues in later calls. */
+/* Return whether a message may belong to a collective that an earlier call has started. */
 static bool is_of_pending_collective(struct ibp_mpich_envelope envelope)
 {
     return envelope.context & COLLECTIVE_CONTEXT && envelope.tag >= FIRST_TAG_NOT_FIXED && ibp_mpich_has_taken_tags();

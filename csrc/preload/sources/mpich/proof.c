@@ -39,7 +39,6 @@ void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 uint32_t ibp_mpich_passes;
 
 /* Find out whether calls that wait pass the hooked progress loop: MPI_Test of an incomplete request should make one
- * pass. If they do, the clock is also read at the end of calls, because MPI may still work on a call after its last
  * pass. */
 static void prove_progress(void **request)
 {
@@ -69,7 +68,7 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
     }
     probe.expected = false;
     ibp_log(2, "a message to itself was seen %u times", probe.messages);
-    /* In a job of one rank, there are no messages to other ranks by which to verify the source. */
+    /* A job of one rank sends no messages to other ranks, so they cannot verify the source. */
     ibp_source_unproved = !probe.messages && ibp_mpi.size > 1;
     is_lone = !probe.messages && ibp_mpi.size == 1;
     if (!probe.messages || (probe.messages == 1 && probe.bytes == PROBE_BYTES && !probe.to_other)) return 0;
@@ -81,13 +80,13 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
 
 /* -- the first messages to others ---------------------------------------------------------------------------------- */
 
-/* Larger messages are not checked, because MPI may send them in parts. */
+/* Messages above this size in bytes are not checked, because MPI may send them in parts. */
 #define LARGEST 4096
-/* Number of mismatches that are tolerated: a message may be sent after its call, and other messages may be sent inside
- * the call. */
+/* Number of mismatches at which the source is rejected. A mismatch is not proof: MPI may send a message after its call
+ * has returned, and other messages inside the call. */
 #define FAILURES_MAX 4
 
-/* Maximum size of MPI's header in active messages. */
+/* Maximum size in bytes of MPI's header in active messages. */
 #define LARGEST_HEADER 256
 
 static IBP_THREAD_LOCAL struct {
@@ -97,7 +96,8 @@ static IBP_THREAD_LOCAL struct {
     uint64_t bytes;
 } expected;
 static unsigned failures;
-/* Number of matches required for messages with tag 0, because a wrong layout would also often show the tag 0. */
+/* Number of matches that verify the source if all messages have tag 0. With a wrong layout, the tag may often appear to
+ * be 0. */
 #define MATCHES_OF_NOTHING 4
 static unsigned matches;
 
@@ -114,8 +114,7 @@ static void take_back(uint32_t tag, uint64_t bytes)
 
 void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
 {
-    /* If the source did not see the message of a call, this is no mismatch: the message may have used the shared memory
-     * of the host. */
+    /* If the source saw no message of a call, this is no mismatch, because the message may have used shared memory. */
     if (expected.wanted && expected.seen && __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED) == FAILURES_MAX) {
         take_back(expected.tag, expected.bytes);
         return;
@@ -127,8 +126,8 @@ void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
     expected.seen = false;
 }
 
-/* Return whether a seen message must be the expected message. Messages of other calls are no evidence. Neither are
- * replies of one-sided calls, which have the size of the requested data. */
+/* Return whether a message must be the expected message. A message of another call, or the reply of a one-sided call,
+ * may be a different message. */
 static bool should_match(uint32_t tag, uint64_t bytes)
 {
     if (ibp_current_call.operation != expected.operation) return false;

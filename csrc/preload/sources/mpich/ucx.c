@@ -33,9 +33,9 @@ static struct {
     unsigned (*progress)(void *);
 } original;
 
-static bool sizes_missed; /* some datatypes have unknown pack functions */
+static bool sizes_missed; /* MPI uses more than one packed_size function */
 
-/* Packed size of the data in the current send. UCX calls MPI's function for this size inside the send. */
+/* Size in bytes of the packed data of the current send. UCX calls MPI's packed_size function inside the send. */
 static IBP_THREAD_LOCAL size_t packed_bytes;
 
 /* -- sends --------------------------------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ static size_t hook_packed_size(void *state)
     return packed_bytes;
 }
 
-/* Hook MPI's function that returns the packed size of derived datatypes. */
+/* Hook the function of MPI that returns the packed size of derived datatypes. */
 static int hook_create_generic(const struct ibp_ucx_generic_operations *operations, void *context, uint64_t *datatype)
 {
     struct ibp_ucx_generic_operations hooked = *operations;
@@ -60,7 +60,8 @@ static int hook_create_generic(const struct ibp_ucx_generic_operations *operatio
     return original.create_generic(&hooked, context, datatype);
 }
 
-/* Return the bytes of the data to be sent. For a generic datatype, this number is known only after the send. */
+/* Return the bytes of the data of a send. Call this after the send, because the size of a generic datatype is unknown
+ * before. */
 static uint64_t bytes_of(const void *buffer, size_t count, uint64_t datatype)
 {
     const struct ibp_ucx_iov *parts = buffer;
@@ -82,7 +83,7 @@ static uint64_t datatype_of(const struct ibp_ucx_request_parameters *parameters)
     return parameters->fields & IBP_UCX_HAS_DATATYPE ? parameters->datatype : 1 << IBP_UCX_DATATYPE_SHIFT;
 }
 
-/* The tag contains 16 bits of context, 16 of the sender's rank, and 32 of MPI's tag. */
+/* The tag of UCX contains, from the highest bit: 16 bits of context, 16 of the sender's rank, and 32 of MPI's tag. */
 static struct ibp_mpich_envelope envelope_of(uint64_t tag)
 {
     return (struct ibp_mpich_envelope){.context = (uint32_t)(tag >> 48), .tag = (uint32_t)tag};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The parts of UCX that ibprof uses.
+ * The members of UCX's structs, and the constants, that ibprof uses.
  *
  * Source: ucp.h of UCX 1.12 and later, whose binary interface is stable.
  */

@@ -9,7 +9,8 @@
 #include "libmpi/lock.h"
 #include "sources/openmpi/tags.h"
 
-/* Return the operation of a message without a counted tag (tags.h). Outside of wrapped calls, return `otherwise`. */
+/* Return the operation of a message whose tag is not counted (tags.h). Outside of wrapped calls, this is `otherwise` if
+ * the application sends the message. */
 static unsigned untagged_operation(int tag, unsigned otherwise)
 {
     const bool by_user = tag >= -1; /* MPI_ANY_TAG is -1 */
@@ -19,11 +20,11 @@ static unsigned untagged_operation(int tag, unsigned otherwise)
                                                                      : IBP_OPERATION_UNATTRIBUTED);
 }
 
-/* Return whether Open MPI 5 uses a communicator for partitioned messages. Only the object ompi_part_persist refers to
- * such communicators, from the first partitioned message on. */
+/* Return whether Open MPI 5 uses a communicator for partitioned messages. Only the object ompi_part_persist contains
+ * the handles of such communicators, and only after the first partitioned message. */
 static bool is_of_partitions(ibp_handle communicator)
 {
-    enum { SEARCHED = 26 }; /* words of the object in version 5.0 */
+    enum { SEARCHED = 26 }; /* size of the object in version 5.0, in words */
     const ibp_handle *component = ibp_mpi_symbol("ompi_part_persist");
 
     for (unsigned i = 0; component && i < SEARCHED; i++)
@@ -31,7 +32,7 @@ static bool is_of_partitions(ibp_handle communicator)
     return false;
 }
 
-/* Return whether the current call creates a partitioned request. During such a call, both processes exchange the number
+/* Return whether the current call creates a partitioned request. During this call, both processes exchange the number
  * and the positions of the partitions. */
 static bool sets_partitions_up(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Classification of messages: find the operation and the peer of a message that passes Open MPI's table.
+ * Classify a message that passes Open MPI's table: find its operation, its peer, and whether it is user data.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_CLASSIFY_H
 #define IBPROF_SOURCES_OPENMPI_CLASSIFY_H
@@ -20,13 +20,13 @@
 
 struct ibp_openmpi_message {
     unsigned operation;
-    /* The call that started the message, if its tag shows the call. NULL: the present call. */
+    /* The call that started the message, if the tag shows this call; NULL if the present call sends the message. */
     struct ibp_call *call;
     enum ibp_kind kind;
     uint32_t peer;
 };
 
-/* Classify a message. Outside of wrapped calls, its operation is `otherwise`. */
+/* Classify a message. `otherwise`: the operation of the application's messages outside of wrapped calls. */
 struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle communicator, int rank, int tag, unsigned otherwise);
 
 /* With several threads in MPI: return the operation of a message; IBP_OPERATION_NONE if the message must be
@@ -41,7 +41,8 @@ static inline unsigned ibp_openmpi_operation_among_threads(int tag, unsigned oth
     return ibp_operation_wanted[operation] ? operation : IBP_OPERATION_NONE;
 }
 
-/* Operations by send mode (mca_pml_base_send_mode_t): synchronous, complete, buffered, ready, standard. */
+/* Arrays of operations, indexed by the send mode (mca_pml_base_send_mode_t): synchronous, complete, buffered, ready,
+ * standard. */
 enum { IBP_OPENMPI_STANDARD_MODE = 4, IBP_OPENMPI_MODES = 8 };
 #define IBP_OPENMPI_BY_MODE(standard, synchronous, buffered, ready)                                                    \
     {synchronous,                                                                                                      \

@@ -13,12 +13,12 @@ ibp_openmpi_release_function *ibp_openmpi_release;
 
 uint64_t ibp_openmpi_pending;
 
-/* With several threads in MPI, for requests that no context counts as pending: `watched`: number of watched requests.
- * `ended`: number of watched requests whose completion ibprof saw. */
+/* With several threads in MPI. `watched`: number of requests with callback count_complete. `ended`: number of these
+ * requests whose callback was called. */
 static uint64_t watched, ended;
 
-/* With one thread in MPI: number of requests that were freed before they completed. Open MPI calls no callback for
- * them. */
+/* With one thread in MPI: number of requests that the program freed before they completed. Open MPI does not call their
+ * callbacks. */
 static uint64_t freed;
 
 /* -- counting ------------------------------------------------------------------------------------------------------ */
@@ -47,7 +47,7 @@ static int count_complete(void *request)
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
     const uint64_t watch = part->datum;
 
-    part->datum = 0; /* Open MPI's UCX component uses this field when it reuses the request */
+    part->datum = 0; /* 0, because Open MPI's UCX component uses this field of a reused request */
     if (ibp_threads_multiple) __atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
     ibp_openmpi_count_watched(&part->status, watch);
     return 0;
@@ -101,7 +101,7 @@ void ibp_openmpi_end_pending(struct ibp_context *context)
     ibp_unlock_among_threads();
 }
 
-/* Count a message from a peer that did not send the previous message. Do not count a cancelled receive. */
+/* Count a message from another peer than the previous message. Do not count a cancelled receive. */
 static void count_other_among_threads(const struct ibp_openmpi_status *status, struct ibp_context *context)
 {
     struct ibp_recent *recent = &context->receive;
@@ -132,7 +132,7 @@ static __attribute__((noinline)) int count_other_and_unlock(const struct ibp_ope
     return 0;
 }
 
-/* Count a message in a context with this pending receive. Return 0, for tail calls. */
+/* Count the message of a pending receive in the receive's context. Return 0, so that callers can make a tail call. */
 static inline int count_arrived(const struct ibp_openmpi_status *status, struct ibp_context *context)
 {
     if (!ibp_try_lock_among_threads()) return count_arrived_slowly(status, context);
@@ -164,10 +164,9 @@ static bool is_watched(const struct ibp_openmpi_request *part)
            part->callback == (void *)ibp_openmpi_request_arrived_among_threads;
 }
 
-/* Count a completed request whose callback was not called. Open MPI reads the callback of a request some time before it
- * marks the request as complete. If ibprof sets the callback in between, Open MPI does not call the callback, although
- * the request was still pending. Therefore ibprof also replaces the function that frees the request, because Open MPI
- * calls that function after completion. */
+/* Count a completed request whose callback was not called. Open MPI reads the callback of a request before it marks the
+ * request as complete. If ibprof sets the callback between these two steps, Open MPI does not call it. Therefore ibprof
+ * also replaces the function that frees the request, which Open MPI calls after completion. */
 static __attribute__((noinline)) void settle(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -190,7 +189,7 @@ int ibp_openmpi_release_watched(void **request)
     return ibp_openmpi_release(request);
 }
 
-/* Replace the function that frees a request. Return false if the function in the request is unknown. */
+/* Replace the function that frees a request. Return false if ibprof does not know the present function. */
 static inline bool replace_release(struct ibp_openmpi_request *part)
 {
     if (IBP_UNLIKELY(part->release != (void *)ibp_openmpi_release))
@@ -199,9 +198,8 @@ static inline bool replace_release(struct ibp_openmpi_request *part)
     return true;
 }
 
-/* Set the callback of a request. If Open MPI does not call it, the hook of the function that frees the request counts
- * the request (see `settle`). If that function is unknown and cannot be hooked, call `settle` here, which needs a
- * memory fence. */
+/* Set the callback of a request. If Open MPI does not call the callback, the function that frees the request counts it
+ * (see `settle`). If this function cannot be replaced, call `settle` here, after a memory fence. */
 static inline void set_callback(void *request, ibp_openmpi_complete_function *callback)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -235,7 +233,7 @@ int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_co
     } else if (!part->callback || is_watched(part)) {
         part->datum = (uintptr_t)context;
         set_callback(request, ibp_openmpi_request_arrived_among_threads);
-    } else { /* the callback of another component: the receive cannot be counted */
+    } else { /* the request has a callback of another component, so ibprof cannot count it */
         ibp_openmpi_end_pending(context);
     }
     return 0;
@@ -243,7 +241,7 @@ int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_co
 
 /* -- watching ------------------------------------------------------------------------------------------------------ */
 
-/* Set the datum. Return false if the request has a callback of another component. */
+/* Set the datum of a request's callback. Return false if the request has a callback of another component. */
 static bool set_datum(struct ibp_openmpi_request *part, uint64_t watch)
 {
     if (part->callback && !is_watched(part)) return false;

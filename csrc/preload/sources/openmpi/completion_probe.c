@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-/* The search for the status in a request ends at this offset. The status is at an offset of about 60. */
+/* The search for the status in a request ends at this offset in bytes. In known versions, the offset of the status is
+ * about 60. */
 #define SEARCHED_BYTES 160
 
 static struct {
@@ -40,7 +41,8 @@ static bool is_probe(const struct ibp_openmpi_status *status)
            status->bytes == IBP_PROBE_BYTES;
 }
 
-/* Find the layout of a completed request by the values of its status, the following fields, and the communicator. */
+/* Find the offset of the status in a completed request by the values of the status. Return false if the members after
+ * the status have unexpected values. */
 static bool find_layout(void *request)
 {
     const struct ibp_openmpi_request *part;
@@ -64,7 +66,7 @@ static bool try_callback(void *request)
     return true;
 }
 
-/* Replace the function that frees a request, if the pointer leads to code of a loaded library. */
+/* Replace the function that frees a request, if the pointer points to a loaded library. */
 static void try_release(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks in persistent requests of Open MPI. Each request contains a start function, which MPI_Start and MPI_Startall
- * call. ibprof replaces the start function in each request that the application creates. See docs/decisions/0026.
+ * Hooks in persistent requests of Open MPI. Each request contains a pointer to its start function, which MPI_Start and
+ * MPI_Startall call. ibprof replaces the start function in each request that the application creates. See
+ * docs/decisions/0026.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_HOOKED_STARTS_H
 #define IBPROF_SOURCES_OPENMPI_HOOKED_STARTS_H
@@ -12,22 +13,20 @@
 
 #include <stdbool.h>
 
-/* The original start function of hooked requests; NULL while no request is hooked. Set only if the layout of requests
- * is known. */
+/* The function that replaces the start function in requests (ibp_openmpi_start_own); NULL if ibprof hooks no requests,
+ * because their layout is unknown. */
 extern IBP_INTERNAL ibp_openmpi_start_function *ibp_openmpi_own_start;
 
-/* Replace the start function of a request, if it is the function of Open MPI's table. Return whether the function is
- * replaced now. */
+/* Replace the start function of a request, if it is the start function of Open MPI's table. Return whether the start
+ * function of the request is replaced. */
 bool ibp_openmpi_hook_own_start(void *request);
 
 /* Restore the start function of a request if it was replaced. The request must exist, or be in Open MPI's list of free
  * requests. */
 void ibp_openmpi_unhook_own_start(void *request);
 
-/* Restore the start function of a request that the application frees. */
 void ibp_openmpi_forget_request(void *request);
 
-/* Restore the start functions of all requests. */
 void ibp_openmpi_unhook_own_starts(void);
 
 #endif

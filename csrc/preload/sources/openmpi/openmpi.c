@@ -57,8 +57,8 @@ static const struct ibp_openmpi_hook hooks[] = {
     HOOK(del_comm, hook_del_comm),
 };
 
-/* Only one of these sets is installed, so that hooks need not test whether they must check the clock or take the
- * lock. */
+/* ibprof installs only one of these three sets, so that the hooks need not test whether they must check the clock or
+ * take the lock. */
 static const struct ibp_openmpi_hook send_hooks[] = {
     HOOK(send, ibp_openmpi_hook_send),
     HOOK(isend, ibp_openmpi_hook_isend),
@@ -79,7 +79,8 @@ static const struct ibp_openmpi_hook receive_hooks[] = {
     HOOK(imrecv, ibp_openmpi_hook_imrecv),
 };
 
-/* Installed only if the layout of requests is known. Only one of the two sets is installed. */
+/* Like receive_hooks, these hooks are installed only if the layout of requests is known, and only one of the two
+ * sets. */
 static const struct ibp_openmpi_hook plain_receive_hooks[] = {
     HOOK(recv, ibp_openmpi_hook_recv),
     HOOK(irecv, ibp_openmpi_hook_irecv),
@@ -128,7 +129,8 @@ static int attach(char *why, size_t why_bytes)
         return -1;
     }
     /* If another tool wraps MPI_Start, a start passes ibprof's wrappers twice: as MPI_Start before the tool, and as
-     * PMPI_Start after the tool. Then these wrappers must look at the requests, to count the start only once. */
+     * PMPI_Start after the tool. In this case, the wrappers must search the table of requests, to count the start only
+     * once. */
     ibp_requests_show_starts = receives_seen && !ibp_mpi_is_wrapped("MPI_Start") && !ibp_mpi_is_wrapped("MPI_Startall");
     ibp_openmpi_own_start = receives_seen ? ibp_openmpi_start_own : NULL;
     if (receives_seen) hook_receives();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The source of bytes in Open MPI: hooks in its table of point-to-point calls (table.h).
+ * The source in Open MPI: hooks in Open MPI's table of point-to-point functions (table.h).
  */
 #ifndef IBPROF_SOURCES_OPENMPI_OPENMPI_H
 #define IBPROF_SOURCES_OPENMPI_OPENMPI_H

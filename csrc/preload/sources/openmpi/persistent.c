@@ -17,21 +17,21 @@
 static const uint16_t persistent_operation[IBP_OPENMPI_MODES] = IBP_OPENMPI_BY_MODE(
     IBP_OPERATION_Send_init, IBP_OPERATION_Ssend_init, IBP_OPERATION_Bsend_init, IBP_OPERATION_Rsend_init);
 
-/* Return whether the application will start a new request by MPI_Start. If a request belongs to a collective or to a
- * partitioned message, Open MPI starts it. */
+/* Return whether the application will start a new request by MPI_Start. Open MPI itself starts the requests of
+ * collectives and of partitioned messages. */
 static bool is_started_by_user(const struct ibp_openmpi_message *message)
 {
     return !ibp_current_call.operation && message->kind == IBP_KIND_USER;
 }
 
-/* For a large message, set the flag that MPI_Start may take long: MPI copies large messages outside of its progress
+/* For a large message, set ibp_times_large_requests, because MPI_Start copies large messages outside of the progress
  * loop. */
 static void note_large(size_t count, ibp_handle datatype)
 {
     if (count >= IBP_TIMES_LARGE || !ibp_datatype_is_object(datatype)) ibp_times_large_requests = true;
 }
 
-/* Remember a request, unless the user does not want its operation. */
+/* Remember a request if IBPROF selects its operation. */
 static void remember(struct ibp_request request, const struct ibp_openmpi_message *message)
 {
     const bool is_wanted = ibp_operation_wanted[request.operation], is_user = is_started_by_user(message);

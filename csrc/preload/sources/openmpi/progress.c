@@ -9,7 +9,7 @@
 #include "libmpi/lock.h"
 #include "sources/openmpi/table.h"
 
-/* The next opal_progress. In some versions of Open MPI, this function returns a number, in others nothing. */
+/* The next opal_progress. In some versions of Open MPI, opal_progress returns a number, in other versions nothing. */
 static int (*next_progress)(void);
 
 static int progress(void)
@@ -17,7 +17,7 @@ static int progress(void)
     uint64_t begin;
     int result;
 
-    /* Check the clock here, because a program that waits sends no messages, which would check the clock. */
+    /* Check the clock here: while the program waits, it sends no messages that would check the clock. */
     if (IBP_UNLIKELY(ibp_periodic_in_messages)) ibp_periodic_check_now();
     begin = ibp_times_progress_begin();
     if (!begin) return next_progress();
@@ -26,7 +26,7 @@ static int progress(void)
     return result;
 }
 
-/* In a program that may have threads, each thread waits in this function for its request. */
+/* The next ompi_sync_wait_mt. Under MPI_THREAD_MULTIPLE, each thread waits for its request in this function. */
 static int (*next_thread_wait)(void *);
 
 static int wait_of_thread(void *awaited)
@@ -50,7 +50,7 @@ void ibp_openmpi_progress_hook(void)
             ibp_got_redirect_in_parts("ompi_sync_wait_mt", (void *)wait_of_thread, &next_thread_wait) > 0;
         return;
     }
-    /* Components of Open MPI call opal_progress too. So does libopen-pal in programs that may have threads. */
+    /* Components of Open MPI and, under MPI_THREAD_MULTIPLE, libopen-pal call opal_progress too. */
     ibp_times_see_progress = ibp_got_redirect_in_parts("opal_progress", (void *)progress, &next_progress) > 0;
     ibp_times_see_sends = ibp_openmpi_sends_pass_progress();
 }

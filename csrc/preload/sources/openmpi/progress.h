@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Open MPI's progress loop: calls that wait call opal_progress again and again.
+ * Open MPI's progress loop: a call that waits calls opal_progress repeatedly.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_PROGRESS_H
 #define IBPROF_SOURCES_OPENMPI_PROGRESS_H
 
-/* Hook the loop so that it reads the clock, if the user wants times. */
+/* If IBPROF_TIME asks for times, hook the progress loop or the function in which threads wait. */
 void ibp_openmpi_progress_hook(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Size and source of a message are known only when the receive completes (completion.h).
+ * ibprof counts a receive when it completes, because only then its size and source are known (completion.h).
  */
 #include "platform/system.h"
 #include "sources/openmpi/receives.h"
@@ -15,7 +15,7 @@
 
 /* -- hooks --------------------------------------------------------------------------------------------------------- */
 
-/* Return the context that counts a receive; NULL if the receive must be classified. */
+/* Return the context in which a receive is counted; NULL if the receive must be classified. */
 static inline struct ibp_context *find_context(struct ibp_context *here, int tag, ibp_handle communicator)
 {
     struct ibp_context *context = here;
@@ -77,8 +77,8 @@ static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp
         context = ibp_context_find_for_receives(communicator, here->receive.operation);
     result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
     if (result || watch == IBP_UNWATCHED) return result;
-    /* Use the context, because the communicator may be freed before the message arrives. The context still has its
-     * world ranks. */
+    /* Count in the context, because the program may free the communicator before the message arrives. The context keeps
+     * the communicator's world ranks. */
     if (context && ibp_key_kind(watch) == IBP_KIND_USER &&
         context->receive.operation == ((unsigned)watch & IBP_KEY_OPERATION_MASK))
         return ibp_openmpi_request_expect(*request, context);
@@ -130,8 +130,7 @@ int ibp_openmpi_hook_improbe(int peer, int tag, ibp_handle communicator, int *ma
     return result;
 }
 
-/* Return the communicator of a matched message that is about to be received, and forget the message. Return 0 if it is
- * unknown. */
+/* Forget a matched message that is about to be received, and return its communicator; 0 if the message is unknown. */
 static ibp_handle take_message(void *message)
 {
     const struct ibp_request *matched;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks in Open MPI's table for the calls that receive or probe.
+ * Hooks in Open MPI's table for receives and matched probes.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_RECEIVES_H
 #define IBPROF_SOURCES_OPENMPI_RECEIVES_H
@@ -18,14 +18,15 @@ ibp_openmpi_improbe_function ibp_openmpi_hook_improbe;
 ibp_openmpi_mrecv_function ibp_openmpi_hook_mrecv;
 ibp_openmpi_imrecv_function ibp_openmpi_hook_imrecv;
 
-/* The hooks for several threads in MPI. The lock is taken once when a receive is posted, and once when it completes. */
+/* The hooks for several threads in MPI. They take the lock once when a receive is posted, and once when it
+ * completes. */
 ibp_openmpi_recv_function ibp_openmpi_hook_recv_among_threads;
 ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_among_threads;
 
-/* Classify a receive and count it when it completes. The status must not be MPI_STATUS_IGNORE. */
+/* A blocking receive that must be classified. The status must not be MPI_STATUS_IGNORE. */
 ibp_openmpi_recv_function ibp_openmpi_recv_other;
 
-/* Return the watch (completion.h) of a receive that is about to be posted; IBP_UNWATCHED if the receive is not
+/* Return the watch (completion.h) for a receive that is about to be posted; IBP_UNWATCHED if the receive is not to be
  * counted. */
 #define IBP_UNWATCHED 0
 uint64_t ibp_openmpi_find_watch(ibp_handle communicator, int tag);

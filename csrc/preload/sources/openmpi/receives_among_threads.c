@@ -8,7 +8,8 @@
 #include "sources/openmpi/classify.h"
 #include "sources/openmpi/completion.h"
 
-/* Return the cached context of a receive, and count the receive as pending. NULL if the context is not cached. */
+/* Return the context of a receive, and increment its number of pending receives. Return NULL if the context is not
+ * cached. */
 static inline struct ibp_context *take_cached(int tag, ibp_handle communicator)
 {
     const unsigned operation = ibp_openmpi_operation_among_threads(tag, IBP_OPERATION_Recv);
@@ -26,7 +27,7 @@ static inline struct ibp_context *take_cached(int tag, ibp_handle communicator)
     return context;
 }
 
-/* Return the context of a receive, and count the receive as pending. NULL if the receive must be classified. */
+/* As take_cached, but also for a context that is not cached. Return NULL if the receive must be classified. */
 static struct ibp_context *take_context(int tag, ibp_handle communicator)
 {
     const unsigned operation = ibp_openmpi_operation_among_threads(tag, IBP_OPERATION_Recv);
@@ -78,8 +79,8 @@ int ibp_openmpi_hook_recv_among_threads(void *buffer, size_t count, ibp_handle d
     return recv_in(context, buffer, count, datatype, peer, tag, communicator, status);
 }
 
-/* Post a receive whose context is not cached. If the communicator has no context, classify the receive; afterwards, the
- * communicator has a context. The communicator may be freed before the message arrives, but the context remains. */
+/* Post a receive whose context is not cached. If the communicator has no context, classifying the receive creates it.
+ * The receive is counted in the context, because the communicator may be freed before the message arrives. */
 static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
                                                  ibp_handle communicator, void **request)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks for sends. From the fastest to the slowest path: a message to the peer of the last message; a message to
- * another peer that has a counter; a message that must be classified.
+ * Hooks for sends. They have three paths, from fast to slow: for a message to the peer of the last message, for another
+ * message whose counter exists, and for a message that must be classified.
  */
 #include "platform/system.h"
 #include "sources/openmpi/sends.h"
@@ -19,20 +19,21 @@ int ibp_openmpi_probes_seen;
 
 /* -- messages of ibp_here ------------------------------------------------------------------------------------------ */
 
-/* Return whether the current context determines the call that sends a message. The message must have the standard mode,
- * which outside of wrapped calls means MPI_Send or MPI_Isend, and must not belong to a nonblocking collective. */
+/* Return whether a message belongs to the call of the current context. A message belongs to this call if it has the
+ * standard mode and is not a message of a nonblocking collective. Outside of wrapped calls, only MPI_Send and MPI_Isend
+ * have the standard mode. */
 static inline bool is_of_call(const struct ibp_context *here, int tag, int mode)
 {
     return IBP_LIKELY(tag >= here->lowest_tag) && IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE);
 }
 
-/* Return a member of a context, `send` or `isend`, by its offset. */
+/* Return `send` or `isend` of a context. `member`: the offset of the member. */
 static inline struct ibp_recent *recent_of(const struct ibp_context *context, size_t member)
 {
     return (struct ibp_recent *)((char *)context + member);
 }
 
-/* Count a message to the peer of the last message in a context. Return false for all other messages. */
+/* If a message goes to the peer of the last message, count it; otherwise return false. */
 static inline bool see_recent(const struct ibp_context *here, const struct ibp_recent *recent, size_t count,
                               ibp_handle datatype, int peer, int tag, int mode)
 {
@@ -41,7 +42,7 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
     return true;
 }
 
-/* Return a member of the communicator's context, if the call of `here` has also sent the member's last message;
+/* Return `send` or `isend` of a communicator's context, if the call of `here` sent the last message of this member;
  * otherwise NULL. */
 static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
                                                         ibp_handle communicator)
@@ -54,9 +55,8 @@ static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context
                : NULL;
 }
 
-/* Count a message that has a counter already, although the last message had another peer or belonged to another call.
- * Remember the counter. Return false if the message has no counter yet. Inside a call, the send mode does not
- * matter. */
+/* Count a message whose counter exists already, and store the counter as the counter of the last message. Return false
+ * if the counter does not exist. Inside a call, messages may have any send mode. */
 static inline bool see_known(struct ibp_context *here, size_t member, size_t count, ibp_handle datatype, int peer,
                              int tag, int mode, ibp_handle communicator)
 {
@@ -97,7 +97,7 @@ void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, i
 
 /* -- hooks --------------------------------------------------------------------------------------------------------- */
 
-/* Most messages pass these hooks without a stack frame, and without moving arguments. */
+/* The hooks are split so that most messages need no stack frame and move no arguments. */
 
 static __attribute__((noinline)) int send_other(const void *buffer, size_t count, ibp_handle datatype, int peer,
                                                 int tag, int mode, ibp_handle communicator)

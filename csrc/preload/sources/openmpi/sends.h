@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks in Open MPI's table for the calls that send.
+ * Hooks in Open MPI's table for sends.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_SENDS_H
 #define IBPROF_SOURCES_OPENMPI_SENDS_H
@@ -17,7 +17,7 @@
 ibp_openmpi_send_function ibp_openmpi_hook_send;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend;
 
-/* The hooks used if messages must check the clock. */
+/* The hooks for messages that check the clock (IBPROF_INTERVAL). */
 ibp_openmpi_send_function ibp_openmpi_hook_send_periodic;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_periodic;
 
@@ -25,12 +25,11 @@ ibp_openmpi_isend_function ibp_openmpi_hook_isend_periodic;
 ibp_openmpi_send_function ibp_openmpi_hook_send_among_threads;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_among_threads;
 
-/* Classify and count a message. Outside of wrapped calls, its operation is `otherwise`. */
+/* Classify and count a message. `otherwise`: the operation of the application's messages outside of wrapped calls. */
 void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                          unsigned otherwise);
 
-/* Add a message to a counter. The datatype may be read even if the count is 0, because Open MPI's functions read it
- * then too. */
+/* Add a message to a counter. This reads the datatype even if `count` is 0, as Open MPI's functions do. */
 static inline void ibp_openmpi_add_sent(uint64_t *amount, uint64_t *bins, size_t count, ibp_handle datatype)
 {
     const uint64_t bytes = count * ibp_datatype_size_there(datatype);
@@ -39,7 +38,7 @@ static inline void ibp_openmpi_add_sent(uint64_t *amount, uint64_t *bins, size_t
     ibp_add_size(bins, bytes);
 }
 
-/* How many messages of the probe passed the hooks before recording began. */
+/* Number of messages of ibp_openmpi_completion_probe that passed the hooks. */
 extern IBP_INTERNAL int ibp_openmpi_probes_seen;
 
 #endif

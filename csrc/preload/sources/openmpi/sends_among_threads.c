@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-/* Return the context of this thread's call; NULL if the call has another operation or no site. */
+/* Return the context of this thread's call; NULL if sites are not recorded, or if the call has another operation. */
 static inline struct ibp_context *context_at_site(unsigned operation)
 {
     struct ibp_call *call = ibp_sites_recorded ? ibp_current_call.call : NULL;
@@ -22,8 +22,8 @@ static inline struct ibp_context *context_at_site(unsigned operation)
     return call && call->operation == operation ? &call->context : NULL;
 }
 
-/* Count a message to the peer of the last message at its site, on the same communicator. Return false for all other
- * messages. */
+/* If the last message at the call's site had the same peer and communicator, count the message; otherwise return
+ * false. */
 static inline bool see_recent_at_site(size_t count, ibp_handle datatype, int peer, ibp_handle communicator,
                                       unsigned operation)
 {
@@ -37,9 +37,9 @@ static inline bool see_recent_at_site(size_t count, ibp_handle datatype, int pee
     return seen;
 }
 
-/* Count a message to the peer of the last message of the same operation on its communicator. Return false for all other
- * messages. This function need not check that the operation is counted and that sizes of datatypes are known, because
- * counters are remembered only in this case. */
+/* If the last message on the communicator had the same peer and operation, count the message; otherwise return false.
+ * No check of ibp_operation_wanted and ibp_datatype_size_offset is needed: otherwise see_known has stored no last
+ * message. */
 static inline __attribute__((always_inline)) bool see_recent(size_t count, ibp_handle datatype, int peer, int tag,
                                                              ibp_handle communicator, unsigned otherwise)
 {
@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) bool see_recent(size_t count, ibp_h
     return seen;
 }
 
-/* Count a message that already has a counter. Otherwise return false. */
+/* Count a message whose counter exists already. Return false if the counter does not exist. */
 static bool see_known(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator, unsigned otherwise)
 {
     const unsigned operation = ibp_openmpi_operation_among_threads(tag, otherwise);
@@ -91,7 +91,6 @@ static __attribute__((noinline)) void see_other(size_t count, ibp_handle datatyp
         ibp_openmpi_see_any(count, datatype, peer, tag, communicator, operation);
 }
 
-/* Messages that must check the clock take the slow path. */
 static inline bool see(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                        unsigned operation)
 {

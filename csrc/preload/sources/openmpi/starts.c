@@ -14,10 +14,10 @@
 #include "sources/openmpi/completion.h"
 #include "sources/openmpi/hooked_starts.h"
 
-/* -- counting requests: sent bytes at the start, received bytes when they complete
- * ---------------------------------- */
+/* -- counting requests --------------------------------------------------------------------------------------------- */
 
-/* Return the cached context of a receive; NULL if it is not cached. Only for one thread at a time in MPI. */
+/* Return the context of a persistent receive; NULL if it is not cached. Only while one thread at a time may be in
+ * MPI. */
 static inline struct ibp_context *context_known(const struct ibp_request *request)
 {
     struct ibp_context *context = request->context;
@@ -27,8 +27,7 @@ static inline struct ibp_context *context_known(const struct ibp_request *reques
     return IBP_LIKELY(context != NULL) && IBP_LIKELY(context->receive.operation == request->operation) ? context : NULL;
 }
 
-/* Count a request that is about to be started, on the fast path, and return true. Return false if the fast path may be
- * wrong for this request. */
+/* Count a request that is about to be started. Return false, without counting, if count_any must count it. */
 static inline bool count_known(void *address)
 {
     struct ibp_request *request = ibp_request_at_hash(address);
@@ -73,8 +72,9 @@ static void expect_receive(struct ibp_request *request, unsigned operation)
         ibp_openmpi_request_watch_next(request->address, IBP_WATCH(request->communicator, operation));
 }
 
-/* Count a request that is about to be started. `within`: operation of the current call, 0 outside of calls. Copy the
- * entry of the request; the role in the copy is 0 if the request is unknown. */
+/* Count a request that is about to be started: a send now, a receive when it completes. `within`: operation of the
+ * current call; 0 outside of calls. Copy the entry of the request to `copy`; its role is 0 if the request is
+ * unknown. */
 static __attribute__((noinline)) void count_any(void *address, unsigned within, struct ibp_request *copy)
 {
     struct ibp_request *request;
@@ -100,9 +100,9 @@ static __attribute__((noinline)) void count_any(void *address, unsigned within, 
 
 /* -- starting ------------------------------------------------------------------------------------------------------ */
 
-/* If Open MPI still uses a request, MPI_Start replaces the request by a new request: enter and hook the new request.
- * The entry and the hook of the former request are not removed here, because another thread may already have entered a
- * new request at the same address. */
+/* If Open MPI still uses a request, MPI_Start replaces it with a new request. Enter and hook the new request. Do not
+ * remove the entry and the hook of the former request, because another thread may already have entered a new request at
+ * the same address. */
 static __attribute__((noinline)) void follow(struct ibp_request before, void *request)
 {
     if (!before.role) return;
@@ -113,7 +113,8 @@ static __attribute__((noinline)) void follow(struct ibp_request before, void *re
     ibp_unlock();
 }
 
-/* Call `follow` for each started request that was replaced. Return `result`, for tail calls. */
+/* Call `follow` for each started request that MPI_Start has replaced. Return `result`, so that callers can make a tail
+ * call. */
 static __attribute__((noinline)) int follow_all(size_t count, void **requests, void *const *before, int result)
 {
     for (size_t i = 0; i < count; i++) {
@@ -163,14 +164,15 @@ static __attribute__((noinline)) int start_in_parts(size_t count, void **request
     return result;
 }
 
-/* The fast path calls only Open MPI's function, so that few registers must be saved. */
+/* The fast path calls no function except Open MPI's start function, so that it saves few registers. */
 int ibp_openmpi_start_own(size_t count, void **requests)
 {
     void *before[AT_ONCE];
     size_t i;
     int result;
 
-    /* Conditions of the fast path: one thread is in MPI, it is in no other call, and counting is on. */
+    /* The fast path requires that one thread at a time may be in MPI, that this thread is in no other call, and that
+     * counting is on. */
     if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(ibp_periodic_in_messages))
         return start_each(count, requests, IBP_OPERATION_NONE);
     if (IBP_UNLIKELY(count > AT_ONCE)) return start_in_parts(count, requests);
@@ -189,8 +191,7 @@ int ibp_openmpi_hook_start(size_t count, void **requests)
     return start_each(count, requests, ibp_current_call.operation);
 }
 
-/* Return how many successive requests, from the first on, have a hooked start function. The hook counts these
- * requests. */
+/* Return how many requests at the beginning of the array have a hooked start function, which counts them. */
 static size_t count_hooked(size_t count, void **requests)
 {
     const struct ibp_request *request;

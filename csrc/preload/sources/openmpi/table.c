@@ -24,8 +24,8 @@ struct ibp_openmpi_functions ibp_openmpi_next;
 static void **table;
 static const char *const *slots;
 
-/* Return the name of a table entry with which the name of a function ends: `isend` for mca_pml_ob1_isend. NULL if there
- * is none. */
+/* Return the table entry whose name is the end of a function's name: `isend` for mca_pml_ob1_isend. Return NULL if
+ * there is no such entry. */
 static const char *slot_named(const char *symbol)
 {
     for (size_t i = 0; i < SLOTS_MAX && slots_of_5[i]; i++) {
@@ -37,7 +37,7 @@ static const char *slot_named(const char *symbol)
     return NULL;
 }
 
-/* Return how many functions of the table have names that agree with a layout. Return -1 if a function has the name of
+/* Return how many functions of the table have the name that a layout expects. Return -1 if a function has the name of
  * another entry. */
 static int confirm_layout(const char *const *layout)
 {
@@ -57,8 +57,8 @@ static int confirm_layout(const char *const *layout)
     return confirmed;
 }
 
-/* Return the layout of the table. If the names of most functions are hidden, choose the layout by Open MPI's
- * version. */
+/* Return the layout of the table; NULL if it is unknown. If the functions' names agree with both layouts, Open MPI's
+ * version decides. */
 static const char *const *find_layout(void)
 {
     const int as_4 = confirm_layout(slots_of_4), as_5 = confirm_layout(slots_of_5);

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Open MPI's table of point-to-point functions, `mca_pml`: an exported struct of function pointers, which collectives
- * use too. The layouts of versions 4 and 5 differ by one entry. The names of the functions in the table show which
- * layout it has.
+ * use too. The layouts of versions 4 and 5 differ by one entry. ibprof finds out the layout from the names of the
+ * functions in the table.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_TABLE_H
 #define IBPROF_SOURCES_OPENMPI_TABLE_H
@@ -23,7 +23,7 @@ struct ibp_openmpi_status {
     size_t bytes;
 };
 
-/* Types of functions in the table. Arguments: buffer, count, datatype, peer, tag, for sends the mode, communicator,
+/* Types of the table's functions. Arguments: buffer, count, datatype, peer, tag, send mode (sends only), communicator,
  * ... */
 typedef int ibp_openmpi_send_function(const void *, size_t, ibp_handle, int, int, int, ibp_handle);
 typedef int ibp_openmpi_isend_function(const void *, size_t, ibp_handle, int, int, int, ibp_handle, void **);
@@ -51,9 +51,8 @@ struct ibp_openmpi_functions {
 };
 extern IBP_INTERNAL struct ibp_openmpi_functions ibp_openmpi_next;
 
-/* A function that replaces a function of the table. */
+/* A hook: a function that replaces a function of the table. */
 struct ibp_openmpi_hook {
-    /* The name of the table's entry. */
     const char *slot;
     void *function;
     /* The member of ibp_openmpi_next that stores the original function. */
@@ -65,14 +64,13 @@ int ibp_openmpi_table_find(char *why, size_t why_bytes);
 
 void ibp_openmpi_table_hook(const struct ibp_openmpi_hook *hooks, size_t count);
 
-/* Remove the installed hooks. */
 void ibp_openmpi_table_unhook(const struct ibp_openmpi_hook *hooks, size_t count);
 
 /* Return whether the component `ob1` sends messages. The table must be hooked. */
 bool ibp_openmpi_sends_by_ob1(void);
 
-/* Return whether a blocking send waits in Open MPI's progress loop. Sends of the component `cm` may wait in a library
- * of the network instead. The table must be hooked. */
+/* Return whether a blocking send waits in Open MPI's progress loop. With the component `cm`, a send may wait in a
+ * library of the network instead. The table must be hooked. */
 bool ibp_openmpi_sends_pass_progress(void);
 
 #endif

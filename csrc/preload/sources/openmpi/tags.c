@@ -9,10 +9,10 @@
 #include "libmpi/lock.h"
 #include "platform/log.h"
 
-/* Internal tags of Open MPI are negative. Blocking collectives and neighbourhood collectives have fixed tags. The tags
- * of neighbourhood collectives are below half of the range (coll_tags.h of 4.1 and 5.0). For a call that sends after it
- * has returned, Open MPI allocates the next tag of the communicator. These tags are counted down from this first
- * tag. */
+/* Internal tags of Open MPI are negative. Blocking collectives and neighbourhood collectives have fixed tags. The fixed
+ * tags of neighbourhood collectives are in the lower half of the range (coll_tags.h of 4.1 and 5.0). If a call's
+ * messages may be sent after the call has returned, Open MPI allocates the next tag of the communicator for the call.
+ * These counted tags decrease from the first counted tag. */
 #define FIRST_COUNTED_TAG_OF_4 (-27)
 int ibp_openmpi_first_counted_tag;
 
@@ -24,7 +24,7 @@ static int next_tag(ibp_handle communicator)
     return *(volatile int *)((char *)communicator + next_tag_offset);
 }
 
-/* Remember the next tag as the tag of the call. This is done before the call, because some messages are sent inside the
+/* Before the call: remember the next tag as the tag of the call, because Open MPI sends some messages inside the
  * call. */
 void ibp_openmpi_before_tag(void)
 {
@@ -41,7 +41,7 @@ void ibp_openmpi_before_tag(void)
     ibp_unlock();
 }
 
-/* After the call: forget the tag if Open MPI did not allocate it. Remember further tags that Open MPI allocated. */
+/* After the call: forget the tag if Open MPI did not allocate it, and remember further tags that Open MPI allocated. */
 void ibp_openmpi_after_tag(int error)
 {
     struct ibp_communicator *communicator;
@@ -57,13 +57,13 @@ void ibp_openmpi_after_tag(int error)
     ibp_unlock();
 }
 
-/* Nonblocking collectives on an intercommunicator also send messages within each group. These messages use tags of the
- * intercommunicator, but the local communicator of the group, to which only the intercommunicator refers
- * (c_local_comm). Find the intercommunicator of a local communicator, and return the call for which a tag was allocated
- * there. */
+/* Nonblocking collectives on an intercommunicator also send messages within each group. These messages have tags of the
+ * intercommunicator, but use the local communicator of the group, whose handle only the intercommunicator contains
+ * (c_local_comm). Find the intercommunicator of a local communicator, and return the call with the tag on the
+ * intercommunicator. */
 static unsigned call_of_both_groups(ibp_handle local, int tag)
 {
-    enum { SEARCHED = 40 }; /* of 44 words in 4.1 and 48 in 5.0; c_local_comm is word 33 or 35 */
+    enum { SEARCHED = 40 }; /* the object has 44 words in 4.1, 48 in 5.0; c_local_comm is word 33 or 35 */
     const struct ibp_communicator *known;
 
     for (size_t place = 0; (known = ibp_communicator_at(&place)); place++) {
@@ -76,8 +76,8 @@ static unsigned call_of_both_groups(ibp_handle local, int tag)
     return IBP_OPERATION_NONE;
 }
 
-/* Return whether a tag may belong to a blocking collective on a communicator: it is one of the last tags. The tag of a
- * persistent collective that is no longer remembered was allocated long before. */
+/* Return whether a tag may belong to a blocking collective, because Open MPI allocated it recently. Otherwise, the tag
+ * may belong to a persistent collective that was created long ago, and that ibprof no longer remembers. */
 static bool may_be_of_blocking(ibp_handle communicator, int tag)
 {
     const int next = next_tag_offset ? next_tag(communicator) : tag;
@@ -91,10 +91,10 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
 
     if (call == IBP_OPERATION_NONE) call = call_of_both_groups(communicator->handle, tag);
     if (call != IBP_OPERATION_NONE) return call;
-    /* The tag was not allocated for a known call of the application. First possible cause: the program starts a
-     * persistent collective that was created long ago. Second: MPI_Comm_idup duplicates a communicator. Third: Open MPI
-     * uses nonblocking collectives inside a call, on the communicator of the call (as in coll/adapt) or on others. If
-     * the program calls MPI through a layer, the call's communicator is unknown. */
+    /* ibprof knows no call of the application with this tag. First possible cause: the program starts a persistent
+     * collective that was created long ago. Second cause: MPI_Comm_idup duplicates a communicator. Third cause: Open
+     * MPI uses nonblocking collectives inside a call, on the call's communicator (as in coll/adapt) or on another
+     * communicator. Behind a layer, the call's communicator is unknown. */
     if (ibp_current_call.starts_request && ibp_current_call.operation)
         operation = ibp_current_call.operation;
     else if (communicator->is_duplicated)
@@ -114,8 +114,8 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
     return call;
 }
 
-/* Find the offset of the next tag in communicators: the only number in the object MPI_COMM_SELF that decreases by one
- * with each of two nonblocking barriers. The barriers send no message. */
+/* The next tag is the only number in the object of MPI_COMM_SELF that decreases by 1 with each of two nonblocking
+ * barriers. These barriers send no messages. */
 bool ibp_openmpi_tags_probe(void)
 {
     enum { SEARCHED = 128, BARRIERS = 2 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The parts of the binary interface of libibverbs (IBVERBS_1.1 and later) that ibprof reads or changes. So libibprof.so
- * is built without the headers of libibverbs, and loaded without the library. csrc/tests/test_verbs_abi.c compares
- * every offset with the real headers.
+ * The structs and constants of libibverbs (IBVERBS_1.1 and later) that ibprof reads or changes. They are declared here
+ * so that libibprof.so needs neither the headers nor the library. csrc/tests/test_verbs_abi.c compares every offset
+ * with the real headers.
  */
 #ifndef IBPROF_SOURCES_VERBS_ABI_H
 #define IBPROF_SOURCES_VERBS_ABI_H
@@ -21,7 +21,7 @@
 #define IBP_VERBS_MIGRATED 0
 #define IBP_VERBS_EVENT_MIGRATED 6
 #define IBP_VERBS_TYPE_UD 4
-#define IBP_VERBS_TYPE_DRIVER 0xff /* mlx5's dynamic connections, EFA's reliable datagrams: address handles */
+#define IBP_VERBS_TYPE_DRIVER 0xff /* mlx5's dynamic connections, EFA's reliable datagrams */
 #define IBP_VERBS_INIT_SEND_OPS (1 << 6)
 
 /* enum ibv_wr_opcode */
@@ -54,7 +54,7 @@ struct ibp_verbs_buffer {
     size_t length;
 };
 
-/* struct ibv_send_wr, up to `address_handle` */
+/* the first members of struct ibv_send_wr */
 struct ibp_verbs_send {
     uint64_t id;
     struct ibp_verbs_send *next;
@@ -79,12 +79,12 @@ struct ibp_verbs_context {
     void *operations_after_post_send[6];
     int command_file, async_file, completion_vectors;
     _Alignas(8) char mutex[40];
-    /* All bits are set if a struct verbs_context contains this struct. */
+    /* All bits are 1 if this struct is the last member of a struct verbs_context. */
     void *compatibility;
 };
 
-/* The last fields of struct verbs_context. New fields are added at its beginning. The field before `context` is the
- * size of the struct. */
+/* The last members of struct verbs_context. New versions of libibverbs add members at the beginning of that struct.
+ * `bytes`: size of the whole struct. */
 struct ibp_verbs_extended {
     struct ibp_verbs_qp *(*create_qp_ex)(struct ibp_verbs_context *, void *);
     void *fields_before_size[5];
@@ -119,7 +119,7 @@ struct ibp_verbs_path {
     uint8_t port;
 };
 
-/* struct ibv_qp_attr, up to the port */
+/* the first members of struct ibv_qp_attr, up to the port */
 struct ibp_verbs_qp_attributes {
     uint32_t before_migration[3];
     uint32_t migration; /* enum ibv_mig_state */
@@ -137,19 +137,19 @@ struct ibp_verbs_event {
     uint32_t event; /* enum ibv_event_type */
 };
 
-/* struct ibv_qp_init_attr_ex, up to the flags of operations that wr_ functions may post */
+/* the first members of struct ibv_qp_init_attr_ex; the last is a bit for each wr_ function that the program requests */
 struct ibp_verbs_qp_init {
     void *user_context, *send_cq, *recv_cq, *srq;
     uint32_t limits[5];
     uint32_t type;
     int signal_all;
-    /* A bit for each of the following fields that is valid. */
+    /* Each bit marks that one of the following members is valid. */
     uint32_t fields;
     void *between[8];
     uint64_t send_operations;
 };
 
-/* struct ibv_qp_ex: its functions, in their order */
+/* struct ibv_qp_ex; its function pointers have the same order */
 struct ibp_verbs_qp_ex {
     struct ibp_verbs_qp qp;
     uint64_t fields;
@@ -189,12 +189,12 @@ struct ibp_verbs_vendor_object {
     struct ibp_verbs_qp *qp;
 };
 
-/* From mlx5dv.h: the members of struct mlx5dv_qp_init_attr that ibprof reads, and opcodes of device commands */
+/* Constants of mlx5dv.h for struct mlx5dv_qp_init_attr, and an opcode of a device command */
 #define IBP_MLX5_INIT_DC (1 << 1)
 #define IBP_MLX5_DC_TARGET 1
 #define IBP_MLX5_COMMAND_CREATE_QP 0x500
 
-/* struct mlx5dv_qp_ex: further functions that begin a request or set its destination */
+/* struct mlx5dv_qp_ex; ibprof replaces two of its function pointers */
 struct ibp_mlx5_qp_ex {
     uint64_t fields;
     struct ibp_mlx5_builders {

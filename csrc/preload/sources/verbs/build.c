@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Usually, a program makes four calls for each request. ibprof sums the requests of each thread, and counts them when
- * the provider has accepted them. The hooks end with tail calls of the provider's functions.
+ * Usually, a program makes four calls for each work request. ibprof sums the requests that a thread builds, and counts
+ * them when the provider has accepted them. The hooks end with tail calls of the provider's functions.
  */
 #include "platform/system.h"
 #include "sources/verbs/build.h"
@@ -17,21 +17,22 @@
 #define NOTHING IBP_OPCODE_NOTHING
 #define QP struct ibp_verbs_qp_ex *qp
 
-/* Requests between wr_start and wr_complete: their sum, and the last requests with the same route and opcode, which are
- * not yet in the sum. */
+/* The requests that a thread has built since wr_start. `tally`: their sums, except the last requests with the same
+ * route and opcode. `route`, `opcode`, `bytes`, `messages`: the sums of those last requests. */
 struct ibp_verbs_build {
-    /* NULL outside of wr_start and wr_complete. */
+    /* The queue pair; NULL outside of wr_start and wr_complete. */
     const struct ibp_verbs_qp_ex *qp;
     const struct ibp_verbs_builders *original;
     struct ibp_route *queue_pair, *route;
     uint64_t bytes;
-    /* NOTHING if all requests are in the sum. */
+    /* NOTHING if all requests are in the tally. */
     uint32_t opcode;
     uint32_t messages;
     struct ibp_tally tally;
 };
 
-/* The requests of this thread. Meanwhile, the provider or the program holds the lock of the queue pair. */
+/* The requests that this thread builds. Other threads cannot build on the queue pair at the same time, because the
+ * provider or the program holds its lock. */
 static IBP_THREAD_LOCAL struct ibp_verbs_build building;
 
 /* -- runs ---------------------------------------------------------------------------------------------------------- */
@@ -77,7 +78,7 @@ static __attribute__((noinline)) void complete_several(int result)
     empty();
 }
 
-/* -- which queue pair ---------------------------------------------------------------------------------------------- */
+/* -- queue pairs --------------------------------------------------------------------------------------------------- */
 
 static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build *from)
 {
@@ -85,8 +86,8 @@ static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build 
     if (from->tally.entries == from->tally.first) to->tally.entries = to->tally.first;
 }
 
-/* Store the requests of this thread at the route of their queue pair, if the queue pair still exists. If memory is
- * exhausted, count these requests as accepted. */
+/* The thread builds on another queue pair now: store its requests in the route of the former queue pair, if that still
+ * exists. If memory is exhausted, count the requests as accepted. */
 static void park(void)
 {
     struct ibp_route *route = building.queue_pair;
@@ -111,8 +112,7 @@ static inline void start_build(const struct ibp_verbs_qp_ex *qp, struct ibp_rout
     building.opcode = NOTHING;
 }
 
-/* Start building requests although this thread has not completed earlier requests, on the same or another queue
- * pair. */
+/* Start building although this thread has not completed earlier requests, on this or another queue pair. */
 static __attribute__((noinline)) void start_again(QP, struct ibp_route *route)
 {
     if (building.qp == qp)
@@ -259,8 +259,8 @@ static void hook_set_sge_list(QP, size_t count, const struct ibp_verbs_sge *piec
     building.original->set_sge_list(qp, count, pieces);
 }
 
-/* mlx5's dynamic connections: each request has an address handle, as datagrams do. Arguments of these functions do not
- * show the queue pair, so the queue pair of this thread's last request is used. */
+/* The functions of mlx5's dynamic connections, where each request has an address handle. The arguments of these
+ * functions do not show the queue pair, so the hooks use the queue pair of this thread's last request. */
 static struct ibp_mlx5_builders mlx5;
 
 static void set_dc_route(const void *address_handle)
@@ -287,7 +287,7 @@ static void hook_set_dc_addr_stream(struct ibp_mlx5_qp_ex *qp, void *address_han
 
 void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations)
 {
-    struct ibp_verbs_qp_ex *extended = (struct ibp_verbs_qp_ex *)qp; /* the queue pair is its first member */
+    struct ibp_verbs_qp_ex *extended = (struct ibp_verbs_qp_ex *)qp; /* its first member is qp */
     struct ibp_verbs_builders *builders = &extended->builders;
     struct ibp_route *route = ibp_verbs_route(qp);
     struct ibp_verbs_provider functions;
@@ -328,7 +328,8 @@ void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations)
     if (functions.atomic_write) extended->atomic_write = hook_atomic_write;
 }
 
-/* The driver has the same function for all queue pairs. A different function is not hooked. */
+/* The driver uses the same functions for all queue pairs. If a queue pair has another function, ibprof does not hook
+ * it. */
 #define HOOK_MLX5(name)                                                                                                \
     do {                                                                                                               \
         if (!mlx5.name) mlx5.name = builders->name;                                                                    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks of the wr_ functions of a struct ibv_qp_ex, which build and post a request step by step.
+ * Hooks of the wr_ functions of a struct ibv_qp_ex, which build and post work requests in several calls.
  */
 #ifndef IBPROF_SOURCES_VERBS_BUILD_H
 #define IBPROF_SOURCES_VERBS_BUILD_H
@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-/* Hook the wr_ functions of a queue pair for the operations that the program requested, and mlx5's further
- * functions. */
+/* ibp_verbs_hook_builders: hook the wr_ functions of a queue pair. `operations`: the operations that the program
+ * requested (enum ibv_qp_create_send_ops_flags). ibp_mlx5_hook_builders: hook mlx5's further functions. */
 void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations);
 void ibp_mlx5_hook_builders(struct ibp_mlx5_qp_ex *mlx5);
 

@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-/* An open device and its provider's functions. Entries are never removed: there are few devices, and the addresses of
- * contexts are reused. */
+/* An open device and its provider's functions. Entries are never removed, because there are few devices and the
+ * addresses of their contexts are reused. */
 struct ibp_verbs_device {
     const struct ibp_verbs_context *context;
     const struct ibp_verbs_provider *provider;
@@ -21,10 +21,9 @@ struct ibp_verbs_device {
 /* Return whether the program has opened a device. */
 bool ibp_verbs_attached(void);
 
-/* Return the entry of a device; NULL if it is unknown. */
 struct ibp_verbs_device *ibp_verbs_device_find(const struct ibp_verbs_context *context);
 
-/* Enter a device, or another provider of a known device. Return NULL if the table is full. The verbs lock must be
+/* Enter a device, or set the provider of a known device. Return NULL if the table is full. The verbs lock must be
  * held. */
 struct ibp_verbs_device *ibp_verbs_device_enter(const struct ibp_verbs_context *context,
                                                 const struct ibp_verbs_provider *provider);

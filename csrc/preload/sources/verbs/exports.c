@@ -47,7 +47,7 @@ DEFINE(struct ibp_verbs_qp *, ibv_create_qp, void *domain, void *wanted)
     qp = next(domain, wanted);
     if (!qp) return NULL;
     ibp_verbs_see_device(qp->context);
-    ibp_verbs_enter_qp(qp, NULL); /* attributes of ibv_create_qp have no flags for wr_ functions */
+    ibp_verbs_enter_qp(qp, NULL); /* ibv_create_qp creates queue pairs without wr_ functions */
     return qp;
 }
 
@@ -59,8 +59,8 @@ static void migrate(struct ibp_route *route)
     ibp_route_redirect(route, &route->alternate);
 }
 
-/* Set the destination of a queue pair. The program sets the local port once, and then the destination when it connects
- * the queue pair, perhaps several times. */
+/* Set the path of a queue pair from the attributes of ibv_modify_qp. A program sets the local port once, and later the
+ * destination, perhaps several times. */
 static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attributes *attributes, int fields)
 {
     struct ibp_verbs_path path = attributes->path;
@@ -75,8 +75,8 @@ static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attribut
         route->alternate = attributes->alternate_path;
         route->has_alternate = true;
     }
-    /* A program also sets the state "migrated" when it connects a queue pair. If the queue pair had no path before,
-     * this changes nothing. */
+    /* A program also sets the state "migrated" when it connects a queue pair for the first time. `migrate` does nothing
+     * in this case, because there is no alternate path. */
     if (fields & IBP_VERBS_ATTR_MIGRATION && !(fields & IBP_VERBS_ATTR_AV) &&
         attributes->migration == IBP_VERBS_MIGRATED)
         migrate(route);
@@ -100,8 +100,8 @@ DEFINE(int, ibv_modify_qp, struct ibp_verbs_qp *qp, struct ibp_verbs_qp_attribut
     return result;
 }
 
-/* The device may change to the alternate path without a call of the program. It then reports an event, which the
- * program reads by this function. */
+/* The device may change to the alternate path without a call of the program. In this case, the device reports an event,
+ * which the program reads by this function. */
 DEFINE(int, ibv_get_async_event, struct ibp_verbs_context *context, struct ibp_verbs_event *event)
 {
     static int (*next)(struct ibp_verbs_context *, struct ibp_verbs_event *);
@@ -158,7 +158,8 @@ DEFINE(int, ibv_destroy_ah, void *handle)
     return ibp_verbs_destroy(next, &ibp_address_handles, handle);
 }
 
-/* libibverbs implements this function by internal calls of two other functions. ibprof would not see these calls. */
+/* libibverbs implements this function by internal calls of the two functions below. ibprof cannot hook internal calls,
+ * so it makes the two calls itself. */
 DEFINE(void *, ibv_create_ah_from_wc, struct ibp_verbs_object *domain, void *completion, void *header, uint8_t port)
 {
     static int (*next)(struct ibp_verbs_context *, uint8_t, void *, void *, struct ibp_verbs_path *);

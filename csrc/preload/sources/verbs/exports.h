@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Macros for files that export functions of libibverbs and vendors' libraries. The exported names have no version. So
- * they take effect in all callers, including libraries that the program opens later with RTLD_LOCAL.
+ * Macros for files that export functions of libibverbs and vendors' libraries. The exported names have no symbol
+ * version. Therefore all callers use them, including libraries that the program opens later with RTLD_LOCAL.
  */
 #ifndef IBPROF_SOURCES_VERBS_EXPORTS_H
 #define IBPROF_SOURCES_VERBS_EXPORTS_H
@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Find the real function at the first call and store it in `next`. If there is none, return `failure` from the
- * enclosing function. */
+/* At the first call, find the real function and store it in `next`. If the library does not have it, return `failure`
+ * from the enclosing function. */
 #define FIND_REAL(next, library, name, failure)                                                                        \
     do {                                                                                                               \
         if (IBP_UNLIKELY(!(next))) {                                                                                   \
@@ -29,7 +29,6 @@
     } while (0)
 #define FIND_VERB(next, name, failure) FIND_REAL(next, IBP_VERBS_LIBRARY, name, failure)
 
-/* Declare an exported function and begin its definition. */
 #define DEFINE(type, name, ...)                                                                                        \
     IBP_EXPORT type name(__VA_ARGS__);                                                                                 \
     IBP_EXPORT type name(__VA_ARGS__)

@@ -9,24 +9,25 @@
 #include "sources/verbs/abi.h"
 #include "sources/verbs/routes.h"
 
-/* Hook a device that was opened. A second call does nothing. */
+/* Hook an open device. A second call for the device does nothing. */
 void ibp_verbs_hook_device(struct ibp_verbs_context *context);
 
-/* Hook a device that the program opened by a function that ibprof does not hook. */
+/* Hook a device if it is not hooked yet, because the program opened it by a function that ibprof does not hook. */
 void ibp_verbs_see_device(struct ibp_verbs_context *context);
 
-/* Create the route of a new queue pair; a former route at its address is forgotten. `wanted`: the wr_ functions that
- * the program requested; NULL if there are none. */
+/* Create the route of a new queue pair, and forget a former route at its address. `wanted`: the attributes with the wr_
+ * functions that the program requested; NULL if it requested no wr_ functions. */
 void ibp_verbs_enter_qp(struct ibp_verbs_qp *qp, const struct ibp_verbs_qp_init *wanted);
 
-/* Return the route of a queue pair, created if needed; NULL if that is not possible. */
+/* Return the route of a queue pair, created if needed; NULL if memory is exhausted or the device cannot be hooked. */
 struct ibp_route *ibp_verbs_route_of_qp(struct ibp_verbs_qp *qp);
 
-/* The program may post to this queue pair directly, without verbs. Count it as unseen until the program posts to it
- * through verbs. `qp` is NULL if verbs does not know the queue pair. */
+/* The program may post to a queue pair directly, without verbs. Count the queue pair as unseen until the program posts
+ * to it through verbs. `qp` is NULL if verbs does not know the queue pair. */
 void ibp_verbs_note_direct(struct ibp_verbs_qp *qp);
 
-/* Destroy an object and its route. `next` destroys the object; return its result. */
+/* Destroy a queue pair or address handle, and its route. `next`: the real function, which destroys the object. Return
+ * its result. */
 int ibp_verbs_destroy(int (*next)(void *), struct ibp_route_table **which, void *object);
 
 #endif

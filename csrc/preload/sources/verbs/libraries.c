@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Libraries, with the prefix of their functions' names. */
+/* The libraries, and the prefix of their functions' names. */
 static const struct {
     const char *prefix, *library;
 } owners[] = {
@@ -20,8 +20,8 @@ void *ibp_verbs_real_in(const char *library_name, const char *name)
     void *library = ibp_loaded_library(library_name);
     void *found = NULL;
 
-    /* Select version IBVERBS_1.1, because IBVERBS_1.0 is another binary interface. In the other libraries, the default
-     * version is right. */
+    /* In libibverbs, select version IBVERBS_1.1, because IBVERBS_1.0 is another binary interface. In the vendors'
+     * libraries, use the default version. */
     if (library && dlvsym) found = dlvsym(library, name, "IBVERBS_1.1");
     if (library && !found) found = dlsym(library, name);
     return found;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Lookup of the real functions of libibverbs and vendors' libraries, if the library is loaded. ibprof never loads these
- * libraries. RTLD_NEXT is not used, because it does not find a library that a plug-in has opened.
+ * Find the real functions of libibverbs and vendors' libraries, if the program has loaded the library. ibprof never
+ * loads these libraries. It does not use RTLD_NEXT, which does not find a library that a plug-in has opened.
  */
 #ifndef IBPROF_SOURCES_VERBS_LIBRARIES_H
 #define IBPROF_SOURCES_VERBS_LIBRARIES_H
@@ -16,16 +16,17 @@
 #define IBP_HNS_LIBRARY "libhns.so.1"
 #define IBP_MANA_LIBRARY "libmana.so.1"
 
-/* Return the function of a library with a name; NULL if the library is not loaded or lacks the function. */
+/* Return the function `name` of a library; NULL if the library is not loaded or lacks the function. */
 void *ibp_verbs_real_in(const char *library, const char *name);
 
-/* Return the library to which a function belongs, by the prefix of its name; NULL for other functions. */
+/* Return the library to which a function belongs, according to the prefix of the function's name; NULL for an unknown
+ * prefix. */
 const char *ibp_verbs_library_of(const char *name);
 
-/* Return whether a file name without folders is one of these libraries, in any version. */
+/* Return whether a file name, without folders, is the name of one of these libraries, in any version. */
 bool ibp_verbs_is_library(const char *file);
 
-/* Return the real function with a name, from the library to which it belongs. */
+/* As ibp_verbs_real_in, for the library that the prefix of the function's name shows. */
 void *ibp_verbs_real(const char *name);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks of the functions of mlx5's library that open a device or create a queue pair. Some queue pairs allow posts
- * without verbs, which ibprof cannot see. These queue pairs are counted as unseen.
+ * Hooks of the functions of mlx5's library that open a device or create a queue pair. Some queue pairs permit posts
+ * without verbs. ibprof cannot see these posts, and counts such queue pairs as unseen.
  */
 #include "platform/system.h"
 #include "sources/verbs/exports.h"
@@ -10,7 +10,7 @@
 #include "sources/verbs/build.h"
 #include "sources/verbs/hooked_devices.h"
 
-/* UCX opens devices of mlx5 by this function. Some of its transports then post through verbs. */
+/* UCX opens devices of mlx5 by this function. Some of UCX's transports post through verbs nevertheless. */
 DEFINE(struct ibp_verbs_context *, mlx5dv_open_device, void *device, void *attributes)
 {
     static struct ibp_verbs_context *(*next)(void *, void *);
@@ -34,7 +34,7 @@ DEFINE(struct ibp_verbs_qp *, mlx5dv_create_qp, struct ibp_verbs_context *contex
     if (!qp) return NULL;
     ibp_verbs_see_device(qp->context);
     ibp_verbs_enter_qp(qp, wanted);
-    /* Not for the target of a dynamic connection, which only receives. */
+    /* The target of a dynamic connection only receives, so it is not counted as unseen. */
     if (!(special && special->fields & IBP_MLX5_INIT_DC && special->dc_type == IBP_MLX5_DC_TARGET))
         ibp_verbs_note_direct(qp);
     return qp;

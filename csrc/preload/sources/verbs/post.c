@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A request is read before it is posted, because the program may change the request afterwards. The request is counted
- * when the provider has accepted it.
+ * The hooks read a work request before they post it, because the program may change the request afterwards. They count
+ * the request after the provider has accepted it.
  */
 #include "platform/system.h"
 #include "sources/verbs/post.h"
@@ -47,8 +47,8 @@ static inline uint64_t add_up(const struct ibp_verbs_send *request)
     return bytes;
 }
 
-/* Return the route of a request: the route of the queue pair, or for datagrams the route of the request's address
- * handle. */
+/* Return the route of a work request: for datagrams, the route of the request's address handle; otherwise `route`, the
+ * route of the queue pair. */
 static inline struct ibp_route *route_of(struct ibp_route *route, const struct ibp_verbs_send *request)
 {
     struct ibp_route *named;
@@ -73,7 +73,7 @@ static void tally_list(struct ibp_tally *tally, struct ibp_route *route, const s
 static __attribute__((noinline)) int post_list(struct ibp_route *route, struct ibp_verbs_qp *qp,
                                                struct ibp_verbs_send *requests, struct ibp_verbs_send **refused)
 {
-    struct ibp_verbs_send *first_refused = requests; /* some providers do not set it if they refuse all requests */
+    struct ibp_verbs_send *first_refused = requests; /* if providers refuse all requests, some do not set this */
     struct ibp_tally tally;
     int result;
 

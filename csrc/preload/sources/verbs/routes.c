@@ -71,8 +71,8 @@ static struct ibp_route_slot *probe(struct ibp_route_table *table, const void *a
     return &table->slots[place & table->mask];
 }
 
-/* Make space for one more address, if needed in a larger table. The former table is not freed, because another thread
- * may be reading it. Return false if memory is exhausted. */
+/* Ensure that the table has space for one more address: create a larger table if needed. The former table is not freed,
+ * because another thread may be reading it. Return false if memory is exhausted. */
 static bool ensure_capacity(struct ibp_route_table **which)
 {
     const struct ibp_route_table *old = *which;
@@ -108,7 +108,7 @@ struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *add
     else
         route = ibp_pool_take(sizeof *route);
     if (!route) return NULL;
-    parked = route->parked; /* keep it, to reuse the memory */
+    parked = route->parked; /* keep the memory of `parked` for reuse */
     memset(route, 0, sizeof *route);
     route->parked = parked;
     route->pair = IBP_NO_PAIR;
@@ -142,10 +142,11 @@ void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *pa
     }
 }
 
-/* -- counting for the first time ----------------------------------------------------------------------------------- */
+/* -- counting on the slow path ------------------------------------------------------------------------------------- */
 
 /* Return the number of this thread, from 1; IBP_WRITER_SHARED if there are too many threads. The address of
- * ibp_thread_mark identifies a thread. A later thread that has the address of an ended thread gets the same number. */
+ * ibp_thread_mark identifies a thread. If a new thread has the same address as an ended thread, it gets the same
+ * number. */
 static uint32_t find_writer(void)
 {
     static const void *marks[WRITERS_MAX];
@@ -186,7 +187,8 @@ void ibp_route_note_seen(struct ibp_route *route)
     if (__atomic_exchange_n(&route->direct, false, __ATOMIC_RELAXED)) ibp_transfers_note_unseen(-1);
 }
 
-/* Find the records of this thread, or the shared records, and add to them. */
+/* Find the record to which this thread adds, and add the requests: a record of this thread if it owns the route,
+ * otherwise a shared record. */
 static void find_and_count(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages)
 {
     const uint32_t writer = find_writer();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Routes: tables of the destinations of queue pairs and address handles, by address of the object.
+ * Routes: the destinations of queue pairs and address handles, in hash tables by the object's address.
  */
 #ifndef IBPROF_SOURCES_VERBS_ROUTES_H
 #define IBPROF_SOURCES_VERBS_ROUTES_H
@@ -16,8 +16,8 @@
 
 struct ibp_verbs_build;
 
-/* The provider's functions that the hooks call. wr_ functions that a queue pair lacks are NULL. Queue pairs with the
- * same functions share this struct, so that it stays in the processor's cache. */
+/* The provider's functions that the hooks call; NULL for wr_ functions that a queue pair lacks. Queue pairs with the
+ * same functions share one struct, so that it stays in the processor's cache. */
 struct ibp_verbs_provider {
     ibp_verbs_post_send *post_send;
     struct ibp_verbs_builders builders;
@@ -25,23 +25,27 @@ struct ibp_verbs_provider {
     const struct ibp_verbs_provider *next;
 };
 
-/* Return the shared copy of these functions; NULL if memory is exhausted. The verbs lock must be held. */
+/* Return the shared struct with the same functions, created if needed; NULL if memory is exhausted. The verbs lock must
+ * be held. */
 const struct ibp_verbs_provider *ibp_verbs_provider_share(const struct ibp_verbs_provider *functions);
 
-/* The thread that posts first owns a route. Only the owner adds to the records in `own`, so the owner needs no atomic
- * addition. Other threads use shared records. A post accesses only the first cache line of this struct. */
+/* The route of a queue pair or address handle. The thread that posts first is the route's owner. Only the owner adds to
+ * the records in `own`, so it needs no atomic addition. Other threads add to the records in `shared`. A post of the
+ * owner accesses only the first cache line of this struct. */
 struct ibp_route {
     const void *owner;
-    /* The owner's records by opcode; NULL before the first post. */
+    /* The owner's records by opcode; NULL before the first post with the opcode. */
     uint64_t *own[IBP_OPCODES];
     const struct ibp_verbs_provider *provider;
-    /* Incomplete requests of a thread that has started requests on another queue pair (build.c). Usually NULL. */
+    /* Requests that a thread has not completed on this queue pair before it started requests on another queue pair
+     * (build.c). Usually NULL. */
     struct ibp_verbs_build *parked;
-    /* IBP_NO_PAIR before the first post. */
+    /* Index of the pair of ports (counting/transfers.h); IBP_NO_PAIR before the first post. */
     uint32_t pair;
-    /* Datagrams: the address handle of each request determines its destination. */
+    /* The destination of each request is in its address handle, because the queue pair sends datagrams. */
     bool datagram;
-    /* The program may post to the queue pair without verbs, and has not yet posted to it through verbs. */
+    /* The queue pair is counted as unseen: the program may post to it without verbs, and has not posted to it through
+     * verbs so far. */
     bool direct;
 
     uint64_t *shared[IBP_OPCODES];
@@ -54,7 +58,7 @@ struct ibp_route {
     struct ibp_route *next_free;
 };
 
-/* An entry of a hash table with open addressing. Reads need no lock; changes need the verbs lock. */
+/* An entry of a hash table with open addressing. Reading needs no lock; changing needs the verbs lock. */
 struct ibp_route_slot {
     /* NULL if the entry is free. */
     const void *address;
@@ -74,7 +78,7 @@ static inline uint64_t ibp_route_place(const void *address)
     return ((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
 }
 
-/* Return the route of an address; NULL if there is none. */
+/* Return the route of an object; NULL if the table has no route for its address. */
 static inline struct ibp_route *ibp_route_find(struct ibp_route_table *const *which, const void *address)
 {
     const struct ibp_route_table *table = __atomic_load_n(which, __ATOMIC_ACQUIRE);
@@ -89,31 +93,30 @@ static inline struct ibp_route *ibp_route_find(struct ibp_route_table *const *wh
     }
 }
 
-/* ibp_route_make: return the route of an address, created if needed; NULL if memory is exhausted. ibp_route_forget:
- * forget a route. The verbs lock must be held. */
+/* ibp_route_make: return the route of an object, created if needed; NULL if memory is exhausted. ibp_route_forget:
+ * remove the route of an object. The verbs lock must be held. */
 struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *address);
 void ibp_route_forget(struct ibp_route_table **which, const void *address);
 
-/* Set the path of all later requests; NULL: no path. The verbs lock must be held. */
+/* Set the path of all later requests; NULL if the path is unknown. The verbs lock must be held. */
 void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *path);
 
-/* Return memory of whole cache lines, filled with zeros, which is never freed. NULL if memory is exhausted. */
+/* Return memory of zeros, in whole cache lines, that is never freed; NULL if memory is exhausted. */
 void *ibp_pool_take(size_t bytes);
 
-/* Count requests that ibp_route_count cannot count: the first request with an opcode, or a request of another
- * thread. */
+/* The slow path of ibp_route_count: for the owner's first request with an opcode, and for requests of other threads. */
 void ibp_route_count_slowly(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages);
 
-/* The program posts through verbs to a queue pair that was counted as unseen: do not count it as unseen any longer. */
+/* The program has posted through verbs: if the queue pair was counted as unseen, it no longer is. */
 void ibp_route_note_seen(struct ibp_route *route);
 
-/* The address of this variable identifies the thread. */
+/* The address of this variable identifies this thread. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL char ibp_thread_mark;
 
 static inline void ibp_amount_add(uint64_t *amount, uint64_t bytes, uint64_t messages)
 {
-    /* The stores are atomic, because other threads may read. The addition is not atomic, because only this thread
-     * writes. */
+    /* The stores are atomic, because other threads may read the amount. The addition is not atomic, because only this
+     * thread changes the amount. */
     __atomic_store_n(&amount[0], __atomic_load_n(&amount[0], __ATOMIC_RELAXED) + bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&amount[1], __atomic_load_n(&amount[1], __ATOMIC_RELAXED) + messages, __ATOMIC_RELAXED);
 }

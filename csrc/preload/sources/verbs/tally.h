@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A tally: the sum, by route and opcode, of work requests that the provider has not yet accepted or refused.
+ * A tally: the sums, for each route and opcode, of work requests that the provider has not accepted or refused yet.
  */
 #ifndef IBPROF_SOURCES_VERBS_TALLY_H
 #define IBPROF_SOURCES_VERBS_TALLY_H
@@ -18,13 +18,12 @@ struct ibp_tally_entry {
 };
 
 struct ibp_tally {
-    /* `first`, or a larger array. */
+    /* Pointer to `first`, or to a larger array. */
     struct ibp_tally_entry *entries;
     uint32_t count, capacity;
     struct ibp_tally_entry first[IBP_TALLY_FIRST];
 };
 
-/* Empty a tally. Its memory is kept. */
 static inline void ibp_tally_start(struct ibp_tally *tally)
 {
     if (!tally->capacity) {
@@ -34,12 +33,11 @@ static inline void ibp_tally_start(struct ibp_tally *tally)
     tally->count = 0;
 }
 
-/* Add requests of a route. If memory for another route is exhausted, count the requests at once, as if they were
- * accepted. */
+/* Add requests to a tally. If memory for a new entry is exhausted, count the requests at once, as if the provider had
+ * accepted them. */
 void ibp_tally_add(struct ibp_tally *tally, struct ibp_route *route, unsigned opcode, uint64_t bytes,
                    uint64_t messages);
 
-/* Count all requests of a tally. */
 static inline void ibp_tally_count(const struct ibp_tally *tally)
 {
     for (uint32_t i = 0; i < tally->count; i++)
@@ -48,7 +46,6 @@ static inline void ibp_tally_count(const struct ibp_tally *tally)
                             tally->entries[i].messages);
 }
 
-/* Free the memory of entries that do not fit into `first`. */
 void ibp_tally_free(struct ibp_tally *tally);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks of the functions of other vendors' libraries (EFA, HNS, MANA, mlx4) that create a queue pair, or permit posts
- * to it without verbs. ibprof cannot see such posts. It counts these queue pairs as unseen until the program posts to
- * them through verbs.
+ * Hooks of functions of EFA's, HNS's, MANA's and mlx4's libraries: they create a queue pair, or permit posts to a queue
+ * pair without verbs. ibprof cannot see posts without verbs. It counts such a queue pair as unseen until the program
+ * posts to it through verbs.
  */
 #include "platform/system.h"
 #include "sources/verbs/exports.h"
@@ -24,7 +24,7 @@ DEFINE(struct ibp_verbs_qp *, efadv_create_driver_qp, void *domain, void *wanted
     static struct ibp_verbs_qp *(*next)(void *, void *, uint32_t);
 
     FIND_REAL(next, IBP_EFA_LIBRARY, "efadv_create_driver_qp", NULL);
-    return enter(next(domain, wanted, type), NULL); /* the attributes have no flags for wr_ functions */
+    return enter(next(domain, wanted, type), NULL); /* this function creates queue pairs without wr_ functions */
 }
 
 DEFINE(struct ibp_verbs_qp *, efadv_create_qp_ex, void *context, struct ibp_verbs_qp_init *wanted, void *special,
