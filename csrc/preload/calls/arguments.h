@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Lists of N parameters or N arguments of a wrapped call. Each argument is an integer or a pointer: in Linux calling
- * conventions, one register or one slot of the stack.
+ * Lists of N parameters (PARAMETERS_N) and N arguments (ARGUMENTS_N) of a wrapped call. All arguments are integers or
+ * pointers. In Linux calling conventions, each of them needs one register or one slot of the stack.
  */
 #ifndef IBPROF_CALLS_ARGUMENTS_H
 #define IBPROF_CALLS_ARGUMENTS_H
@@ -33,7 +33,7 @@
 #define ARGUMENTS_11 ARGUMENTS_10, a10
 #define ARGUMENTS_12 ARGUMENTS_11, a11
 
-/* ITEMS_N: the first N items of an array, as arguments. */
+/* ITEMS_N: the first N items of an array, as a list of arguments. */
 #define ITEMS_1(array) (array)[0]
 #define ITEMS_2(array) ITEMS_1(array), (array)[1]
 #define ITEMS_3(array) ITEMS_2(array), (array)[2]

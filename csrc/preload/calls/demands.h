@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Positions of the arguments that determine the bytes of a call. In each wrapper, the compiler reads these positions
- * from the array as constants, so a call that is not in the ledger costs nothing.
+ * Positions of the arguments that determine the bytes of a call. The compiler replaces the array elements with
+ * constants in each wrapper, so a call that is not in the ledger needs no test at run time.
  */
 #ifndef IBPROF_CALLS_DEMANDS_H
 #define IBPROF_CALLS_DEMANDS_H
@@ -19,7 +19,7 @@ struct ibp_demand_places {
     int8_t items, type, root;
 };
 
-/* By operation: the shape of the demand, and the positions of the arguments that determine it. */
+/* For each operation: the shape of the demand, and the positions of the arguments that determine the demand, from 0. */
 static const struct ibp_demand_places ibp_demand_places[IBP_OPERATIONS + 1] = {
 #define IBP_DEMAND_OF(name, nonblocking, shape, items, type, root)                                                     \
     [IBP_OPERATION_##name] = {IBP_DEMAND_##shape, items, type, root},                                                  \
@@ -31,7 +31,7 @@ static const struct ibp_demand_places ibp_demand_places[IBP_OPERATIONS + 1] = {
 #undef IBP_DEMAND_OF_SEND
 };
 
-/* Expand to true if a function is the form for large counts (MPI_Send_c). */
+/* Expand to true if a function has 64-bit counts (MPI_Send_c). */
 #define IBP_IS_LARGE(function)                                                                                         \
     (sizeof #function > 3 && #function[sizeof #function - 3] == '_' && #function[sizeof #function - 2] == 'c')
 

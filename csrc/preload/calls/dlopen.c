@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Some programs open an MPI library or libibverbs with dlopen and find its functions with dlsym: ctypes and Julia do so
- * for MPI, and NCCL for verbs. ibprof hooks dlsym. If dlsym finds the function that ibprof's wrapper of this name
- * calls, the hook returns the wrapper.
+ * Some programs open an MPI library or libibverbs with dlopen, and find its functions with dlsym: for example ctypes
+ * and Julia for MPI, and NCCL for verbs. ibprof hooks dlsym. If dlsym finds a function that ibprof wraps, the hook
+ * returns ibprof's wrapper.
  *
- * The dynamic linker may map a new library at the addresses of a closed library. Therefore ibprof forgets the call
- * sites of closed libraries.
+ * ibprof forgets the call sites of closed libraries, because the dynamic linker may map a new library at the same
+ * addresses.
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"
@@ -36,7 +36,7 @@ static void fill(void *into, void *function)
     memcpy(into, &function, sizeof function);
 }
 
-/* -- the function of a name ---------------------------------------------------------------------------------------- */
+/* -- ibprof's functions -------------------------------------------------------------------------------------------- */
 
 static bool begins(const char *text, const char *with)
 {
@@ -48,7 +48,7 @@ static bool is_mpi_call(const char *name)
     return begins(name, "MPI_") || begins(name, "PMPI_") || begins(name, "MPIX_") || begins(name, "PMPIX_");
 }
 
-/* Return whether ibprof may have a function with a name. The test must be cheap, because every lookup calls it. */
+/* Return whether ibprof may have a function with a name. Every lookup calls this function, so it must be fast. */
 static bool is_watched(const char *name)
 {
     switch (name[0]) {
@@ -73,8 +73,8 @@ static void *our_function(const char *name)
     return found ? found : ibp_large_call(name);
 }
 
-/* If ibprof has a function with this name, and it would call the function `found`, return ibprof's function. Otherwise
- * return `found`, which belongs to another tool or is another version. */
+/* If ibprof has a wrapper with this name that calls the function `found`, return the wrapper. Otherwise return `found`,
+ * which is a function of another tool or another version. */
 static void *prefer_own(const char *name, void *found)
 {
     void *own = found ? our_function(name) : NULL;
@@ -83,12 +83,11 @@ static void *prefer_own(const char *name, void *found)
     return found == (is_mpi_call(name) ? ibp_mpi_next(name) : ibp_verbs_real(name)) ? own : found;
 }
 
-/* Set when a library was opened with RTLD_DEEPBIND. The dynamic linker binds the library's calls of MPI directly to the
- * MPI library, so these calls bypass ibprof. */
+/* 1 if the program has opened a library with RTLD_DEEPBIND whose MPI calls are not redirected yet. The dynamic linker
+ * binds the MPI calls of such a library directly to the MPI library, so they bypass ibprof. */
 static char opened_deep;
 
-/* Redirect the MPI calls of a library that was opened with RTLD_DEEPBIND. Called before the program looks up the first
- * function of the library. */
+/* Before a lookup: redirect the MPI calls of libraries that were opened with RTLD_DEEPBIND. */
 static void follow_deep_calls(void)
 {
     if (IBP_LIKELY(!__atomic_load_n(&opened_deep, __ATOMIC_RELAXED))) return;
@@ -106,8 +105,8 @@ static void *look_up_version(void *library, const char *name, const char *versio
     return prefer_own(name, real.versioned_lookup(library, name, version));
 }
 
-/* Return whether ibprof must handle a lookup. The real function must make a lookup with RTLD_DEFAULT or RTLD_NEXT,
- * because its result depends on the caller. Such a lookup finds ibprof's functions anyway. */
+/* Return whether ibprof must handle a lookup. ibprof does not handle RTLD_DEFAULT and RTLD_NEXT: their result depends
+ * on the caller, and they find ibprof's wrappers anyway. */
 static bool is_answered(void *library, const char *name)
 {
     return library != RTLD_DEFAULT && library != RTLD_NEXT && name && is_watched(name);
@@ -127,9 +126,9 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
 
 /* -- tail calls ---------------------------------------------------------------------------------------------------- */
 
-/* Define a function that calls `choose` with its arguments, and then jumps to the function that `choose` returns. That
- * function thus sees the original caller, on which dlsym and dlopen depend. In assembler, because compilers do not
- * guarantee such a jump. */
+/* Define a function that calls `choose` with its arguments, and then jumps to the function that `choose` returns. After
+ * the jump, dlsym and dlopen see the original caller, on which their result depends. The macro uses assembler, because
+ * compilers do not guarantee a jump. */
 #define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \
@@ -178,8 +177,8 @@ static void *open_nothing(const char *path, int flags)
     return NULL;
 }
 
-/* Before an MPI library, libibverbs, or a library with RTLD_DEEPBIND is opened: redirect dlsym in all loaded objects,
- * because any object may look up the functions of the library. */
+/* Before the program opens an MPI library, libibverbs, or a library with RTLD_DEEPBIND: redirect dlsym in all loaded
+ * objects, because any of them may look up functions of the library. */
 __attribute__((used)) static ibp_open_function *choose_open(const char *path, int flags)
 {
     ibp_open_function *open = ibp_loader_open();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. Before MPI is initialised ibprof does nothing, because the
- * library is also loaded into mpirun, shells and all other programs that the user starts.
+ * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. ibprof does nothing before MPI is initialised, because
+ * libibprof.so is also loaded into mpirun, shells and all other programs that the user starts.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"
@@ -14,12 +14,13 @@
 
 #include <string.h>
 
-/* MPI_Finalize will delete an attribute of ibprof after the program's last message. */
+/* An attribute of ibprof is set, which MPI_Finalize deletes after the program's last message. */
 static bool has_last_attribute;
 /* Recording has stopped, and MPI is about to end. */
 static bool has_stopped;
 
-/* Stop recording, unless the session with which the program began is open: then MPI continues. */
+/* Stop recording, unless the program began MPI with a session that is still open: MPI continues until the session
+ * ends. */
 static void leave_world(void)
 {
     ibp_lifecycle.has_world = false;
@@ -30,8 +31,8 @@ static void leave_world(void)
         ibp_process_note_missing("sessions were open when MPI_Finalize was called: their later messages are missing\n");
 }
 
-/* Return whether MPI_Finalize deletes ibprof's attribute. MPICH deletes attributes only when the last session ends,
- * which a program may never end. */
+/* Return whether MPI_Finalize deletes ibprof's attribute. If sessions are open, MPICH deletes attributes only when the
+ * last session ends, but a program may never end it. */
 static bool stops_in_finalize(void)
 {
     return has_last_attribute && __atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) <= 0;
@@ -51,8 +52,9 @@ static int delete_last(ibp_handle comm, int keyval, void *value, void *state)
 }
 
 /* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, in the reverse order of their setting (MPI 4.1, 11.2.4).
- * Callbacks of the program's attributes may still send messages: for example, HDF5 closes its files in such a callback.
- * Therefore ibprof sets an attribute before the program does. MPI deletes it last, and ibprof then stops recording. */
+ * Callbacks of the program's attributes may still send messages: for example, HDF5 closes its files in a callback.
+ * Therefore ibprof sets an attribute before the program does, so that MPI deletes it last. Its callback stops
+ * recording. */
 static void set_last_attribute(void)
 {
     struct {
@@ -70,13 +72,13 @@ static void set_last_attribute(void)
     memcpy(&keyval, functions, sizeof keyval);
     if (keyval.create(copy_nothing, delete_last, &key, NULL)) return;
     has_last_attribute = !keyval.set(ibp_mpi.self, key, NULL);
-    keyval.free(&key); /* the attribute keeps the key */
+    keyval.free(&key); /* MPI frees the key with the attribute */
 }
 
 static void enter_world(void)
 {
     ibp_lifecycle.has_world = true;
-    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* no message was sent in the open session */
+    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* the program created no communicator in the open session */
     ibp_lifecycle_start();
     set_last_attribute();
 }
@@ -126,7 +128,7 @@ INIT_THREAD(PMPI_Init_thread)
 FINALIZE(MPI_Finalize)
 FINALIZE(PMPI_Finalize)
 
-/* Tools may define further arguments of MPI_Pcontrol. Five arguments are passed on. */
+/* Other tools may define further arguments of MPI_Pcontrol, so the wrapper passes on five further arguments. */
 #define PCONTROL(exported)                                                                                             \
     IBP_DEFINE(exported, int level, long a1, long a2, long a3, long a4, long a5)                                       \
     {                                                                                                                  \

@@ -68,7 +68,7 @@ void ibp_lifecycle_prepare(void)
     hook_callers();
 }
 
-/* Return whether the limit of memory (ulimit -v) is so low that the program may lack the memory that ibprof uses. */
+/* Return whether the memory limit (ulimit -v) is so low that ibprof might take memory that the program needs. */
 static bool is_memory_scarce(void)
 {
     const uint64_t spare = UINT64_C(32) << 20;
@@ -107,15 +107,15 @@ static void say_invalid_numbers(void)
         ibp_say_once_a_job("IBPROF_INTERVAL", "expected whole milliseconds, so no snapshots are taken");
 }
 
-/* No source sees the bytes of messages: record only calls and their times. */
+/* If no source attaches, record calls and their times, but no bytes. */
 static void record_times_alone(void)
 {
-    hook_callers(); /* the failed choice of a source has restored all redirected calls */
+    hook_callers(); /* ibp_sources_choose has removed all redirections */
     ibp_source = &ibp_no_source;
     ibp_say_once_a_job("messages between ranks are not recorded; times inside calls are recorded", ibp_source_why_not);
 }
 
-/* Find the MPI library and choose a source. Return whether there is anything to record. */
+/* Find the MPI library and choose a source. Return whether ibprof can record MPI calls or work requests. */
 static bool choose_source(void)
 {
     if (ibp_mpi_open(ibp_source_why_not, sizeof ibp_source_why_not)) {
@@ -139,7 +139,7 @@ static bool choose_source(void)
     return false;
 }
 
-/* Create the recording, unless a work request has created it. Return whether there is a recording. */
+/* Create the recording, unless a work request has created it already. Return whether the recording exists. */
 static bool open_recording(void)
 {
     if (ibp_process_open()) return true;
@@ -165,7 +165,7 @@ void ibp_lifecycle_start(void)
     say_invalid_numbers();
     ibp_process_describe_rank(ibp_source ? ibp_source->source : IBP_SOURCE_NONE);
     ibp_source_note_gaps();
-    (void)ibp_recording_copy(); /* with this copy, readers know this rank even if its node fails */
+    (void)ibp_recording_copy(); /* if the node fails, readers know this rank from this copy */
     if (!ibp_source) return;
     if (ibp_source->sees_host()) ibp_process_record()->flags |= IBP_PROCESS_SEES_HOST;
     if (!ibp_mpi.is_behind_layer) ibp_process_record()->flags |= IBP_PROCESS_DEMANDS;

@@ -14,7 +14,6 @@
 struct ibp_lifecycle {
     /* The process is between MPI_Init and MPI_Finalize. */
     bool has_world;
-    /* Number of open sessions. */
     int sessions;
 };
 extern IBP_INTERNAL struct ibp_lifecycle ibp_lifecycle;
@@ -22,16 +21,16 @@ extern IBP_INTERNAL struct ibp_lifecycle ibp_lifecycle;
 /* Install the hooks that must exist before MPI is initialised. */
 void ibp_lifecycle_prepare(void);
 
-/* Start recording, once MPI is initialised. If recording has already ended, add a note to the recording that messages
- * are missing. */
+/* Start recording, after MPI is initialised. If this process has stopped recording before, add a note to the recording
+ * that messages are missing. */
 void ibp_lifecycle_start(void);
 bool ibp_lifecycle_is_started(void);
 
-/* Stop recording, before MPI ends. After the end of MPI, the caller calls ibp_process_hand_over. */
+/* Stop recording, before MPI ends. The caller must call ibp_process_hand_over after MPI has ended. */
 void ibp_lifecycle_stop(void);
 
-/* Return whether this thread may change regions. Below MPI_THREAD_SERIALIZED, only the thread that may call MPI may
- * change them, because ibprof takes no lock. */
+/* Return whether this thread may change regions. Below MPI_THREAD_SERIALIZED, only the thread that called MPI_Init may,
+ * because ibprof takes no lock. */
 bool ibp_may_change_regions(void);
 
 #endif

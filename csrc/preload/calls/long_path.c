@@ -29,17 +29,16 @@
 #include "recording/process_state.h"
 #include "sources/source.h"
 
-/* A call in progress. */
 struct call_in_progress {
     const struct ibp_wrapped_call *wrapped;
     void *next;
-    /* Copies of the arguments. Samples may replace some of them. */
+    /* Copies of the arguments. ibp_message_begin and ibp_completion_begin may replace a status argument. */
     long *arguments;
     const void *caller;
     unsigned operation, form; /* enum ibp_form */
-    /* `entered_ns`: when a blocking collective was entered; 0 for other calls. `entered_ticks`: when the call was
-     * entered, if times are recorded. Both are read before the search for the call site, because the search takes long
-     * at a new site. */
+    /* `entered_ns`: time at which a blocking collective was entered; 0 for other calls. `entered_ticks`: ticks at which
+     * the call was entered; 0 if times are not recorded. Both clocks are read before the search for the call site,
+     * because the search takes long at a new site. */
     uint64_t entered_ns, entered_ticks;
 };
 
@@ -81,7 +80,7 @@ static int call_next(const struct call_in_progress *making)
 
 enum { FUNCTION_NAME = 64 };
 
-/* By wrapper: whether the wrapper's next function was found. */
+/* For each wrapper: 1 if its next function was found. */
 static char is_found[IBP_OPERATIONS * IBP_FORMS];
 
 /* Write the name of the function that a wrapper wraps. */
@@ -94,8 +93,9 @@ static void name_function(unsigned operation, unsigned form, char name[static FU
     if (form == IBP_FORM_LARGE) ibp_text_append(name, FUNCTION_NAME, "_c");
 }
 
-/* Find the next function of a wrapper, and store it in the wrapper's pointer. Return NULL if there is none. In a
- * wrapper with IBP_HAS_CHOICES, the next function also becomes the chosen function, until ibp_choose is called. */
+/* Find the next function of a wrapper and store it in next[0]. In a wrapper with IBP_HAS_CHOICES, also store it in
+ * next[1], the chosen function, until ibp_choose chooses another function. Return NULL if the MPI library lacks the
+ * function. */
 static __attribute__((noinline)) void *set_next(unsigned wrapper, void **next)
 {
     void *before = __atomic_load_n(&next[0], __ATOMIC_RELAXED), *found;
@@ -119,7 +119,7 @@ static inline void *next_function(unsigned wrapper, void **next)
 
 /* -- arguments of calls -------------------------------------------------------------------------------------------- */
 
-/* Return the handle at an address; 0 if the address is NULL, for which MPI will report an error. */
+/* Return the handle at an address; 0 if the address is NULL. MPI will report an error for NULL. */
 static ibp_handle handle_at(long address)
 {
     if (!address) return 0;
@@ -149,8 +149,8 @@ static inline struct ibp_call *call_of(const struct call_in_progress *making)
                                            : ibp_call_find(making->operation, making->caller);
 }
 
-/* Describe the bytes that a call asks MPI to move. Sends are left out, unless the source cannot distinguish them
- * (ibp_labels_sends). */
+/* Describe the bytes that a call asks MPI to move. Sends are described only if the source cannot see which call sent a
+ * message (ibp_labels_sends). */
 static inline struct ibp_demanding describe(const struct call_in_progress *making, struct ibp_call *call)
 {
     const struct ibp_demand_places *places = &ibp_demand_places[making->operation];
@@ -166,7 +166,7 @@ static inline struct ibp_demanding describe(const struct call_in_progress *makin
     return demanding;
 }
 
-/* Remember a persistent request, and the bytes that each start asks MPI to move. */
+/* Remember a persistent request, and the bytes that each start of the request asks MPI to move. */
 static void keep_request(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const bool is_demand = call->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer;
@@ -177,8 +177,8 @@ static void keep_request(const struct call_in_progress *making, const struct ibp
         is_demand ? ibp_ledger_describe(call) : (struct ibp_demanded){0}, is_demand);
 }
 
-/* Return whether the counts of a nonblocking call are 0. MPI_Gather and MPI_Scatter have two counts; only one of them
- * may be set at the root. */
+/* Return whether the counts of a nonblocking call are 0. MPI_Gather and MPI_Scatter have two counts, which must both be
+ * 0: at the root, a program may set only one of them. */
 static bool moves_nothing(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const bool is_leaf = call->shape == IBP_DEMAND_LEAF;
@@ -189,11 +189,11 @@ static bool moves_nothing(const struct call_in_progress *making, const struct ib
     return call->is_large ? !counts : !(int)counts;
 }
 
-/* Passed in place of the peer if the source must not compare the message. */
+/* The peer that ibprof passes to the source if the source must not compare the message. */
 #define NOT_COMPARED (-1)
 
-/* Give the arguments of a send to the source, which compares them with the message that it sees. Calls for large counts
- * are not compared. */
+/* Pass the arguments of a send to the source, which compares them with the message that it sees. It compares no calls
+ * with 64-bit counts. */
 static void expect(const struct call_in_progress *making)
 {
     const bool is_large = making->form == IBP_FORM_LARGE;
@@ -228,8 +228,8 @@ static __attribute__((noinline)) void complete(int result, const struct call_in_
     if (making->wrapped->kind == IBP_CALL_PERSISTENT) keep_request(making, call);
 }
 
-/* Return whether a call counts in the ledger. A call that creates a persistent request does not count; each start of
- * the request counts instead. */
+/* Return whether a call is entered in the ledger. A call that creates a persistent request is not entered, because each
+ * start of the request is entered. */
 static bool is_in_ledger(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     return call->shape != IBP_DEMAND_NONE && making->wrapped->kind != IBP_CALL_PERSISTENT &&
@@ -257,8 +257,8 @@ static struct ibp_called called_as(const struct call_in_progress *making, struct
     };
 }
 
-/* Enter and make an outermost call. If the bytes of the call are known without a search, they are added to the ledger
- * before the call; otherwise after the call has succeeded. */
+/* Enter an outermost call and call the next function. If ibp_ledger_add_known can enter the call in the ledger, this is
+ * done before the call, otherwise after the call has succeeded. */
 static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
 {
     struct ibp_call *const of_operation = call_of(making);
@@ -300,9 +300,8 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
-/* After a call that was neither sampled nor timed: grant repetitions of the call (counting/repeats.h). This is done if
- * the call posts no message, or if its message has the envelope of the previous call's message. Only for several
- * threads in MPI. */
+/* With several threads in MPI, for a call that is neither sampled nor timed: grant repetitions of the call
+ * (counting/repeats.h). */
 static void let_repeat(const struct call_in_progress *making, struct ibp_call *call,
                        const struct ibp_sampled_message *message, uint64_t generation)
 {
@@ -330,7 +329,7 @@ static void let_repeat(const struct call_in_progress *making, struct ibp_call *c
                                    generation);
 }
 
-/* If a call marks partitions of a send as ready (MPI_Pready), note this for the sample of the send. */
+/* If a call marks partitions of a send as ready (MPI_Pready), store the time for the sample of the send. */
 static void note_ready(const struct call_in_progress *making)
 {
     const unsigned operation = making->operation;
@@ -340,16 +339,17 @@ static void note_ready(const struct call_in_progress *making)
         ibp_partitions_ready((uintptr_t)IBP_HANDLE(last_argument(making)));
 }
 
-/* By operation: whether another tool wraps the operation too. */
+/* For each operation: whether another tool wraps the operation too. */
 static bool is_wrapped[IBP_OPERATIONS];
 
-/* Return whether this call is made by another tool's wrapper inside a call of the program that is timed as a whole. */
+/* Return whether another tool's wrapper makes this call, inside a call of the program that is timed as a whole. */
 static bool is_part_of_wrapped(unsigned operation)
 {
     return IBP_UNLIKELY(is_wrapped[operation]) && ibp_stack_end < ibp_timed_frame();
 }
 
-/* Pass a call on without entering it. The call still becomes the current call. */
+/* Pass a call on without ibp_enter. The context, or with several threads the `call` of ibp_current_call, is set
+ * nevertheless. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);
@@ -408,7 +408,7 @@ int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const voi
 
 /* -- choosing ------------------------------------------------------------------------------------------------------ */
 
-/* Return whether another tool wraps an operation too. The tool's wrapper of MPI_X then calls ibprof's wrapper of
+/* Return whether another tool wraps an operation too. If it does, the tool's wrapper of MPI_X calls ibprof's wrapper of
  * PMPI_X. */
 static bool is_wrapped_by_tool(unsigned operation)
 {

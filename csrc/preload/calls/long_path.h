@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The long path of wrappers of MPI calls. A call takes the long path if several threads are in MPI, if times are
- * recorded, if MPI uses an internal tag for the call, or if the call is the first at its site. All wrappers share the
- * code of the long path, and pass their arguments as an array. With a copy of this code in each of four hundred
- * wrappers, the copies would be most of the library.
+ * The long path of wrappers of MPI calls. A call takes the long path if it needs more work than the short path does
+ * (trampolines.c): for example, if times are recorded, if MPI uses an internal tag for the call, or at the first call
+ * of a site. All wrappers share the code of the long path, and pass their arguments as an array. If each of four
+ * hundred wrappers had a copy of this code, the copies would be most of libibprof.so.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H
@@ -14,35 +14,35 @@
 /* The forms of an operation's wrapper: MPI_X, PMPI_X, MPI_X_c, MPIX_X, PMPIX_X. */
 enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_FORM_PMPIX, IBP_FORMS = 8 };
 
-/* The number of a wrapper. */
+/* The number of a wrapper, from its operation and form. */
 #define IBP_WRAPPER(operation, form) ((unsigned)(operation) * IBP_FORMS + (form))
 
 /* Make a call.
  *
  *   next        the address of the pointer to the next function, which is set at the first call. In a wrapper with
- *               choices (below), the pointer to the chosen function follows.
+ *               choices (struct ibp_choices), the pointer to the chosen function follows in memory.
  *   arguments   the arguments of the call, in order
  *   caller      the return address of the wrapper
  *
  * Return the result of the function; IBP_MISSING_CALL if MPI does not have the function. */
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller);
 
-/* Functions that call the next function, which is the MPI library's or another tool's. A wrapper of a sending or timed
- * call calls one of these functions, or the next function directly. */
+/* Functions between a wrapper and the next function, which belongs to the MPI library or to another tool. A wrapper of
+ * a send or of a timed call calls one of these functions, or the next function directly. */
 struct ibp_choices {
-    /* Used while times are recorded. `timed`: for most calls. `whole`: for calls that another tool wraps too. Such a
-     * call is timed as a whole, so that ibprof recognises calls of the tool's wrapper as parts of it. */
+    /* Used while times are recorded. `whole`: for a call that another tool wraps too. The call is timed as a whole, so
+     * that ibprof recognises calls of the tool's wrapper as parts of the call. `timed`: for all other calls. */
     void *timed, *whole;
-    /* While wrappers of sends must set the current call (ibp_labels_sends). NULL for calls that do not send. */
+    /* Used while wrappers of sends must set the current call (ibp_labels_sends). NULL for calls that do not send. */
     void *label;
-    /* While sites are recorded but not times, and the source sees the mode of sends. NULL for calls that do not
+    /* Used while sites are recorded but no times, and the source sees the mode of sends. NULL for calls that do not
      * send. */
     void *site;
     /* As `site`, with several threads in MPI. */
     void *among_threads;
 };
 
-/* Set the function that a wrapper calls. The choice depends on whether times and sites are recorded now. */
+/* Set the chosen function of a wrapper. The choice depends on whether times and sites are recorded at present. */
 void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices);
 
 /* Set the functions of all wrappers by ibp_choose (trampolines.c). */

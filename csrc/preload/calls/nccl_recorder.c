@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI calls may be recorded at the same time. The
- * recording of NCCL and of MPI need no common lock, because records of NCCL have separate kinds.
+ * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI calls may be recorded at the same time. NCCL's
+ * records need no common lock with MPI's records, because they are in separate segments of the recording.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"
@@ -31,12 +31,12 @@ static bool open_recording(const char *library)
         ibp_say_once_a_job("nothing is recorded", ibp_process_why_not_recorded());
         return false;
     }
-    /* Without MPI, any thread may do periodic work and change regions. */
+    /* Without MPI, any thread may run periodic tasks and change regions. */
     if (!ibp_lifecycle_is_started()) ibp_threads_multiple = true;
     is_rank_known = ibp_job_rank(&rank, &ranks) && ranks;
     ibp_text_copy(library_name, sizeof library_name, library);
     ibp_process_describe_without_mpi(rank, ranks, IBP_SOURCE_NCCL, library);
-    (void)ibp_recording_copy(); /* with this copy, readers know this process even if its node fails */
+    (void)ibp_recording_copy(); /* if the node fails, readers know this process from this copy */
     return true;
 }
 

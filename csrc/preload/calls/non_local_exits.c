@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* PLACE: glibc and musl store the stack pointer in the word of a jmp_buf with this index. glibc stores the stack
- * pointer XORed with a secret and rotated by ROTATED bits. */
+/* PLACE: index of the word of a jmp_buf in which glibc and musl store the stack pointer; 0 if unknown. glibc stores the
+ * stack pointer XORed with a secret, and rotated left by ROTATED bits. */
 #if defined(__x86_64__)
 enum { PLACE = 6, ROTATED = 17 };
 #elif defined(__aarch64__)
@@ -44,7 +44,7 @@ static __attribute__((noinline)) void find_secret(unsigned by)
     secret = stack_end_in(here) ^ ibp_stack_end;
 }
 
-/* Return whether the present secret and rotation decode the stack pointer. */
+/* Return whether `secret` and `rotation` decode the stack pointer in a jmp_buf. */
 static __attribute__((noinline)) bool is_secret_right(void)
 {
     volatile char room[512] = ""; /* lowers the stack pointer */
@@ -53,9 +53,9 @@ static __attribute__((noinline)) bool is_secret_right(void)
     return !setjmp(here) && stack_end_in(here) == ibp_stack_end && !room[0];
 }
 
-/* Return whether a jump leaves a frame. A jump between inner frames, for example within a reduction function, does not
- * leave the frame. The stack of a signal handler may have higher addresses than the frame. In this case, a jump to a
- * lower address that is still above the frame leaves the frame. */
+/* Return whether a jump leaves a frame. A jump between inner frames, for example in a reduction function, does not
+ * leave the frame. The stack of a signal handler may have higher addresses than the frame. A jump from there leaves the
+ * frame if its target is lower than the jump, but higher than the frame. */
 static bool leaves(uintptr_t frame, uintptr_t from, uintptr_t to)
 {
     return to > frame && (from < frame || to < from);
@@ -67,12 +67,12 @@ static void note_jump(const void *buffer)
     const uintptr_t from = ibp_stack_end, to = stack_end_in(buffer), timed = ibp_timed_frame();
 
     if (timed && leaves(timed, from, to)) ibp_timing_leave();
-    /* During MPI_Start of an unknown request, `operation` is 0, but `starts_request` is set. */
+    /* During MPI_Start of an unknown request, `operation` is 0, but `starts_request` is true. */
     if ((ibp_current_call.operation || ibp_current_call.starts_request) && leaves(ibp_current_call.frame, from, to))
         ibp_leave();
 }
 
-/* Each hook calls the function that it replaces, because these functions make different checks. */
+/* Each hook calls the function that it replaces, because the four functions make different checks. */
 #define JUMP(function)                                                                                                 \
     static void (*next_##function)(void *, int);                                                                       \
     static void hook_##function(void *buffer, int value)                                                               \

@@ -2,16 +2,16 @@
  * Copyright The ibprof developers
  *
  * Non-local exits: an error handler or a reduction function of the program leaves an MPI call by longjmp or by a C++
- * exception. Later messages of the thread must not count for that call.
+ * exception. Later messages of the thread must not count for the call that the program has left.
  *
- * For this, each wrapper stores only the address of its stack frame. When an exception removes the frame of a wrapper,
- * the unwinder calls the wrapper's personality routine (counting/current_call.h). Calls of longjmp and its variants are
- * redirected to hooks.
+ * Each wrapper stores the address of its stack frame. When an exception removes the frame of a wrapper, the unwinder
+ * calls the wrapper's personality routine (counting/current_call.h). ibprof redirects calls of longjmp and its variants
+ * to hooks.
  */
 #ifndef IBPROF_CALLS_NON_LOCAL_EXITS_H
 #define IBPROF_CALLS_NON_LOCAL_EXITS_H
 
-/* Interpose longjmp in every loaded object (idempotent). */
+/* Redirect the calls of longjmp in every loaded object (idempotent). */
 void ibp_interpose_longjmp(void);
 
 #endif

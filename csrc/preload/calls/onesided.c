@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Messages of one-sided calls may bypass every layer that ibprof hooks. Their bytes are counted from the arguments at
- * the origin: MPI_Put sends bytes and MPI_Get fetches bytes, because the target makes no call. If a source sees
- * messages that MPI sends for these calls, the messages count as control messages.
+ * Wrappers of one-sided calls. Messages of these calls may bypass every layer that ibprof hooks. Therefore ibprof
+ * counts their bytes from the arguments. The target makes no call, so the origin counts all bytes: MPI_Put sends bytes,
+ * and MPI_Get fetches bytes. If a source sees messages of one-sided calls, they count as control messages.
  */
 #include "platform/system.h"
 #include "calls/wrapper.h"
@@ -23,8 +23,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Return whether an operation is MPI_NO_OP: then the origin sends no data. In Open MPI, the handle of MPI_NO_OP is the
- * address of an object. */
+/* Return whether an operation is MPI_NO_OP, with which the origin sends no data. In Open MPI, the handle of MPI_NO_OP
+ * is the address of an object. */
 static bool is_no_op(ibp_handle operation)
 {
     static ibp_handle no_op;
@@ -35,8 +35,9 @@ static bool is_no_op(ibp_handle operation)
     return no_op && IBP_HANDLE(operation) == no_op;
 }
 
-/* Count the bytes of a call. Calls to MPI_PROC_NULL and calls with invalid arguments move no bytes. MPICH reports
- * invalid arguments to the program's error handler. */
+/* Count the bytes of a one-sided call. A call to MPI_PROC_NULL, or with invalid arguments, moves no bytes. ibprof
+ * passes no invalid arguments to other MPI functions, because MPICH would report them to the program's error
+ * handler. */
 static void count(unsigned operation, enum ibp_direction direction, ibp_handle window, int target, int64_t items,
                   ibp_handle type)
 {
@@ -56,7 +57,8 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
     if (is_member) ibp_count(operation, IBP_KIND_USER, direction, peer, ibp_mpi_bytes((uint64_t)items, type));
 }
 
-/* Define a wrapper. `counting`: the bytes, computed from the arguments. `is_large`: whether the data are large. */
+/* Define a wrapper. `counting`: statements that count the bytes. `is_large`: whether the data are large
+ * (counting/times.h). */
 #define WRAPPER(define, function, name, parameters, arguments, is_large, counting)                                     \
     define(function, UNPACK parameters)                                                                                \
     {                                                                                                                  \

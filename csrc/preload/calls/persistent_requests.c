@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 
-/* Enter MPI_Start. `communicator`: the communicator of a persistent collective; 0 for another request. */
+/* Enter MPI_Start. `communicator`: the communicator of a persistent collective; 0 for all other requests. */
 static void enter_start(struct ibp_call *call, ibp_handle communicator)
 {
     const bool takes_tag = communicator && ibp_source->starts_take_tags && ibp_source->starts_take_tags();
@@ -33,8 +33,8 @@ static void enter_start(struct ibp_call *call, ibp_handle communicator)
     if (takes_tag) ibp_source->before_tag();
 }
 
-/* While wrappers of sends must set the current call: start the first requests of an array, up to the first request that
- * ibprof knows. Return the number of started requests. */
+/* For a source without `start`: start the first requests of an array, up to the first request that is in the table of
+ * requests. Return the number of started requests. */
 static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
 {
     struct ibp_request known;
@@ -48,8 +48,8 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
     return unknown;
 }
 
-/* Start a partitioned request, or a request whose messages do not show their operation. During the start, the current
- * call provides the operation. */
+/* Start a partitioned request, or a request whose messages do not show their operation. The messages count for the
+ * current call, which is the call that created the request. */
 static int start_alone(ibp_start_function *start_all, void **request)
 {
     void *before = ibp_mpi_request(request, 0);
@@ -82,8 +82,8 @@ static int start_each(ibp_start_function *start_all, size_t count, void **reques
     }
 }
 
-/* Return whether this thread is inside MPI_Start already. This happens if another tool's wrapper, which ibprof has
- * called, calls PMPI_Start. Then ibprof has already counted the request. */
+/* Return whether this thread is inside MPI_Start already, because another tool's wrapper of MPI_Start calls PMPI_Start.
+ * In this case, ibprof has counted the request already. */
 static inline bool is_within_start(void)
 {
     return ibp_current_call.starts_request && ibp_stack_end < ibp_current_call.frame;
@@ -95,7 +95,7 @@ static inline bool is_to_be_seen(void)
     return IBP_LIKELY(ibp_get_here()->is_outside) || (ibp_is_active() && !ibp_is_within_call());
 }
 
-/* Count a start and return true, if the start needs no further work. Otherwise return false. */
+/* If a start needs no work except counting, count it and return true. Otherwise return false. */
 static inline bool is_short_start(struct ibp_call *call, void **requests, int count)
 {
     if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) || IBP_UNLIKELY(!call->time_at_random) ||
@@ -105,8 +105,8 @@ static inline bool is_short_start(struct ibp_call *call, void **requests, int co
     return ibp_time_at_random(call);
 }
 
-/* `next_...` is the next function with the wrapper's name. Before the first call, `next_...` is a function that finds
- * the next function. Usually, the wrapper ends with a jump to `next_...`. */
+/* `next_...`: the next function of the wrapper; before the first call, a function that finds the next function.
+ * Usually, the wrapper ends with a jump to `next_...`. */
 #define START_WRAPPER(exported, of_operation, parameters, arguments, start_all, count, requests)                       \
     static int find_##exported parameters;                                                                             \
     static int(*next_##exported) parameters = find_##exported;                                                         \
@@ -197,9 +197,9 @@ CANCEL(PMPI_Cancel)
 REQUEST_FREE(MPI_Request_free)
 REQUEST_FREE(PMPI_Request_free)
 
-/* The bytes of all partitions are counted when the send starts, because ibprof does not see in which messages MPI sends
- * them. A partitioned receive is not remembered: Open MPI posts another request, which receives a description of the
- * partitions. */
+/* ibprof counts the bytes of all partitions when the send starts, because it does not see which messages contain them.
+ * A partitioned receive is not entered in the table of requests: for it, Open MPI posts another request, which receives
+ * a description of the partitions. */
 #define PARTITIONED_INIT(exported, of_operation, buffer_type, is_send)                                                 \
     IBP_DEFINE(exported, buffer_type buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,    \
                ibp_handle communicator, ibp_handle info, void **request)                                               \

@@ -41,14 +41,14 @@ static ibp_handle read_handle(long address)
     return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
 }
 
-/* Return the communicator or window of a collective call. */
 static ibp_handle called_on(const struct ibp_called *called)
 {
     if (called->operation == IBP_OPERATION_Win_free) return read_handle(called->arguments[0]);
     return called->operation == IBP_OPERATION_Win_fence ? IBP_HANDLE(called->arguments[1]) : called->communicator;
 }
 
-/* Return the position of the argument that points to the new communicator; -1 if the operation creates none. */
+/* Return the position of the argument that points to the new communicator; -1 if the operation creates no
+ * communicator. */
 static int place_of_made(unsigned operation, unsigned count)
 {
     switch (operation) {
@@ -71,7 +71,7 @@ static bool is_rooted(const struct ibp_demanding *call)
     return call->shape == IBP_DEMAND_TREE || call->shape == IBP_DEMAND_LEAF;
 }
 
-/* Return the size class of a collective, in powers of 16; 0 if members may pass different sizes. */
+/* Return the size class of a collective, in powers of 16 bytes; 0 if members may pass different sizes. */
 static uint64_t size_class(const struct ibp_demanding *call)
 {
     const int64_t items = call->is_large ? call->items : (int)call->items;
@@ -95,7 +95,7 @@ static bool is_wanted(unsigned operation)
     return ibp_counting && ibp_operation_wanted[operation];
 }
 
-/* Decide whether a collective is sampled. Set its stratum and the levels that keep it. */
+/* Decide whether a collective is sampled. Set `stratum`, `keeps` and `stream_keeps`. */
 static bool choose_collective(struct ibp_instance_known *known, unsigned operation, uint64_t class)
 {
     const uint64_t hash = ibp_sample_hash(ibp_sample_hash(operation, class), ibp_size_bin(known->size_or_peer));
@@ -118,8 +118,7 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
         return;
     }
     known->name = on->name;
-    /* Not all members call MPI_Comm_create_group, so it does not count among the collective calls on the
-     * communicator. */
+    /* Not all members call MPI_Comm_create_group, so it is not counted as a collective call on the communicator. */
     known->number = called->operation == IBP_OPERATION_Comm_create_group ? on->calls : on->calls++;
     known->size_or_peer = on->size;
     known->member = on->member;
@@ -138,16 +137,16 @@ static bool is_of_neighbours(unsigned operation)
            (operation >= IBP_OPERATION_Neighbor_allgather_init && operation <= IBP_OPERATION_Neighbor_alltoallw_init);
 }
 
-/* Return a hash that identifies a persistent collective on all members. The starts of the collective are numbered in a
- * separate stream with this hash. */
+/* Return a hash that identifies a persistent collective on all members. The starts of the collective are a separate
+ * stream with this hash. */
 static uint64_t name_of_persistent(const struct ibp_instance_known *known)
 {
     return ibp_sample_hash(known->name, known->number + 1);
 }
 
-/* Record the processes that send to this process in neighbourhood collectives; the last recorded source is this
- * process. `name` identifies the communicator or the persistent collective. If there are more than
- * IBP_GRAPH_SOURCES_MAX sources, count a collective as unsampled. */
+/* Record the processes that send to this process in neighbourhood collectives, and this process as the last source.
+ * `name`: hash that identifies the communicator or the persistent collective. If there are more than
+ * IBP_GRAPH_SOURCES_MAX sources, count a collective as unsampled instead. */
 static void note_sources(const struct ibp_called *called, uint64_t name)
 {
     const ibp_handle communicator = called->communicator;
@@ -170,7 +169,7 @@ static void note_sources(const struct ibp_called *called, uint64_t name)
     ibp_unlock();
 }
 
-/* Record the processes that send to this process in a neighbourhood collective, unless they are recorded already. */
+/* Call note_sources for a neighbourhood collective, unless the sources are recorded already. */
 static void see_sources(const struct ibp_instance_known *known, const struct ibp_called *called)
 {
     const bool is_persistent = ibp_wrapped_calls[called->operation].kind == IBP_CALL_PERSISTENT;
@@ -223,7 +222,8 @@ static void fill(struct ibp_collective_sample *sample, const struct ibp_instance
     ibp_samples_note_clock(exit_ns);
 }
 
-/* Record the sample of a collective that a call has completed. The lock must be held. */
+/* Record the sample of a completed collective. `end_origin`: the origin of the call that completed it. The lock must be
+ * held. */
 static void keep_collective(const struct ibp_instance_known *known, uint32_t end_origin, uint64_t enter_ns,
                             uint64_t exit_ns, uint64_t score_ns)
 {
@@ -235,8 +235,8 @@ static void keep_collective(const struct ibp_instance_known *known, uint32_t end
     fill(sample, known, end_origin, enter_ns, exit_ns);
 }
 
-/* Return the score of a blocking collective: its duration, or the time from the start of the previous collective to its
- * start, whichever is longer. A long time between both starts shows that this process may have entered the collective
+/* Return the score of a blocking collective in ns: its duration, or the time since the start of the previous
+ * collective, whichever is longer. After a long time between two starts, this process may have entered the collective
  * late. */
 static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now_ns)
 {
@@ -248,8 +248,8 @@ static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now
     return late_ns > (int64_t)took_ns ? (uint64_t)late_ns : took_ns;
 }
 
-/* Record the sample of a blocking collective, if the hash chooses it or it is one of the longest. The lock must be
- * held. */
+/* Record the sample of a blocking collective, if the hash chooses it or its score is one of the largest. The lock must
+ * be held. */
 static void keep_blocking(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t now_ns,
                           uint64_t score_ns)
 {
@@ -265,8 +265,8 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
 
-/* Number a call that only the members of a group make. All members use the new communicator's name
- * (communicator_names.h) as the stream. */
+/* Number a call that only the members of a group make. Its stream is a hash of the new communicator's name
+ * (communicator_names.h). */
 static void number_group(struct ibp_sampled_collective *sampled, const struct ibp_called *called, ibp_handle made)
 {
     const struct ibp_named_communicator *of;
@@ -303,13 +303,13 @@ static void name_made(struct ibp_sampled_collective *sampled, const struct ibp_c
     if (has_tag && making.parent) number_group(sampled, called, read_handle(called->arguments[place]));
 }
 
-/* Return the request that a call created (the call's last argument); 0 if the request is already complete. */
+/* Return the request that a call created, its last argument; 0 if the request is complete already. */
 static uintptr_t made_request(const struct ibp_called *called)
 {
     return ibp_own_request((uintptr_t)read_handle(called->arguments[called->count - 1]));
 }
 
-/* Remember a request. Return its entry; NULL if the request is already complete or the table is full. */
+/* Add a request to the table of open requests. Return NULL if the request is 0 or the table is full. */
 static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_role role, unsigned operation,
                                              const struct ibp_instance_known *known)
 {
@@ -322,7 +322,7 @@ static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_ro
     return entry;
 }
 
-/* Remember the request of a nonblocking collective. */
+/* Remember the request of a nonblocking collective. If the collective is complete already, record its sample. */
 static void open_collective(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t now_ns)
 {
     const uintptr_t request = made_request(called);
@@ -337,8 +337,8 @@ static void open_collective(struct ibp_sampled_collective *sampled, const struct
         ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, IBP_UNSAMPLED_FULL);
 }
 
-/* Remember a persistent collective. Its starts are numbered in a separate stream, because members may start several
- * persistent collectives in different orders. */
+/* Remember a persistent collective. The starts of each persistent collective are a separate stream, because members may
+ * start several of them in different orders. */
 static void open_persistent(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {
     struct ibp_instance_known known = sampled->known;
@@ -380,8 +380,8 @@ void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp
 
 /* -- completions --------------------------------------------------------------------------------------------------- */
 
-/* Positions of the arguments of a completing call; -1 if the call has no such argument. `count`: number of requests.
- * `completed`: number of completed requests. `indices`: indices of the completed requests. */
+/* Positions of the arguments of a call that completes requests; -1 if the call has no such argument. `count`: number of
+ * requests. `completed`: number of completed requests. `indices`: indices of the completed requests. */
 struct places {
     int8_t count, requests, completed, indices, flag, statuses;
 };
@@ -414,7 +414,7 @@ static const struct places *places_of(unsigned operation)
     }
 }
 
-/* If the program passes MPI_STATUSES_IGNORE, pass statuses of ibprof to the call instead. Return false if memory is
+/* If the program passes MPI_STATUSES_IGNORE, replace the argument with statuses of ibprof. Return false if memory is
  * exhausted. */
 static bool need_statuses(struct ibp_sampled_completion *completion, const struct places *places, int count,
                           long *arguments)
@@ -463,7 +463,7 @@ void ibp_completion_begin(struct ibp_sampled_completion *completion, unsigned op
     if (completion->found) completion->enter_ns = ibp_clock_monotonic_ns();
 }
 
-/* Return the index of the status of a request; -1 if the call did not complete the request. */
+/* Return the index of a request's status in the array of statuses; -1 if the call did not complete the request. */
 static int status_of(const struct places *places, const long *arguments, uint32_t index)
 {
     const int *const indices = places->indices < 0 ? NULL : (const int *)arguments[places->indices];
@@ -476,7 +476,7 @@ static int status_of(const struct places *places, const long *arguments, uint32_
     return -1;
 }
 
-/* Return the number of requests that a call completed. If some are inactive persistent requests, the number is an upper
+/* Return the number of requests that a call completed. If the array has inactive persistent requests, this is an upper
  * bound. */
 static uint32_t count_completed(const struct ibp_sampled_completion *completion, const struct places *places,
                                 const long *arguments)
@@ -501,8 +501,8 @@ static void complete(struct ibp_open_request *entry, const struct ibp_completing
         ibp_open_request_remove(entry);
 }
 
-/* Complete a receive of the list of waiting receives (counting/message_order.h), unless the receive was numbered in the
- * meantime. A cancelled receive got no message. */
+/* Complete a receive of the list of waiting receives (counting/message_order.h), unless the receive has left the list.
+ * If the receive was cancelled, it got no message. */
 static void complete_waiting(unsigned order, const void *statuses, int status, const struct ibp_completing *completing)
 {
     int source, tag;
@@ -588,8 +588,8 @@ void ibp_sampled_request_cancelled(uintptr_t request)
 
 /* -- starts -------------------------------------------------------------------------------------------------------- */
 
-/* Number the start of a persistent collective. Samples of the start have the origin of the call that created the
- * request, because that call shows which collective it is. The lock must be held. */
+/* Number the start of a persistent collective. A sample of the start has the origin of the call that created the
+ * request, because the collective operation is known from that call. The lock must be held. */
 static void start_collective(struct ibp_open_request *entry)
 {
     ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);

@@ -15,27 +15,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A call and its arguments. */
 struct ibp_called {
     unsigned operation;
     struct ibp_call *call;
     const long *arguments;
     unsigned count;
-    /* IBP_HANDLE of the communicator argument; 0 if there is none. */
+    /* IBP_HANDLE of the communicator argument; 0 if the call has no such argument. */
     ibp_handle communicator;
-    /* Of a collective: the bytes that it asks MPI to move. */
+    /* For a collective: the arguments that determine the bytes that it asks MPI to move. */
     const struct ibp_demanding *demanding;
-    /* When a blocking collective was entered. */
+    /* Time at which a blocking collective was entered; 0 for other calls. */
     uint64_t entered_ns;
 };
 
-/* A collective call in progress. */
 struct ibp_sampled_collective {
     struct ibp_instance_known known;
-    /* `is_sampled`: the hash chooses the call. `is_timed`: the call is timed, and recorded if it is one of the
-     * longest. */
+    /* `is_sampled`: the hash chooses the call. `is_timed`: the call is timed, and recorded if its score is one of the
+     * largest. */
     bool is_sampled, is_timed;
-    /* Set if the call creates a communicator. */
     struct ibp_creation making;
 };
 
@@ -47,18 +44,18 @@ bool ibp_is_blocking_collective(unsigned operation);
 void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct ibp_called *called);
 void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp_called *called, int result);
 
-/* Before persistent requests are started: count their messages, if none is sampled and no search is needed. Otherwise
- * return false and count nothing. Only for one thread at a time in MPI. */
+/* Before persistent requests are started: if no message of them is sampled and no search is needed, count their
+ * messages and return true. Otherwise return false and count nothing. Only while one thread at a time may be in MPI. */
 bool ibp_starts_are_unsampled(void *const *requests, int count);
 
 /* Before a call starts persistent requests: number their messages and collectives. */
 void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call);
 
-/* A call that completes requests. */
 struct ibp_sampled_completion {
-    /* When the call was entered; 0 if none of its requests is sampled. */
+    /* Time at which the call was entered; 0 if none of its requests is sampled. */
     uint64_t enter_ns;
-    /* `requests`: number of requests that the call may complete. `found`: number of sampled requests among them. */
+    /* `requests`: number of requests that the call may complete. `found`: number of entries of `request`, the sampled
+     * requests among them. */
     uint32_t requests, found;
     struct {
         uint32_t index, serial;
@@ -71,9 +68,9 @@ struct ibp_sampled_completion {
     long few[1024 / sizeof(long)];
 };
 
-/* ibp_completion_begin: before a call, find its sampled requests. If a receive has wildcards and the program passes
- * MPI_STATUSES_IGNORE, ibprof passes statuses in `arguments` instead. ibp_completion_end: after the call, record
- * samples of the completed requests. */
+/* ibp_completion_begin: before a call, find its sampled requests. If a receive has wildcards, replace
+ * MPI_STATUSES_IGNORE in `arguments` with statuses of ibprof. ibp_completion_end: after the call, record samples of the
+ * completed requests. */
 void ibp_completion_begin(struct ibp_sampled_completion *completion, unsigned operation, long *arguments);
 void ibp_completion_end(struct ibp_sampled_completion *completion, unsigned operation, struct ibp_call *call,
                         const long *arguments, int result);
@@ -83,8 +80,8 @@ void ibp_completion_end(struct ibp_sampled_completion *completion, unsigned oper
 void ibp_sampled_request_freed(uintptr_t request);
 void ibp_sampled_request_lost(uintptr_t request);
 
-/* The program cancels a request. After a successful cancellation, sender and receiver would number later messages
- * differently, so these are not sampled. */
+/* Note that the program cancels a request. Messages whose numbers could then differ between sender and receiver are no
+ * longer sampled. */
 void ibp_sampled_request_cancelled(uintptr_t request);
 
 #endif

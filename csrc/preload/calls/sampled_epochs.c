@@ -17,7 +17,8 @@
 
 enum { WINDOWS = 64, PEERS_MAX = 256, POOL = 4096, TAG_OF_POSTS = 0, TAG_OF_COMPLETIONS = 1 };
 
-/* The processes of an epoch in progress. Their ranks in the window are in the pool, in successive elements. */
+/* The processes of an epoch in progress: their ranks in the window are `count` elements of `pool`, from index
+ * `begin`. */
 struct epoch {
     int count, begin;
 };
@@ -30,10 +31,9 @@ static struct window {
 
 static int pool[POOL], pool_used;
 
-/* An epoch did not fit into the pool or the table. Therefore the numbers of later epochs are unknown. */
+/* True after an epoch did not fit into the pool or the table. From then on, the numbers of epochs are unknown. */
 static bool is_lost;
 
-/* End an epoch, and close the gap of its ranks in the pool. */
 static void end(struct epoch *epoch)
 {
     const int count = epoch->count, after = epoch->begin + count;
@@ -48,7 +48,6 @@ static void end(struct epoch *epoch)
     *epoch = (struct epoch){0};
 }
 
-/* Begin an epoch. Return false if it does not fit into the pool. */
 static bool begin(struct epoch *epoch, int count, const int *peers)
 {
     end(epoch);
@@ -82,8 +81,8 @@ void ibp_epochs_forget(ibp_handle window)
     }
 }
 
-/* Translate the members of a group to ranks in a window. Return the number of members; -1 if it is unknown. The lock
- * must be free. */
+/* Store the ranks of a group's members in a window in `peers`. Return the number of members; -1 if MPI reports an error
+ * or the group has more than PEERS_MAX members. The lock must be free. */
 static int read_group(ibp_handle group, ibp_handle window, int *peers)
 {
     ibp_handle all = 0;
@@ -98,8 +97,8 @@ static int read_group(ibp_handle group, ibp_handle window, int *peers)
     return is_read ? count : -1;
 }
 
-/* A call of an epoch counts as one message to or from each process of the epoch. Number these messages, and record
- * their samples. */
+/* Number a call of an epoch as one message to or from each process of the epoch, and record samples of these
+ * messages. */
 static void keep(ibp_handle window, const struct epoch *epoch, int tag, enum ibp_side side, bool is_last,
                  struct ibp_instance_known *known, uint64_t exit_ns)
 {

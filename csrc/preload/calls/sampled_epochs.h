@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Samples of MPI_Win_post, MPI_Win_start, MPI_Win_complete and MPI_Win_wait, which begin and end epochs with the
- * processes of a group. The origin and the target give an epoch the same number. These calls are sampled like messages:
- * MPI_Win_start or MPI_Win_complete waits for MPI_Win_post of the target, and MPI_Win_wait waits for MPI_Win_complete
- * of the origin.
+ * processes of a group. The origin and the target number epochs alike, so both sample the same calls. The calls wait
+ * for each other like messages: MPI_Win_start or MPI_Win_complete waits for MPI_Win_post of the target, and
+ * MPI_Win_wait waits for MPI_Win_complete of the origin.
  */
 #ifndef IBPROF_CALLS_SAMPLED_EPOCHS_H
 #define IBPROF_CALLS_SAMPLED_EPOCHS_H
@@ -14,8 +14,8 @@
 
 #include <stdint.h>
 
-/* ibp_epoch_begin: for a call that begins or ends an epoch, return the time at which the call is entered. Return 0 for
- * other calls, and while no samples are taken. ibp_epoch_end: after the call has succeeded, record its samples. */
+/* ibp_epoch_begin: before a call that begins or ends an epoch, return the present time. Return 0 for other calls, and
+ * while no samples are taken. ibp_epoch_end: after the call has succeeded, record its samples. */
 uint64_t ibp_epoch_begin(unsigned operation);
 void ibp_epoch_end(uint64_t enter_ns, const struct ibp_called *called);
 

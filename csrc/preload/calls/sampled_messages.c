@@ -23,8 +23,8 @@ struct ibp_message_places {
     bool is_persistent;
 };
 
-/* MPI_Mprobe and MPI_Improbe match a message, which MPI_Mrecv then receives without waiting. MPI_Probe matches no
- * message. */
+/* The last three are for probes. MPI_Mprobe and MPI_Improbe match a message, which MPI_Mrecv later receives without
+ * waiting for the sender. MPI_Probe matches no message. */
 static const struct ibp_message_places send = {1, 2, 3, 4, -1, -1, 5, -1, -1, false},
                                        start_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, false},
                                        make_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, true},
@@ -76,7 +76,7 @@ static int any_tag(void)
     return ibp_mpi.abi == IBP_ABI_STANDARD ? -2 : -1;
 }
 
-/* Return the arguments of a receive. A wildcard becomes IBP_ANY. The source MPI_PROC_NULL becomes a lower number than
+/* Return the arguments of a receive. Replace wildcards with IBP_ANY, and the source MPI_PROC_NULL with a number below
  * IBP_ANY. */
 static struct ibp_posted_receive receive_of(const struct ibp_message_places *places, const long *arguments)
 {
@@ -146,8 +146,8 @@ static bool is_wanted(unsigned operation)
     return ibp_counting && ibp_operation_wanted[operation];
 }
 
-/* Return the size class of a message by its number of items, in powers of 16; 0 for a small message (counting/times.h).
- * The argument after the count is the datatype. */
+/* Return the size class of a message: 0 for a small message (counting/times.h), otherwise the class of the number of
+ * items, in powers of 16. The datatype is the argument after the count. */
 static unsigned size_class(int place_of_count, const long *arguments)
 {
     const ibp_handle type = place_of_count < 0 ? 0 : IBP_HANDLE(arguments[place_of_count + 1]);
@@ -159,7 +159,6 @@ static unsigned size_class(int place_of_count, const long *arguments)
     return 1 + ibp_size_bin(items) / 4;
 }
 
-/* Return the position of the argument that contains the receive count. */
 static int place_of_received(const struct ibp_message_places *places)
 {
     return places == &exchange || places == &start_exchange ? 6 : places->count;
@@ -204,7 +203,7 @@ static bool is_probe(const struct ibp_message_places *places)
     return places == &look || places == &probe || places == &poll;
 }
 
-/* If the program passes MPI_STATUS_IGNORE, pass a status of ibprof to the call instead. */
+/* If the program passes MPI_STATUS_IGNORE, replace the argument with a status of ibprof. */
 static void need_status(struct ibp_sampled_message *sampled, long *arguments)
 {
     const int place = sampled->places->status;
@@ -212,7 +211,6 @@ static void need_status(struct ibp_sampled_message *sampled, long *arguments)
     if (place >= 0 && ibp_status_is_ignored(arguments[place])) arguments[place] = (long)sampled->status;
 }
 
-/* Note when the messages of a call are posted. */
 static void note_post(struct ibp_sampled_message *sampled, const long *arguments)
 {
     const struct ibp_message_places *const places = sampled->places;
@@ -274,7 +272,7 @@ static uintptr_t request_of(const struct ibp_message_places *places, const long 
     return (uintptr_t)ibp_mpi_request((void *const *)arguments[places->request], 0);
 }
 
-/* Remember a request of a message. Return its entry; NULL if the table is full. */
+/* Add the request of a message to the table of open requests. Return NULL if the table is full. */
 static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_role role, unsigned operation,
                                              const struct ibp_instance_known *known)
 {
@@ -290,7 +288,7 @@ static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_ro
     return entry;
 }
 
-/* Remember the request of a send in progress, unless the request is complete. */
+/* Remember the request of a nonblocking send. If the request is complete already, record the sample of the send. */
 static void end_nonblocking_send(struct ibp_sampled_message *sampled, unsigned operation, uintptr_t request,
                                  uint64_t now_ns)
 {
@@ -326,7 +324,7 @@ static void end_nonblocking_receive(struct ibp_sampled_message *sampled, unsigne
     }
 }
 
-/* Remember the envelope that a persistent request sends or receives. */
+/* Remember the envelope of a persistent request's messages. */
 static void keep_init(unsigned operation, bool is_send, struct ibp_posted_receive posted, uintptr_t request,
                       uint64_t bytes, unsigned class)
 {
@@ -370,13 +368,15 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
     bool is_alone;
 
     if (!ibp_sampling || ibp_mpi_is_null(posted->communicator)) return;
-    /* MPI_PROC_NULL, which is -1 in MPICH, as IBP_ANY is. Partitioned receives have no wildcards. */
+    /* Here, a negative source is MPI_PROC_NULL (-1 in MPICH, like IBP_ANY), because partitioned receives have no
+     * wildcards. */
     if (posted->source < 0) return;
     ibp_communicator_learn(posted->communicator);
     ibp_lock();
     is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);
     keep_init(operation, is_send, apart, request, bytes, 0);
-    /* MPI matches partitioned requests in the order of their creation, but programs may start them in another order. */
+    /* MPI matches partitioned requests with equal arguments in the order of their creation, but a program may start
+     * them in another order. */
     if (!is_alone)
         ibp_envelope_stop(apart.communicator, apart.source, apart.tag, is_send ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
     ibp_unlock();
@@ -392,8 +392,8 @@ void ibp_partitions_ready(uintptr_t request)
     ibp_unlock();
 }
 
-/* Number the message that a probe found. If the probe matched the message, record the sample of the message's receive
- * now, because the later receive does not wait for the sender. */
+/* Number the message that a probe found. If the probe matched the message, record the sample of its receive now,
+ * because the later MPI_Mrecv does not wait for the sender. */
 static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments, uint64_t now_ns)
 {
     const struct ibp_message_places *const places = sampled->places;
@@ -419,7 +419,7 @@ static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, c
                      &(struct ibp_completing){sampled->received.origin, 1, sampled->enter_ns, now_ns});
 }
 
-/* Record the sample of a blocking receive, or complete it in the list of waiting receives. */
+/* Record the sample of a blocking receive, or complete the receive in the list of waiting receives. */
 static void end_receive(const struct ibp_sampled_message *sampled, const long *arguments,
                         const struct ibp_completing *completing)
 {
@@ -440,7 +440,7 @@ static void end_messages(struct ibp_sampled_message *sampled, unsigned operation
     const struct ibp_message_places *const places = sampled->places;
     const uintptr_t request = places->request < 0 ? 0 : request_of(places, arguments);
     const bool is_sending = places->to >= 0 && (int)arguments[places->to] >= 0;
-    /* If the receive is part of a call that returns a request, the receive is not complete. */
+    /* If the call returns a request, its receive is not complete. */
     const bool is_receiving =
         places->from >= 0 && places->request < 0 && receive_of(places, arguments).source >= IBP_ANY;
     const struct ibp_completing completing = {
@@ -450,7 +450,7 @@ static void end_messages(struct ibp_sampled_message *sampled, unsigned operation
         .exit_ns = now_ns,
     };
 
-    /* MPI_Isendrecv returns one request for both messages, which completes with the receive. */
+    /* MPI_Isendrecv returns one request for both messages, so the end of the send is unknown: record its sample now. */
     if (sampled->is_send_sampled && places->request >= 0 && places->from < 0)
         end_nonblocking_send(sampled, operation, request, now_ns);
     else if (sampled->is_send_sampled)
@@ -491,7 +491,7 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call)
     const uintptr_t request = entry->request;
     struct ibp_numbered numbered;
 
-    /* Partitioned messages never match receives with wildcards. ibprof gives them tags below IBP_ANY. */
+    /* Receives with wildcards never match partitioned messages, to which ibprof gives tags below IBP_ANY. */
     if (entry->role == IBP_OPEN_RECEIVE && entry->tag >= IBP_ANY && ibp_receive_waits(&posted)) {
         entry->known = (struct ibp_instance_known){.bytes = bytes, .origin = ibp_call_origin_record(call)};
         ibp_message_post(&entry->known, request, ibp_clock_monotonic_ns());

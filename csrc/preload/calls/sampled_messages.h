@@ -14,37 +14,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes that are enough for an MPI_Status in any ABI. */
+/* Maximum size in bytes of an MPI_Status in the supported ABIs. */
 #define IBP_STATUS_BYTES 32
 
 struct ibp_message_places;
 
 /* A call that posts a send, a receive, or both. */
 struct ibp_sampled_message {
-    /* Positions of the call's arguments; NULL for a call that posts no message, and for a message that is not
-     * numbered. */
+    /* Positions of the call's arguments; NULL if the call posts no message, or if its messages are not numbered. */
     const struct ibp_message_places *places;
     struct ibp_instance_known sent, received;
     bool is_send_sampled, is_receive_sampled;
-    /* The envelope of a message that is numbered but not sampled; otherwise NULL. */
+    /* The envelope of a message that is numbered but not sampled; NULL for all other messages. */
     struct ibp_envelope *envelope;
     /* For a receive that cannot be numbered yet: its identifier in the list of waiting receives; otherwise 0. */
     unsigned order;
-    /* When the call was entered; 0 if the time is not needed. */
+    /* Time at which the call was entered; 0 if the time is not needed. */
     uint64_t enter_ns;
     /* A status that replaces MPI_STATUS_IGNORE. */
     long status[IBP_STATUS_BYTES / sizeof(long)];
 };
 
-/* ibp_message_begin: before a call, number its messages. If a receive has wildcards and the program passes
- * MPI_STATUS_IGNORE, ibprof passes a status in `arguments` instead. ibp_message_end: after the call, record samples or
- * remember requests. */
+/* ibp_message_begin: before a call, number its messages. If ibprof needs a status, replace MPI_STATUS_IGNORE in
+ * `arguments` with a status of ibprof. ibp_message_end: after the call, record samples or remember requests. */
 void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, struct ibp_call *call, long *arguments);
 void ibp_message_end(struct ibp_sampled_message *sampled, unsigned operation, bool is_large, const long *arguments,
                      int result);
 
-/* ibp_partitioned_init: remember a request of MPI_Psend_init or MPI_Precv_init. ibp_partitions_ready: partitions of a
- * request are ready. The send begins when the last partitions are ready. */
+/* ibp_partitioned_init: remember a request of MPI_Psend_init or MPI_Precv_init. ibp_partitions_ready: note that
+ * partitions of a request are ready. The sample of a send begins when the last partitions are ready. */
 void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *posted, uintptr_t request,
                           uint64_t bytes);
 void ibp_partitions_ready(uintptr_t request);
@@ -55,17 +53,17 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call);
 /* Return whether a status argument is MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE. */
 bool ibp_status_is_ignored(long status);
 
-/* Read the source and the tag of a status in an array. */
+/* Read the source and the tag of the status with an index in an array. */
 void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag);
 
-/* Return whether the status of an index belongs to a cancelled message. */
+/* Return whether the status with an index belongs to a cancelled message. */
 bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
 
-/* Return the handle of a request. Return 0 for MPI_REQUEST_NULL, and for the shared request that MPICH or Open MPI
- * returns from every call that completes at once. */
+/* Return `request`, or 0 if it is MPI_REQUEST_NULL or the shared request that MPICH and Open MPI return from every call
+ * that completes at once. */
 uintptr_t ibp_own_request(uintptr_t request);
 
-/* Return the index of the record of a call's origin. The lock must be held. */
+/* Return the index of the origin's record of a call's sent bytes. The lock must be held. */
 uint32_t ibp_call_origin_record(struct ibp_call *call);
 
 #endif

@@ -25,17 +25,17 @@ static void begin(const void *session)
 {
     if (__atomic_fetch_add(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED)) return;
     if (ibp_lifecycle_is_started()) {
-        ibp_lifecycle_start(); /* adds a note on missing messages if recording has ended */
+        ibp_lifecycle_start(); /* if recording has ended, this adds a note on missing messages */
         return;
     }
     if (ibp_mpi.abi == IBP_ABI_NONE)
-        ibp_mpi.session = 1; /* any value but 0, because the size of the handle is unknown */
+        ibp_mpi.session = 1; /* not 0; the handle is not read, because its size is unknown */
     else
         ibp_mpi.session = read_handle(session);
 }
 
-/* Return whether a group has several processes. MPI_Comm_size is not used, because it rejects MPI_COMM_NULL, which a
- * process outside of the group gets as the new communicator. */
+/* Return whether a group has several processes. MPI_Comm_size of the new communicator would fail in a process outside
+ * of the group, where the communicator is MPI_COMM_NULL. */
 static bool has_several_processes(ibp_handle group)
 {
     static int (*size_of)(ibp_handle, int *);
@@ -45,15 +45,15 @@ static bool has_several_processes(ibp_handle group)
     return size_of(group, &size) || size > 1;
 }
 
-/* Begin recording when the program creates its first communicator. If the program creates none before MPI_Init,
- * recording begins at MPI_Init. */
+/* Begin recording when the program creates its first communicator. If the program creates no communicator before
+ * MPI_Init, recording begins at MPI_Init. */
 static void begin_recording(void)
 {
     if (ibp_mpi.session && !ibp_lifecycle_is_started()) ibp_lifecycle_start();
 }
 
-/* With MPICH, begin recording at the first communicator of several processes. MPICH opens the network for this
- * communicator. Before that, a source cannot attach. */
+/* With MPICH, begin recording at the first communicator of several processes, because MPICH opens the network for this
+ * communicator. Before this communicator, a source cannot attach. */
 static void begin_recording_with(ibp_handle group, bool is_between_groups)
 {
     if (!ibp_mpi.session || ibp_lifecycle_is_started()) return;

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* The sources of each MPI, most likely first. Open MPI may use UCX or libfabric too, but these are below the layer
- * where ibprof sees Open MPI's messages. */
+/* The sources of each MPI, most likely first. Open MPI may use UCX or libfabric too, but ibprof sees Open MPI's
+ * messages above them. */
 static const struct ibp_source_operations *const sources_of_openmpi[] = {&ibp_source_openmpi, NULL};
 static const struct ibp_source_operations *const sources_behind_layer[] = {&ibp_source_openmpi_behind_layer, NULL};
 static const struct ibp_source_operations *const sources_of_mpich[] = {&ibp_source_ucx, &ibp_source_libfabric, NULL};
@@ -26,7 +26,7 @@ static const struct ibp_source_operations *const *list_sources(void)
     return ibp_mpi.abi == IBP_ABI_OPENMPI ? sources_of_openmpi : sources_of_mpich;
 }
 
-/* Values of IBPROF_SOURCE. With `auto` and `exact`, ibprof chooses the source. With `verbs`, it records only work
+/* Values of IBPROF_SOURCE. With `auto` and `exact`, ibprof chooses the source. With `verbs`, ibprof records only work
  * requests. */
 static const char *const known[] = {"auto", "exact", "openmpi", "ucx", "libfabric", "verbs"};
 enum { FIRST_NAME = 2, KNOWN = sizeof known / sizeof *known };
@@ -43,7 +43,7 @@ static int number_asked_for(void)
     return -1;
 }
 
-/* Return whether IBPROF_SOURCE names a source, or lets ibprof choose. */
+/* Return whether IBPROF_SOURCE permits a source: it names the source, or lets ibprof choose. */
 static bool is_asked_for(const struct ibp_source_operations *source)
 {
     return number_asked_for() < FIRST_NAME || !strcasecmp(asked(), source->name);

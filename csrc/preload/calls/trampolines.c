@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Each wrapper is exported under its MPI_ name and its PMPI_ name. C programs call MPI_X. Fortran bindings of Open MPI,
- * tools loaded before ibprof, and programs that define MPI functions themselves call PMPI_X. If wrappers are nested,
- * the outermost sets the operation. Arguments are passed on unread.
+ * ibprof exports each wrapper as MPI_X and as PMPI_X. C programs call MPI_X. Fortran bindings of Open MPI, tools loaded
+ * before ibprof, and programs that define MPI functions themselves call PMPI_X. If wrappers are nested, the outermost
+ * wrapper sets the operation.
  *
- * Most calls take the short path: only one thread is in MPI, it is in no other MPI call, and no other work is due. Each
- * wrapper has a copy of the short path; all other code is shared.
+ * Most calls take the short path: one thread at a time may be in MPI, this thread is in no other MPI call, and the call
+ * needs no other work. Each wrapper has a copy of the short path; the wrappers share all other code.
  */
 #include "platform/system.h"
 #include "calls/arguments.h"
@@ -31,7 +31,7 @@
 
 #define NO_COMMUNICATOR IBP_NO_COMMUNICATOR
 
-/* Return whether a call takes the short path, which only enters and leaves the call. */
+/* Return whether a call may take the short path, which only enters and leaves the call. */
 static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 {
     return !(IBP_NEEDS_OF(operation, kind) & IBP_NEEDS_LONG_PATH) && IBP_LIKELY(ibp_get_here()->is_outside) &&
@@ -43,8 +43,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 #define ARGUMENT(count, place)                                                                                         \
     ((place) < 0 || (place) >= (count) ? 0 : (long[]){ARGUMENTS_##count}[(place) < 0 ? 0 : (place) % (count)])
 
-/* Expand to the arguments that determine the bytes of a call. Sends are left out, unless the source cannot distinguish
- * them (ibp_labels_sends). */
+/* Expand to the arguments that determine the bytes of a call. For a send, expand to no demand, unless the source cannot
+ * see which call sent a message (ibp_labels_sends). */
 #define DEMANDING(at, form, name, count, position)                                                                     \
     ((struct ibp_demanding){                                                                                           \
         .call = (at),                                                                                                  \
@@ -59,8 +59,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         .root = ARGUMENT(count, ibp_demand_places[IBP_OPERATION_##name].root),                                         \
     })
 
-/* `next`: the next function with the wrapper's name. Until this function is found, `next` is a function that takes the
- * long path. With `HAS_CHOICES`, the wrapper calls `chosen` instead of `next`. */
+/* `next`: the next function of the wrapper; before it is found, a function that takes the long path. With
+ * `HAS_CHOICES`, the wrapper calls `chosen` instead of `next`. */
 #define HAS_CHOICES(count) int (*chosen)(PARAMETERS_##count);
 #define HAS_NONE(count)
 #define LONG_PATH(function, name, form, count, choices)                                                                \
@@ -102,7 +102,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 
 /* -- calls that have choices --------------------------------------------------------------------------------------- */
 
-/* Return whether the only work for samples is to count the message of the call in `envelope`. */
+/* Return whether samples need no other work than to count the call's message in `envelope`. */
 static inline __attribute__((always_inline)) bool is_unsampled(unsigned operation, long peer, long tag,
                                                                long communicator, struct ibp_envelope **envelope)
 {
@@ -139,8 +139,8 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
-/* Grant repetitions of a call (counting/repeats.h), if the call posts no message, or if its message has the envelope of
- * the previous call's message. */
+/* Grant repetitions of a call (counting/repeats.h), if the call and the previous call of the site have messages with
+ * the same envelope, or no messages. */
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
                                              long peer, long tag, long communicator, struct ibp_envelope *envelope)
 {
@@ -159,8 +159,8 @@ static __attribute__((noinline)) void repeat(const void *address, struct ibp_cal
     call->last_envelope = envelope;
 }
 
-/* If a call has the arguments of the granted call at the same site, count the call and return true. Otherwise return
- * false. */
+/* If a call has the same arguments and site as the granted calls, take one of the granted calls and return true.
+ * Otherwise return false. */
 static inline __attribute__((always_inline)) bool repeats(unsigned operation, struct ibp_repeat *last,
                                                           const void *address, long items, long type, long peer,
                                                           long tag, long communicator)
@@ -175,8 +175,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     return IBP_LIKELY(--last->left >= 0);
 }
 
-/* Used while times are recorded, for calls that were not granted in advance. Most of these functions end with a tail
- * call. */
+/* Used while times are recorded, for calls that were not granted in advance. */
 #define MEDIUM(function, name, count)                                                                                  \
     static __attribute__((noinline)) int chosen_##function(struct ibp_call *call, PARAMETERS_##count)                  \
     {                                                                                                                  \
@@ -212,8 +211,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* Used while times and sites are recorded. Calls that were granted in advance are only counted here; all others go to
- * `medium_...`. */
+/* Used while times and sites are recorded. This function only counts calls that were granted in advance, and passes all
+ * other calls to `medium_...`. */
 #define TIMED(function, name, count)                                                                                   \
     MEDIUM(function, name, count)                                                                                      \
     static int timed_##function(PARAMETERS_##count)                                                                    \
@@ -229,8 +228,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* As TIMED, for an MPI that continues to work on a call after the last pass of the progress loop
- * (ibp_times_see_exits). */
+/* As TIMED, but add the time after the last pass of the progress loop (ibp_times_see_exits). */
 #define TIMED_TO_EXIT(function, name, count)                                                                           \
     static int to_exit_##function(PARAMETERS_##count)                                                                  \
     {                                                                                                                  \
@@ -267,7 +265,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* Used while times are recorded, for a send whose mode the source cannot see: the call is entered. */
+/* Used while times are recorded, for a send whose mode the source cannot see (ibp_labels_sends). The wrapper enters the
+ * call. */
 #define TIMED_LABEL(function, form, name, count, position)                                                             \
     static int timed_label_##function(PARAMETERS_##count)                                                              \
     {                                                                                                                  \
@@ -301,7 +300,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* Used while sites but no times are recorded, for a send whose mode the source sees. */
+/* Used while sites are recorded but no times, for a send whose mode the source sees. */
 #define SITE(function, name, count)                                                                                    \
     static int among_threads_##function(PARAMETERS_##count)                                                            \
     {                                                                                                                  \
@@ -319,7 +318,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* Used while no times are recorded, for a send whose mode the source cannot see: the call is entered, as by WRAPPER. */
+/* Used while no times are recorded, for a send whose mode the source cannot see (ibp_labels_sends). The wrapper enters
+ * the call, as WRAPPER does. */
 #define LABEL(function, form, name, count, position)                                                                   \
     static int label_##function(PARAMETERS_##count)                                                                    \
     {                                                                                                                  \
@@ -339,7 +339,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* The wrapper itself only calls the chosen function. */
+/* The exported wrapper, which only calls the chosen function. */
 #define CHOSEN(define, function, count)                                                                                \
     define(function, PARAMETERS_##count)                                                                               \
     {                                                                                                                  \
@@ -369,7 +369,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
 #define TIMED_POLLING(function, name, count)
 #define TIMED_LONG(function, name, count)
 
-/* Define the wrappers MPI_X and PMPI_X, and MPI_X_c for calls that have a form for large counts. */
+/* BOTH: define the wrappers MPI_X and PMPI_X. ALL_THREE: also define MPI_X_c, the form with 64-bit counts. */
 #define BOTH(make, name, ...)                                                                                          \
     make(IBP_DEFINE, MPI_##name, IBP_FORM_MPI, name, __VA_ARGS__)                                                      \
         make(IBP_DEFINE, PMPI_##name, IBP_FORM_PMPI, name, __VA_ARGS__)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Macros for hand-written wrappers. The next function of a wrapper is the function of the same name that the program
+ * Macros for hand-written wrappers. The next function of a wrapper is the function with the same name that the program
  * would call without ibprof.
  */
 #ifndef IBPROF_CALLS_WRAPPER_H
@@ -13,12 +13,12 @@
 
 #include <string.h>
 
-/* The error code that ibprof's wrapper returns if the MPI library lacks the function. No MPI has this error code, so
- * programs treat it as a failure. mpi4py returns it from its stubs for missing functions. */
+/* The error code that ibprof's wrapper returns if the MPI library lacks the function. No MPI library uses this error
+ * code, so programs treat it as a failure. mpi4py's stubs for missing functions return the same error code. */
 #define IBP_MISSING_CALL (-1431655766)
 
-/* Find the next function at the first call and store it in `next`. If there is none, return IBP_MISSING_CALL from the
- * wrapper. */
+/* At the first call, find the next function and store it in `next`. If the MPI library lacks the function, return
+ * IBP_MISSING_CALL from the wrapper. */
 #define IBP_FIND_NEXT(next, exported)                                                                                  \
     do {                                                                                                               \
         if (IBP_UNLIKELY(!(next))) {                                                                                   \
@@ -34,7 +34,7 @@
     IBP_EXPORT int exported(__VA_ARGS__);                                                                              \
     IBP_EXPORT int exported(__VA_ARGS__)
 
-/* Begin a wrapper of an MPI-4 function for large counts. The wrapper is not exported (large_calls.h). */
+/* Begin a wrapper of an MPI-4 function with 64-bit counts. The wrapper is not exported (large_calls.h). */
 extern IBP_INTERNAL const struct ibp_replacements ibp_large_trampolines, ibp_large_one_sided;
 #define IBP_LARGE(function) ibp_large_##function
 #define IBP_DEFINE_LARGE(function, ...) static int IBP_LARGE(function)(__VA_ARGS__)
