@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * The long path of wrappers of MPI calls. A call takes the long path if it needs more work than the short path does
- * (trampolines.c): for example, if times are recorded, if MPI uses an internal tag for the call, or at the first call
- * of a site. All wrappers share the code of the long path, and pass their arguments as an array. If each of four
- * hundred wrappers had a copy of this code, the copies would be most of libibprof.so.
+ * (trampolines.c). Examples: times are recorded, MPI uses an internal tag for the call, or the call is the first at its
+ * site. All wrappers share the code of the long path, and pass their arguments as an array. If each of four hundred
+ * wrappers had a copy of this code, the copies would be most of libibprof.so.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H
@@ -45,7 +45,7 @@ struct ibp_choices {
 /* Set the chosen function of a wrapper. The choice depends on whether times and sites are recorded at present. */
 void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices);
 
-/* Set the functions of all wrappers by ibp_choose (trampolines.c). */
+/* Call ibp_choose for all wrappers (trampolines.c). */
 void ibp_wrappers_choose(void);
 
 #endif

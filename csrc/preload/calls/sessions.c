@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of the calls with which MPI-4 programs begin and end MPI without MPI_Init. If a program began with a
- * session, recording ends when its last session ends.
+ * Wrappers of the calls with which MPI-4 programs begin and end MPI without MPI_Init. If a program begins MPI with a
+ * session, recording ends when the program's last session ends.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"

@@ -159,7 +159,7 @@ static bool is_known(const struct ibp_call_point *place)
     return place->key && IBP_LIKELY(__atomic_load_n(&place->language, __ATOMIC_ACQUIRE) != IBP_LANGUAGE_UNLOADED);
 }
 
-/* Return the number of the site of an address in an object. */
+/* Return the number of the site at an address in an object, recorded if needed. */
 static uint32_t site_of_address(const void *address, struct ibp_object_place *where)
 {
     const struct ibp_call_point *place;
@@ -185,7 +185,7 @@ static struct ibp_call_point *learn_address(const void *address)
     } else if (ibp_is_mpi_binding(where.path)) {
         language = IBP_LANGUAGE_FORTRAN;
     } else if (ibp_object_calls_for_python(where.path)) {
-        ibp_script_seek_again(); /* the interpreter may be loaded by now */
+        ibp_script_seek_again(); /* the interpreter may have been loaded since the last search */
         language = IBP_LANGUAGE_PYTHON;
     } else {
         site = site_of_address(address, &where);

@@ -32,7 +32,7 @@ struct ibp_call_point {
      * without the lock. */
     const void *key;
     uint32_t site;
-    uint32_t language; /* enum ibp_language; set after the site */
+    uint32_t language; /* enum ibp_language; set after `site` */
 };
 
 /* Allocate the first table. Return false if memory is exhausted. */

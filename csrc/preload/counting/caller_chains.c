@@ -60,7 +60,7 @@ static enum kind judge(const void *address)
     if (!ibp_object_find(address, &where)) return IS_UNKNOWN;
     if (ibp_object_find((const void *)judge, &own) && where.path == own.path && *own.path) return IS_OF_SYSTEM;
     if (ibp_object_calls_for_python(where.path)) {
-        ibp_script_seek_again(); /* the interpreter may be loaded by now */
+        ibp_script_seek_again(); /* the interpreter may have been loaded since the last search */
         return IS_OF_PYTHON;
     }
     slash = strrchr(where.path, '/');

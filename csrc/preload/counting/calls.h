@@ -5,8 +5,8 @@
  * to the counters of its last messages and to its last entry in the ledger, so the next call finds them without a
  * search.
  *
- * A wrapper finds its `ibp_call` by its return address. If sites are not recorded, each operation has only one
- * `ibp_call`.
+ * A wrapper finds the `ibp_call` from the wrapper's return address. If sites are not recorded, each operation has only
+ * one `ibp_call`.
  *
  * Calls from all lines of a program have the same return address if they go through a Fortran or Python binding. In
  * this case, ibprof finds the `ibp_call` from the caller of the binding (counting/call_points.h).

@@ -17,7 +17,7 @@ struct ibp_cached_context ibp_cached_contexts[IBP_CONTEXTS_CACHED];
 
 /* -- unused contexts ----------------------------------------------------------------------------------------------- */
 
-/* Unused contexts. Unused contexts are reused but not freed, because pending receives and the list of used `ibp_recent`
+/* Unused contexts, which are reused but never freed, because pending receives and the list of used `ibp_recent`
  * elements may point to them. */
 static struct ibp_context *retired;
 

@@ -2,10 +2,10 @@
  * Copyright The ibprof developers
  *
  * Names of communicators and windows. A name is a 64-bit hash that identifies the communicator, not the text of
- * MPI_Comm_set_name. All members compute the same name, without a message. The name is a hash of the parent's name, the
- * first member's world rank, and the number of earlier collective calls on the parent. MPI_Comm_create_group and
- * similar calls are not collective on the parent. Their communicator's name is a hash of the members, the tag, and the
- * number of communicators with the same members and tag so far.
+ * MPI_Comm_set_name. All members compute the same name, and exchange no messages for it. The name is a hash of the
+ * parent's name, the first member's world rank, and the number of earlier collective calls on the parent.
+ * MPI_Comm_create_group and similar calls are not collective on the parent. Their communicator's name is a hash of the
+ * members, the tag, and the number of communicators with the same members and tag so far.
  *
  * The table has a fixed size: when it is full, new communicators have no name. Communicators with processes of another
  * job (MPI_Comm_spawn, MPI_Comm_connect) have no name either.
@@ -57,7 +57,7 @@ struct ibp_creation {
      * and `number` are 0 if the parent is unknown. */
     uint64_t parent, number;
     ibp_handle parent_handle;
-    /* The tag argument of a call on a group. */
+    /* For a communicator created from a group: the tag argument, or a hash that includes the tag. */
     uint64_t tag;
 };
 

@@ -33,7 +33,7 @@ struct ibp_slot {
 struct ibp_counters {
     /* The hash table. The number of slots is a power of two. One more slot, always free, follows the last slot. */
     struct ibp_slot *slots;
-    /* A hash AND this mask is the offset of a slot in bytes. */
+    /* `hash & mask` is the offset of a slot in bytes. */
     uint64_t mask;
     uint64_t used;
     enum ibp_source source;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The current MPI call of this thread. Wrappers of MPI calls set it. Sources read the current call when they see a
- * message.
+ * The current MPI call of this thread. Wrappers of MPI calls set the current call. Sources read the current call when
+ * they see a message.
  */
 #ifndef IBPROF_COUNTING_CURRENT_CALL_H
 #define IBPROF_COUNTING_CURRENT_CALL_H

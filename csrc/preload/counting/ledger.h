@@ -71,8 +71,8 @@ void ibp_ledger_enter(struct ibp_call *call, struct ibp_demanded demanded);
 void ibp_ledger_add(const struct ibp_demanding *call);
 void ibp_ledger_add_failed(struct ibp_call *call);
 
-/* ibp_ledger_forget_all: forget the stored communicators of all calls, when the region changes. ibp_ledger_forget: do
- * so if one of them is a communicator that is freed. */
+/* ibp_ledger_forget_all: when the region changes, forget the stored communicators of all calls. ibp_ledger_forget: when
+ * a communicator is freed, do the same if a call has stored this communicator. */
 void ibp_ledger_forget(ibp_handle communicator);
 void ibp_ledger_forget_all(void);
 

@@ -24,7 +24,7 @@ struct ibp_periodic_task {
     struct ibp_periodic_task *next;
 };
 
-/* Add a task. Tasks run in the reverse order. */
+/* Add a task. The task that was added last runs first. */
 void ibp_periodic_add(struct ibp_periodic_task *task);
 
 void ibp_periodic_end(void);

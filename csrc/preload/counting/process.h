@@ -30,7 +30,7 @@ struct ibp_process *ibp_process_record(void);
 /* After the end of the recording: add a note about traffic that the recording lacks. */
 void ibp_process_note_missing(const char *note);
 
-/* Mark the counters as complete. */
+/* End all regions and periodic tasks, and mark the recording as complete (IBP_PROCESS_FINALIZED). */
 void ibp_process_finish(void);
 
 /* Move the recording to its destination. Call this after MPI_Finalize, so that work requests of MPI_Finalize are

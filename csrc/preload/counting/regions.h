@@ -21,7 +21,7 @@ void ibp_region_end(void);
 
 void ibp_regions_close(void);
 
-/* Record when counting is switched on or off. */
+/* Record that counting is switched on or off now. */
 void ibp_regions_switch(bool on);
 
 #endif

@@ -57,7 +57,7 @@ struct ibp_request {
 /* Hash table of requests by address. The number of entries is a power of two. */
 struct ibp_requests {
     struct ibp_request *place;
-    /* A hash AND this mask is the offset of an entry in bytes. */
+    /* `hash & mask` is the offset of an entry in bytes. */
     uint64_t mask;
 };
 extern IBP_INTERNAL struct ibp_requests ibp_requests;

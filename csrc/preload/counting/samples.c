@@ -26,7 +26,7 @@ struct slot {
 };
 
 static struct {
-    /* `used` used slots, followed by free slots; `made` slots together. */
+    /* The array has `made` slots: first `used` used slots, then free slots. */
     struct slot *slots;
     uint32_t used, made;
     uint32_t held[IBP_SAMPLE_STRATA];

@@ -20,7 +20,7 @@
 #define RANK_GROUPS (IBP_SNAPSHOT_GROUPS - 1)
 
 static struct {
-    /* `kept` records in order of time, followed by dropped records, which are reused; `made` records together. */
+    /* The array has `made` records: first `kept` records in order of time, then dropped records for reuse. */
     struct ibp_snapshot *record[KEPT_MAX];
     uint32_t kept, made;
     uint32_t group_ranks;

@@ -25,11 +25,10 @@
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 
-/* A call is long if it spends at least this number of ticks outside of the progress loop. They are about 1 us. */
+/* A call is long if it spends at least this number of ticks, about 1 us, outside of the progress loop. */
 #define LONG_TICKS 3000
 
-/* A call was interrupted if it spends at least this number of ticks outside of the progress loop. They are about 0.1
- * ms. */
+/* A call was interrupted if it spends at least this number of ticks, about 0.1 ms, outside of the progress loop. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
 /* Number of calls that are timed as a whole after a long call, to detect sites with frequent long calls. If a call

@@ -48,8 +48,8 @@ struct ibp_source_operations {
      * newline. */
     void (*describe_gaps)(char *notes, size_t bytes);
 
-    /* before_tag, after_tag: called before and after an MPI call for which MPI allocates an internal tag of the
-     * communicator. `error`: the result of the MPI call. */
+    /* before_tag, after_tag: called before and after an MPI call, if MPI allocates an internal tag of the communicator
+     * for the call. `error`: the result of the MPI call. */
     void (*before_tag)(void);
     void (*after_tag)(int error);
 

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Return the operation for which messages of a call that starts now are counted. */
+/* Return `operation`, or IBP_OPERATION_UNWANTED while counting is off. */
 static inline unsigned ibp_mpich_starting(unsigned operation)
 {
     return ibp_counting ? operation : IBP_OPERATION_UNWANTED;

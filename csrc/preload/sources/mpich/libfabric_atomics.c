@@ -7,7 +7,7 @@
 #include "sources/mpich/libfabric_tables.h"
 #include "sources/mpich/messages.h"
 
-/* The operation that sends nothing: FI_ATOMIC_READ. */
+/* FI_ATOMIC_READ, the only operation that sends no data. */
 #define ATOMIC_READ 10
 
 /* Return the size of an item in bytes. `type` is an enum fi_datatype. */

@@ -4,11 +4,11 @@
  * An announcement may lack the size of the data. If the sender sends the data in one message, this message shows the
  * size. Otherwise the sender sends a header with the size, in one of two forms:
  *
- *     8 bytes: the size; sent before data in several messages, or after the sender has written the data by RDMA
- *     more:    the size, and keys of the memory that the receiver reads
+ * 8 bytes: the size; sent before data in several messages, or after the sender has written the data by RDMA more: the
+ * size, and keys of the memory that the receiver reads
  *
- * A receiver sends a header of the second form too, with keys of the memory that the sender writes. ibprof
- * distinguishes the headers of senders and receivers by the access for which the memory was registered (read or write).
+ * A receiver sends a header of the second form too, with keys of the memory that the sender writes. ibprof recognises
+ * the header of a sender because peers may read the registered memory, but not write it.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"

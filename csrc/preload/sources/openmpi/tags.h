@@ -37,7 +37,7 @@ void ibp_openmpi_after_tag(int error);
  * later call. */
 unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag);
 
-/* Return the operation for which messages of a call that starts now are counted. */
+/* Return `operation`, or IBP_OPERATION_UNWANTED while counting is off. */
 static inline unsigned ibp_openmpi_starting_operation(unsigned operation)
 {
     return ibp_counting ? operation : IBP_OPERATION_UNWANTED;
