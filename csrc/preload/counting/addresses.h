@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Peers that are known only by their network address. The recording of the peer contains its address and its rank:
- * readers find the rank there. ibprof does not exchange ranks at run time, because a collective call would hang if
+ * readers find the rank there. Processes do not exchange ranks at run time, because a collective call would hang if
  * ibprof is not preloaded in a process.
  */
 #ifndef IBPROF_COUNTING_ADDRESSES_H

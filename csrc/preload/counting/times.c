@@ -359,8 +359,8 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
         add_to_estimate(time, rest);
         return;
     }
-    /* An interrupt or another process may have caused the long time, so the time is no estimate for other calls. ibprof
-     * counts it only for this call, and times the next calls of the site as a whole, to see whether they are long
+    /* An interrupt or another process may have caused the long time, so the time is no estimate for other calls. The
+     * time counts only for this call. The next calls of the site are timed as a whole, to see whether they are long
      * too. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;

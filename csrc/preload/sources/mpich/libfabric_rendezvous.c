@@ -7,8 +7,8 @@
  * 8 bytes: the size; sent before data in several messages, or after the sender has written the data by RDMA more: the
  * size, and keys of the memory that the receiver reads
  *
- * A receiver sends a header of the second form too, with keys of the memory that the sender writes. ibprof recognises
- * the header of a sender because peers may read the registered memory, but not write it.
+ * A receiver sends a header of the second form too, with keys of the memory that the sender writes. Peers may read the
+ * registered memory of a sender, but not write it; this distinguishes the headers of senders and receivers.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"
