@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The functions of ibprof.h. They do nothing in a process without a recording.
+ * The functions of ibprof.h. In a process without a recording, these functions do nothing.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"

@@ -192,8 +192,8 @@ static bool moves_nothing(const struct call_in_progress *making, const struct ib
 /* The peer that ibprof passes to the source if the source must not compare the message. */
 #define NOT_COMPARED (-1)
 
-/* Pass the arguments of a send to the source, which compares them with the message that it sees. It compares no calls
- * with 64-bit counts. */
+/* Pass the arguments of a send to the source, which compares them with the message that it sees. The source compares no
+ * calls with 64-bit counts. */
 static void expect(const struct call_in_progress *making)
 {
     const bool is_large = making->form == IBP_FORM_LARGE;
@@ -408,8 +408,7 @@ int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const voi
 
 /* -- choosing ------------------------------------------------------------------------------------------------------ */
 
-/* Return whether another tool wraps an operation too. If it does, the tool's wrapper of MPI_X calls ibprof's wrapper of
- * PMPI_X. */
+/* Return whether another tool wraps an operation too. A tool's wrapper of MPI_X calls ibprof's wrapper of PMPI_X. */
 static bool is_wrapped_by_tool(unsigned operation)
 {
     char name[FUNCTION_NAME];

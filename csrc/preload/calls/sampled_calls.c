@@ -265,7 +265,7 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
 
-/* Number a call that only the members of a group make. Its stream is a hash of the new communicator's name
+/* Number a call that only the members of a group make. The stream of the call is a hash of the new communicator's name
  * (communicator_names.h). */
 static void number_group(struct ibp_sampled_collective *sampled, const struct ibp_called *called, ibp_handle made)
 {

@@ -150,8 +150,8 @@ static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */
 
-/* An object was unloaded. Its code addresses may now belong to other sites, and its sites may be loaded again at other
- * addresses. */
+/* An object was unloaded. The addresses of an unloaded object may now belong to other sites. If the object is loaded
+ * again, its sites may have other addresses. */
 static bool is_any_unloaded;
 
 static bool is_known(const struct ibp_call_point *place)

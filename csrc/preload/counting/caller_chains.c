@@ -38,7 +38,7 @@ enum kind {
     IS_OF_MPI,
     /* Code of the Python interpreter, or of a library that calls C functions for Python. */
     IS_OF_PYTHON,
-    /* Code of libc, the dynamic linker or ibprof. It may call functions that the program passes to it. */
+    /* Code of libc, the dynamic linker or ibprof. This code may call functions that the program passes to it. */
     IS_OF_SYSTEM
 };
 

@@ -30,7 +30,7 @@ struct ibp_caller_chain {
     /* Number of return addresses. */
     unsigned addresses;
     const void *address[1 + IBP_CALLERS_MAX];
-    /* Number of Python frames. They enclose the functions of `address`. */
+    /* Number of Python frames, which enclose the functions of `address`. */
     unsigned frames;
     struct ibp_script_frame frame[1 + IBP_CALLERS_MAX];
 };

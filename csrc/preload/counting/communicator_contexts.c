@@ -53,8 +53,8 @@ static void map_some(void)
 
 /* -- contexts of communicators ------------------------------------------------------------------------------------- */
 
-/* Clear an `ibp_recent` before its first message. It may be in the list of used elements, so `next` and `is_listed` do
- * not change. */
+/* Clear an `ibp_recent` before its first message. `next` and `is_listed` do not change, because the element may be in
+ * the list of used elements. */
 static void clear(struct ibp_recent *recent)
 {
     recent->peer = IBP_NO_PEER;

@@ -36,11 +36,12 @@ struct ibp_recent {
 
 #define IBP_NO_PEER INT32_MIN /* neither a rank nor a constant of MPI */
 
-/* The context of an `ibp_call` (counting/calls.h) or of a communicator. It keeps the counters of the last messages. */
+/* The context of an `ibp_call` (counting/calls.h) or of a communicator. A context stores the counters of the last
+ * messages. */
 struct ibp_context {
     /* For a call: the communicator on which sent or received messages need no classification; 0 if each message must be
-     * classified. Both members are first MPI_COMM_WORLD. After a message on another communicator, `sent_on` is this
-     * communicator, and the peers of `send` and `isend` are ranks in it. */
+     * classified. `sent_on` and `received_on` are first MPI_COMM_WORLD. After a message on another communicator,
+     * `sent_on` is this communicator, and the peers of `send` and `isend` are ranks in it. */
     ibp_handle sent_on, received_on;
     /* For a call: messages with a lower tag than this must be classified. */
     int lowest_tag;
@@ -82,7 +83,8 @@ extern IBP_INTERNAL struct ibp_context ibp_outside;
  * contexts are open. All contexts are closed while counting is off, or while several threads may be in MPI. */
 extern IBP_INTERNAL struct ibp_context *ibp_here, *ibp_between;
 
-/* The store in ibp_set_here is atomic, because several threads may write the variable. It compiles to a plain move. */
+/* The store in ibp_set_here is atomic, because several threads may write the variable. An atomic store compiles to a
+ * plain move. */
 static inline struct ibp_context *ibp_get_here(void)
 {
     return ibp_here;

@@ -165,8 +165,8 @@ static uint64_t *record_demand(uint64_t key, uint32_t origin)
     return &demand->bytes;
 }
 
-/* Return the counter for keys that have no record. It counts only sent user data as lost; it discards received bytes
- * and demands, because they are the same data again. */
+/* Return the counter for keys that have no record. Sent user data are counted as lost. Received bytes and demands are
+ * discarded, because they are the same data again. */
 static uint64_t *amount_without_record(uint64_t key)
 {
     static uint64_t waste_amount[2];

@@ -147,7 +147,7 @@ static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uin
 enum { TIMED_NS = 5000, SAVED_NS = 20000000 };
 static int64_t saved_ns = (int64_t)IBP_SAMPLES_MAX * TIMED_NS;
 
-/* Return whether the budget is sufficient for timing the next message. If it is, charge the budget. */
+/* If the budget is sufficient for timing the next message, charge the budget and return true. */
 static bool times_next(void)
 {
     static uint64_t last_ns;

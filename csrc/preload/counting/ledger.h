@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * The ledger: the bytes that calls asked MPI to move. From the ledger, readers compute a lower bound on the bytes that
- * any algorithm must send. They compare this bound with the bytes that the source counted
+ * any algorithm must send. Readers compare this bound with the bytes that the source counted
  * (ibprof/profile/unaccounted.py).
  *
  * There is a demand for each pair of operation and partner, to which calls add their bytes. The partner is the rank of

@@ -13,7 +13,7 @@ struct waiting {
     /* The request of the receive; 0 for a blocking receive, and after the receive has completed. */
     uintptr_t request;
     struct ibp_instance_known known;
-    /* Identifier of the receive. It does not change when other receives are removed from the list. */
+    /* Identifier of the receive, which remains equal when other receives are removed from the list. */
     unsigned number;
     bool is_complete, is_gone, is_cancelling;
     struct ibp_completing completing;
@@ -144,8 +144,8 @@ void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side
     ibp_samples_note_clock(completing->exit_ns);
 }
 
-/* Number a receive whose envelope is known. If the receive is sampled and complete, record the sample. If it is not
- * complete, the completion of its request will record the sample. */
+/* Number a receive whose envelope is known. If the receive is sampled and complete, record the sample. If the receive
+ * is not complete, the completion of its request will record the sample. */
 static void number(struct waiting *waiting)
 {
     const struct ibp_posted_receive *const receive = &waiting->receive;

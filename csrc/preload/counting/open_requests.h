@@ -55,7 +55,7 @@ struct ibp_open_request {
     /* A call is about to complete the request. From now on, MPI may reuse the request's handle in another thread. */
     bool is_completing;
     uint16_t operation;
-    /* Serial number of the entry. It distinguishes successive requests with the same handle. */
+    /* Serial number of the entry, to distinguish successive requests with the same handle. */
     uint32_t serial;
     /* For a receive that cannot be numbered yet: its identifier, from 1, in the list of waiting receives
      * (counting/message_order.h); otherwise 0. */

@@ -28,7 +28,7 @@ uint32_t ibp_origins_without_site[IBP_OPERATIONS_MAX];
 static struct {
     /* Origins by number, from 1. */
     struct origin *made;
-    /* Hash table of origins' numbers; 0 if an entry is free. It has 2 * capacity entries. */
+    /* Hash table of origins' numbers; 0 if an entry is free. The table has 2 * capacity entries. */
     uint32_t *places;
     uint32_t count, capacity;
     uint32_t region;

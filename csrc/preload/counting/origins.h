@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Origins: each combination of region, operation and site has a number. Keys of counters contain this number. It
+ * Origins: each combination of region, operation and site has a number. Keys of counters contain this number, which
  * identifies the region, operation and site of the call that sent a message.
  */
 #ifndef IBPROF_COUNTING_ORIGINS_H
@@ -29,7 +29,7 @@ void ibp_origins_enter(uint32_t region);
 /* Return the number of the origin of an operation at a site in the present region, created if needed. */
 uint32_t ibp_origin_at_site(unsigned operation, uint32_t site);
 
-/* Return how many origins exist. Their numbers are 1 to this value. */
+/* Return the number of origins, which are numbered from 1. */
 uint32_t ibp_origins_count(void);
 
 /* Return the time record of an origin; NULL until it is set. */

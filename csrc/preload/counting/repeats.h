@@ -2,16 +2,15 @@
  * Copyright The ibprof developers
  *
  * Repeated calls. A call repeats the previous call at its call site if its message is small and its arguments are the
- * same. A repeated call is counted, but neither sampled nor timed. It costs a comparison and a decrement. ibprof grants
- * a number of repeated calls to a call site in advance: at most as many as remain before the next call to be timed or
- * the next message to be sampled. Later, ibprof takes back the granted calls that were not made.
+ * same. A repeated call is counted, but neither sampled nor timed. A repeated call costs a comparison and a decrement.
+ * In advance, ibprof grants a number of repeated calls to a call site: at most as many as remain before the next call
+ * to be timed or the next message to be sampled. Later, ibprof takes back the granted calls that were not made.
  *
  * Granted calls that were made are counted only when the other granted calls are taken back. If a process is killed, at
  * most IBP_REPEATS_MOST calls are lost for each entry of each thread's table.
  *
  * Where several threads may be in MPI, each thread has a separate table and uses it without the lock. Any thread can
- * start a new generation. In a new generation, each thread takes back its granted calls before it uses its table
- * again.
+ * start a new generation. In a new generation, each thread takes back its granted calls before it uses its table again.
  */
 #ifndef IBPROF_COUNTING_REPEATS_H
 #define IBPROF_COUNTING_REPEATS_H
@@ -98,8 +97,8 @@ void ibp_repeats_choose(void);
 enum ibp_watched { IBP_WATCHED_REQUESTS, IBP_WATCHED_RECEIVES, IBP_WATCHED };
 void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
 
-/* Grant repetitions of the call that was counted last. They replace granted calls of another call in the same entry.
- * Only while one thread at a time may be in MPI. */
+/* Grant repetitions of the call that was counted last. The granted calls replace granted calls of another call in the
+ * same entry. Only while one thread at a time may be in MPI. */
 void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
 
 /* As ibp_repeat_grant, for several threads in MPI. Calls are granted only if two successive calls in the entry have the

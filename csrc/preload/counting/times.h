@@ -6,14 +6,14 @@
  *   - Calls wait in the progress loop of the MPI library. If the loop is hooked, the hook measures the time from the
  *     call's first pass of the loop to its last pass, or to the return of the call. A call that does not wait reads no
  *     clock.
- *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed as a whole. Its time outside of the progress loop
- *     is an unbiased estimate for the other calls, because the choice does not depend on the calls.
+ *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed as a whole. The time of this call
+ *     outside of the progress loop is an unbiased estimate for the other calls.
  *   - The first calls of a site are timed as a whole. If a timed call is long, some of the next calls are timed too.
- *     Their number grows with the number of long calls.
+ *     The number of such calls grows with the number of long calls.
  *   - Sends, receives and one-sided calls of large messages are timed as a whole, because MPI may copy the data outside
  *     of the progress loop. Derived datatypes of unknown size count as large.
- *   - Calls that poll, such as MPI_Test, are timed as a whole. They pass the progress loop each time, so the clock is
- *     read anyway.
+ *   - Calls that poll, such as MPI_Test, are timed as a whole. Each such call passes the progress loop, so the clock
+ *     is read anyway.
  *   - Collectives are timed as a whole. If the progress loop is not hooked, all calls are timed as a whole.
  *   - Where several threads may be in MPI, the function in which threads wait is hooked instead of the loop.
  *

@@ -4,7 +4,7 @@
  * Sums of work requests: for each pair of ports, the bytes and messages that were posted to queue pairs between the two
  * ports.
  *
- * A thread that posts adds only to its own records, which have no region. So a post needs no lock and no atomic
+ * A thread that posts adds only to its own records, which have no region. Therefore a post needs no lock and no atomic
  * addition. When a thread changes the region, it assigns the bytes since the last change to the former region. The
  * totals are right even if the process is killed. To find a pair or a counter, hold the verbs lock (verbs_lock.h).
  */

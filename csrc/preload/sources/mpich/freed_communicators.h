@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Communicators that the program freed while nonblocking collectives on them were pending. These collectives still send
- * messages. MPICH may reuse the communicator's handle at once, but reuses its context only after the collectives have
- * ended. All functions require the lock.
+ * Communicators that the program freed while nonblocking collectives on them were pending. The pending collectives
+ * still send messages. MPICH may reuse the communicator's handle at once, but reuses its context only after the
+ * collectives have ended. All functions require the lock.
  */
 #ifndef IBPROF_SOURCES_MPICH_FREED_COMMUNICATORS_H
 #define IBPROF_SOURCES_MPICH_FREED_COMMUNICATORS_H

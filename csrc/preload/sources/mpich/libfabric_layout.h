@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The layout of a tagged message's match bits. They contain the tag, the context, and in the highest bits the protocol
- * bits. If the provider cannot send extra data with a message, they also contain the sender's rank. The protocol bits
- * show the role of a message in a rendezvous: announcement, reply or data. Source: ofi_types.h of MPICH 4.3 and 5.0.
- * The layout of Intel MPI was found from observed messages.
+ * The layout of a tagged message's match bits. Match bits contain the tag, the context, and in the highest bits the
+ * protocol bits. If the provider cannot send extra data with a message, match bits also contain the sender's rank. The
+ * protocol bits show the role of a message in a rendezvous: announcement, reply or data. Source: ofi_types.h of MPICH
+ * 4.3 and 5.0. The layout of Intel MPI was found from observed messages.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_LAYOUT_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_LAYOUT_H
@@ -22,7 +22,7 @@ struct ibp_fi_protocol_bits {
     /* Data of a synchronous send (MPI_Ssend). */
     uint64_t synchronous;
     /* `announced`: an announcement of data that follow later. `announced_packed`: an announcement of data that the
-     * sender must pack. Both are 0 if ibprof does not know the rendezvous of this MPI. */
+     * sender must pack. `announced` and `announced_packed` are 0 if ibprof does not know the rendezvous of this MPI. */
     uint64_t announced, announced_packed;
     /* The first part of a message whose other data the receiver reads from the sender's memory; 0 if this MPI has no
      * such messages. */
@@ -42,8 +42,8 @@ extern IBP_INTERNAL struct ibp_fi_layout ibp_fi_layout;
 
 void ibp_fi_find_layout(void);
 
-/* Return whether senders announce the data of a rendezvous. If they do, ibprof counts bytes at the announcement, not
- * when the data move. */
+/* Return whether senders announce the data of a rendezvous. With announcements, ibprof counts bytes at the
+ * announcement, not when the data move. */
 static inline bool ibp_fi_announces(void)
 {
     return ibp_fi_layout.protocol.announced;

@@ -25,8 +25,8 @@ void ibp_fi_pend(struct ibp_fi_announcement announcement);
 bool ibp_fi_is_pending(uint32_t peer, uint32_t context);
 
 /* Remove the oldest announcement to a peer with this context, and return the number of the call that sent it. If
- * pending announcements to the peer with this context are from several call sites, return their operation. If they have
- * several operations, or if there is no announcement, return IBP_OPERATION_UNATTRIBUTED. */
+ * pending announcements to the peer with this context are from several call sites, return their operation. If the
+ * pending announcements have several operations, or if there is no announcement, return IBP_OPERATION_UNATTRIBUTED. */
 unsigned ibp_fi_settle(uint32_t peer, uint32_t context);
 
 #endif

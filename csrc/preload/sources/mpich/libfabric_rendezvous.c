@@ -31,7 +31,7 @@
 
 static bool was_split; /* a receiver read data of unknown size from the memory of this process */
 
-/* Announced messages whose bytes ibprof has counted from a header. Their data may follow in several messages, which
+/* Announced messages whose bytes ibprof has counted from a header. Announced data may follow in several messages, which
  * must not be counted again. If the data follow by RDMA, the entry remains until a newer entry replaces it. */
 #define STREAMS 256
 static struct {

@@ -13,8 +13,8 @@ ibp_openmpi_release_function *ibp_openmpi_release;
 
 uint64_t ibp_openmpi_pending;
 
-/* With several threads in MPI. `watched`: number of requests with callback count_complete. `ended`: number of these
- * requests whose callback was called. */
+/* With several threads in MPI: `watched` is the number of requests with callback count_complete, and `ended` is the
+ * number of these requests whose callback was called. */
 static uint64_t watched, ended;
 
 /* With one thread in MPI: number of requests that the program freed before they completed. Open MPI does not call their

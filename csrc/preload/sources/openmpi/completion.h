@@ -58,9 +58,9 @@ static inline struct ibp_openmpi_request *ibp_openmpi_request_of(void *request)
 typedef int ibp_openmpi_release_function(void **);
 extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 
-/* A watch: the operation and communicator of a receive, as data for a callback. It contains the communicator because
- * some components of Open MPI do not store it in the request. The handle fits, because addresses have at most 48
- * bits. */
+/* A watch: the operation and communicator of a receive, as data for a callback. A watch contains the communicator
+ * because some components of Open MPI do not store it in the request. The handle fits, because addresses have at most
+ * 48 bits. */
 #define IBP_WATCH_KEY_BITS 14
 #define IBP_WATCH_OF(communicator, operation, kind)                                                                    \
     ((uint64_t)(communicator) << IBP_WATCH_KEY_BITS | IBP_KEY_OF(operation, kind, IBP_DIRECTION_RECEIVED))

@@ -29,7 +29,7 @@ ibp_openmpi_isend_function ibp_openmpi_hook_isend_among_threads;
 void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                          unsigned otherwise);
 
-/* Add a message to a counter. This reads the datatype even if `count` is 0, as Open MPI's functions do. */
+/* Add a message to a counter. The function reads the datatype even if `count` is 0, as Open MPI's functions do. */
 static inline void ibp_openmpi_add_sent(uint64_t *amount, uint64_t *bins, size_t count, ibp_handle datatype)
 {
     const uint64_t bytes = count * ibp_datatype_size_there(datatype);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The structs and constants of libibverbs (IBVERBS_1.1 and later) that ibprof reads or changes. They are declared here
+ * The structs and constants of libibverbs (IBVERBS_1.1 and later) that ibprof reads or changes. This file declares them
  * so that libibprof.so needs neither the headers nor the library. csrc/tests/test_verbs_abi.c compares every offset
  * with the real headers.
  */

@@ -287,7 +287,7 @@ static void hook_set_dc_addr_stream(struct ibp_mlx5_qp_ex *qp, void *address_han
 
 void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations)
 {
-    struct ibp_verbs_qp_ex *extended = (struct ibp_verbs_qp_ex *)qp; /* its first member is qp */
+    struct ibp_verbs_qp_ex *extended = (struct ibp_verbs_qp_ex *)qp; /* its first member is the queue pair */
     struct ibp_verbs_builders *builders = &extended->builders;
     struct ibp_route *route = ibp_verbs_route(qp);
     struct ibp_verbs_provider functions;

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Find the real functions of libibverbs and vendors' libraries, if the program has loaded the library. ibprof never
- * loads these libraries. It does not use RTLD_NEXT, which does not find a library that a plug-in has opened.
+ * loads these libraries. RTLD_NEXT is not used, because it does not find a library that a plug-in has opened.
  */
 #ifndef IBPROF_SOURCES_VERBS_LIBRARIES_H
 #define IBPROF_SOURCES_VERBS_LIBRARIES_H

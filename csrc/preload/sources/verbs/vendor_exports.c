@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Hooks of functions of EFA's, HNS's, MANA's and mlx4's libraries: they create a queue pair, or permit posts to a queue
- * pair without verbs. ibprof cannot see posts without verbs. It counts such a queue pair as unseen until the program
+ * pair without verbs. ibprof cannot see posts without verbs. Such a queue pair is counted as unseen until the program
  * posts to it through verbs.
  */
 #include "platform/system.h"
