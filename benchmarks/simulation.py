@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native import kernel_library
+from ibprof.native import libraries
 from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.engine.simulated_network import index_network
@@ -96,7 +96,7 @@ def compare(name: str, start: Callable[[], Simulation], arguments: argparse.Name
 def measure(start: Callable[[], Simulation], hops: float, library: str | None) -> Measured:
     """Run a simulation up to a number of packet-hops."""
     if library:
-        vars(kernel_library)["find_kernels"] = lambda: Path(library)
+        vars(libraries)["find_kernels"] = lambda: Path(library)
     began = resident_bytes()
     simulation = start()
     digest, seconds = hashlib.sha256(), []

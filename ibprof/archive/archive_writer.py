@@ -13,14 +13,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.archive import otf2_names
-from ibprof.archive.definitions import Definitions
-from ibprof.native.otf2_library import ENTER, EVENT, LEAVE, METRIC, NUMBER, TEXT, Events, load_otf2, write_events
+from ibprof.archive.otf2_names import Value, to_properties
+from ibprof.native.libraries import ENTER, EVENT, LEAVE, METRIC, NUMBER, TEXT, Events, load_otf2, write_events
 from ibprof.profile.profile_data import (
     CallTimes,
     Counters,
@@ -34,10 +34,12 @@ from ibprof.profile.profile_data import (
     Opcode,
     Profile,
     RegionTimes,
+    Site,
     Source,
     Transfers,
 )
 from ibprof.profile.profile_rows import order_rows
+from ibprof.sites.code_location import Frame
 
 Progress = Callable[[int, int], None]
 """Function that receives the number of finished parts and the number of all parts."""
@@ -362,3 +364,210 @@ class Location:
         self.events = len(events.records)
         self._otf2.call("Archive_CloseDefWriter", self._archive, self._local)
         self._otf2.call("Archive_CloseEvtWriter", self._archive, self._writer)
+
+
+# -- definitions -------------------------------------------------------------------------------------------------------
+
+_NS_PER_S = 10**9
+
+
+_Record = tuple[Any, ...]
+"""Name of a record in `libraries.RECORDS`, and the record's columns."""
+
+
+_Callers = tuple[Frame, ...] | tuple[Site, ...]
+
+
+class Written(Protocol):
+    """The written events of a rank.
+
+    Attributes:
+        begin_ns, time_ns: times of the first and of the last event.
+    """
+
+    begin_ns: int
+    time_ns: int
+    events: int
+
+
+class Definitions:
+    """Number the texts, parameters, metrics and call paths of events, and write their definitions at the end."""
+
+    def __init__(self, run: Profile) -> None:
+        self._otf2 = load_otf2().lib
+        self._texts: dict[str, int] = {"": 0}
+        self._parameters: dict[str, tuple[int, Any]] = {}
+        self._metrics: dict[tuple[str, ...], int] = {}
+        self._regions = len(run.regions)
+        self._operations = len(run.operations)
+        self._callers = _number_callers(run.sites)
+
+    def text(self, text: str) -> int:
+        """Return the OTF2 reference of a text."""
+        return self._texts.setdefault(text, len(self._texts))
+
+    def parameter(self, name: str, kind: Any) -> int:
+        """Return the OTF2 reference of a parameter; `kind` is the parameter's type."""
+        return self._parameters.setdefault(name, (len(self._parameters), kind))[0]
+
+    def metric(self, members: Sequence[str]) -> int:
+        """Return the OTF2 reference of a metric; `members` are the names of the metric's values."""
+        return self._metrics.setdefault(tuple(members), len(self._metrics))
+
+    def operation(self, operation: int) -> int:
+        """Return the OTF2 region of an operation: in OTF2, operations are regions after the profile's regions."""
+        return self._regions + operation
+
+    def callpath(self, site: int) -> int:
+        """Return the OTF2 reference of the call path that ends at a site (from 1); callers' call paths come first."""
+        return len(self._callers) + site - 1
+
+    def write(self, archive: Any, run: Profile, locations: Sequence[Written]) -> None:
+        """Write all definitions, each after the definitions that it refers to."""
+        # These calls collect all texts, which must be written first.
+        tree, ranks, regions = self._system_tree(run), self._ranks(run, locations), self._regions_of(run)
+        sites = list(self._sites(run))  # before `_values`, which yields the parameters of sites
+        records = [*tree, *ranks, *regions, *self._values(), *sites]
+        call = load_otf2().call
+        writer = call("Archive_GetGlobalDefWriter", archive)
+        begin = min((location.begin_ns for location in locations), default=0)
+        end = max((location.time_ns for location in locations), default=0)
+        texts = (("String", number, text.encode()) for text, number in self._texts.items())
+        for name, *columns in [("ClockProperties", _NS_PER_S, begin, end - begin, begin), *texts, *records]:
+            call(f"GlobalDefWriter_Write{name}", writer, *columns)
+        call("Archive_CloseGlobalDefWriter", archive, writer)
+
+    def _system_tree(self, run: Profile) -> Iterator[_Record]:
+        node, add, add_property = 0, "SystemTreeNode", "SystemTreeNodeProperty"
+        yield add, node, self.text("job"), self.text("machine"), self._otf2.OTF2_UNDEFINED_REFERENCE
+        properties = [
+            (otf2_names.VERSION_PROPERTY, otf2_names.VERSION),
+            (otf2_names.SAMPLES_PROPERTY, len(run.collective_samples.rank) + len(run.message_samples.rank)),
+            *to_properties(run, otf2_names.NOT_OF_RUN),
+        ]
+        yield from self._properties(add_property, node, properties)
+        hosts = range(1, len(run.hosts) + 1)
+        for node, host in zip(hosts, run.hosts, strict=True):
+            yield add, node, self.text(host.name), self.text(otf2_names.HOST_CLASS), 0
+        for parent, host in zip(hosts, run.hosts, strict=True):
+            for port in host.ports:
+                node += 1
+                yield add, node, self.text(f"{port.device} port {port.port}"), self.text(otf2_names.PORT_CLASS), parent
+                yield from self._properties(add_property, node, to_properties(port))
+            for interface in host.interfaces:
+                node += 1
+                yield add, node, self.text(interface.name), self.text(otf2_names.INTERFACE_CLASS), parent
+                yield from self._properties(add_property, node, to_properties(interface))
+        for pair in run.pairs:
+            node += 1
+            name = f"{pair.device} port {pair.port} to {pair.remote_lid or pair.remote_gid}"
+            yield add, node, self.text(name), self.text(otf2_names.PAIR_CLASS), 1 + pair.host
+            yield from self._properties(add_property, node, to_properties(pair, otf2_names.NOT_OF_PAIR))
+
+    def _ranks(self, run: Profile, locations: Sequence[Written]) -> Iterator[_Record]:
+        for number, (rank, location) in enumerate(zip(run.ranks, locations, strict=True)):
+            name, node = self.text(f"rank {rank.rank}"), 1 + rank.host
+            process = self._otf2.OTF2_LOCATION_GROUP_TYPE_PROCESS, node, self._otf2.OTF2_UNDEFINED_REFERENCE
+            yield "LocationGroup", number, name, *process
+            thread = self._otf2.OTF2_LOCATION_TYPE_CPU_THREAD, location.events, number
+            yield "Location", number, name, *thread
+            properties = to_properties(rank, otf2_names.NOT_OF_RANK)
+            yield from self._properties("LocationProperty", number, properties)
+
+    def _regions_of(self, run: Profile) -> Iterator[_Record]:
+        user, mpi = self._otf2.OTF2_PARADIGM_USER, self._otf2.OTF2_PARADIGM_MPI
+        named = [(name, user) for name in run.regions] + [(name, mpi) for name in run.operations]
+        for number, (name, paradigm) in enumerate(named):
+            text = self.text(name)
+            role, flags = self._otf2.OTF2_REGION_ROLE_CODE, self._otf2.OTF2_REGION_FLAG_NONE
+            yield "Region", number, text, text, 0, role, paradigm, flags, 0, 0, 0
+
+    def _sites(self, run: Profile) -> Iterator[_Record]:
+        """Yield a source code location for each site, and a call path that ends with the site's function."""
+        for chain, number in self._callers.items():
+            caller = chain[0]
+            if isinstance(caller, Site):
+                yield from self._callpath(number, chain[1:], _frame_of(caller))
+                yield from self._place(number, caller, otf2_names.CALLER_OBJECT_PARAMETER)
+            else:
+                yield from self._callpath(number, chain[1:], caller)
+        for number, site in enumerate(run.sites):
+            callpath = self.callpath(number + 1)
+            yield from self._callpath(callpath, _callers_of(site), _frame_of(site))
+            yield "SourceCodeLocation", number, self.text(site.file), site.line
+            yield from self._place(callpath, site, otf2_names.OBJECT_PARAMETER)
+
+    def _place(self, callpath: int, site: Site, object_parameter: str) -> Iterator[_Record]:
+        """Yield the properties of a site's call path: the data that the site's OTF2 region cannot hold."""
+        texts = {object_parameter: site.object, otf2_names.NAME_PARAMETER: site.name}
+        texts |= {otf2_names.BUILD_ID_PARAMETER: site.build_id} if site.build_id else {}
+        for name, text in texts.items():
+            parameter = self.parameter(name, self._otf2.OTF2_PARAMETER_TYPE_STRING)
+            yield "CallpathParameter", callpath, parameter, *self._value(text)
+        parameter = self.parameter(otf2_names.ADDRESS_PARAMETER, self._otf2.OTF2_PARAMETER_TYPE_UINT64)
+        yield "CallpathParameter", callpath, parameter, *self._value(site.address)
+
+    def _callpath(self, number: int, callers: _Callers, frame: Frame) -> Iterator[_Record]:
+        region = self._regions + self._operations + number
+        function, file = self.text(frame.function), self.text(frame.file)
+        compiled = (
+            self._otf2.OTF2_REGION_ROLE_FUNCTION,
+            self._otf2.OTF2_PARADIGM_COMPILER,
+            self._otf2.OTF2_REGION_FLAG_NONE,
+        )
+        yield "Region", region, function, function, 0, *compiled, file, frame.line, 0
+        parent = self._callers.get(callers, self._otf2.OTF2_UNDEFINED_REFERENCE)
+        yield "Callpath", number, parent, region
+
+    def _values(self) -> Iterator[_Record]:
+        member, lib = 0, self._otf2
+        for members, number in self._metrics.items():
+            for name in members:
+                kind = (
+                    lib.OTF2_METRIC_TYPE_OTHER,
+                    lib.OTF2_METRIC_ABSOLUTE_POINT,
+                    lib.OTF2_TYPE_UINT64,
+                    lib.OTF2_BASE_DECIMAL,
+                    0,
+                )
+                unit = self.text("ns" if name.endswith("_ns") else "B" if "bytes" in name else "#")
+                yield "MetricMember", member, self.text(name), 0, *kind, unit
+                member += 1
+            numbers = list(range(member - len(members), member))
+            when = lib.OTF2_METRIC_ASYNCHRONOUS, lib.OTF2_RECORDER_KIND_CPU
+            yield "MetricClass", number, len(numbers), numbers, *when
+        for name, (number, kind) in self._parameters.items():
+            yield "Parameter", number, self.text(name), kind
+
+    def _properties(self, record: str, owner: int, properties: Iterable[tuple[str, Value]]) -> Iterator[_Record]:
+        for name, value in properties:
+            yield record, owner, self.text(name), *self._value(value)
+
+    def _value(self, value: Value) -> tuple[int, int]:
+        """Return the type of a value, and the value as 64 bits, for `otf2_names.from_bits`."""
+        if isinstance(value, str):
+            return self._otf2.OTF2_TYPE_STRING, otf2_names.to_bits("I", self.text(value))
+        if isinstance(value, float):
+            return self._otf2.OTF2_TYPE_DOUBLE, otf2_names.to_bits("d", value)
+        if value < 0:
+            return self._otf2.OTF2_TYPE_INT64, otf2_names.to_bits("q", value)
+        return self._otf2.OTF2_TYPE_UINT64, otf2_names.to_bits("Q", value)
+
+
+def _callers_of(site: Site) -> _Callers:
+    """Return the functions around a site, innermost first: callers, or functions that contain it after inlining."""
+    return site.callers or site.inlined_in
+
+
+def _frame_of(site: Site) -> Frame:
+    return Frame(site.function, site.file, site.line)
+
+
+def _number_callers(sites: Iterable[Site]) -> dict[_Callers, int]:
+    """Number the call paths of callers. A caller has a lower number than the functions that it calls."""
+    numbers: dict[_Callers, int] = {}
+    for site in sites:
+        callers = _callers_of(site)
+        for begin in reversed(range(len(callers))):
+            numbers.setdefault(callers[begin:], len(numbers))
+    return numbers

@@ -11,8 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibprof.cli.command import add_row_arguments, command, make_parser
-from ibprof.cli.terminal import print_json, print_pairs, print_table
+from ibprof.cli.command import add_row_arguments, command, make_parser, print_json, print_pairs, print_table
 from ibprof.errors import UsageError
 from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable, shorten_site
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibprof.cli.command import command, make_parser
-from ibprof.cli.terminal import print_json, print_table, show_progress
+from ibprof.cli.command import command, make_parser, print_json, print_table, show_progress
 from ibprof.errors import InputError, UsageError
 from ibprof.text.quantities import printable
 

@@ -8,8 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ibprof.cli.command import command, make_parser
-from ibprof.cli.terminal import print_json
+from ibprof.cli.command import command, make_parser, print_json
 from ibprof.errors import InconsistentError
 from ibprof.text.quantities import printable
 

@@ -9,8 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ibprof.cli.command import command, make_parser
-from ibprof.cli.terminal import print_json, print_pairs, print_table
+from ibprof.cli.command import command, make_parser, print_json, print_pairs, print_table
 from ibprof.text.quantities import format_bytes, format_seconds, name_call, name_mpi, printable
 
 NS_PER_S = 10**9

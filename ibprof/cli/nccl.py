@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from ibprof.cli.command import command, make_parser
-from ibprof.cli.terminal import print_table
+from ibprof.cli.command import command, make_parser, print_table
 from ibprof.errors import InputError
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 

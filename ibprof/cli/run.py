@@ -26,9 +26,8 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibprof.cli.command import command, find_commands, make_parser
+from ibprof.cli.command import command, find_commands, make_parser, show_progress
 from ibprof.cli.env import with_library
-from ibprof.cli.terminal import show_progress
 from ibprof.errors import IbprofError, UsageError
 from ibprof.launch.preload_settings import (
     PRELOAD,

@@ -14,13 +14,12 @@ from ibprof.profile.efficiency import (
     ASSUMPTION,
     NOT_TIMED,
     Efficiencies,
+    TimeInMpi,
     Waiting,
     WaitShares,
-    elapsed_s,
     estimate_waiting,
     find_efficiencies,
-    inside_s,
-    overlaps_s,
+    time_in_mpi,
 )
 from ibprof.profile.missing_data import describe_incomplete
 from ibprof.profile.profile_data import CallTimes, Counters, Direction, Kind, Profile, Source
@@ -35,39 +34,6 @@ TOP = 3
 
 KEYS = ("rank", "host", "region", "operation", "site")
 """Names of keys by which calls can be summed."""
-
-
-@dataclass(frozen=True, slots=True)
-class TimeInMpi:
-    """Time inside MPI calls of all timed ranks.
-
-    Attributes:
-        run_s: mean run time of ranks, in seconds; None if ranks were killed.
-        mean_s: mean time of ranks inside calls, over all threads, in seconds.
-        overlap_s: time that `mean_s` counts more than once, because several threads of a rank were inside calls.
-        slowest: rank with most time inside calls.
-        slowest_s: time of the slowest rank inside calls, in seconds.
-        spread: standard deviation / mean of the ranks' times.
-        ranks: number of timed ranks.
-    """
-
-    run_s: float | None
-    mean_s: float
-    overlap_s: float
-    slowest: int
-    slowest_s: float
-    spread: float
-    ranks: int
-
-    @property
-    def busy_s(self) -> float:
-        """Mean time in which a rank has at least one thread inside calls, in seconds."""
-        return self.mean_s - self.overlap_s
-
-    @property
-    def share(self) -> float | None:
-        """Share of the run in which a rank has a thread inside calls, 0 to 1; None if the run's time is unknown."""
-        return self.busy_s / self.run_s if self.run_s else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,25 +124,6 @@ def report_calls(
         waiting=estimate_waiting(run),
         notes=(*describe_unseen_calls(run, "site" in by), *limits),
         functions={site.name: site.function for site in run.sites if site.function} if "site" in by else {},
-    )
-
-
-def time_in_mpi(run: Profile) -> TimeInMpi | None:
-    """Return the time inside MPI calls; None if it was not recorded."""
-    timed = [rank for rank in run.ranks if rank.has_times]
-    if not timed:
-        return None
-    seconds = inside_s(run, timed).sum(axis=1)
-    mean, slowest = float(seconds.mean()), int(seconds.argmax())
-    spans = [elapsed_s(rank) for rank in timed if rank.stop_ns]
-    return TimeInMpi(
-        run_s=sum(spans) / len(spans) if len(spans) == len(timed) else None,
-        mean_s=mean,
-        overlap_s=float(overlaps_s(timed).mean()),
-        slowest=timed[slowest].rank,
-        slowest_s=float(seconds[slowest]),
-        spread=float(seconds.std()) / mean if mean else 0.0,
-        ranks=len(timed),
     )
 
 

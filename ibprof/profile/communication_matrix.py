@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof.native.kernel_library import load_kernels, sum_exactly
+from ibprof.native.libraries import load_kernels, sum_exactly
 from ibprof.profile.port_sums import PortIndex, describe_unmeasured
 from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Host, Kind, MarkKind, Profile, Source
 from ibprof.profile.profile_rows import RowChoice, find_name

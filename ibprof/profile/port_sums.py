@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Kind, Port, PortPair, Profile
 from ibprof.profile.row_arrays import sum_by_group
 from ibprof.text.quantities import format_bytes

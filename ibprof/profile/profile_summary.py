@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.call_report import time_in_mpi, top_lines
+from ibprof.native.libraries import sum_exactly
+from ibprof.profile.call_report import top_lines
+from ibprof.profile.efficiency import time_in_mpi
 from ibprof.profile.missing_data import account_for_run, accounts_as_json, describe_gaps
 from ibprof.profile.port_sums import HostCheck, PortSum, bytes_posted, check_hosts, describe_unmeasured, sum_ports
 from ibprof.profile.profile_data import Counters, Direction, Kind, Mark, MarkKind, Profile, Source

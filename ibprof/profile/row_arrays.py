@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 
 Rows = TypeVar("Rows", bound="RowArrays")
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.headers import recording_header
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.profile_data import Demands, Direction, Kind, Profile, Source
 from ibprof.text.quantities import format_bytes, name_call
 

@@ -1,29 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a recorded run for its verdict: time in MPI, waiting, messages, bytes between hosts."""
+"""Figures of a recorded run for its verdict: time in MPI, also by region, waiting, messages, bytes between hosts."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.call_report import TimeInMpi, time_in_mpi
-from ibprof.profile.efficiency import Waiting, elapsed_s, estimate_waiting, inside_s, overlaps_s
+from ibprof.native.libraries import sum_exactly
+from ibprof.profile.efficiency import (
+    TimeInMpi,
+    Waiting,
+    elapsed_s,
+    estimate_waiting,
+    find_efficiencies,
+    inside_s,
+    overlaps_s,
+    time_in_mpi,
+)
 from ibprof.profile.missing_data import describe_incomplete
 from ibprof.profile.profile_data import Direction, Kind, Profile, Rank, Source
 from ibprof.profile.profile_rows import name_sites
 from ibprof.profile.unaccounted import PARTNER_FAILED, PARTNER_GROUP
 from ibprof.verdict.shared_cores import SharedCores, find_shared_cores
 from ibprof.verdict.transfer_causes import find_possible_rate, find_transfer_causes, name_carriers
-from ibprof.verdict.verdict_data import BusiestLink, TransferCause
+from ibprof.verdict.verdict_data import BusiestLink, RegionShare, TransferCause
 from ibprof.waiting.wait_split import measure_waiting
 
 if TYPE_CHECKING:
-    from ibprof.waiting.message_rates import HostPair
-    from ibprof.waiting.wait_split import LateRank, MeasuredWaiting
+    from ibprof.waiting.wait_split import HostPair, LateRank, MeasuredWaiting
 
 LATENCY_S = 100e-6
 """Upper limit of a message's latency, in seconds, on all networks that MPI jobs use."""
@@ -440,3 +448,51 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_
         return None
     region, operation, site = places[:, most].tolist()
     return Place(run.regions[region], run.operations[operation], name_sites(run)[site])
+
+
+def share_by_region(
+    run: Profile,
+    collectives: tuple[Waiting, ...],
+    line_rates: Mapping[str, float] | None = None,
+    measured: MeasuredWaiting | None = None,
+) -> tuple[RegionShare, ...]:
+    """Return the regions with time in MPI, sorted by this time, descending; empty if no rank was timed.
+
+    The estimated waiting in a region is the larger of two figures, as for the run: the slowest rank's excess of time
+    outside MPI over the mean, and the waiting in the region's collectives.
+
+    Args:
+        collectives: waiting by site.
+        line_rates: seconds of each region's most loaded link direction at line rate; None without a fabric.
+        measured: measured waiting, which replaces both figures; None without sampled calls.
+    """
+    timed = [rank for rank in run.ranks if rank.has_times and rank.rank < run.world_size]
+    if not timed:
+        return ()
+    inside = inside_s(run, timed).sum(axis=0) / len(timed)
+    imbalance = {
+        each.region: (each.outside_max_s - each.outside_mean_s) * each.ranks / len(timed)
+        for each in find_efficiencies(run).regions
+    }
+    if measured:
+        of_regions = (measured.total(measured.shares.region == number) for number in range(len(run.regions)))
+        waits = {name: total.wait_s / len(timed) for name, total in zip(run.regions, of_regions, strict=True)}
+    else:
+        waits = {
+            name: max(
+                imbalance.get(name, 0.0),
+                sum(each.waiting_s for each in collectives if each.region == name) / len(timed),
+            )
+            for name in run.regions
+        }
+    shares = [
+        RegionShare(
+            name=name,
+            mpi_s=float(mpi_s),
+            wait_s=min(waits[name], float(mpi_s)),
+            line_rate_s=line_rates.get(name) if line_rates else None,
+        )
+        for name, mpi_s in zip(run.regions, inside, strict=True)
+        if mpi_s > 0
+    ]
+    return tuple(sorted(shares, key=lambda each: -each.mpi_s))

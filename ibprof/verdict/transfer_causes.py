@@ -21,7 +21,7 @@ from ibprof.verdict.shared_cores import count_cores
 from ibprof.verdict.verdict_data import TransferCause
 
 if TYPE_CHECKING:
-    from ibprof.waiting.message_rates import HostPair
+    from ibprof.waiting.wait_split import HostPair
 
 CARRIES = 0.5
 """Share of the job's bytes above which a transport counts as used."""

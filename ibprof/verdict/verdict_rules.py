@@ -13,7 +13,7 @@ from ibprof.profile.efficiency import Waiting
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.profile_rows import name_sites
 from ibprof.text.quantities import format_bytes, format_seconds, format_with_error, name_call
-from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, measure_job
+from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, measure_job, share_by_region
 from ibprof.verdict.shared_cores import SHARED_CORES
 from ibprof.verdict.verdict_data import (
     ADVICE,
@@ -25,7 +25,6 @@ from ibprof.verdict.verdict_data import (
     TransferCause,
     Verdict,
     VerdictKind,
-    share_by_region,
 )
 from ibprof.waiting.wait_split import explain_unsplit
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.missing_data import StageAccount
 from ibprof.profile.profile_rows import ALL_ROWS, RowChoice
 from ibprof.text.quantities import count_of, format_bytes

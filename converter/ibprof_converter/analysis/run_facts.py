@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.row_arrays import add_by_key, number_keys
 from ibprof.text.quantities import name_call
 from ibprof_converter.analysis.pipeline_results import FabricLoads

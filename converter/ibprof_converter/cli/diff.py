@@ -11,8 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibprof.cli.command import add_row_arguments, command, make_parser, row_options
-from ibprof.cli.terminal import print_captured, print_json, show_stages
+from ibprof.cli.command import (
+    add_row_arguments,
+    command,
+    make_parser,
+    print_captured,
+    print_json,
+    row_options,
+    show_stages,
+)
 from ibprof.errors import THRESHOLD_CROSSED
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.arguments import type_of

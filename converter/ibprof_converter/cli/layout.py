@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ibprof.cli.command import command, make_parser
-from ibprof.cli.terminal import print_result, print_warnings, show_stages
+from ibprof.cli.command import command, make_parser, print_result, print_warnings, show_stages
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.analysis.pipeline_options import JOB, OPERATION, REGION, SITE, FabricOptions, parse_columns

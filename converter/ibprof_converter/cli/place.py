@@ -12,8 +12,16 @@ from dataclasses import dataclass, fields
 from itertools import groupby
 from pathlib import Path
 
-from ibprof.cli.command import command, make_parser
-from ibprof.cli.terminal import print_captured, print_json, print_lines, print_warnings, show_progress, show_stages
+from ibprof.cli.command import (
+    command,
+    make_parser,
+    print_captured,
+    print_json,
+    print_lines,
+    print_warnings,
+    show_progress,
+    show_stages,
+)
 from ibprof.errors import UsageError, quote_found
 from ibprof.text.host_lists import join_hosts
 from ibprof.text.quantities import format_seconds

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibprof.cli.command import command, make_parser
-from ibprof.cli.terminal import print_captured, print_json, print_lines, show_stages
+from ibprof.cli.command import command, make_parser, print_captured, print_json, print_lines, show_stages
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.analysis.pipeline_options import TOP, AttributeFiles

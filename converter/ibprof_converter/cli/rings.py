@@ -7,8 +7,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ibprof.cli.command import command, make_parser
-from ibprof.cli.terminal import print_result
+from ibprof.cli.command import command, make_parser, print_result
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.output_files import check_files, open_output
 from ibprof_converter.analysis.pipeline_options import FabricOptions

@@ -7,8 +7,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ibprof.cli.command import command, make_parser
-from ibprof.cli.terminal import print_result, show_stages
+from ibprof.cli.command import command, make_parser, print_result, show_stages
 from ibprof.errors import UsageError, quote_found
 from ibprof_converter.choices import BALANCED, D_MOD_K, ENGINES, MIN_HOP
 from ibprof_converter.cli.arguments import add_subcommand, add_subcommands, parse_subcommand

@@ -16,8 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ibprof.cli.command import command, make_parser, rename_option
-from ibprof.cli.terminal import print_json, print_table
+from ibprof.cli.command import command, make_parser, print_json, print_table, rename_option
 from ibprof.errors import MissingToolError, UsageError
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.choices import parse_routes

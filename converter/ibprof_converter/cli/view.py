@@ -7,8 +7,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ibprof.cli.command import command, make_parser
-from ibprof.cli.terminal import print_warnings, show_stages
+from ibprof.cli.command import command, make_parser, print_warnings, show_stages
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.analysis.pipeline_options import AttributeFiles, list_compared
 from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS

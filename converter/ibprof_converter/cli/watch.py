@@ -14,8 +14,7 @@ from pathlib import Path
 from time import sleep, time_ns
 from typing import TYPE_CHECKING, Any
 
-from ibprof.cli.command import command, make_parser
-from ibprof.cli.terminal import print_captured, print_json
+from ibprof.cli.command import command, make_parser, print_captured, print_json
 from ibprof.errors import InputError
 from ibprof.text.quantities import format_bytes, format_seconds, name_call, printable, shorten_site
 from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof.native.headers import kernels_headers
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.dump_files import decode_name, head_of
 from ibprof_converter.fabric.listing import NOT_GIVEN, Listing

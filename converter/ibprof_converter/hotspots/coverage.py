@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.missing_data import COLLECT, StageAccount, account_for_run, describe_gaps, describe_losses
 from ibprof.profile.unaccounted import Unaccounted, find_unaccounted
 from ibprof.text.quantities import count_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.row_arrays import add_by_key
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
 from ibprof_converter.layout.positions import FabricLayout, lower_ends

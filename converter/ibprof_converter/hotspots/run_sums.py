@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.port_sums import PortSum, sum_ports
 from ibprof.profile.profile_data import Port
 from ibprof_converter.traffic.traffic_data import RankTraffic

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof.native.kernel_library import Kernels, load_kernels, sum_exactly
+from ibprof.native.libraries import Kernels, load_kernels, sum_exactly
 from ibprof_converter.placement.slots import RAIL_LIMIT, RankSlots
 from ibprof_converter.placement.switch_paths import SwitchPaths
 from ibprof_converter.traffic.adapter_policies import share_out

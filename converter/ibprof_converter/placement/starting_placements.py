@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof_converter.placement.placement_problem import Neighbours, SlotOfRank
 from ibprof_converter.placement.slots import RankSlots
 from ibprof_converter.placement.switch_paths import SwitchPaths

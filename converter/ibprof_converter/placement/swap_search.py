@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof_converter.placement.placement_problem import PlacementProblem, PlacementScore, SlotOfRank, score_of
 from ibprof_converter.placement.starting_placements import random_slots
 from ibprof_converter.routing.subnet_routes import count_threads

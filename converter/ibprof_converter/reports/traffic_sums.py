@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.row_arrays import find_distinct
 from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.fabric.fabric_graph import LIDS, NodeKind

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.headers import kernels_headers
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
 from ibprof_converter.routing.subnet_routes import (
     NONE,

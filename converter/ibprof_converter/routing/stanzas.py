@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof.native.headers import kernels_headers
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables

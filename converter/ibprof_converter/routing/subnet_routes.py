@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof.native.headers import kernels_headers
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
 from ibprof_converter.fabric.listing import PORTS
 from ibprof_converter.routing.tables import ForwardingTables

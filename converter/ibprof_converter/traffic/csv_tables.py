@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof_converter.fabric.fabric_graph import LIDS
 from ibprof_converter.traffic.traffic_data import RANK_LIMIT, SINGLE_RAIL, PortCounters, RankTraffic, Traffic
 

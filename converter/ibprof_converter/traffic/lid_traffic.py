@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof_converter.choices import PATTERN_PREFIX, PLACEMENT_FORMS
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.spread import spread_matrix

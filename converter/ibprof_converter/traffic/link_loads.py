@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.choices import RANKINGS
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.port_sums import PortEnd, PortIndex, describe_unmeasured
 from ibprof.profile.profile_data import OUTWARD_OPCODES, PortPair, Profile, Source
 from ibprof.profile.profile_rows import UNKNOWN_SITE

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.db_csv import looks_like_db_csv, read_section
 from ibprof_converter.fabric.dump_files import head_of, peek_dump, read_dump

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import IbprofError, InputError, UsageError, quote_found
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.port_sums import PortIndex, describe_unmeasured
 from ibprof.profile.profile_data import Host, Port, Profile
 from ibprof_converter.choices import PLACEMENT_FORMS

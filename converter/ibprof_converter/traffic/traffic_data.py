@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.profile_data import Profile
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable

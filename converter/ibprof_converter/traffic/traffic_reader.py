@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, UsageError
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.missing_data import choose_sent
 from ibprof.profile.profile_data import Direction, Profile, Source
 from ibprof.profile.profile_rows import RowChoice, name_sites

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from ibprof.cli.command import command, make_parser, rename_option
-from ibprof.cli.terminal import print_document
+from ibprof.cli.command import command, make_parser, print_document, rename_option
 from ibprof.errors import THRESHOLD_CROSSED, need_lab
 from ibprof_converter.cli.arguments import (
     Subcommands,

@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ibprof.cli.command import command, make_parser, rename_option
-from ibprof.cli.terminal import print_document
+from ibprof.cli.command import command, make_parser, print_document, rename_option
 from ibprof.errors import quote_found
 from ibprof_converter.cli.arguments import (
     Subcommands,

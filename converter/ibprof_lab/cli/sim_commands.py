@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ibprof.cli.terminal import print_json, print_warnings, show_progress
+from ibprof.cli.command import print_json, print_warnings, show_progress
 from ibprof.errors import UsageError, need_lab
 from ibprof.profile.missing_data import accounts_as_json
 from ibprof_converter.cli.arguments import call_with_options

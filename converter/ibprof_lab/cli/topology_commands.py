@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from ibprof.cli.terminal import print_result
+from ibprof.cli.command import print_result
 from ibprof.errors import THRESHOLD_CROSSED, InconsistentError, UsageError
 from ibprof_converter.cli.arguments import call_with_options
 from ibprof_lab.latency.files.pair_files import write_named_pairs

@@ -23,7 +23,7 @@ from ibprof.archive import archive_reader as archive_read
 from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.errors import InputError, UsageError
 from ibprof.load import load_profile
-from ibprof.native import otf2_library
+from ibprof.native import libraries
 from ibprof.profile.profile_data import (
     SIZE_BINS,
     Counters,
@@ -251,7 +251,7 @@ def test_each_otf2_library_writes_the_same_and_reads_it(tmp_path: Path, monkeypa
     shown = []
     libraries = [str(files("ibprof") / "lib" / "libibprof_otf2.so"), "libopen-trace-format2.so.10"]
     for library in [*libraries, *map(str, Path(_otf2.__file__).parent.glob("_otf2*.so"))]:
-        monkeypatch.setattr(otf2_library, "find_otf2_libraries", lambda library=library: [library])
+        monkeypatch.setattr(libraries, "find_otf2_libraries", lambda library=library: [library])
         forget_library()
         write_archive(run, tmp_path / "profile.otf2")
         assert_same(run, read_archive(tmp_path / "profile.otf2"))
@@ -263,8 +263,8 @@ def test_each_otf2_library_writes_the_same_and_reads_it(tmp_path: Path, monkeypa
 
 
 def forget_library() -> None:
-    otf2_library.load_otf2.cache_clear()
-    otf2_library._load_functions.cache_clear()
+    libraries.load_otf2.cache_clear()
+    libraries._load_functions.cache_clear()
 
 
 def test_times_never_decrease_even_when_the_clock_was_set_back(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from ibprof.native import headers
 from ibprof.native.headers import kernels_headers, parse_headers
 from ibprof.native.installed_files import cffi_text, find_kernels_headers, find_recording_header
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof.profile import profile_data
 from ibprof_converter.fabric import fabric_graph
 from ibprof_converter.routing import spread, stanzas

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ibprof.errors import MissingToolError
 from ibprof.native import installed_files as installed
-from ibprof.native.kernel_library import load_kernels, sum_exactly
+from ibprof.native.libraries import load_kernels, sum_exactly
 
 
 @given(st.lists(st.integers(0, (1 << 64) - 1), max_size=70))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof_converter.analysis.pipeline_options import FabricOptions, no_progress
 from ibprof_converter.analysis.pipeline_stages import read_subnets
 from ibprof_converter.placement.lower_bound import find_bounds

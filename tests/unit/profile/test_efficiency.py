@@ -9,8 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ibprof.profile.call_report import report_calls, time_in_mpi
-from ibprof.profile.efficiency import NO_SPANS, NOT_TIMED, estimate_waiting, find_efficiencies, measure_spans
+from ibprof.profile.call_report import report_calls
+from ibprof.profile.efficiency import (
+    NO_SPANS,
+    NOT_TIMED,
+    estimate_waiting,
+    find_efficiencies,
+    measure_spans,
+    time_in_mpi,
+)
 from ibprof.profile.profile_data import CallTimes, Mark, MarkKind, Profile, Site
 from ibprof.profile.profile_rows import order_rows
 from ibprof_testing.samples.profiles import make_profile, make_rank

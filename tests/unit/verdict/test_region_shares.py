@@ -11,7 +11,8 @@ import pytest
 from ibprof.profile.efficiency import estimate_waiting
 from ibprof.profile.profile_data import CallTimes, Profile
 from ibprof.profile.profile_rows import order_rows
-from ibprof.verdict.verdict_data import BusiestLink, VerdictKind, share_by_region
+from ibprof.verdict.job_times import share_by_region
+from ibprof.verdict.verdict_data import BusiestLink, VerdictKind
 from ibprof.verdict.verdict_rules import judge_run
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 

@@ -10,8 +10,7 @@ import pytest
 
 from ibprof.profile.profile_data import Transport
 from ibprof.verdict.verdict_rules import judge_run
-from ibprof.waiting.message_rates import HostPair
-from ibprof.waiting.wait_split import measure_waiting
+from ibprof.waiting.wait_split import HostPair, measure_waiting
 from ibprof_testing.samples.profiles import Count, make_profile, make_rank
 from ibprof_testing.waits.derived_samples import derive_profile
 from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.row_arrays import find_distinct, number_keys
 from ibprof.text.quantities import count_of, name_call, printable
 from ibprof_converter.fabric.fabric_graph import Fabric

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof.native.headers import kernels_headers
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof_lab.simulation.engine.simulated_network import SimulatedNetwork, find_minimal_ports
 
 _HEADERS = kernels_headers()

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof.load import load_profile
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.libraries import sum_exactly
 from ibprof.profile.missing_data import StageAccount, choose_sent
 from ibprof.profile.profile_data import (
     Counters,

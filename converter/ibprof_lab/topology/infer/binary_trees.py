@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, find_pattern
 
 Integers = npt.NDArray[np.int32]

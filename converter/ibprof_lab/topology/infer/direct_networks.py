@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof_lab.topology.infer.binary_trees import CAUTION, RootedTree
 from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats
 from ibprof_lab.topology.model.inferred_topology import weigh_edges

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import dijkstra
 
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.libraries import load_kernels
 from ibprof_converter.outputs.atomic_write import write_text
 from ibprof_converter.viewer.view_document import LinkValue, describe_link_values
 from ibprof_converter.viewer.view_file import NONE, Arrays

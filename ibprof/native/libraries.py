@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OTF2's C library, called through cffi, and the events of an archive as arrays.
+"""The C libraries, called through cffi: ibprof's kernels, and OTF2.
 
-`csrc/include/ibprof_otf2.h` describes its functions. A C kernel writes and reads events: large jobs have too many for
-Python.
+libibprof_kernels.so has the loops that are too slow in Python, such as those over the events of an archive. Only the
+headers that `ibprof_kernels.h` includes describe its functions, and `ibprof_otf2.h` those of OTF2. The build makes a
+module for cffi from these headers (csrc/make_interface.py).
 """
 
 from __future__ import annotations
@@ -18,8 +19,55 @@ import numpy.typing as npt
 
 from ibprof.errors import MissingToolError
 from ibprof.native.headers import kernels_headers
-from ibprof.native.installed_files import find_otf2_libraries
-from ibprof.native.kernel_library import load_kernels
+from ibprof.native.installed_files import find_kernels, find_otf2_libraries
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The library with its cffi interface.
+
+    Attributes:
+        ffi: makes C structs and pointers.
+        lib: has the functions and constants of the headers as attributes.
+    """
+
+    ffi: Any
+    lib: Any
+
+    def pointer(self, array: npt.NDArray[Any]) -> Any:
+        """Return a pointer to the elements of a C-contiguous array, which must outlive the pointer."""
+        if not array.flags.c_contiguous:
+            raise ValueError("a kernel takes C-contiguous arrays")
+        return self.ffi.cast(_pointer_type(array.dtype), array.ctypes.data)
+
+
+@lru_cache(maxsize=1)
+def load_kernels() -> Kernels:
+    """Load the installed library.
+
+    Raises:
+        MissingToolError: the library is not installed.
+    """
+    library = find_kernels()
+    ffi = import_module("ibprof.lib.kernels_interface").ffi
+    return Kernels(ffi, ffi.dlopen(str(library)))
+
+
+def sum_exactly(values: npt.NDArray[np.uint64]) -> int:
+    """Return the exact sum of values; numpy's own sum wraps around silently at 2**64."""
+    kernels = load_kernels()
+    result = np.empty(2, np.uint64)
+    values = np.ascontiguousarray(values)
+    kernels.lib.ibp_sum(kernels.pointer(values), values.size, kernels.pointer(result))
+    low, high = result.tolist()
+    return int(high << 64 | low)
+
+
+def _pointer_type(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in "iu":
+        return f"{'u' if dtype.kind == 'u' else ''}int{8 * dtype.itemsize}_t *"
+    return {"f8": "double *", "f4": "float *", "b1": "uint8_t *"}.get(dtype.str[1:], "void *")
+
 
 RECORDS = (
     *("ClockProperties", "String", "SystemTreeNode", "SystemTreeNodeProperty", "LocationGroup", "Location"),
