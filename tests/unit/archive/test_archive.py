@@ -249,8 +249,8 @@ def test_each_otf2_library_writes_the_same_and_reads_it(tmp_path: Path, monkeypa
     ranks = tuple(replace(rank, notes=("-1", "ä")) for rank in SAMPLE.ranks)
     run = replace(SAMPLE, sites=sites, ranks=ranks, counters=order_rows(SAMPLE.counters))
     shown = []
-    libraries = [str(files("ibprof") / "lib" / "libibprof_otf2.so"), "libopen-trace-format2.so.10"]
-    for library in [*libraries, *map(str, Path(_otf2.__file__).parent.glob("_otf2*.so"))]:
+    names = [str(files("ibprof") / "lib" / "libibprof_otf2.so"), "libopen-trace-format2.so.10"]
+    for library in [*names, *map(str, Path(_otf2.__file__).parent.glob("_otf2*.so"))]:
         monkeypatch.setattr(libraries, "find_otf2_libraries", lambda library=library: [library])
         forget_library()
         write_archive(run, tmp_path / "profile.otf2")
