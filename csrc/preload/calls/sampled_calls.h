@@ -33,7 +33,6 @@ struct ibp_sampled_collective {
     /* `is_sampled`: the hash chooses the call. `is_timed`: the call is timed, and recorded if its score is one of the
      * largest. */
     bool is_sampled, is_timed;
-    struct ibp_creation making;
 };
 
 /* Return whether an operation is a collective that is complete when the call returns. */
