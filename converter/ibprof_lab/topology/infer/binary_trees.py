@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees over hosts: binary trees by average linkage or neighbour joining, pruned trees, and additive trees.
 
-In an additive tree each edge has its own latency, and a delay is the sum along its path. Neighbour joining gives a
-binary tree. Its inner edges are dropped while a penalised fit improves; the remaining edges get their latencies by
-least squares, none below zero. Such trees represent heterogeneous hosts and switches in a row, which levels cannot.
+In an additive tree each edge has a latency, and the delay of two hosts is the sum of the latencies on their path. The
+search builds a binary tree by neighbour joining and drops inner edges while a penalised fit improves. Least squares
+then gives each remaining edge a latency of at least zero. Additive trees can represent heterogeneous hosts and chains
+of switches; the model `levels` cannot.
 """
 
 from __future__ import annotations
@@ -23,20 +24,19 @@ Integers = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 CAUTION = 5.0
-"""A node is kept only if it raises the log-likelihood by this value plus the node's other costs (see `prune`). The
-likelihood is then 150 times as large."""
+"""An inner node stays only if it raises the log-likelihood by this value plus two other costs (see `prune`). A gain of
+5 is a factor of 150 in likelihood."""
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryTree:
     """A binary tree. Node `leaves + k` joins two nodes with smaller numbers; the last node is the root.
 
-    Two leaves meet in their lowest common node.
-
     Attributes:
-        child: int32 [leaves - 1, 2], the two nodes that each inner node joins.
+        child: int32 [leaves - 1, 2], the two child nodes of each inner node.
         weight: float64 [leaves - 1], inverse variance of `height`.
-        height: float64 [leaves - 1], weighted mean distance of the pairs of leaves that meet in each node.
+        height: float64 [leaves - 1], for each inner node, weighted mean distance of the pairs of leaves whose lowest
+            common node it is.
     """
 
     leaves: int
@@ -47,11 +47,11 @@ class BinaryTree:
 
 @dataclass(frozen=True, slots=True)
 class RootedTree:
-    """A rooted tree whose nodes have any number of children; node 0 is the root, and parents come first.
+    """A rooted tree: inner node 0 is the root, and parents have smaller indices than their children.
 
     Attributes:
-        node_of_leaf: int32 [leaf], the node above each leaf.
-        parent: int32 [node], the node above each node; 0 for the root.
+        node_of_leaf: int32 [leaf], parent of each leaf.
+        parent: int32 [node], parent of each inner node; 0 for the root.
     """
 
     node_of_leaf: Integers
@@ -66,7 +66,7 @@ class RootedTree:
         """Order the leaves so that the leaves below each node are contiguous.
 
         Returns:
-            The ordered leaves, int32 [leaf]; the begin and the end of each node's leaves, int32 [node] each.
+            The leaves in the new order, int32 [leaf]; the begin and the end of each node's leaves in it, int32 [node].
         """
         own = np.bincount(self.node_of_leaf, minlength=self.nodes)
         below = own.copy()
@@ -87,7 +87,7 @@ class RootedTree:
         return order, begin, (begin + below).astype(np.int32)
 
     def meeting_nodes(self) -> npt.NDArray[np.int32]:
-        """Return the node where two leaves meet, int32 [leaf, leaf]; the diagonal has the node above the leaf."""
+        """Return the lowest common node of each two leaves, int32 [leaf, leaf]. The diagonal has the leaf's parent."""
         order, begin, end = self.order_leaves()
         ordered = np.zeros((len(order), len(order)), np.int32)
         for node in range(self.nodes):
@@ -104,8 +104,8 @@ class RootedTree:
         """Return the edges over hosts and switches. A root with two children becomes one edge between the children.
 
         Args:
-            host_length: float64 [leaf], length of the edge above each leaf; at least two leaves.
-            node_length: float64 [node], length of the edge above each node; the root's value is ignored.
+            host_length: float64 [leaf], length of the edge from each leaf to its parent; at least two leaves.
+            node_length: float64 [node], length of the edge from each node to its parent; the root's value is ignored.
 
         Returns:
             The edges, their lengths, and the number of switches.
@@ -137,11 +137,11 @@ class RootedTree:
 
 @dataclass(frozen=True, slots=True)
 class PrunedTree:
-    """The kept nodes of a binary tree.
+    """A binary tree after some inner nodes were merged into their parents.
 
     Attributes:
-        height, weight: float64 [node], as in `BinaryTree`.
-        lost: increase of the weighted sum of squared residuals by the merges.
+        height, weight: float64 [node], as in `BinaryTree`, of the remaining nodes.
+        lost: sum by which the merges increased the weighted squared residuals.
     """
 
     tree: RootedTree
@@ -171,7 +171,7 @@ def link_average(distances: npt.NDArray[np.float32]) -> BinaryTree:
 def join_neighbours(distances: Floats) -> Integers:
     """Return the two children of each inner node by neighbour joining, int32 [n - 1, 2].
 
-    The root is at the edge that splits the leaves most evenly.
+    The root lies on the edge with the most equal numbers of leaves on both sides.
 
     Args:
         distances: float64 [n, n], symmetric, finite, 0 on the diagonal.
@@ -185,14 +185,14 @@ def join_neighbours(distances: Floats) -> Integers:
 
 
 def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
-    """Merge a node into the node above while the merge costs less than keeping the node.
+    """Merge inner nodes into their parents, unless a node improves the fit by more than it costs.
 
-    A node is kept if it raises the log-likelihood by more than the sum of three costs. These are one more parameter
-    (Schwarz's criterion), the logarithm of the number of sibling pairs that could be joined instead, and `CAUTION`.
+    The costs of a node, in log-likelihood, are one more parameter (Schwarz's criterion), the logarithm of the number of
+    sibling pairs that could have been joined instead, and `CAUTION`.
 
     Args:
-        variance: variance of a pair of weight 1.
-        pairs: number of pairs.
+        variance: variance of the delay of a pair with weight 1.
+        pairs: number of pairs with a delay.
     """
     kernels = load_kernels()
     nodes = tree.leaves - 1
@@ -214,7 +214,7 @@ def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
 
 
 def _gather(tree: BinaryTree, into: Integers, weight: Floats, height: Floats, lost: float) -> PrunedTree:
-    """Return the tree of the kept nodes, numbered so that parents precede children."""
+    """Return the tree of the nodes that were not merged, with parents before children."""
     leaves, nodes = tree.leaves, tree.leaves - 1
     kept = np.flatnonzero(into == leaves + np.arange(nodes))[::-1]
     number = np.full(2 * leaves - 1, -1, np.int32)
@@ -228,7 +228,7 @@ def _gather(tree: BinaryTree, into: Integers, weight: Floats, height: Floats, lo
 
 
 def _root_in_the_middle(child: Integers, leaves: int) -> Integers:
-    """Move the root to the edge that splits the leaves most evenly, and number children before parents again."""
+    """Move the root to the edge with the most equal numbers of leaves on both sides; children precede parents again."""
     neighbours: list[list[int]] = [[] for _ in range(2 * leaves - 2)]
     top, (left, right) = 2 * leaves - 2, child[-1].tolist()
     for k, pair in enumerate(child[:-1].tolist()):
@@ -271,8 +271,7 @@ def _check(status: int) -> None:
 _ROUNDS = 8
 _SETTLED = 0.01
 _RIDGE = 1e-9
-"""Smallest value added to the diagonal of the normal equations, which keeps them regular if few pairs determine the
-latencies."""
+"""Smallest value added to the diagonal of the normal equations, which are singular if too few pairs were measured."""
 
 
 def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
@@ -280,7 +279,8 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
 
     Args:
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 3.
-        known: bool [n, n], True for delays that are fitted. Other delays only help to find the first tree.
+        known: bool [n, n], True for delays that are fitted. The remaining delays only help to find the initial binary
+            tree.
     """
     hosts = len(delays)
     pairs = int(np.count_nonzero(np.triu(known, 1)))
@@ -296,7 +296,7 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
         if abs(variance / before - 1) < _SETTLED:
             break
     shape = pruned.tree
-    if shape.nodes > 1 and shape.children_count()[0] == 2:  # the delays do not determine the root's position
+    if shape.nodes > 1 and shape.children_count()[0] == 2:  # delays cannot locate a root with two children
         shape = shape.without_node(int(np.flatnonzero(shape.parent[1:] == 0)[0]) + 1)
     fit = _Fit(shape, delays, weight)
     while (weakest := fit.weakest_node(pairs)) is not None or (weakest := fit.smallest_step(known)) is not None:
@@ -309,11 +309,11 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
 def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float, BinaryTree]:
     """Fit all edges of a binary tree at once.
 
-    With d the distance of a host from the root, a delay is d_i + d_j - 2 d(meeting node): linear in the hosts'
-    distances and one height per node.
+    The delay of hosts i and j is d_i + d_j - 2 d(k): d is the distance from the root, and k the lowest common node. The
+    delay is linear in the unknowns, the hosts' d and one height -2 d(k) per node.
 
     Returns:
-        The residual sum of weighted squares, and the tree with the heights.
+        The weighted sum of squared residuals, and the tree with the fitted heights.
     """
     hosts = len(delays)
     parent = np.zeros(hosts - 1, np.int32)
@@ -334,7 +334,7 @@ def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float,
 
 
 def _factorise(gram: Floats) -> Floats:
-    """Return the Cholesky factor of a matrix plus the smallest ridge that keeps the matrix regular under rounding."""
+    """Return the Cholesky factor of a matrix plus the smallest ridge with which the factorisation succeeds."""
     ridge = _RIDGE
     while True:
         try:
@@ -346,7 +346,8 @@ def _factorise(gram: Floats) -> Floats:
 
 
 class _System:
-    """The normal equations of a rooted tree. Unknowns: the hosts' distances from the root and a height per node."""
+    """The normal equations of a rooted tree. The unknowns are the hosts' distances from the root, and a height per node
+    (see `_fit_binary`)."""
 
     def __init__(self, tree: RootedTree, delays: Floats, weight: Floats) -> None:
         hosts = len(delays)
@@ -361,7 +362,7 @@ class _System:
         self.right = np.concatenate([weighted.sum(axis=1), np.bincount(flat, weighted.ravel(), tree.nodes) / 2])
 
     def solve(self) -> tuple[Floats, Floats]:
-        """Return distances and heights. The small ridge determines the root's position, which the delays leave open."""
+        """Return the hosts' distances from the root, and the nodes' heights."""
         hosts = len(self.delays)
         size = self.gram.diagonal()
         scale = 1 / np.sqrt(np.maximum(size, size.max() * 1e-12))
@@ -379,7 +380,8 @@ class _System:
 
 
 class _Fit:
-    """Lengths of all edges of a tree, none negative: the hosts' edges, then the edges above nodes 1, 2, ..."""
+    """Fitted lengths (at least 0) of the edges from each host and each node except the root to its parent, in this
+    order."""
 
     def __init__(self, tree: RootedTree, delays: Floats, weight: Floats) -> None:
         hosts = len(delays)
@@ -387,7 +389,7 @@ class _Fit:
         self._delays = delays
         system = _System(tree, delays, weight)
         self._meeting = system.meeting
-        # Distances from the root and heights are sums of edges.
+        # `sums` computes distances from the root, and heights, as sums of edge lengths.
         above = np.zeros((tree.nodes, tree.nodes - 1))
         for node in range(1, tree.nodes):
             above[node] = above[tree.parent[node]]
@@ -407,7 +409,8 @@ class _Fit:
         self.variance = max(rest / max(pairs - len(self.length), 1), FLOOR**2)
 
     def weakest_node(self, pairs: int) -> int | None:
-        """Return the node whose edge improves the fit least, if the penalty exceeds the improvement; else None."""
+        """Return the node whose edge improves the fit least in relation to its cost; None if every edge is worth its
+        cost."""
         hosts = len(self.tree.node_of_leaf)
         if self.tree.nodes == 1:
             return None
@@ -422,7 +425,7 @@ class _Fit:
         return worst + 1 if gain[worst] < cost[worst] else None
 
     def smallest_step(self, known: npt.NDArray[np.bool_]) -> int | None:
-        """Return the node whose edge adds least to a delay, if the errors could hide that edge; else None."""
+        """Return the node whose edge adds least to a delay; None if that addition is larger than the errors explain."""
         if self.tree.nodes == 1:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -2,8 +2,8 @@
 """Candidates: graphs that may explain delays, their scores, and tests for patterns in the residuals.
 
 On real machines, pairs that share a host, a route or a place on a chip have similar errors. A mean over many such pairs
-is no more exact than the delay of one pair. Tests that count pairs would therefore find a switch in every group of
-hosts that lie slightly closer together.
+is no more exact than the delay of one pair. A test that treats pairs as independent would therefore find a false switch
+in every group of hosts with slightly shorter delays.
 """
 
 from __future__ import annotations
@@ -20,34 +20,35 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
 
 FLOOR = 0.003
-"""Smallest assumed relative error, from clocks and rounding. It keeps the likelihood of a perfect fit finite."""
+"""Smallest assumed relative error of a delay, from clocks and rounding. With an error of 0, the likelihood of a perfect
+fit would be infinite."""
 
 OUTLYING = 3.5
 """A delay is an outlier if its residual exceeds this number of scaled median absolute deviations of all residuals."""
 
 NORMAL = 1.4826
-"""Standard deviation / median absolute deviation of normal errors."""
+"""Ratio of the standard deviation to the median absolute deviation, for normally distributed errors."""
 
 LEAST_STEP = 0.02
-"""Smallest increase of the logarithm of a delay that shows a link. Clocks, cables and firmware cause smaller
-differences."""
+"""A link is assumed only if it increases the logarithm of a delay by at least this value. Clocks, cables and firmware
+cause smaller differences."""
 
 _STEP_WITH_PATTERN = 5.0
 """If the residuals have a pattern (docs/inference.md), a link must increase the logarithm of a delay by at least this
-number of standard deviations of the residuals. With 4, one of 60 synthetic processors whose errors depend on the
-position gets a switch too many. With 8, links of a cluster behind queues are not found."""
+number of standard deviations of the residuals. With a value of 4, a false switch is found in one of 60 synthetic
+processors whose errors depend on the position. With 8, links of a cluster with queueing delays are not found."""
 
 _PATTERN = 2.8
-"""Above this strength, the residuals certainly have a pattern. Independent errors have a strength of about 2. Even with
-as few as ten hosts, independent errors seldom exceed this limit."""
+"""Residuals with a larger `ResidualPattern.strength` certainly have a pattern. Independent errors have a strength of
+about 2, and seldom exceed this limit even with only ten hosts."""
 
 _LIKELY_PATTERN = 2.1
-"""Above this strength, the residuals likely have a pattern. The limit is for cases where a false alarm costs little,
-since much larger links are kept anyway. One of a hundred matrices of 6 to 192 hosts with independent errors exceeds
-this limit."""
+"""Residuals with a larger `ResidualPattern.strength` probably have a pattern. Of a hundred matrices with independent
+errors (6 to 192 hosts), one exceeds this limit. A false alarm does little harm: much longer links are found in spite of
+it."""
 
 _LOOKED_AT = 192
-"""The residuals of at most this many hosts are tested for a pattern."""
+"""The test for a pattern takes the residuals of at most this many hosts."""
 
 _ITERATIONS = 40
 
@@ -59,12 +60,12 @@ class Candidate:
     Attributes:
         model: `levels`, `additive` or `direct`.
         switches: number of switches; their vertices follow the hosts' vertices.
-        edge: int32 [edge, 2], two vertices each.
-        latency: float64 [edge], seconds.
+        edge: int32 [edge, 2], the two vertices of each edge.
+        latency: float64 [edge], latency of each edge, seconds.
         overhead: message cost independent of the path, seconds.
         explained: float64 [host, host], delays predicted by the graph, seconds.
         parameters: number of fitted values.
-        errors: known standard deviation of the delay errors, used to find the switches; 0 if estimated from the delays.
+        errors: known standard deviation of the logarithm of a delay; 0 if it was estimated from the delays.
     """
 
     model: str
@@ -77,7 +78,7 @@ class Candidate:
     errors: float = 0.0
 
     def as_topology(self, hosts: tuple[str, ...], support: Floats | None = None) -> InferredTopology:
-        """Return the topology with names of hosts and the edges' support, float64 [edge]; None if unknown."""
+        """Return the topology with host names; `support` is float64 [edge], or None if unknown."""
         return InferredTopology(
             method=self.model,
             hosts=hosts,
@@ -110,7 +111,7 @@ def _number_switches(edge: Integers, hosts: int, switches: int) -> Integers:
 
 
 def score(candidate: Candidate, delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> float:
-    """Return Schwarz's criterion for Laplace-distributed errors of the logarithm; smaller is better.
+    """Return Schwarz's criterion if the logarithms of delays have Laplace-distributed errors; smaller is better.
 
     Args:
         candidate: graph to score.
@@ -124,7 +125,7 @@ def score(candidate: Candidate, delays: npt.NDArray[np.floating], known: npt.NDA
 
 
 def find_attached_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer]:
-    """Return the vertex of each host's switch, int [host]; a host without a switch gets its own vertex."""
+    """Return the vertex of each host's switch, int [host]; for a host without a switch, the host's vertex."""
     switch = np.arange(hosts)
     ends = np.sort(edge, axis=1)
     on_switch = ends[(ends[:, 0] < hosts) & (ends[:, 1] >= hosts)]
@@ -133,7 +134,8 @@ def find_attached_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer
 
 
 def find_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer]:
-    """Return the switch number of each host, int [host], from 0; a host without a switch gets its own number."""
+    """Return the index of each host's switch, int [host]; a host without a switch has an index that no other host
+    has."""
     numbered: npt.NDArray[np.integer] = np.unique(find_attached_switches(edge, hosts), return_inverse=True)[1]
     return numbered
 
@@ -143,9 +145,9 @@ class ResidualPattern:
     """Strength and size of a pattern in residuals.
 
     Attributes:
-        strength: largest eigenvalue of the residuals / (sigma sqrt(n)), about 2 for independent errors. A pattern, such
-            as a host with longer delays to all other hosts, adds up along rows and gives a larger value.
-        deviation: sigma, the root mean square of the residuals of the logarithm, with outliers clipped.
+        strength: largest eigenvalue of the residuals / (sigma sqrt(n)), about 2 for independent errors. Patterns, such
+            as one host with longer delays to all others, give a larger value.
+        deviation: sigma, the root mean square of the residuals after outliers are clipped.
 
     Source: E. P. Wigner, "On the distribution of the roots of certain symmetric matrices", Annals of Mathematics 67,
     1958.
@@ -166,13 +168,13 @@ class ResidualPattern:
 
     @property
     def least_step(self) -> float:
-        """Smallest increase of the logarithm of a delay that proves a link."""
+        """A link is assumed only if it increases the logarithm of a delay by at least this value."""
         with_pattern = _STEP_WITH_PATTERN * self.deviation if self.is_likely else 0.0
         return max(LEAST_STEP, with_pattern)
 
 
 def sample_hosts(hosts: int) -> npt.NDArray[np.integer]:
-    """Return the hosts whose residuals suffice to find a pattern: all hosts, or a sample of `_LOOKED_AT`."""
+    """Return the indices of all hosts; of more than `_LOOKED_AT` hosts, only a sample of that size."""
     return np.linspace(0, hosts - 1, min(hosts, _LOOKED_AT)).astype(int)
 
 
@@ -181,7 +183,7 @@ def find_pattern(residuals: npt.NDArray[np.floating], known: npt.NDArray[np.bool
 
     Args:
         residuals: [n, n], symmetric, logarithm of measured delay / explained delay.
-        known: bool [n, n], residuals that count.
+        known: bool [n, n], True for residuals that are tested.
     """
     rows = sample_hosts(len(residuals))
     residuals, known = residuals[np.ix_(rows, rows)], known[np.ix_(rows, rows)]
@@ -196,7 +198,7 @@ def find_pattern(residuals: npt.NDArray[np.floating], known: npt.NDArray[np.bool
 
 
 def _largest_eigenvalue(symmetric: Floats) -> float:
-    """Return the largest absolute eigenvalue by power iteration, to a few percent."""
+    """Return the largest absolute eigenvalue, computed by power iteration to an error of a few percent."""
     vector = np.random.default_rng(0).standard_normal(len(symmetric))
     length = 0.0
     for _ in range(_ITERATIONS):

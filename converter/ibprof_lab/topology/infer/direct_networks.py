@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks with cycles: rings, meshes and tori of hosts, or of switches that each have hosts.
+"""Networks with cycles: rings, meshes and tori. Their nodes are hosts, or switches with hosts.
 
-A delay is an overhead per message plus the latencies of a shortest path. Two methods find links, and the better fit is
-kept. The first method links a pair of hosts if every path over a third host is longer. It finds links of any length,
-but one wrong delay makes a wrong link. The second method sorts the pairs by their delay, and by the similarity of the
-two hosts' delays to all other hosts, which averages errors. It then links the first N pairs, with the N that fits best.
+A delay is an overhead per message plus the latencies of a shortest path. Two methods search for the links; the better
+result is used. The first method links two hosts if every path over a third host has a longer delay. This method finds
+links of any length, but one wrong delay causes a wrong link. The second method ranks the pairs: first are pairs with a
+short delay whose two hosts also have similar delays to all other hosts. It links the first N pairs and chooses the N
+that explains the delays best. Errors of single delays matter little.
 """
 
 from __future__ import annotations
@@ -29,35 +30,35 @@ Known = npt.NDArray[np.bool_]
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 
 _LINKED_BELOW = 0.75
-"""A pair is linked if its delay is below this share of the shortest path over a third host, both without the
-overhead."""
+"""Two hosts are linked if delay / delay of the shortest path over a third host is less than this. The overhead is
+subtracted from both delays."""
 
 _SLOW, _FEW_SLOW = 1.2, 0.05
-"""A host is slow if its delays exceed the usual delays by the factor `_SLOW`. If more than the share `_FEW_SLOW` of the
-hosts, and more than one host, would be slow, no host counts as slow."""
+"""A host is slow if its shortest delay is more than `_SLOW` times the median of all hosts' shortest delays. If more
+than one host and more than the fraction `_FEW_SLOW` of all hosts exceed this, no host counts as slow."""
 
 _TRIED = 24
-"""Number of link counts that a round tries: first over the whole range, then around the best one."""
+"""Number of values of N that each round tries. The first round covers all N, the next ones the values near the best
+N."""
 
 _REFINED = 3
 
 _MOST_NEIGHBOURS = 14
-"""A host of a regular network has at most this many neighbours: a torus of seven dimensions has 14."""
+"""Largest number of neighbours of a host in a regular network; a torus of seven dimensions has 14."""
 
 _FITTED = 192
 _BLOCK = 512
 
 
 def _blocks(count: int, size: int = _BLOCK) -> Iterator[slice]:
-    """Yield slices of `size` items, so that temporary arrays stay small."""
     return (slice(begin, min(begin + size, count)) for begin in range(0, count, size))
 
 
 def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
-    """Return the factor of each host's delays, float64 [host]: above 1 for a few slow hosts, 1 for all others.
+    """Return the factor by which each host's delays are longer, float64 [host]: above 1 for slow hosts, else 1.
 
-    All hosts of a direct network are equally far from their nearest neighbour. The factor is the host's shortest delay
-    divided by the median of all hosts' shortest delays.
+    The factor is the host's shortest delay divided by the median of all hosts' shortest delays. In a direct network
+    without slow hosts, all hosts have about the same shortest delay.
     """
     nearest = np.concatenate([np.where(known[rows], delays[rows], np.inf).min(axis=1) for rows in _blocks(len(delays))])
     nearest = nearest.astype(np.float64)
@@ -91,14 +92,14 @@ def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | Non
 def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
     """Find a network of equal links in which most hosts have the same number of neighbours.
 
-    The nearest hosts of a host are its neighbours: the sorted delays of a host have their largest gap after the last
-    neighbour. A delay is an overhead plus a cost per hop. The time is O(n^2 log n); `find_direct` takes O(n^3).
+    The largest gap in the sorted delays of a host separates its neighbours from all other hosts. A delay is an overhead
+    plus a cost per hop. The search takes O(n^2 log n) steps; `find_direct` takes O(n^3).
 
     Args:
         delays, known: as for `find_direct`.
 
     Returns:
-        The network; None if the links do not connect the hosts.
+        The network; None if the delays have no such gap, or if the links found do not connect all hosts.
     """
     hosts = len(delays)
     if hosts <= _MOST_NEIGHBOURS + 1:
@@ -108,7 +109,7 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
         for rows in _blocks(hosts)
     ])  # fmt: skip
     usual = np.median(np.sort(nearest), axis=0)
-    usual = usual[np.isfinite(usual)]  # most hosts may have fewer measured delays
+    usual = usual[np.isfinite(usual)]  # infinite if most hosts have fewer measured delays
     gaps = np.diff(np.log(usual[1:]))
     if not gaps.any():
         return None
@@ -135,14 +136,15 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
 
 
 def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: int) -> npt.NDArray[np.int32]:
-    """Return the pairs of neighbours, int32 [link, 2]. The search stops at `most` links.
+    """Return the pairs of hosts that are linked, int32 [link, 2]. The search stops after `most` links.
 
-    For measured pairs near the limit, and for pairs without a measured delay, the delays to other hosts decide.
+    If the delay of a pair is near the limit, or was not measured, `_are_neighbours` decides from the delays to other
+    hosts.
 
     Args:
-        limit: seconds, longer than the delay over one link and shorter than the delay over two.
+        limit: delay between the delays over one link and over two links, seconds.
         errors: standard error of the logarithm of a delay.
-        most: number of links that is too large for a regular network.
+        most: smallest number of links that is too large for a regular network.
     """
 
     def list_pairs(is_asked: Callable[[Known, Floats], Known], block: int) -> Iterator[npt.NDArray[np.integer]]:
@@ -166,7 +168,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
 
 
 def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], errors: float) -> float:
-    """Return the delay of a link, seconds: by how much its two hosts' delays to other hosts differ, without errors."""
+    """Return the delay of a link, seconds, from the difference between its two hosts' delays to other hosts."""
     one, other = delays[links[:, 0]], delays[links[:, 1]]
     counts = known[links[:, 0]] & known[links[:, 1]]
     square = np.square(one - other) - errors**2 * (np.square(one) + np.square(other))
@@ -175,10 +177,11 @@ def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], 
 
 
 def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uint8] | None:
-    """Return the number of hops between all hosts, uint8 [n, n]; None if a path needs over 255 hops or is missing.
+    """Return the number of hops between all pairs of hosts, uint8 [n, n]; None if a pair has no path of at most 255
+    hops.
 
-    The sets of reached hosts are bit masks, 64 hosts in a word. The numbers of hops are bit masks too, one for each
-    binary digit.
+    `within` has a bit for each pair of hosts, 64 hosts in a word. `digits` stores each binary digit of the numbers of
+    hops in the same form.
     """
     neighbour = _list_neighbours(edge, hosts)
     within = np.zeros((hosts, -(-hosts // 64)), np.uint64)
@@ -219,15 +222,15 @@ def _list_neighbours(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[n
 
 
 _PRESENT = 0.8
-"""A grid is recognised if at least this share of its hosts and of its links is present."""
+"""A network is recognised as a grid if it has at least this fraction of the grid's hosts and of the grid's links."""
 
 
 def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
     """Return a text such as "a torus of 4 x 4 hosts, without 2 of its links"; None if the network is no grid.
 
-    Opposite links of a square of four hosts belong to the same dimension of the grid; links that meet in a square
-    belong to different dimensions. Without the links of one dimension, the grid falls into layers. The numbers of a
-    host's layers are its coordinates.
+    In each square of four linked hosts, opposite links belong to the same dimension of the grid, and adjacent links to
+    two dimensions. If the links of one dimension are removed, the grid falls into layers. A host's coordinate in this
+    dimension is the index of its layer.
     """
     if edge.max() >= hosts:
         return None
@@ -254,7 +257,7 @@ def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
     if missing > (1 - _PRESENT) * every:
         return None
     lacking = f", without {lacks} of its hosts" if lacks else f", without {missing} of its links" if missing else ""
-    twos = sizes.count(2)  # two dimensions of two hosts each are a ring of four hosts
+    twos = sizes.count(2)  # two dimensions of size 2 form a ring of four hosts
     if twos == len(sizes) > 2:
         return f"a hypercube of {twos} dimensions{lacking}"
     around = sorted([size for size, ring in zip(sizes, rings, strict=True) if ring] + [4] * (twos // 2))
@@ -266,12 +269,12 @@ def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
 
 
 def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDArray[np.integer]]:
-    """Return the indices of the links of each dimension of a grid; an empty list if the network is no grid."""
+    """Return for each dimension of a grid the indices of its links; an empty list if the network is no grid."""
     ends = np.sort(edge, axis=1).astype(np.int64)
     order = np.argsort(ends[:, 0] * hosts + ends[:, 1])
     keys = (ends[:, 0] * hosts + ends[:, 1])[order]
     neighbour = _list_neighbours(edge, hosts)
-    # Each dimension multiplies the number of hosts by at least 2, and gives a host at most two neighbours.
+    # A grid of d dimensions has at least 2^d hosts, and each host has at most 2 d neighbours.
     if neighbour.shape[1] > 2 * log(hosts / _PRESENT, 2):
         return []
 
@@ -282,7 +285,7 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
 
     opposite: list[npt.NDArray[np.integer]] = []
     meeting: list[npt.NDArray[np.integer]] = []
-    for a, b in product(range(neighbour.shape[1]), repeat=2):  # squares: a link, and a neighbour of each host
+    for a, b in product(range(neighbour.shape[1]), repeat=2):  # squares: a link and a neighbour of each host
         third, fourth = neighbour[ends[:, 0], a], neighbour[ends[:, 1], b]
         across, along = number(third, fourth), number(ends[:, 0], third)
         square = (across >= 0) & (along >= 0) & (third != ends[:, 1]) & (fourth != ends[:, 0]) & (third != fourth)
@@ -302,7 +305,7 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
 
 
 _MOST_CLASSES = 4096
-"""A network with more classes of parallel links, over all dimensions, is no grid."""
+"""A network with more classes of parallel links is not a grid."""
 
 
 def find_switched(
@@ -312,12 +315,12 @@ def find_switched(
 
     Args:
         delays, known: as for `find_direct`.
-        tree: nested switches; the lowest ones show which hosts share a switch.
-        errors: known standard deviation of the errors that the tree was found with; else 0.
+        tree: nested switches; hosts on the same lowest switch share a switch of the network.
+        errors: known standard deviation of the errors with which the tree was found; 0 if unknown.
 
     Returns:
-        The network; None if there are fewer than four lowest switches, if a host is on none of them, or if no network
-        explains the delays.
+        The network. None if the tree has fewer than four lowest switches, if a host is on none of them, or if no
+        network explains the delays.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
     if len(leaf) < 4 or not np.isin(tree.node_of_leaf, leaf).all():
@@ -351,7 +354,7 @@ def find_switched(
 
 
 def find_detours(delays: Floats) -> Floats:
-    """Return the length of the shortest path from host to host over a third one: min_k (d_ik + d_kj), float64 [n, n].
+    """Return the delay of the shortest path over a third host for each pair, float64 [n, n]: min over k of d_ik + d_kj.
 
     The diagonal is undefined.
     """
@@ -364,9 +367,8 @@ def find_detours(delays: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Means:
-    """Number of pairs behind each mean delay between switches, and relative variance of the delay of one pair.
-
-    The latencies of the hosts' links include the overhead of a message.
+    """Mean delays between switches: the number of host pairs in each mean, and the relative variance of one pair's
+    delay.
     """
 
     pairs: Floats
@@ -379,21 +381,21 @@ def _find_links(
     """Find links among n vertices.
 
     Args:
-        delays: [n, n], between vertices.
-        noisy: [n, n], measured delays; `delays` is these, or is computed from these. The error of each element of
-            `delays` is proportional to the same element of `noisy`.
-        known: bool [n, n], delays that count.
-        means: number of pairs behind each mean delay; None if each delay was measured.
+        delays: [n, n], delays between vertices.
+        noisy: [n, n], measured delays, from which `delays` was computed. The error of each element of `delays` is
+            proportional to the same element of `noisy`.
+        known: bool [n, n], True for delays that are fitted.
+        means: None if `delays` has no means, but delays of single pairs.
 
     Returns:
-        The links, their latencies, the overhead, and the distances over the links.
+        The links, their latencies, the overhead, and the distances between all vertices; None if no set of links fits.
     """
     above = np.triu_indices(len(delays), 1)
     slack = find_detours(delays) - delays
     tried = np.zeros(1) if means else np.array([np.median(slack[above]), 0.0])
     judge = _Judge(delays, noisy, known, means)
     for overhead in tried.tolist():
-        # Each measured pair whose delay is shorter than every detour is linked.
+        # First method: link each measured pair whose delay is clearly shorter than every detour.
         start = max(overhead, 0.0)
         without = np.maximum(delays - start, 0.0)
         linked = known & (without < _LINKED_BELOW * find_detours(without))
@@ -424,7 +426,8 @@ def _find_links(
 
 
 def _sample_delays(delays: Floats, known: Known) -> tuple[Floats, Known]:
-    """Return the delays between all hosts and a sample of hosts, [n, sample], and True for each known delay."""
+    """Return the delays from all hosts to a sample of hosts, [n, sample], and which of them are known, bool [n,
+    sample]."""
     hosts = np.linspace(0, len(delays) - 1, min(len(delays), _FITTED)).astype(int)
     return delays[:, hosts], known[:, hosts]
 
@@ -434,13 +437,13 @@ def _are_neighbours(
 ) -> npt.NDArray[np.bool_]:
     """Return True for each pair of hosts that may be linked, bool [pair].
 
-    The distances of two neighbours to a third host differ by at most one link. If two hosts are more than one link
-    apart, their distances to many third hosts differ by more than one link.
+    The distances from two linked hosts to a third host differ by at most one link. If two hosts are not linked, their
+    distances to many third hosts differ by more than one link.
 
     Args:
         sample: delays to a sample of hosts, from `_sample_delays`.
-        pairs: int [pair, 2].
-        apart: difference of two delays that shows more than one link between two hosts, seconds.
+        pairs: int [pair, 2], two hosts each.
+        apart: a larger difference of two delays, in seconds, is more than one link.
         errors: standard error of the logarithm of a delay.
     """
     among, counts = sample
@@ -453,7 +456,7 @@ def _are_neighbours(
 
     found = np.zeros(len(pairs), bool)
     for rows in _blocks(len(pairs), _BLOCK * 8):
-        # Every eighth host of the sample suffices to exclude most pairs.
+        # Most pairs are already excluded by every eighth host of the sample.
         maybe = np.flatnonzero(count_far(pairs[rows], 8)[0] <= _DIFFERING * among.shape[1])
         far, compared = count_far(pairs[rows][maybe], 1)
         found[rows.start + maybe] = far < _DIFFERING * compared
@@ -461,21 +464,20 @@ def _are_neighbours(
 
 
 _BETWEEN = 1.5
-"""Two hosts are more than one link apart if their delays to a third host differ by more than this multiple of a link's
-delay."""
+"""Two hosts are not linked if their delays to a third host differ by more than this multiple of a link's delay."""
 
 _UNSURE = 4
-"""A delay within this number of standard errors of the limit does not show whether the pair is linked."""
+"""A delay that is less than this number of standard errors from the limit does not show whether two hosts are
+linked."""
 
 _DIFFERING = 0.04
-"""Two hosts may be neighbours if their delays to at most this share of the measured hosts differ by more than a
+"""Two hosts may be linked if their delays to less than this fraction of the compared hosts differ by more than a
 link."""
 
 
 def _rank(delays: Floats) -> Floats:
-    """Return a value for each pair: its delay plus the dissimilarity of its hosts' delays to other hosts.
-
-    A pair with a smaller value is more likely to be linked.
+    """Return a rank for each pair, [n, n]; a pair with a smaller value is more likely to be linked. The rank is the
+    pair's delay plus the difference between its two hosts' delays to other hosts, both standardised.
     """
     square = np.square(delays).sum(axis=1)
     unlike = square[:, None] + square - 2 * delays @ delays - 2 * np.square(delays)
@@ -501,13 +503,13 @@ class _Judge:
         self.best_count = 0
 
     def evaluate(self, edges: Edges, overhead: float, count: int = 0, free: int = 0) -> None:
-        """Fit latencies and overhead to a set of links; keep the set if it explains the delays best.
+        """Fit latencies and overhead to a set of links; keep the set if no earlier set explains the delays better.
 
         Args:
             edges: [link, 2], vertices of each link.
             overhead: initial value of the overhead.
-            count: number of links if the links are the first pairs of the sorted list; else 0.
-            free: number of links that the criterion does not count, since other evidence than the fit supports them.
+            count: number of links if they are the first pairs of the ranked list; else 0.
+            free: number of links that cost nothing in the criterion, since the delays to other hosts support them.
         """
         if count in self._seen or not len(self._delays) - 1 <= len(edges[0]) < len(self._above[0]):
             return
@@ -533,7 +535,8 @@ class _Judge:
             self.best_count = count
 
     def _judge(self, deviation: Floats, links: int) -> float:
-        """Return Schwarz's criterion, for unknown errors or for the known errors of the means."""
+        """Return Schwarz's criterion. The variance of the errors is known for means, and estimated for delays of single
+        pairs."""
         if self._means is None:
             return 2 * len(deviation) * log(max(float(deviation.mean()), FLOOR)) + links * log(len(deviation))
         pairs = self._means.pairs[self._above]
@@ -541,9 +544,8 @@ class _Judge:
         return misfit + links * (log(float(pairs.sum())) + 2 * CAUTION)
 
     def _group_lengths(self, edges: Edges) -> Floats:
-        """Return the length of each link: the mean delay of all links of similar delay.
-
-        Errors of single links would add up along paths.
+        """Return the mean delay of similar links as the length of each link, since errors of single links would add up
+        along paths.
         """
         values = self._delays[edges]
         spread = np.maximum(self._noisy[edges] / np.maximum(values, 1e-300), 1.0)
@@ -564,7 +566,8 @@ class _Judge:
         return distance
 
     def _fit_line(self, distance: Floats) -> tuple[float, float]:
-        """Fit delay = overhead + scale * distance with relative errors."""
+        """Fit delay = overhead + scale * distance, where the errors of delays are relative; return overhead and
+        scale."""
         x, y = distance[self._above], self._delays[self._above]
         weight = 1 / np.square(self._noisy[self._above])
         if not self._free:

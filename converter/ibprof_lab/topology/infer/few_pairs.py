@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies from few pairs: all pairs of some hosts are measured; a search places the remaining hosts.
+"""Topologies from few measured pairs: all pairs of the core hosts are measured; a search places the remaining hosts.
 
-A tree over n hosts needs about n * depth * degree distances instead of n^2 / 2. A host starts at the root. At each
-switch, the delay to one host of each subtree shows whether the host belongs to that subtree. Hosts that have found
-their switch help to place the hosts that have not. A round therefore measures many pairs at once, and no host takes
-part in many rounds. `PairSearch` chooses the pairs; `attach_hosts` makes the topology.
+A tree over n hosts needs about n * depth * degree distances instead of n^2 / 2. Each host descends from the root. At
+each switch, its delay to one host of a subtree shows whether the host belongs to that subtree. Placed hosts serve as
+partners for the descending hosts, so that a round measures many pairs at once. `PairSearch` chooses the pairs to
+measure; `attach_hosts` places the hosts by the measured delays.
 
 Source: S. K. Kannan, E. L. Lawler, T. J. Warnow, "Determining the evolutionary tree using experiments", J. Algorithms
 21 (1996); G. S. Brodal, R. Fagerberg, C. N. S. Pedersen, A. Ostlin, "The complexity of constructing evolutionary trees
@@ -29,29 +29,31 @@ Pair = tuple[int, int]
 
 _FIRST = 40
 _FEWEST_FIRST = 16
-"""Half of all hosts, but at most 40 and at least 16, are the first core hosts. All pairs of core hosts are measured."""
+"""Initial number of core hosts: half of all hosts, but 16 to 40. All pairs of core hosts are measured."""
 
 _OF_A_SWITCH = 3
-"""Number of core hosts of each switch at the end. Their three delays prove the switch; one delay does not."""
+"""Final number of core hosts of each lowest switch. The three delays between them prove the switch; one delay does
+not."""
 
 _AGREEING = 2
-"""Number of agreeing delays before a host descends or gets a new switch."""
+"""Number of agreeing delays after which a host descends, or gets a new switch."""
 
 _OF_LOWEST = 0.2
-"""This quantile of the lowest switches' heights is the usual height: the delay between two hosts of a switch."""
+"""The usual height of a switch with hosts is this quantile of the lowest switches' heights."""
 
 _ANOTHER_LEVEL = 0.22
-"""A switch is on a higher level if its height exceeds the usual height by more than this: its delay is 1.25 times as
+"""A switch is on a higher level if its height exceeds the usual height by more than this; the delay is 1.25 times as
 long."""
 
 _FEWEST = 16
-"""A smaller set of hosts with all pairs measured is not used."""
+"""Smallest number of hosts with all pairs measured that can serve as core."""
 
 _MOST_MEASURED = 0.5
-"""If more than this share of the pairs is measured, all hosts are inferred at once."""
+"""If more than this fraction of the pairs was measured, the topology of all hosts is inferred without a core."""
 
 _CAUTION = 5.0
-"""Required advantage in log-likelihood of a host's best switch over the next one: a factor of 150."""
+"""A host's switch is certain if all other switches have a log-likelihood that is lower by this value, a factor of
+150."""
 
 
 @dataclass(slots=True)
@@ -59,9 +61,10 @@ class _Subtree:
     """A switch or a single host in the tree of placed hosts.
 
     Attributes:
-        height: logarithm of the delay between two hosts that meet here; for a single host, an estimate.
-        children: subtrees below; empty for a switch with hosts.
-        hosts: all hosts below.
+        height: logarithm of the delay (seconds) between two hosts whose lowest common switch this is; for a single
+            host, an estimate.
+        children: subtrees below; empty for a single host, and for a lowest switch.
+        hosts: all hosts in the subtree.
     """
 
     height: float
@@ -71,11 +74,11 @@ class _Subtree:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """Counts of comparisons between descending hosts and the hosts of each child switch.
+    """Evidence on the child subtrees that k descending hosts may belong to.
 
     Attributes:
-        near, far: int [k, children], number of comparisons that place the host inside, or outside, the child.
-        is_complete: bool [k, children], True if delays to all hosts of the child are measured.
+        near, far: int [k, children], number of delays that place the host inside (near) or outside (far) the child.
+        is_complete: bool [k, children], True if the host's delays to all hosts of the child are measured.
     """
 
     near: npt.NDArray[np.integer]
@@ -84,16 +87,16 @@ class _Evidence:
 
     @property
     def belongs(self) -> npt.NDArray[np.bool_]:
-        """Return the hosts that belong to each child, bool [k, children]."""
+        """True if the host belongs to the child, bool [k, children]."""
         more = self.near - self.far
         return (more > 0) & ((more >= _AGREEING) | self.is_complete)
 
     @property
     def is_out(self) -> npt.NDArray[np.bool_]:
-        """Return the hosts excluded from each child, bool [k, children].
+        """True if the host is excluded from the child, bool [k, children].
 
-        One delay excludes a host from a child; if all other children seem excluded, two delays are needed. A child with
-        measured delays to all its hosts also counts as excluded, since no pair with it is left to measure.
+        One delay excludes a host from a child; if all other children seem excluded, two delays are needed. A child also
+        counts as excluded if the delays to all its hosts are measured, since no pair is left to measure.
         """
         seems = self.far > self.near
         others_seem = seems.sum(axis=1, keepdims=True) - seems == seems.shape[1] - 1
@@ -102,13 +105,13 @@ class _Evidence:
 
 
 class PairSearch:
-    """A search for host positions. `choose_pairs` returns the next round until no pair is left to measure.
+    """A search that places hosts. Call `choose_pairs` for each round of pairs to measure, until it returns None.
 
     Attributes:
-        is_hierarchy: True if nested switches explain the first hosts; else the search ends.
+        is_hierarchy: True if nested switches explain the delays of the first core hosts; else the search ends.
 
     Args:
-        hosts: number of hosts.
+        hosts: number of all hosts.
     """
 
     def __init__(self, hosts: int, seed: int = 0) -> None:
@@ -124,7 +127,7 @@ class PairSearch:
         """Return pairs that may be measured at the same time; None if no pair is left to measure.
 
         Args:
-            seconds: [n, n], delays so far; nan where not measured.
+            seconds: [n, n], delays measured so far, seconds; nan where not measured.
         """
         self.seconds = np.fmin(seconds, seconds.T).astype(np.float64)
         return next(self._rounds, None)
@@ -160,7 +163,7 @@ class PairSearch:
             self._missing[peer].add(host)
 
     def _match_core(self, free: set[int]) -> list[Pair]:
-        """Return disjoint core pairs of free hosts without a measured delay."""
+        """Return disjoint pairs of core hosts without a measured delay; remove their hosts from `free`."""
         pairs = []
         for host in sorted(free & self._missing.keys(), key=lambda each: (-len(self._missing[each]), each)):
             peers = self._missing[host] & free
@@ -173,7 +176,7 @@ class PairSearch:
         return pairs
 
     def _represent(self, subtree: _Subtree) -> None:
-        """Add hosts of a lowest-level switch to the core."""
+        """Add hosts of a lowest switch to the core, up to `_OF_A_SWITCH`."""
         if not subtree.children:
             wanted = _OF_A_SWITCH - sum(host in self._missing for host in subtree.hosts)
             spare = [host for host in subtree.hosts if host not in self._missing]
@@ -200,7 +203,7 @@ class PairSearch:
         return nodes[0]
 
     def _place(self, root: _Subtree, others: list[int]) -> Iterator[list[Pair]]:
-        """Move all hosts down the tree at the same time, and yield their pairs with placed hosts for each round."""
+        """Move all unplaced hosts down the tree at the same time; yield the pairs of each round."""
         above: dict[int, list[_Subtree]] = {id(root): [root]}
         for node in _walk(root):
             for child in node.children:
@@ -217,11 +220,11 @@ class PairSearch:
             yield asked + self._match_core(free) + self._pair_at_random(idle)
 
     def _move(self, below: dict[int, tuple[_Subtree, list[int]]], above: dict[int, list[_Subtree]]) -> None:
-        """Send each host down as far as its delays allow, and place the hosts that arrive.
+        """Move each host down the tree as far as its delays show; place the hosts that reach a lowest switch.
 
         Args:
-            below: descending hosts, by the switch above them.
-            above: path of switches from the root, for each switch.
+            below: id of a subtree -> the subtree, and the descending hosts that reached it.
+            above: id of a subtree -> path from the root to the subtree.
         """
         waiting = [node for node, _ in below.values()]
         while waiting:
@@ -242,7 +245,8 @@ class PairSearch:
                 elif not node.children:
                     self._settle(host, above[id(node)])
                 elif is_out.all() and not is_grown:
-                    # The next hosts may belong to the new switch, and are first measured with the new switch's hosts.
+                    # Only one new switch at a time: the next excluded hosts may belong to it, and are first measured
+                    # with its host.
                     lone = _Subtree(min(self._lowest, node.height), [])
                     node.children.append(lone)
                     above[id(lone)] = [*above[id(node)], lone]
@@ -261,7 +265,7 @@ class PairSearch:
         self._represent(path[-1])
 
     def _weigh(self, node: _Subtree, hosts: list[int]) -> _Evidence:
-        """Count the delays that place hosts below a switch inside or outside each child."""
+        """Compare the delays of hosts that reached a switch with limits for each child."""
         size = len(node.children)
         placed = [host for child in node.children for host in child.hosts]
         of_child = np.repeat(np.arange(size), [len(child.hosts) for child in node.children])
@@ -273,15 +277,12 @@ class PairSearch:
         return _Evidence(near.astype(int), (measured - near).astype(int), measured == is_of.sum(axis=0))
 
     def _ask(self, node: _Subtree, hosts: list[int], free: set[int]) -> list[Pair]:
-        """Pair each host with a free host of the child switch that seems nearest.
-
-        Children that seem equally near have a random order, in which large children tend to come first.
-        """
+        """Pair each host with a free host of the child that it most likely belongs to."""
         evidence = self._weigh(node, hosts)
         peers = [[host for host in child.hosts if host in free] for child in node.children]
         for each in peers:
             self._random.shuffle(each)
-            # Hosts are taken from the end of the list, where the hosts with the fewest unmeasured core pairs are.
+            # Partners are taken from the end of the list: first the hosts with the fewest core pairs left to measure.
             each.sort(key=lambda host: len(self._missing.get(host, ())), reverse=True)
         sizes = np.array([max(len(each), 1) for each in peers])
         luck = np.log(self._random.random((len(hosts), len(peers)))) / sizes
@@ -300,7 +301,7 @@ class PairSearch:
         return pairs
 
     def _pair_at_random(self, hosts: list[int]) -> list[Pair]:
-        """Pair unplaced hosts: once one host is placed, the delay helps to place the other."""
+        """Pair unplaced hosts at random: after one host of a pair is placed, their delay helps to place the other."""
         mixed = self._random.permutation(hosts).astype(int)
         pairs = np.sort(mixed[: len(mixed) // 2 * 2].reshape(-1, 2), axis=1)
         fresh = pairs[np.isnan(self.seconds[pairs[:, 0], pairs[:, 1]])]
@@ -318,9 +319,9 @@ class Attachment:
     """Hosts attached to an inferred topology.
 
     Attributes:
-        topology: topology with all hosts.
-        undecided: int [k], hosts whose delays a second switch explains as well as the host's switch.
-        outlying: int [pair, 2], pairs with an attached host whose delay deviates too far.
+        topology: the inferred topology with all hosts.
+        undecided: int [k], hosts with a second switch that explains their delays about as well.
+        outlying: int [pair, 2], pairs that contain an attached host and whose delay deviates too far.
     """
 
     topology: InferredTopology
@@ -329,9 +330,8 @@ class Attachment:
 
 
 def find_complete_hosts(seconds: npt.NDArray[np.floating]) -> npt.NDArray[np.integer] | None:
-    """Return a set of hosts with all pairs measured, if few pairs in total were measured; else None.
-
-    The search repeatedly removes the host with the fewest measured pairs.
+    """Return a set of hosts with all pairs measured; None if the set is too small, or if half of all pairs were
+    measured.
 
     Args:
         seconds: [n, n], nan where not measured.
@@ -355,11 +355,11 @@ def find_complete_hosts(seconds: npt.NDArray[np.floating]) -> npt.NDArray[np.int
 def attach_hosts(
     inner: InferredTopology, core: npt.NDArray[np.integer], hosts: tuple[str, ...], seconds: npt.NDArray[np.floating]
 ) -> Attachment:
-    """Attach each other host to the switch that best explains the host's delays.
+    """Attach each host outside the core to the switch that best explains the host's delays.
 
     Args:
         inner: topology of the core; each core host is on a switch.
-        core: int [k], numbers of the core hosts.
+        core: int [k], indices of the core hosts.
         hosts: one name per host.
         seconds: [n, n], delays of all hosts; nan where not measured.
     """
@@ -373,7 +373,7 @@ def attach_hosts(
     others = np.setdiff1d(np.arange(count), core)
     waiting = set(others.tolist())
     while waiting:
-        # Until the hosts that are nearest to a host have a switch, any switch would fit the host.
+        # Before a host's nearest hosts are attached, several switches may fit the host. It then waits.
         decided = {host for host in sorted(waiting) if fit.attach(host, only_if_certain=True)}
         if not decided:
             break
@@ -400,11 +400,12 @@ def attach_hosts(
 
 
 class _Fit:
-    """Switches of hosts, found by the delays to hosts with a known switch.
+    """A search for the switch of a host by the delays to hosts with a known switch.
 
     Args:
         inner: topology of the core.
-        home, link: switch of each host (-1 if unknown) and latency of its link; `attach` changes both.
+        home, link: index of each host's switch (-1 if unknown), and latency of its link in seconds; `attach` changes
+            both.
         seconds: [n, n].
     """
 
@@ -424,7 +425,7 @@ class _Fit:
         self.usual = np.array([links.mean() if len(links) else np.nan for links in on_switch])
 
     def attach(self, host: int, only_if_certain: bool = False) -> bool:
-        """Attach a host to the best-fitting switch; return True if no other switch fits about as well."""
+        """Attach a host to the switch that fits best; return True if no other switch fits about as well."""
         peers = np.flatnonzero((self.seconds[host] > 0) & (self.home >= 0))
         explained = self.overhead + self.usual[:, None] + self.distance[:, self.home[peers]] + self.link[peers]
         residual = np.log(self.seconds[host, peers] / explained) / self.error

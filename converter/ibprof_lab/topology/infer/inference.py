@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topology inference from measured delays: the model that explains them best, and details that stay undetermined."""
+"""Topology inference from measured delays: the best model, and notes on details that the delays do not determine."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 _NOISY = 0.25
 
 _GAIN_OF_RAILS = 1.2
-"""Two rails are assumed if they improve the score per pair by more than this, after subtraction of the cost of naming
-each pair's rail. A ring of switches improves the score by 0.4; two rails improve it by at least 1.5."""
+"""Two rails are assumed if they improve the score by more than this per pair. The improvement is 0.4 for a ring of
+switches, and at least 1.5 for two rails."""
 
 _ALIKE = 0.01
-"""If the factors of slow hosts differ by less than this, one factor is shown for all."""
+"""If the factors of slow hosts differ by less than this, the note shows one factor for all."""
 
 _MANY_HOSTS = 2048
 
@@ -40,10 +40,9 @@ class Inference:
     """An inferred topology, and pairs to measure again.
 
     Attributes:
-        again: int [pair, 2], pairs to measure again: their delay deviates too far, or is the only delay that supports a
-            switch. Each element is the index of a host in the
-            delays, or of a process if all delays are within one host.
-        refusal: reason why the topology is unreliable, a sentence; None if it is reliable.
+        again: int [pair, 2], two indices of hosts of the input (of processes if all run on one host). These pairs
+            should be measured again: the delay deviates too far, or is the only delay that supports a switch.
+        refusal: sentence with the reason why the topology is unreliable; None if it is reliable.
     """
 
     topology: InferredTopology
@@ -57,7 +56,8 @@ class InferenceEffort:
 
     Attributes:
         models: models to try, from `MODELS`.
-        replicates: number of resampled delay matrices that give the support of edges; 0 for no support.
+        replicates: number of resampled delay matrices from which the support of edges is computed; 0 to compute no
+            support.
         seconds: time limit for resampling.
     """
 
@@ -68,7 +68,7 @@ class InferenceEffort:
 
 
 def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inference:
-    """Infer the topology that explains delays best.
+    """Infer the topology that best explains measured delays.
 
     Args:
         values: a delay for each pair of hosts.
@@ -97,7 +97,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         delays = rails.even_out(delays)
     answer = _resample(choice, hosts, effort)
     if answer.refusal and answer.choice.candidate.model != "levels" and "levels" in effort.models:
-        # Networks with cycles have many links; their switches may be certain although the links are not.
+        # In networks with cycles, the switches may be certain although the links are not.
         simple = _resample(choose_model(delays, ("levels",), errors), hosts, effort)
         if not simple.refusal and simple.choice.candidate.switches > 1:
             notes.append(
@@ -134,7 +134,8 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A model, its topology with support from a number of samples, and the reason if the topology is unreliable."""
+    """A model, its topology, the number of samples for the edges' support, and the reason if the topology is
+    unreliable."""
 
     choice: ModelChoice
     topology: InferredTopology
@@ -149,7 +150,8 @@ def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffo
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
-    """Infer the topology of the hosts with all pairs measured, and attach the others; None if it is no tree."""
+    """Infer the topology of the core hosts and attach all other hosts; return None if nested switches do not fit the
+    core."""
     chosen, said = _leave_out(values.seconds)
     if not np.isin(core, chosen).all():
         return None
@@ -182,7 +184,8 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
 def _prefer_two_rails(
     choice: ModelChoice, delays: npt.NDArray[np.floating], models: tuple[str, ...]
 ) -> tuple[TwoRails | None, ModelChoice]:
-    """Return two rails and the model of delays without their factor, if better; else None and `choice`."""
+    """Return two rails and the model of the delays without their factor; None and `choice` if two rails are not
+    better."""
     known = delays > 0
     if choice.levels is None or not is_network(delays[known]):
         return None, choice
@@ -197,7 +200,7 @@ def _prefer_two_rails(
 
 
 def _describe_hosts(choice: ModelChoice, hosts: tuple[str, ...]) -> Iterator[str]:
-    """Yield notes on slow hosts, and on the grid that the hosts form."""
+    """Yield notes on slow hosts and on a grid of hosts."""
     candidate = choice.candidate
     if choice.levels is not None and candidate.model == "levels" and (factors := choice.levels.factor).any():
         yield _describe_factors(factors, hosts, "on their switch")
@@ -219,13 +222,14 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
-    """Return the largest set of hosts that measured pairs connect, and notes, each with the hosts named in the note."""
+    """Return the largest connected set of hosts, and notes with the hosts that each note names. Edges are measured
+    pairs."""
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []
     pairs = np.count_nonzero(measured, axis=1)
     count = 1
-    if pairs.min() < len(measured) / 2:  # otherwise any two hosts have measured pairs with the same third host
+    if pairs.min() < len(measured) / 2:  # otherwise any two hosts have a common third host
         count, label = connected_components(csr_matrix(measured.astype(np.int8)), directed=False)
     if count <= 1:
         share = 1 - pairs.sum() / max(measured.size - len(measured), 1)
@@ -258,7 +262,7 @@ def _explain_few(hosts: tuple[str, ...], seconds: npt.NDArray[np.floating], note
 
 
 def _doubts(choice: ModelChoice, support: Floats, hosts: tuple[str, ...]) -> list[str]:
-    """Return sentences on the details that the delays do not determine, with reasons."""
+    """Return sentences on details that the delays do not determine."""
     doubts = []
     ranked = sorted(choice.scores.items(), key=lambda item: item[1])
     own = choice.candidate.model

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inference with a method chosen by name; a topology of hosts joined with a topology inside a host."""
+"""Inference by one of several methods, and join of a topology of hosts with a topology inside a host."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof_lab.topology.model.topology_files import read_topology
 
 @dataclass(frozen=True, slots=True)
 class InferenceMethod:
-    """A method of inference with its options.
+    """Inference method and its options.
 
     Attributes:
         method: name from `METHODS`.
@@ -29,8 +29,9 @@ class InferenceMethod:
         epsilon_s, epsilon_d: tolerances of Bannikov and Salnikov's method.
         clique_seconds: limit of CPU time for Bufe's method.
         length: message length, bytes; None for the shortest.
-        statistic: name from `METHOD_STATISTICS`; None for the statistic with the best agreement of both directions.
-        bootstrap: number of resampled matrices for the support of edges; 0 for none.
+        statistic: name from `METHOD_STATISTICS`; None to choose (see `take_pair_delays`).
+        bootstrap: number of resampled delay matrices from which the support of edges is computed; 0 to compute no
+            support.
         seconds: time limit for resampling.
         unit: unit of delays in a CSV or numpy matrix, from `UNITS`.
     """
@@ -49,10 +50,10 @@ class InferenceMethod:
 
 
 def read_host_delays(name: str, unit: str = "auto") -> Delays:
-    """Read delays of at least one process; `unit` from `UNITS` applies to a CSV or numpy matrix.
+    """Read delays between hosts or processes. `unit` is a name from `UNITS`, used for CSV and numpy matrices.
 
     Raises:
-        InputError: there is no process, or the file holds no delays.
+        InputError: the file holds no delays.
     """
     delays = read_delays(name, METHOD_STATISTICS[:3], UNITS[unit])
     if not delays.processes:
@@ -64,8 +65,8 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
     """Infer a topology.
 
     Returns:
-        The inference, and the delays between hosts that the inferred topology explains. The delays are None if the
-        method takes delays between processes.
+        The inference, and the delays between hosts from which it was made. The delays are None for the method
+        `bannikov-salnikov`, which uses delays between processes.
 
     Raises:
         UsageError: the message length was not measured.
@@ -88,7 +89,7 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
 
 
 def read_or_infer(name: str, unit: str = "auto") -> InferredTopology:
-    """Read a topology from a JSON file, or infer it from delays of a unit from `UNITS`.
+    """Read a topology from a JSON file, or infer it from a file of delays (`unit`: see `read_host_delays`).
 
     Raises:
         InputError: the file is neither a topology nor delays.
@@ -103,13 +104,12 @@ def read_or_infer(name: str, unit: str = "auto") -> InferredTopology:
 def infer_joined(
     outer: str, inner: str, external: str, core: str | None, method: str, epsilon: float, unit: str
 ) -> InferredTopology:
-    """Infer a topology of hosts and a topology inside a host; replace each host by a copy of the second topology.
-
-    The arguments are those of `ibprof-topology join`.
+    """Infer a topology of hosts and a topology inside one host, and join them (`ibprof-topology join` has the same
+    arguments).
 
     Raises:
         InputError: a file holds no delays.
-        UsageError: no core has the given name.
+        UsageError: `external` or `core` is no core in the file `inner`.
     """
     chosen = InferenceMethod(method, epsilon, bootstrap=0)
     delays = (read_host_delays(name, unit) for name in (outer, inner))
@@ -123,21 +123,21 @@ def infer_joined(
 def join_models(
     outer: InferredTopology, inner: InferredTopology, external: str, measured_from: str | None = None
 ) -> InferredTopology:
-    """Replace each host by a copy of the inner model.
+    """Replace each host in the topology of hosts by a copy of the topology inside one host.
 
     Args:
         outer: topology of the hosts.
-        inner: topology of one host's cores and of one core of another host, the external vertex.
+        inner: topology of one host's cores and one core of another host, the external vertex.
         external: name of the external vertex.
-        measured_from: core that measured the outer model's delays, which include the path from that core to the host's
-            edge. None for the core nearest to the external vertex.
+        measured_from: core that measured the delays of the outer topology. The path from this core out of the host is
+            subtracted from them. None for the core nearest to the external vertex.
 
     Source: Bufe (see `published_methods`), section 2.7.
     """
     outside = inner.hosts.index(external)
     leads_out = (inner.edge == outside).any(axis=1)
     latency = inner.latency_seconds.copy()
-    # The outer model includes the shortest link out of the host; the other distances show which cores are farther away.
+    # The outer topology already includes the shortest link out of the host.
     latency[leads_out] -= latency[leads_out].min(initial=np.inf) if leads_out.any() else 0.0
     cores = [core for core in range(len(inner.hosts)) if core != outside]
     within = replace(inner, latency_seconds=latency).explain_delays()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels: hosts under nested switches. All pairs with the same lowest common switch have the same delay.
+"""The model `levels`: nested switches, where all pairs of hosts with the same lowest common switch have the same delay.
 
-Average linkage on the logarithm of the delays gives a binary tree. A node is a switch if the delay of its parent
-exceeds the node's delay by a gap. The gap must exceed a lower limit, and the largest gap that errors cause at random.
-The lower limit is the difference that the positions of two hosts alone can cause. Wires inside a machine or between
-regions need a higher limit than cables of a network.
+Average linkage on the logarithm of the delays gives a binary tree. A node of the binary tree is a switch if its parent
+has a clearly longer delay. The gap between the two delays must exceed the largest gap that random errors cause, and a
+lower limit. Gaps below the limit can come from cable lengths alone. The limit is higher inside a machine and between
+sites than in a network.
 
-Two kinds of errors are removed: a common factor of all delays of a host (a slow core), and far too long delays of
-single pairs (a disturbed measurement). The hosts are then clustered again.
+Two kinds of errors are then removed. A slow core lengthens all delays of a host by a common factor. A disturbed
+measurement makes the delay of one pair far too long.
 """
 
 from __future__ import annotations
@@ -23,48 +23,50 @@ from ibprof_lab.topology.infer.binary_trees import BinaryTree, RootedTree, link_
 from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, Candidate, Floats, find_pattern
 
 _NETWORK_SECONDS = (600e-9, 100e-6)
-"""Range of delays of networks in one building. Shorter delays are inside a machine, longer ones between sites."""
+"""Range of typical delays in the network of one building. Delays inside a machine are shorter, delays between sites
+longer."""
 
 NETWORK_STEP, _OTHER_STEP = log(1.06), log(1.3)
-"""Smallest increase of the logarithm of a delay from a switch to the switch above: for a network, and otherwise."""
+"""Smallest difference between the heights of a switch and its parent: for delays in `_NETWORK_SECONDS`, and for
+others."""
 
 _SHARED, _INDEPENDENT = 2.5, 1.2
-"""Smallest step to the parent, in standard deviations of the errors: `_SHARED` if the errors have a pattern,
-`_INDEPENDENT` if they are independent."""
+"""Smallest difference between the heights of a switch and its parent, in standard deviations of the errors: `_SHARED`
+if the errors have a pattern, else `_INDEPENDENT`."""
 
 _CLOCK = 0.3
-"""Standard deviation of a delay that a clock rounds up or down at random, in steps of the clock."""
+"""Standard deviation of the error that a clock causes by rounding a delay up or down at random, in clock steps."""
 
 _OTHER_STEPS = 0.1
-"""If more than this share of the delays deviates from the levels by over half a clock step, the clock's steps cause the
-errors."""
+"""The clock is assumed to cause the errors if more than this fraction of the delays deviates from the levels by over
+half a clock step."""
 
 _ON_STEPS = 0.97
-"""Delays are multiples of a step if the mean resultant length of their phases exceeds this; exact multiples give 1."""
+"""Delays count as multiples of a clock step if the mean resultant length of their phases exceeds this. The length is 1
+for exact multiples."""
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
-"""The factor of a host is removed from the host's delays if the factor's logarithm exceeds this number of standard
-deviations of all hosts' logarithms."""
+"""The median residual of a host is removed from the host's delays if it exceeds this number of standard deviations over
+all hosts."""
 
 _FAR = 4.0
 _FAR_AT_LEAST = 0.1
-"""A pair is disturbed if the logarithm of its delay is too large by more than `_FAR` standard deviations, and by more
-than `_FAR_AT_LEAST`."""
+"""A pair is disturbed if its residual exceeds `_FAR` standard deviations and `_FAR_AT_LEAST`."""
 
 _FEWEST_OTHERS = 12
 _ENOUGH = 0.7
-"""Differences of logarithms above this value, a factor of 2, count as this value."""
+"""Larger differences between logarithms of delays count as this value, a factor of 2."""
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""A pair is false if its two hosts' delays to other hosts differ by more than this multiple of a usual difference. The
-usual difference is between one of the two hosts and the host that is third most similar to it."""
+"""A pair is false if its two hosts' delays to other hosts differ too much. Limit, as a multiple of the difference
+between one of the two hosts and the host third most similar to it."""
 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02
 _MANY_HOSTS = 2048
-"""With more hosts, only one round is done."""
+"""Delays of more hosts are clustered only once, in single precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,12 @@ class Levels:
         tree: tree of switches; node 0 is the root.
         height: float64 [node], logarithm of the delay (seconds) between two hosts whose lowest common switch is the
             node.
-        node: int [node], number in the binary tree of each node of `tree`.
+        node: int [node], index of each node of `tree` in the binary tree.
         linked: binary tree of the hosts.
-        factor: float64 [host], logarithm of the factor removed from a host's delays; 0 for most hosts.
-        clock_step: resolution of the clock, seconds, if it causes the errors of the delays; else 0.
-        hidden: number of switches that clock errors may hide, if these switches have at least half of the hosts.
-        errors: known standard deviation of the errors of the logarithm; else 0.
+        factor: float64 [host], logarithm of the factor that was removed from the host's delays; 0 for most hosts.
+        clock_step: resolution of the clock, seconds, if the clock causes the errors of the delays; else 0.
+        hidden: number of further switches that clock errors may hide; 0 if they would have less than half of the hosts.
+        errors: known standard deviation of the logarithm of a delay; 0 if unknown.
     """
 
     tree: RootedTree
@@ -97,16 +99,17 @@ class Levels:
         return [frozenset(self.linked.hosts_below(node).tolist()) for node in self.node[1:].tolist()]
 
     def without(self, dropped: Iterable[int]) -> Levels:
-        """Return the levels without the dropped switches, given as nodes of `tree`."""
+        """Return the levels without some switches (`dropped`: their nodes in `tree`)."""
         kept = np.delete(self.node, list(dropped))
         tree, height = self.linked.take_nodes(kept, np.mean if self.clock_step else np.median)
         return replace(self, tree=tree, height=height, node=kept)
 
     def as_candidate(self) -> Candidate:
-        """Return the graph and the delays that the graph explains, without the factors of hosts."""
+        """Return the levels as a graph with explained delays. The explained delays do not include the factors of
+        hosts."""
         tree, delay = self.tree, np.exp(self.height)
         own = delay[tree.node_of_leaf]
-        # The link of a host with a factor is longer by the time that the factor adds to a delay within its switch.
+        # A host's factor lengthens its link by the time that the factor adds to a delay within the host's switch.
         host_link = np.maximum(own / 2 + own * np.expm1(self.factor), 0.0)
         edge, latency, switches = tree.as_graph(host_link, (delay[tree.parent] - delay) / 2)
         explained = delay.astype(self.linked.logs.dtype)[tree.meeting_nodes()]
@@ -115,7 +118,7 @@ class Levels:
 
 
 class LinkedHosts:
-    """Hosts in the order of a binary tree: the hosts below each node are contiguous.
+    """A binary tree of hosts, and their delays in an order that makes the hosts below each node contiguous.
 
     Args:
         logs: [n, n], logarithms of delays; nan where unknown.
@@ -145,24 +148,26 @@ class LinkedHosts:
             self.height[node] = max(below, float(np.median(values))) if len(values) else below
 
     def between(self, node: int) -> npt.NDArray[np.floating]:
-        """Return a view of the logarithms of delays between a node's two children: [first's hosts, second's hosts]."""
+        """Return the logarithms of delays between the hosts of a node's two children, a view: [host of first, host of
+        second]."""
         other = self.child[node - self.leaves, 1]
         begin, middle = self.begin[node], self.begin[other]
         return self.logs[begin:middle, middle : middle + self.size[other]]
 
     def known_between(self, node: int) -> npt.NDArray[np.floating]:
-        """Return the known values of `between`, flat."""
+        """Return the values of `between` that are not nan, one-dimensional."""
         values = self.between(node).ravel()
         return values if self.is_complete else values[~np.isnan(values)]
 
     def hosts_below(self, node: int) -> npt.NDArray[np.integer]:
-        """Return the hosts below a node, in the tree's order."""
+        """Return the indices of the hosts below a node."""
         return self.order[self.begin[node] : self.begin[node] + self.size[node]]
 
     def take_nodes(
         self, kept: npt.NDArray[np.integer], middle: Callable[[npt.NDArray[np.floating]], np.floating] = np.median
     ) -> tuple[RootedTree, Floats]:
-        """Return the tree of the kept nodes, root first, and for each node `middle` of the pairs that meet there."""
+        """Return the tree of the kept nodes (`kept` begins with the root), and each node's height: mean or median, by
+        `middle`."""
         leaves, nodes = self.leaves, 2 * self.leaves - 1
         owner = np.zeros(nodes, np.int32)
         owner[kept] = np.arange(len(kept))
@@ -186,11 +191,11 @@ def find_levels(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], 
     """Find nested switches.
 
     Args:
-        delays: [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 2. Pairs that were not measured
-            have an estimated delay.
-        known: bool [n, n], measured delays.
-        errors: known standard deviation of the logarithm of a delay; each larger difference is then a level. 0 to
-            estimate it from the delays.
+        delays: [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 2. Unmeasured pairs have an
+            estimated delay.
+        known: bool [n, n], True for measured delays.
+        errors: known standard deviation of the logarithm of a delay; gaps then need no lower limit. 0 to estimate it
+            from the delays.
     """
     hosts = len(delays)
     logs: npt.NDArray[np.floating] = delays.astype(np.float64) if hosts <= _MANY_HOSTS else delays.astype(np.float32)
@@ -236,10 +241,10 @@ def _fit(
     step: float,
     errors: float,
 ) -> tuple[Levels, npt.NDArray[np.floating], float]:
-    """Cluster the hosts into a tree, and keep inner nodes as switches where the delay to the parent rises clearly.
+    """Cluster the hosts into a binary tree, and keep the nodes that are switches.
 
     Returns:
-        Levels, residuals, and the standard deviation of the measurement errors.
+        The levels, the residuals of the logarithms, [n, n], and the standard deviation of the errors.
     """
     hosts = len(logs)
     working = logs.astype(np.float32) - np.float32(logs.min())
@@ -268,7 +273,7 @@ def _fit(
     hidden = 0
     if clock:
         more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, errors)), kept)
-        # If delays are whole multiples of a step, their median is one of the multiples.
+        # The median of rounded delays is a rounded delay; their mean is more exact.
         tree, height = linked.take_nodes(kept, np.mean)
         hidden = len(more) if len(more) and 2 * linked.size[more].sum() >= hosts else 0
     return Levels(tree, height, kept, linked, factor, clock, hidden, errors), residuals, deviation
@@ -289,11 +294,11 @@ def _find_gaps(
     clock: float,
     errors: float,
 ) -> Iterator[int]:
-    """Yield the nodes that are switches, descending, without the root.
+    """Yield the nodes that are switches, in descending order, without the root.
 
-    The step to the parent must exceed a lower limit, and the errors. The errors are the sum of two parts: `least`
-    deviations, for errors shared by all pairs of the node, and the largest of n^3 / 6 normal errors of the difference
-    between the two nodes' means.
+    The gap to the parent's height must exceed a lower limit, and the sum of two errors. The first error, `least`
+    deviations, is common to all pairs of the node. The second is the largest of n^3 / 6 random differences between the
+    means of the node's and the parent's delays.
     """
     hosts = linked.leaves
     largest = sqrt(2 * log(max(hosts**3 / 6, 2)))
@@ -312,11 +317,9 @@ def _find_gaps(
 
 
 def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], node: int) -> bool:
-    """Return True if a node's parent adds a single host that is slow: then the two nodes are one level.
+    """Return True if a node's parent adds only one host, which is slow; the parent is then no separate level.
 
-    A slow host has long delays to all hosts: to the node's hosts, and also to the hosts outside the parent. The node's
-    hosts have shorter delays to the hosts outside the parent. A slow link adds the same time to all delays of its host;
-    a slow core adds more to longer delays.
+    A slow host also has longer delays than the node's hosts to the hosts outside the parent.
     """
     near, both = linked.hosts_below(node), linked.hosts_below(linked.parent[node])
     if len(both) != len(near) + 1 or len(near) < 3 or len(both) == linked.leaves:
@@ -329,13 +332,10 @@ def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], no
 
 
 def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return replacements of the logarithms [n, n] of false pairs.
+    """Return the heights that replace the logarithms of false pairs, [n, n]; nan for all other pairs.
 
-    A false pair has a far too short delay, which alone makes a switch of its two hosts. The two hosts have different
-    delays to all other hosts. If many pairs have the same delay, they form a level and are not false.
-
-    Returns:
-        The replacements; nan for all other pairs.
+    A false pair has a far too short delay, which is the only reason for a switch with its two hosts. Their delays to
+    other hosts are different. If many switches with two hosts have the same delay, their pairs are not false.
     """
     instead = np.full(logs.shape, np.nan)
     linked = levels.linked
@@ -359,7 +359,7 @@ def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDA
 
 
 def _find_factors(residuals: npt.NDArray[np.floating]) -> Floats:
-    """Return the logarithm of each host's factor, float64 [host]; 0 for hosts without a factor."""
+    """Return the logarithm of the factor to remove from each host's delays, float64 [host]; 0 for most hosts."""
     own = np.nan_to_num(np.nanmedian(residuals, axis=1))
     own -= np.median(own)
     limit = max(_UNLIKE * NORMAL * float(np.median(np.abs(own))), _LEAST_FACTOR)
@@ -367,7 +367,7 @@ def _find_factors(residuals: npt.NDArray[np.floating]) -> Floats:
 
 
 def _find_clock_step(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> float:
-    """Return the clock's resolution in seconds, if all delays are multiples of the resolution; else 0."""
+    """Return the clock's resolution in seconds; 0 if delays are not multiples of their smallest difference."""
     values = np.unique(delays[known])
     steps = np.diff(values)
     steps = steps[steps > 1e-4 * values[:1].sum()]
@@ -386,16 +386,16 @@ def find_support(
     known: npt.NDArray[np.bool_],
     draws: Iterable[npt.NDArray[np.integer]],
 ) -> tuple[Splits, Floats, int]:
-    """Return the share of random subsets of the hosts in which each switch is found again.
+    """Infer levels again from random subsets of the hosts, and count how often each switch is found again.
 
     Args:
         delays, known: as for `find_levels`.
-        draws: ascending host numbers of each subset.
+        draws: host indices of each subset, ascending.
 
     Returns:
-        Three values. For each link between switches, identified by the hosts on its side away from host 0: the share of
-        the subsets in which the link is found. The same share for each host's switch, float64 [host]. The number of
-        subsets.
+        Three values. For each link between switches, the fraction of the subsets in which it is found; the key has the
+        hosts on the link's side away from host 0. For each host, the same fraction for its switch, float64 [host]. The
+        number of subsets.
     """
     hosts, count = len(delays), 0
     groups = [_away_from(0, group, frozenset(range(hosts))) for group in levels.groups()]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice of the model that explains delays best: levels, an additive tree, or a network with cycles.
 
-Levels are chosen unless their residuals have a pattern, the delays are typical of a network, and another model explains
-the pattern.
+The model `levels` is chosen by default. Another model is chosen if the residuals of `levels` have a pattern that this
+model explains, and if the delays are typical of a network.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from ibprof_lab.topology.infer.pair_delays import fill_gaps
 MODELS = ("levels", "additive", "direct")
 
 CLOSE = 10.0
-"""Models whose scores differ by less explain delays about equally well. The difference is a factor of 150 in
+"""Two models explain the delays about equally well if their scores differ by less than this, a factor of 150 in
 likelihood."""
 
 LARGEST = {"additive": 1024, "direct": 16384}
 """A model is tried for at most this many hosts."""
 
 FEWER_HOSTS = 256
-"""With more hosts, only networks of equal links are searched; else, links may have any length."""
+"""For more hosts, the search for networks with cycles assumes that all links have the same latency."""
 
 _FEW_HOSTS = 16
-"""Up to this number of hosts, a pattern may be invisible in the residuals, and other models are always tried."""
+"""With at most this many hosts, all models are tried, since residuals of few hosts may not show a pattern."""
 
 _EXPLAINED = 2.3
-"""A model explains a pattern if the strength of the remaining pattern is below this. It is the largest strength of some
-hundred matrices of independent errors."""
+"""A model explains a pattern if its residuals have a smaller `ResidualPattern.strength`. The limit is the largest
+strength of some hundred matrices with independent errors."""
 
 _MUCH_LESS = 0.25
-"""A model also explains the pattern of a simpler model if the deviation of its residuals is below this share of the
-deviation of the simpler model's residuals."""
+"""A model also explains the pattern that a simpler model leaves if its residuals deviate by less than this fraction of
+the simpler model's."""
 
 _LEFT_OUT = 0.3
-"""If levels miss the logarithm of a delay between distant sites by more than this, other models are tried."""
+"""For delays between sites, other models are tried if a residual of the model `levels` exceeds this."""
 
 _FEW_TOGETHER = 3
 
@@ -65,15 +65,16 @@ class ModelChoice:
 
     Attributes:
         candidate: graph of the model.
-        levels: nested switches; None if a regular network of many hosts explains the delays.
-        delays: [n, n], delays that the candidate was fitted to, seconds. With levels, gaps are filled and the factors
-            of hosts removed; without, delays that were not measured are nan.
-        measured: bool [n, n], measured delays.
-        outliers: bool [n, n], measured delays that deviate too far from the candidate.
+        levels: nested switches, found before other models are tried; None if a regular network of many hosts explains
+            the delays.
+        delays: [n, n], delays that the candidate was fitted to, seconds. If `levels` is None, unmeasured delays are
+            nan; else, they are estimated.
+        measured: bool [n, n], True for measured delays.
+        outliers: bool [n, n], True for measured delays that deviate too far from the explained delays.
         scores: model -> score; smaller is better.
         noise: typical relative deviation of a measured delay from the explained delay.
         unexplained: True if the residuals have a pattern.
-        untried: models left out as too costly.
+        untried: models that were not tried, since the hosts are too many for them.
     """
 
     candidate: Candidate
@@ -93,10 +94,10 @@ def choose_model(
     """Find the graph that explains delays best.
 
     Args:
-        delays: float [n, n], seconds, symmetric, nan where not measured; n at least 3; the measured pairs connect all
+        delays: float [n, n], seconds, symmetric, nan where not measured; n at least 3. Measured pairs must connect all
             hosts.
         models: models to try.
-        errors: known standard deviation of the logarithm; else 0.
+        errors: known standard deviation of the logarithm of a delay; 0 if unknown.
     """
     measured = delays > 0
     hosts = len(delays)
@@ -120,7 +121,7 @@ def choose_model(
         if candidate is nested:
             reached += 2 * np.count_nonzero(factor) * log(max(hosts, 2))
         scores[candidate.model] = min(reached, scores.get(candidate.model, np.inf))
-        # Candidates are ordered from the simplest; of equally good models the simpler one is chosen.
+        # The simplest candidate comes first, and is chosen among equally good candidates.
         is_better = reached < least if candidate.model == best.model else reached < least - CLOSE and _explains_more(
             best.residuals(of_best), candidate.residuals(values), measured
         )  # fmt: skip
@@ -156,21 +157,21 @@ def _find_others(
     delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], levels: Levels, nested: Candidate,
     even: npt.NDArray[np.floating], models: tuple[str, ...],
 ) -> tuple[list[Candidate], tuple[str, ...]]:  # fmt: skip
-    """Return the other models that may explain more than levels, and the models that are too costly."""
+    """Return candidates of other models that may explain the delays better, and the models that `LARGEST` excludes."""
     found: list[Candidate] = []
     untried: list[str] = []
     hosts = len(delays)
     if "levels" in models:
         is_seen = hosts <= _FEW_HOSTS or levels.factor.any() or find_pattern(nested.residuals(even), known).is_certain
         is_seen = is_seen or bool((find_slow_hosts(delays, known) > 1).any())  # slow hosts may hide a pattern
-        # Between distant sites, a pattern may come from distances. Other models are tried only if levels fit badly.
+        # Between sites, distances cause a pattern. Other models are tried only if nested switches fit badly.
         is_left = is_far(delays[known]) and bool((np.abs(nested.residuals(even))[known] > _LEFT_OUT).any())
         if not is_seen or not (is_network(delays[known]) or is_left or levels.errors):
             return [], ()
-    exact = cast("Floats", delays)  # float32 above the limit of additive trees, to save memory
+    exact = cast("Floats", delays)  # float32 for many hosts, to save memory
     if "direct" in models and hosts <= LARGEST["direct"]:
         found += _find_networks(exact, known, levels)
-    # If a network of many hosts leaves no pattern, the costly tree search is unnecessary.
+    # The costly tree search is unnecessary if a network of many hosts leaves no pattern in the residuals.
     explains = hosts > FEWER_HOSTS and any(not find_pattern(each.residuals(delays), known).is_certain for each in found)
     if "additive" in models and hosts <= LARGEST["additive"] and not explains:
         found.insert(0, find_additive(exact, known))
@@ -179,24 +180,24 @@ def _find_others(
 
 
 def _find_networks(delays: Floats, known: npt.NDArray[np.bool_], levels: Levels) -> list[Candidate]:
-    """Return networks with cycles, of switches and of hosts. The search removes the factors of slow hosts."""
+    """Return networks with cycles: of switches, and of directly linked hosts."""
     even, restore = _even_out(delays, known)
     tree = levels.tree if even is delays else find_levels(even, known, levels.errors).tree
     if len(delays) > FEWER_HOSTS:
-        # If all links have equal latencies, the number of links follows directly from the delays.
         found = [find_switched(even, known, tree), find_regular(even, known)]
     else:
         found = [find_switched(even, known, tree), direct := find_direct(even, known)]
         if direct is not None:
-            # The links show how small the errors are. Small errors reveal switches where levels saw only a gradual
-            # increase.
+            # The network of hosts shows the true size of the errors. If they are smaller than assumed so far, more
+            # switches are found.
             errors = max(find_outliers(direct, even, known)[1], FLOOR)
             found.append(find_switched(even, known, find_levels(even, known, errors).tree, errors))
     return [restore(each) for each in found if each is not None]
 
 
 def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Callable[[Candidate], Candidate]]:
-    """Return the delays without the factors of slow hosts, and a function that puts the factors into a candidate."""
+    """Return the delays without the factors of slow hosts, and a function that adds the factors to a candidate
+    again."""
     factor: Floats = find_slow_hosts(delays, known).astype(delays.dtype)
     slow = int(np.count_nonzero(factor > 1))
     if not slow:
@@ -209,13 +210,13 @@ def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Cal
 
 
 def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]) -> bool:
-    """Return True if a freer model explains the whole pattern that a simpler model leaves, not only a part.
+    """Return True if a model with more parameters explains the whole pattern that a simpler model leaves.
 
-    A model with many parameters always fits shared errors slightly better, by adding switches that do not exist.
+    With false switches, a model with many parameters always explains a part of the pattern.
 
     Args:
-        simple, free: residuals of the two models, of the logarithm of a delay.
-        measured: delays that count.
+        simple, free: residuals of the simpler model and of the model with more parameters.
+        measured: True for residuals that are tested.
     """
     left, still = find_pattern(simple, measured), find_pattern(free, measured)
     return still.strength < _EXPLAINED or still.deviation < _MUCH_LESS * left.deviation
@@ -224,7 +225,8 @@ def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]
 def find_outliers(
     candidate: Candidate, delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.bool_], float]:
-    """Return the delays that deviate too far from the explained ones, bool [n, n], and the typical deviation."""
+    """Return which delays deviate too far from the explained delays, bool [n, n], and the typical relative
+    deviation."""
     if not measured.any():
         return np.zeros_like(measured), 0.0
     deviation = candidate.residuals(delays)
@@ -236,7 +238,8 @@ def find_outliers(
 
 
 def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:
-    """Return pairs whose delay alone supports a switch of 2 or 3 hosts without switches below, bool [n, n]."""
+    """Return pairs of hosts on a lowest switch of only 2 or 3 hosts, bool [n, n]; one wrong delay can cause such a
+    switch."""
     end = np.sort(candidate.edge, axis=1)
     degree = np.bincount(candidate.edge.ravel(), minlength=hosts + candidate.switches)
     on_switch = end[(end[:, 0] < hosts) & (end[:, 1] >= hosts)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One delay per pair of hosts: measured directions and processes are joined, invalid delays are left out."""
+"""One delay per pair of hosts, from the delays between its processes in both directions; invalid delays are left
+out."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from ibprof_lab.topology.infer.candidate import Floats
 
 _STATISTICS = ("median", "lower_quartile", "minimum")
 _ONE_WAY = 1.5
-"""The two directions of a pair differ too much if the ratio of their delays exceeds this, and the logarithm of the
-ratio exceeds ten times the median of the logarithms of all pairs. The shorter delay is then used."""
+"""The delays of the two directions differ too much if their ratio exceeds this, and if its logarithm exceeds ten times
+the median over all pairs. The shorter delay is then used; else, the mean."""
 
 _SAMPLED_ROWS = 256
 _BLOCK = 512
@@ -30,8 +31,8 @@ class PairDelays:
         seconds: [n, n], symmetric; nan where not measured, 0 on the diagonal.
         statistic: name of the statistic over the samples.
         length: message length, bytes.
-        notes: joined and omitted data, a sentence each.
-        is_stated: True for NUMA distances of the firmware, which are not measured.
+        notes: sentences on joined and omitted delays.
+        is_stated: True if the delays are NUMA distances that the firmware states, not measured delays.
     """
 
     hosts: tuple[str, ...]
@@ -45,12 +46,13 @@ class PairDelays:
 def take_pair_delays(delays: Delays, length: int | None = None, statistic: str | None = None) -> PairDelays:
     """Return one delay for each pair of hosts.
 
-    If hosts have several processes, the delay of two hosts is the shortest delay between their processes, since a path
-    between sockets is inside a host. If all processes run on one host, the leaves are processes.
+    The delay of two hosts is the shortest delay between their processes, since longer ones include paths inside a host.
+    If all processes run on one host, they take the place of hosts.
 
     Args:
         length: message length, bytes; None for the shortest.
-        statistic: `median`, `minimum` and so on; None for the statistic with the best agreement of both directions.
+        statistic: `median`, `minimum` and so on. None for the median, unless the two directions agree clearly better in
+            another statistic.
 
     Raises:
         UsageError: the length was not measured, or the file lacks the statistic.
@@ -119,7 +121,7 @@ def _join_processes(
 
 
 def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.floating], list[str]]:
-    """Return the mean of both directions if they agree, else the shorter delay (nan if invalid); and notes."""
+    """Return one delay for both directions (see `_ONE_WAY`), [n, n], nan if neither is valid; and notes."""
     hosts = len(matrix)
     rows = np.linspace(0, hosts - 1, min(hosts, _SAMPLED_ROWS)).astype(int)
     sampled = np.abs(_log_ratio(matrix[rows], matrix[:, rows].T))
@@ -127,14 +129,14 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
     limit = float(np.exp(max(np.log(_ONE_WAY), min(10 * usual, 10.0))))
     joined = np.empty_like(matrix)
     zeros, odd, first = 0, 0, (0, 0)
-    # Blocks save memory: only the result is as large as the matrix.
+    # Blocks save memory: temporary arrays are smaller than the matrix.
     for i in range(0, hosts, _BLOCK):
         for j in range(i, hosts, _BLOCK):
             there, back = matrix[i : i + _BLOCK, j : j + _BLOCK], matrix[j : j + _BLOCK, i : i + _BLOCK].T
             shorter = np.fmin(there, back)
             differing = np.abs(there - back) > (limit - 1) * shorter
             mean = (there + back) / 2
-            if not shorter.min() > 0 or differing.any():  # nan is not above 0 either
+            if not shorter.min() > 0 or differing.any():  # also True for nan
                 above = np.arange(i, i + len(there))[:, None] < np.arange(j, j + there.shape[1])
                 zeros += int(np.count_nonzero((there == 0) & above)) + int(np.count_nonzero((back == 0) & above))
                 there, back = np.where(there > 0, there, np.nan), np.where(back > 0, back, np.nan)
@@ -160,11 +162,11 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
 
 
 def fill_gaps(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> Floats:
-    """Fill unmeasured pairs with the minimum, over all paths of measured pairs, of the longest delay on the path.
+    """Estimate the delays of unmeasured pairs: the longest delay on the path of measured pairs where it is shortest.
 
     Args:
         delays: [n, n], symmetric.
-        measured: bool [n, n], measured delays.
+        measured: bool [n, n], True for measured delays.
 
     Raises:
         ValueError: the measured pairs do not connect the hosts.

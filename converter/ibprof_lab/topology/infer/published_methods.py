@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published inference methods, for comparison: Bufe's, and Bannikov and Salnikov's.
+"""Published inference methods for comparison: the methods of Bufe, and of Bannikov and Salnikov.
 
-Bufe's method links two hosts if every path over links is longer. It then replaces each clique of equal latencies by a
-switch.
+Bufe's method links two hosts if every path over other links is longer. It then replaces each clique of links with equal
+latencies by a switch.
 
-Bannikov and Salnikov's method finds arcs between processes. Each arc has a probability: the share of message lengths
-that show it. The method has no switches: on a hierarchical network nearly all pairs become arcs, as the authors say.
-The delays need not be symmetric.
+Bannikov and Salnikov's method finds arcs between processes. The probability of an arc is the fraction of message
+lengths with the arc. Bannikov and Salnikov's method finds no switches: in a hierarchical network nearly all pairs
+become arcs. Delays may be asymmetric.
 
 Source: A. Bufe, "Automatic Analysis of a Supercomputer's Topology and Performance Characteristics", thesis, University
 of Hamburg, 2014, sections 1.5 and 2.2. P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's
-communication environment by load tests (in Russian, 2013). Formula (1) is printed with = where < is meant.
+communication environment by load tests (in Russian, 2013). Its formula (1) has a misprint, = instead of <.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ibprof_lab.topology.infer.direct_networks import find_detours
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 
 Vertex = int
-"""Index of a host, or negative number of a switch. Integers make the order of sets, and the result, reproducible."""
+"""Index of a host, or a negative integer for a switch. With integers, the order of sets is reproducible."""
 
 _LATENCY = "latency"
 _ROUNDING = 1e-9
@@ -40,7 +40,7 @@ LARGEST = 4096
 
 
 class TookTooLong(Exception):
-    """The limit of CPU time was reached: there are too many pairs or cliques."""
+    """The inference reached its limit of CPU time."""
 
 
 def is_less(a: float, b: float, epsilon: float) -> bool:
@@ -49,20 +49,20 @@ def is_less(a: float, b: float, epsilon: float) -> bool:
 
 
 def are_equal(a: float, b: float, epsilon: float) -> bool:
-    """Return whether two values are equal within the tolerance."""
+    """Return True if two values are equal within the tolerance."""
     return not is_less(a, b, epsilon) and not is_less(b, a, epsilon)
 
 
 def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: float = np.inf) -> nx.Graph:
-    """Link each pair of hosts, shortest delay first, unless a path over existing links is as short.
+    """Link each pair of hosts, in order of increasing delay, unless a path over earlier links is as short.
 
-    The shortest path from a to b is the smallest sum of the measured delay from a to a neighbour of b and the latency
-    of the link from this neighbour to b.
+    The length of a path from a to b is the measured delay from a to a neighbour of b, plus the latency of the link from
+    this neighbour to b.
 
     Args:
         delays: [n, n], symmetric; nan excludes a pair.
         epsilon: relative tolerance.
-        until: limit of this thread's CPU time, so that machine load does not change the result.
+        until: limit of this thread's CPU time, seconds; machine load does not change the result.
 
     Raises:
         TookTooLong: the limit was reached.
@@ -89,7 +89,7 @@ def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: f
 
 
 def group_latencies(values: Iterable[float], epsilon: float) -> list[float]:
-    """Return one latency for each group of roughly equal values, ascending: the smallest value of the group."""
+    """Return the smallest latency of each group of roughly equal latencies, ascending."""
     groups: list[float] = []
     for value in sorted(values):
         if not groups or is_less(groups[-1], value, epsilon):
@@ -100,14 +100,14 @@ def group_latencies(values: Iterable[float], epsilon: float) -> list[float]:
 def infer_bufe(
     delays: npt.NDArray[np.floating], hosts: Sequence[str], epsilon: float, seconds: float = 30.0
 ) -> InferredTopology:
-    """Infer hosts, switches and links.
+    """Infer a topology with Bufe's method.
 
     Args:
         delays: [n, n], seconds, symmetric.
         hosts: one name per host.
         epsilon: relative tolerance.
-        seconds: limit of CPU time for the clique search; the number of cliques may grow exponentially. On reaching the
-            limit, the function returns the partial result, and the topology's `unknown` has the reason.
+        seconds: limit of CPU time, since the number of cliques may grow exponentially. After this time, the function
+            returns a partial result, and the topology's `unknown` contains the reason.
     """
     until = time.thread_time() + seconds
     graph = nx.Graph()
@@ -125,14 +125,14 @@ def infer_bufe(
 
 
 class _Model:
-    """A graph in which cliques become switches."""
+    """Bufe's model: a graph whose cliques are replaced by switches."""
 
     def __init__(self, graph: nx.Graph, epsilon: float, until: float) -> None:
         self.graph, self._epsilon, self._until = graph, epsilon, until
         self._switches = 0
 
     def find_switches(self) -> None:
-        """Replace all cliques by switches. Source: algorithm 2; algorithm 3 after each insertion."""
+        """Replace all cliques by switches. Source: algorithm 2, with algorithm 3 after each new switch."""
         changed = True
         while changed:
             changed = False
@@ -143,7 +143,7 @@ class _Model:
                     changed = True
 
     def _find_clique(self, latency: float) -> list[Vertex] | None:
-        """Return the largest clique, of hosts only or of switches only, whose edges have about the given latency."""
+        """Return the largest clique of edges with about the given latency: of hosts; if there is none, of switches."""
         alike = {False: nx.Graph(), True: nx.Graph()}
         for a, b, data in self.graph.edges(data=True):
             if (of_switches := _is_switch(a)) == _is_switch(b) and are_equal(data[_LATENCY], latency, self._epsilon):
@@ -160,7 +160,8 @@ class _Model:
         return None
 
     def _makes_three(self, a: Vertex, b: Vertex) -> bool:
-        """Return True if a switch between two vertices would have a third link: a vertex equally far from both."""
+        """Return True if a switch in place of the edge would have a third link: a common neighbour, equally far from
+        both."""
         return any(
             are_equal(self.graph.edges[a, each][_LATENCY], self.graph.edges[b, each][_LATENCY], self._epsilon)
             for each in nx.common_neighbors(self.graph, a, b)
@@ -186,13 +187,10 @@ class _Model:
         self._drop_virtual_edges()
 
     def _rejoin(self, switch: Vertex, half: float) -> None:
-        """Join switches without latency between them into one switch with several kinds of hosts.
-
-        Source: section 2.2.5.
-        """
+        """Merge the new switch with switches that are linked to it almost without latency. Source: section 2.2.5."""
         graph = self.graph
         for other in [each for each in graph[switch] if _is_switch(each)]:
-            # The latency is compared with the host-to-host delay over both switches.
+            # The link is compared with the delay between two hosts of the new switch.
             if graph.edges[switch, other][_LATENCY] <= max(self._epsilon, _ROUNDING) * 2 * half:
                 for each, data in list(graph[other].items()):
                     if each != switch and not graph.has_edge(switch, each):
@@ -200,7 +198,7 @@ class _Model:
                 graph.remove_node(other)
 
     def _drop_virtual_edges(self) -> None:
-        """Drop edges equal to a path over a switch: between switches (algorithm 3), and between hosts (table 2.3)."""
+        """Drop edges as long as a path over a switch: between switches (algorithm 3), and between hosts (table 2.3)."""
         graph = self.graph
         to_switches = {
             vertex: {each: data[_LATENCY] for each, data in near.items() if _is_switch(each)}
@@ -248,18 +246,17 @@ def _finish(graph: nx.Graph, hosts: Sequence[str], unknown: tuple[str, ...]) -> 
 def infer_bannikov_salnikov(
     delays: npt.NDArray[np.floating], hosts: Sequence[str], epsilon_s: float = 0.1, epsilon_d: float = 0.5
 ) -> InferredTopology:
-    """Infer a directed graph of processes.
+    """Infer a directed graph of processes with Bannikov and Salnikov's method.
 
     Args:
-        delays: [L, n, n], seconds, nan where not measured; each of the L message lengths has a local topology.
+        delays: [L, n, n] for L message lengths, seconds, nan where not measured.
         hosts: one name per process.
-        epsilon_s: each arc of a shared-memory group is longer than the group's first arc by at most this share, 0 to
-            0.5.
-        epsilon_d: relative difference, 0 to 1. If the two directions of a channel differ by more, only the shorter
+        epsilon_s: the arcs of a shared-memory group are longer than its first arc by at most this fraction, 0 to 0.5.
+        epsilon_d: fraction, 0 to 1. If one direction of a pair is longer than the other by more, only the shorter
             direction is an arc.
 
     Raises:
-        UsageError: there are more than `LARGEST` processes; the time grows with the cube of their number.
+        UsageError: there are more than `LARGEST` processes (the time is O(n^3)).
     """
     count = len(hosts)
     if count > LARGEST:
@@ -286,23 +283,23 @@ def infer_bannikov_salnikov(
 
 
 def find_local_topology(values: Floats, epsilon_s: float, epsilon_d: float) -> Arcs:
-    """Return the arcs of one message length, bool [n, n].
+    """Return the arcs for one message length, bool [n, n].
 
     Args:
-        values: float64 [n, n], inf where not measured and on the diagonal.
+        values: float64 [n, n], delays in seconds; inf where not measured and on the diagonal.
         epsilon_s, epsilon_d: as for `infer_bannikov_salnikov`.
     """
     arcs = np.zeros(values.shape, bool)
     _grow_skeleton(values, epsilon_s, arcs)
     _close_cycles(values, arcs)
-    # A channel whose directions differ too much is simplex: the longer direction is removed.
+    # If the two directions of a pair differ too much, the longer direction is removed.
     with np.errstate(invalid="ignore"):
         arcs &= ~(values > (1 + epsilon_d) * values.T)
     return arcs
 
 
 def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
-    """Stage 2: add shared-memory groups, each joined to the next by a chain of ever shorter arcs."""
+    """Stage 2: add the arcs of shared-memory groups, and chains of ever shorter arcs from each group to the next."""
     count = len(values)
     done = np.zeros(count, bool)
     if count < 2 or not np.isfinite(values).any():
@@ -335,7 +332,7 @@ def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
 def _collect(
     members: list[int], first: float, values: Floats, epsilon_s: float, done: npt.NDArray[np.bool_], arcs: Arcs
 ) -> list[int]:
-    """Collect a shared-memory group: processes whose arc to a member is not much longer than the first arc."""
+    """Return a shared-memory group: processes with an arc to a member that is not much longer than the first arc."""
     done[members] = True
     todo = list(members)
     group = list(members)
@@ -358,11 +355,10 @@ def _connect(arcs: Arcs, a: int, b: int) -> None:
 
 
 def _close_cycles(values: Floats, arcs: Arcs) -> None:
-    """Stage 3: add arcs that are shorter than every path, which closes cycles.
+    """Stage 3: add each arc that is shorter than every path over a third process.
 
-    The paper runs Dijkstra's algorithm once per process and closes cycles immediately, so that the result depends on
-    the order of the processes. Here arcs are added from the shortest on. An arc is added if it is shorter than each
-    path over other arcs, by the measured delays.
+    Paths are over measured delays. In the paper, paths are over arcs added so far, and the result depends on the order
+    of the processes.
     """
     distance = shortest_path(np.where(np.isfinite(values), values, 0.0), directed=True)
     np.fill_diagonal(distance, np.inf)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reliability of an inferred topology: support of its edges by resampling, and the reason for a refusal.
+"""Reliability of an inferred topology: the support of its edges, and the reason to refuse the topology.
 
-Levels are inferred again from random subsets of the hosts, since each subset can show a switch. A link of another model
-depends on all hosts. Such models are inferred again from synthetic delays: the explained delays plus errors sampled
-from the residuals.
+The support of an edge is the fraction of resampled delay matrices from which the edge is inferred again. For the model
+`levels`, the matrices have random subsets of the hosts. For other models, they have synthetic delays: the explained
+delays with errors sampled from the residuals.
 """
 
 from __future__ import annotations
@@ -34,32 +34,33 @@ phylogenetic analysis", Systematic Biology 42, 1993: groups with a support of 70
 """
 
 _MAJORITY = 0.5
-"""A switch of levels is dropped if its support is below this, since most samples lack the switch."""
+"""For the model `levels`, a switch with less support is dropped."""
 
 _OF_HOSTS = 0.7
-"""Share of the hosts in each subset."""
+"""Fraction of the hosts in each random subset."""
 
 _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""A host without measured delays to a neighbouring switch of at least `_FEWEST_TOGETHER` hosts may be on that switch.
-If the switch has at most `_FEW_TOGETHER` hosts, one wrong delay can also separate the host from them."""
+"""A topology is refused if a host has no measured delay to a neighbouring switch with `_FEWEST_TOGETHER` hosts or more:
+the host may be on that switch. It is also refused if a wrong delay may separate the host from `_FEW_TOGETHER` or fewer
+hosts."""
 
 
 def weigh_support(
     choice: ModelChoice, names: tuple[str, ...], replicates: int, seconds: float, seed: int
 ) -> tuple[ModelChoice, Floats | None, int]:
-    """Find the support of edges by resampling, and drop switches of the model `levels` that most samples lack.
+    """Compute the support of edges by resampling; in the model `levels`, drop the switches with a support below 0.5.
 
     Args:
         choice: chosen model.
         names: names of the hosts.
-        replicates: number of samples; 0 for no support.
+        replicates: number of samples; 0 to compute no support.
         seconds: time limit for sampling.
 
     Returns:
-        The model; the support of each edge, float64 [edge]; the number of samples taken.
+        The model, the support of each edge (float64 [edge]; None if not computed), and the number of samples taken.
     """
     if not replicates:
         return choice, None, 0
@@ -133,7 +134,7 @@ def _infer_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.boo
 
 
 def _mark_edges(topology: InferredTopology) -> list[Mark]:
-    """Return a mark for each edge, independent of vertex numbers: the hosts beyond the edge, or its two hosts."""
+    """Return a key for each edge, from host indices, that finds the edge again if switches have other indices."""
     hosts = len(topology.hosts)
     edge = np.sort(topology.edge, axis=1)
     own: dict[int, set[int]] = {}
@@ -161,7 +162,7 @@ def _is_found(mark: Mark, others: AbstractSet[Mark], of_host: dict[object, objec
 
 
 def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
-    """Return the reason why an answer is unreliable; None if it is reliable."""
+    """Return the reason why the topology is unreliable; None if it is reliable."""
     weak = np.flatnonzero(topology.support < WEAK)
     if len(weak):
         worst = int(weak[np.argmin(topology.support[weak])])
@@ -186,7 +187,7 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
 def _refuse_single_hosts(
     topology: InferredTopology, outliers: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
 ) -> str | None:
-    """Return a reason if missing or wrong delays leave a host's switch open; else None."""
+    """Return a sentence if missing or wrong delays do not determine a host's switch; else None."""
     hosts = len(topology.hosts)
     switch = find_attached_switches(topology.edge, hosts)
     edge = np.sort(topology.edge, axis=1)
@@ -209,6 +210,6 @@ def _refuse_single_hosts(
 
 
 def name_some(hosts: Sequence[str], which: Sequence[int]) -> str:
-    """Return the names of the first few hosts of many."""
+    """Return the names of at most five hosts; ", ..." stands for more."""
     names = [hosts[host] for host in which[:5]]
     return ", ".join(names) + (", ..." if len(which) > 5 else "")

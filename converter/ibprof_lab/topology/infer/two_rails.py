@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two rails: delays on the slower of two rails, or routes, are longer by the same factor for all pairs.
+"""Two rails: on the slower rail (or route), the delays of all pairs are longer by the same factor.
 
-The pairs on the slower rail need not follow the topology. Rails that alternate by rank, by round or by message look
-like switches, since hosts with a common rail are nearer to each other. The method first finds the factor from the
-differences of two hosts' delays to a third host. It then links hosts by their delays without the factor, and assigns
-each pair to a rail.
+Any pair may use the slower rail. Hosts that share the faster rail look like hosts of a common switch, since the delays
+between them are shorter. The method first finds the factor from the differences of two hosts' delays to a third host.
+It then clusters the hosts by their delays without the factor, and assigns each pair to a rail.
 """
 
 from __future__ import annotations
@@ -21,34 +20,33 @@ from ibprof_lab.topology.infer.levels import Levels, find_levels
 
 _FEWEST_FOR_RAILS = 8
 LARGEST_RAILS = 1024
-"""Rails are searched for at most this many hosts, since the comparison of all rows takes n^3 steps."""
+"""The search takes n^3 steps for n hosts, and is left out for more hosts than this."""
 
 _TRIPLES = 200_000
 _BINS = 200
 _VALLEY = 0.25
-"""The histogram of differences has a peak at 0. The peak ends where the histogram falls below this share of its
-height."""
+"""The histogram of differences between delays has a peak at 0. The peak ends where the histogram falls below this
+fraction of the peak's height."""
 
 _APART = 6.0
-"""Smallest difference of the rails' delays, in standard deviations of the errors."""
+"""Smallest difference between the logarithms of the rails' delays, in standard deviations of the errors."""
 
 _LEAST_SHARE = 0.1
-"""Smallest share of pairs on either rail; fewer pairs are outliers."""
+"""Each rail must have at least this fraction of the pairs."""
 
 _TOWARDS_ABOVE = 0.1
-"""Cost of the difference between the delays of a node and of its parent, per unit of the logarithm. It is added to the
-cost of the node's errors."""
+"""Weight of the difference between the delays of a node and its parent, compared with the weight of the node's
+errors."""
 
 _ALIKE = 0.25
-"""The latency of a link counts as equal to the rails' difference if it deviates from this difference by less than this
-share."""
+"""Relative tolerance within which a step between switches counts as equal to the difference between the rails."""
 
 _OF_A_ROUTE = 0.9
-"""If at least this share of the host pairs of two switches uses the same rail, on average, the rail is a route between
-the switches."""
+"""If at least this fraction of the host pairs between two switches has the same rail, on average over all switches, the
+rails are routes between switches."""
 
 _SEVERAL = 4
-"""Two switches with fewer host pairs between them do not show whether the pairs use the same rail."""
+"""Two switches with fewer host pairs between them are left out of this average."""
 
 _RAIL_ROUNDS = 8
 _RAILS_SETTLED = 1e-4
@@ -56,11 +54,11 @@ _RAILS_SETTLED = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class TwoRails:
-    """Pairs on the slower of two rails, and the factor of their delays.
+    """Two rails: the pairs of hosts on the slower rail, and the factor of their delays.
 
     Attributes:
         factor: delay on the slower rail / delay on the faster rail, above 1.
-        slower: bool [n, n], symmetric, pairs on the slower rail.
+        slower: bool [n, n], symmetric, True for pairs on the slower rail.
     """
 
     factor: float
@@ -72,13 +70,12 @@ class TwoRails:
         return np.count_nonzero(self.slower) / (len(self.slower) * (len(self.slower) - 1))
 
     def cost(self, known: npt.NDArray[np.bool_]) -> float:
-        """Return the cost of naming each measured pair's rail, one bit per pair, in the unit of candidates' scores."""
+        """Return the cost of storing the rail of each measured pair, one bit per pair, in the unit of `score`."""
         return np.count_nonzero(np.triu(known, 1)) * 2 * log(2)
 
     def follow_switches(self, candidate: Candidate, known: npt.NDArray[np.bool_]) -> bool:
-        """Return True if nearly all host pairs of the same two switches have the same of the two delays.
-
-        Then these are two kinds of routes between switches, such as the two directions round a ring, and no rails.
+        """Return True if the host pairs between each two switches mostly use the same rail. The rails are then two
+        kinds of routes between switches, such as the two directions around a ring.
         """
         hosts = len(known)
         switch = find_switches(candidate.edge, hosts)
@@ -96,20 +93,20 @@ class TwoRails:
 
 
 def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | None:
-    """Find two rails whose improvement of the score exceeds the cost of naming the rail of each pair.
+    """Find two rails that improve the score by more than their cost (see `TwoRails.cost`).
 
     Args:
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal.
-        known: bool [n, n], measured delays.
+        known: bool [n, n], True for measured delays.
 
     Returns:
-        The rails; None if there is one rail, or if errors hide the rails.
+        The rails; None if only one rail is found.
     """
     hosts = len(delays)
     if not _FEWEST_FOR_RAILS <= hosts <= LARGEST_RAILS:
         return None
     some = sample_hosts(hosts)
-    # A sample of the hosts suffices to show rails, and quickly excludes rails for most fabrics.
+    # For most fabrics, a sample of the hosts quickly shows that there is only one rail.
     if len(some) < hosts and find_two_rails(delays[np.ix_(some, some)], known[np.ix_(some, some)]) is None:
         return None
     logs = np.log(np.where(known, delays, 1.0))
@@ -140,11 +137,11 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
 def _find_rails_as_switches(
     levels: Levels, slower: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_], longer: float
 ) -> npt.NDArray[np.bool_]:
-    """Return pairs whose longer delays show the slower rail rather than a switch.
+    """Return pairs that seem to have another switch but are on the slower rail, bool [n, n].
 
-    By chance all pairs between a host and the other hosts of its switch may take the slower rail. The other hosts then
-    look like hosts of a separate switch. The link of this false switch adds exactly the difference of the rails, and no
-    pair that meets above this switch is on the slower rail.
+    If all pairs between a host and the other hosts of its switch are on the slower rail by chance, the host seems to
+    have another switch. Two facts reveal this: the step to the common switch equals the difference between the rails,
+    and no pair with this common switch seems to be on the slower rail.
     """
     tree, height = levels.tree, levels.height
     meeting = np.where(known, tree.meeting_nodes(), -1)
@@ -156,7 +153,8 @@ def _find_rails_as_switches(
 
 
 def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None:
-    """Return the most frequent nonzero difference of two hosts' delays to a third host, in logarithms."""
+    """Return the most frequent difference, except about 0, between the logarithms of two hosts' delays to a third
+    host."""
     hosts = len(logs)
     one, other, third = np.random.default_rng(0).integers(0, hosts, (3, _TRIPLES))
     valid = known[one, third] & known[other, third] & (one != other)
@@ -173,9 +171,8 @@ def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None
 
 
 def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.bool_]:
-    """Assign pairs to rails along a tree.
-
-    All pairs that meet in a node have the same delay, or a delay that is longer by `longer`.
+    """Return the pairs on the slower rail, bool [n, n]. In a binary tree of the hosts, all pairs with the same lowest
+    common node have the same log delay; `longer` is added on the slower rail.
     """
     hosts = len(logs)
     tree = link_average(_compare_rows(logs, known, longer))
@@ -192,8 +189,8 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
         values = logs[np.ix_(rows, columns)]
         middle = float(np.median(values))
         starts = (float(values.min()), float(values.max()) - longer, middle, middle - longer)
-        # If all pairs of a node take the same rail, their delays do not show which rail. Pairs that meet in the node
-        # above mostly have a similar delay.
+        # The delays of a node whose pairs all take one rail do not show which rail. The parent's delay is then the best
+        # hint.
         near = middle if np.isnan(delay[above[node]]) else delay[above[node]]
         costs = [_off_both(values - start, longer).mean() + _TOWARDS_ABOVE * abs(start - near) for start in starts]
         delay[node] = starts[int(np.argmin(costs))]
@@ -204,10 +201,8 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
 
 
 def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.float32]:
-    """Return the mean difference between two hosts' delays to all third hosts, float32 [n, n].
-
-    A difference near `longer`, the difference of the rails, counts as its distance from `longer`. Each difference
-    counts at most as `longer`.
+    """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. Differences near
+    `longer`, which come from the rails, count as almost 0; no difference counts as more than `longer`.
     """
     hosts = len(logs)
     unlike = np.zeros((hosts, hosts), np.float32)
@@ -226,7 +221,8 @@ def _off_both(values: Floats, longer: float) -> Floats:
 
 
 def _is_worth_it(found: TwoRails, delays: Floats, known: npt.NDArray[np.bool_]) -> bool:
-    """Return True if the rails differ by more than the errors, and gain more than one bit per pair."""
+    """Return True if the difference between the rails exceeds the errors, and the improved score exceeds
+    `TwoRails.cost`."""
     if not _LEAST_SHARE <= found.share <= 1 - _LEAST_SHARE:
         return False
     even = found.even_out(delays)
