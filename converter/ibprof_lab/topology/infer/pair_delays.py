@@ -156,7 +156,7 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
     if odd:
         notes.append(
             f"{odd} pairs take more than {limit:.2g} times as long in one direction as in the other; the shorter delay "
-            f"counts. The first of them is the pair of numbers {first[0]} and {first[1]}"
+            f"counts. The first of these pairs has the indices {first[0]} and {first[1]}"
         )
     return joined, notes
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inferred topology: hosts, switches and edges; where hosts attach, and which links a message takes."""
+"""The inferred topology: hosts, switches and edges, the attachment of hosts to switches, and routes."""

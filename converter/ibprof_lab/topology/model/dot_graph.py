@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs in DOT, Graphviz's language: vertices and edges with their attributes.
+"""Reader of graphs in DOT, Graphviz's language: vertices and edges with their attributes.
 
-Ports of vertices are ignored; HTML labels are kept as text. Source: https://graphviz.org/doc/info/lang.html.
+The reader ignores ports of vertices, and returns HTML labels as text. Source: https://graphviz.org/doc/info/lang.html.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KEYWORDS = frozenset(("strict", "graph", "digraph", "node", "edge", "subgraph")
 
 
 class _Token(NamedTuple):
-    """A piece of the file: `kind` is edge, name, mark, keyword or end."""
+    """A token of a DOT file; `kind` is edge, name, mark, keyword or end."""
 
     kind: str
     text: str
@@ -48,7 +48,7 @@ class DotGraph:
 
     Attributes:
         directed: True for a digraph.
-        vertices: attributes of each vertex by ID, in file order.
+        vertices: ID of a vertex -> its attributes, in file order.
         edges: two IDs and the attributes of each edge.
     """
 
@@ -78,7 +78,7 @@ def _split(path: str | PathLike[str], text: str) -> Iterator[_Token]:
             end = _end_of_html(path, text, place, line)
             kind, found = "name", text[place:end]
         if kind == "text":
-            # `\"` is the only escape of the language; Graphviz's own escapes, such as \n, belong to labels.
+            # `\"` is the only escape in DOT strings. Graphviz interprets other escapes, such as \n, only in labels.
             kind, found = "name", _ESCAPED.sub(lambda escaped: escaped[1].strip("\n"), found)
         elif kind == "name" and found.lower() in _KEYWORDS:
             kind, found = "keyword", found.lower()
@@ -99,7 +99,7 @@ def _end_of_html(path: str | PathLike[str], text: str, place: int, line: int) ->
 
 
 class _Parser:
-    """Reads the tokens of one graph."""
+    """Parser of one graph."""
 
     def __init__(self, path: str | PathLike[str], text: str) -> None:
         self._path = path
@@ -122,7 +122,7 @@ class _Parser:
         return self.graph
 
     def _merge_edges(self) -> None:
-        """Make repeated edges one edge, with the attributes of all."""
+        """Merge edges between the same vertices into one edge with all their attributes."""
         merged: dict[tuple[str, str], Attributes] = {}
         for a, b, attributes in self.graph.edges:
             pair = (b, a) if (b, a) in merged and not self.graph.directed else (a, b)
@@ -167,7 +167,7 @@ class _Parser:
     def _vertices_or_edges(self, node: Attributes, edge: Attributes, inside: set[str]) -> None:
         single = self._next.kind == "name"
         ends = [self._end(node, edge, inside)]
-        if single and self._is_mark("="):  # an attribute of the graph
+        if single and self._is_mark("="):  # NAME = VALUE, an attribute of the graph
             self._take()
             self._name()
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inferred topology: a graph of hosts and switches that explains measured delays; its routes."""
+"""The inferred topology, a graph of hosts and switches that explains measured delays, and its routes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, shortest_path
 
 _NEVER_ZERO = 1e-300
-"""Smallest weight of an edge, since scipy's sparse graphs treat a weight of 0 as no edge."""
+"""Smallest weight of an edge; in scipy's sparse graphs, a weight of 0 means that there is no edge."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkThroughput:
-    """Measured throughput of links and switches; a lower bound if another resource was the bottleneck.
+    """Measured throughput of links and switches. A value is a lower bound if another resource may have been the
+    bottleneck.
 
     Attributes:
         edge_gbps: float64 [edge], data rate of one direction in Gb/s; nan where not measured.
-        edge_at_least: bool [edge], True if the link may carry more.
+        edge_at_least: bool [edge], True if the value is a lower bound.
         switch_gbps: float64 [switch], largest total rate through each switch, Gb/s; nan where not measured.
-        switch_at_least: bool [switch], True if the switch may carry more.
+        switch_at_least: bool [switch], True if the value is a lower bound.
     """
 
     edge_gbps: npt.NDArray[np.float64]
@@ -37,24 +38,26 @@ class LinkThroughput:
 class InferredTopology:
     """A graph of hosts and of the switches that join them, directed or undirected.
 
-    Vertex numbers: hosts first, in the order of the delay matrix, then switches. A direct network has no switches: its
-    hosts are linked with one another.
+    Vertex indices: first the hosts, in the order of the delay matrix, then the switches. In a direct network, hosts are
+    linked with each other without switches.
 
     Attributes:
         method: name of the inference method.
         hosts: one name per host.
         switches: one synthetic name per switch.
-        edge: int32 [edge, 2], vertices; the smaller one first unless `directed`.
-        latency_seconds: float64 [edge], time that the edge adds to a delay.
-        support: float64 [edge], share of resampled matrices that show the edge again; nan without resampling.
-        probability: float64 [edge], share of the message lengths whose topology has the edge; 1 for a single length.
+        edge: int32 [edge, 2], the two vertices of each edge; the smaller index is first unless `directed`.
+        latency_seconds: float64 [edge], time that the edge adds to a delay, seconds.
+        support: float64 [edge], fraction of resampled delay matrices from which the edge was inferred again; nan
+            without resampling.
+        probability: float64 [edge], fraction of the message lengths whose topology has the edge; 1 for one message
+            length.
         directed: True if an edge leads only from its first vertex to its second.
-        overhead_seconds: message cost independent of the path; no edge includes it. In a hierarchical topology the
-            hosts' edges include it, since delays do not separate the two.
+        overhead_seconds: part of each delay that does not depend on the path, seconds. 0 in hierarchical topologies:
+            delays cannot separate it from the latency of the hosts' edges, which then includes it.
         noise: typical relative deviation of a delay from the delay that the graph explains; nan if unknown.
-        notes: findings that no edge shows, a sentence each.
-        unknown: details that the delays do not determine, with reasons, a sentence each.
-        throughput: throughput of links and switches; None if not measured.
+        notes: sentences on further findings.
+        unknown: sentences on details that the delays do not determine, with reasons.
+        throughput: None if not measured.
     """
 
     method: str
@@ -78,7 +81,7 @@ class InferredTopology:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A name for each vertex."""
+        """Name of each vertex."""
         return self.hosts + self.switches
 
     def hosts_of_switches(self) -> list[list[str]]:
@@ -95,7 +98,7 @@ class InferredTopology:
         return weigh_edges(self.edge, weight, self.vertices, directed=self.directed)
 
     def explain_delays(self) -> npt.NDArray[np.float64]:
-        """Return the delays of shortest paths, float64 [host, host], seconds; inf without a path."""
+        """Return the delays between hosts over shortest paths, float64 [host, host], seconds; inf without a path."""
         hosts = len(self.hosts)
         every: npt.NDArray[np.float64] = shortest_path(self.adjacency(), directed=True, indices=np.arange(hosts))
         delays = every[:, :hosts]
@@ -104,7 +107,7 @@ class InferredTopology:
         return delays
 
     def count_levels(self) -> int:
-        """Return the number of switch levels of a tree, from its outermost hosts to its middle; 0 for other graphs."""
+        """Return the largest number of switches from a host to the middle of a tree; 0 for other graphs."""
         if not self.switches or len(self.edge) != self.vertices - 1:
             return 0
         edge, rounds = self.edge, 0
@@ -118,9 +121,8 @@ class InferredTopology:
         return rounds
 
     def find_splits(self) -> tuple[frozenset[int] | None, ...]:
-        """Return the hosts on one side of each edge of a tree, the side without host 0; None for other graphs.
-
-        Two trees over the same hosts are equal if their sets of splits are equal.
+        """Return for each edge of a tree the hosts on the side without host 0; None for each edge of another graph. Two
+        trees over the same hosts are equal if their sets of splits are equal.
         """
         if len(self.edge) != self.vertices - 1 or self.vertices == 0:
             return (None,) * len(self.edge)
@@ -137,11 +139,11 @@ class InferredTopology:
 def weigh_edges(
     edge: npt.NDArray[np.integer], weight: npt.NDArray[np.floating], vertices: int, *, directed: bool = False
 ) -> csr_matrix:
-    """Return the matrix of edge weights; parallel edges have the smallest of their weights.
+    """Return the matrix of edge weights; of parallel edges, the smallest weight.
 
     Args:
-        edge: int [edge, 2], vertices; loops are left out.
-        weight: float [edge], above 0, since scipy treats 0 as no edge.
+        edge: int [edge, 2], two vertices each; edges from a vertex to itself are left out.
+        weight: float [edge], above 0.
         directed: True if an edge leads only from its first vertex to its second.
 
     Returns:
@@ -160,18 +162,18 @@ def weigh_edges(
 
 
 _AS_SHORT = 1.1
-"""A message may also take a path that is longer than the shortest path by up to this factor."""
+"""A message may also take another path if its latency is at most this multiple of the shortest path's."""
 
 NO_EDGE = -1
 _OWN_SWITCH = "{}-switch"
 
 
 class InferredRoutes:
-    """The routes between the hosts of an undirected topology.
+    """Shortest paths between the hosts of an undirected topology.
 
     Attributes:
         attachment: the same topology split into switches, cables and hosts.
-        distance: float64 [switch, switch], seconds; inf without a path.
+        distance: float64 [switch, switch], latency of the shortest path, seconds; inf without a path.
     """
 
     def __init__(self, topology: InferredTopology) -> None:
@@ -183,7 +185,7 @@ class InferredRoutes:
         graph = weigh_edges(self.attachment.cable, self._weight, switches)
         self.distance: npt.NDArray[np.float64]
         self.distance, self._before = shortest_path(graph, directed=False, return_predecessors=True)
-        # Routes take the fastest of parallel cables, and the first of equally fast cables.
+        # Of parallel cables, routes use the fastest; of equally fast cables, the first.
         slowest_first = np.argsort(self._weight, kind="stable")[::-1].tolist()
         self._cable = {frozenset(self.attachment.cable[row].tolist()): row for row in slowest_first}
         self._is_tree = len(self.attachment.cable) == switches - 1
@@ -194,18 +196,18 @@ class InferredRoutes:
         return len(self.attachment.host_switch)
 
     def apart(self, one: int, other: int) -> float:
-        """Return the latency between two hosts' switches, seconds."""
+        """Return the latency of the path between two hosts' switches, seconds."""
         return float(self.distance[self.attachment.host_switch[one], self.attachment.host_switch[other]])
 
     def nearest(self, host: int) -> int:
-        """Return the other host with the nearest switch."""
+        """Return the nearest other host, by the distance of its switch."""
         own = self.attachment.host_switch
         apart = self.distance[own[host], own]
         apart[host] = nan
         return int(np.nanargmin(apart))
 
     def switches(self, one: int, other: int) -> list[int]:
-        """Return the switches from one host to another; empty without a path."""
+        """Return the switches on the path from one host to another; an empty list without a path."""
         first, at = (int(self.attachment.host_switch[host]) for host in (one, other))
         if isinf(self.distance[first, at]):
             return []
@@ -216,7 +218,7 @@ class InferredRoutes:
         return path[::-1]
 
     def links(self, one: int, other: int) -> frozenset[int]:
-        """Return the topology's edges between two hosts."""
+        """Return the indices of the topology's edges on the path between two hosts."""
         path = self.switches(one, other)
         cables = (self._cable[frozenset(step)] for step in pairwise(path))
         ends = (int(self.attachment.host_edge[host]) for host in (one, other))
@@ -225,11 +227,11 @@ class InferredRoutes:
         )
 
     def edge_between(self, one: int, other: int) -> int:
-        """Return the topology's edge between two switches joined by a cable."""
+        """Return the index of the topology's edge between two switches that are linked by a cable."""
         return int(self.attachment.cable_edge[self._cable[frozenset((one, other))]])
 
     def is_certain(self, one: int, other: int) -> bool:
-        """Return True if all other paths between two hosts are clearly longer."""
+        """Return True if all other paths between two hosts are clearly longer (see `_AS_SHORT`)."""
         if self._is_tree:
             return True
         from_one, from_other = (self.distance[self.attachment.host_switch[host]] for host in (one, other))
@@ -239,11 +241,12 @@ class InferredRoutes:
         return int(near.sum()) == len(self.switches(one, other)) - 1
 
     def behind(self, near: int, far: int) -> list[int]:
-        """Return the hosts that switch `far` reaches over its neighbour `near`, in the order of `spread`."""
+        """Return the hosts to which the switch `far` has its shortest path over its neighbour `near`, sorted by
+        `spread`."""
         return self.spread(near, np.flatnonzero(self._is_behind(near, far)))
 
     def count_behind(self, near: int, far: int) -> tuple[int, int]:
-        """Return the number of hosts that `far` reaches over `near`, and that `near` reaches over `far`."""
+        """Return the lengths of `behind(near, far)` and of `behind(far, near)`."""
         return int(self._is_behind(near, far).sum()), int(self._is_behind(far, near).sum())
 
     def _is_behind(self, near: int, far: int) -> npt.NDArray[np.bool_]:
@@ -252,10 +255,10 @@ class InferredRoutes:
         return np.asarray(by_near <= self.distance[far, own] * (1 + 1e-9))
 
     def spread(self, at: int, hosts: npt.ArrayLike) -> list[int]:
-        """Order hosts: the nearest host of each branch of a switch, then the second nearest of each, and so on.
+        """Sort hosts: first the nearest host of each branch of the switch `at`, then the second host of each branch,
+        and so on.
 
-        Within a branch one host of each switch comes first, so that the first few hosts share as few links as possible.
-        Each host on the switch `at` is a branch.
+        In a branch, one host of each switch comes first, then a second one: the first hosts share few links.
         """
         chosen = np.asarray(hosts, np.int64)
         own = self.attachment.host_switch[chosen]
@@ -265,16 +268,16 @@ class InferredRoutes:
         return [int(host) for host in chosen[_deal(self.branch_of(at, chosen))]]
 
     def branch_of(self, at: int, hosts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the branch number of each host: the number of the host's part of the network without the switch `at`.
-
-        Each host on the switch has a separate negative number.
+        """Return each host's branch: the neighbour over which the switch `at` reaches the host. A host on the switch
+        `at` has a negative number that no other host has.
         """
         own = self.attachment.host_switch[hosts]
         return np.where(own == at, -1 - hosts, self._before[own, at])
 
 
 def _deal(group: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """Return the indices of the first member of each group, then of the second of each, and so on."""
+    """Return indices that sort the members of groups: first the first member of each group, then the second ones, and
+    so on."""
     order = np.argsort(group, kind="stable")
     begins = np.diff(group[order], prepend=group[order[:1]] - 1) != 0
     first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
@@ -285,14 +288,15 @@ def _deal(group: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True)
 class HostAttachment:
-    """A topology split into switches, the cables between them, and the hosts on them.
+    """A topology as a network: switches, cables between switches, and hosts on switches.
 
     Attributes:
-        switch_name: the topology's switches, then the switches inside hosts that forward other hosts' packets.
-        host_switch: int64 [host], switch of each host.
-        host_edge: int64 [host], the topology's edge from host to switch; `NO_EDGE` if the host has its own switch.
+        switch_name: the topology's switches, then a switch for each host that forwards packets of other hosts.
+        host_switch: int64 [host], index of each host's switch.
+        host_edge: int64 [host], index of the topology's edge from host to switch; `NO_EDGE` if the switch stands for
+            the host.
         cable: int64 [cable, 2], the two switches of each cable.
-        cable_edge: int64 [cable], the topology's edge of each cable.
+        cable_edge: int64 [cable], index of the topology's edge of each cable.
     """
 
     switch_name: tuple[str, ...]
@@ -302,7 +306,7 @@ class HostAttachment:
     cable_edge: npt.NDArray[np.int64]
 
     def vertices(self) -> npt.NDArray[np.int64]:
-        """Return the topology's vertex of each switch, int64 [switch]; the host's vertex for a host's own switch."""
+        """Return the topology's vertex of each switch, int64 [switch]; of the host if the switch stands for a host."""
         hosts = len(self.host_switch)
         found = hosts + np.arange(len(self.switch_name))
         through = np.flatnonzero(self.host_edge == NO_EDGE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies in files, read and written: JSON, Trivial Graph Format, DOT."""
+"""Files of topologies, for reading and writing: JSON, Trivial Graph Format, DOT."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkTh
 
 _MICRO = 1e-6
 _SWITCH_NAME = re.compile(r"(?:.*/)?switch\d+", re.DOTALL)
-"""Switch names from `infer`; Trivial Graph Format has no other distinction between switches and hosts."""
+"""Names that `infer` gives to switches. In Trivial Graph Format, only the name distinguishes a switch from a host."""
 _QUANTITY = re.compile(r"(\w+):\s*([-+.\w]+)")
 
 PathName = str | PathLike[str]
 Edge = tuple[str, str, list[float]]
-"""Names of two vertices; list of latency in microseconds, support, probability, throughput in Gb/s."""
+"""Names of two vertices, then a list: latency in microseconds, support, probability, throughput in Gb/s."""
 
 
 def read_graph(path: PathName) -> InferredTopology:
-    """Read a topology in the format of the file name's suffix.
+    """Read a topology; the suffix of the file name selects the format.
 
     Raises:
-        InputError: the content does not match the suffix.
+        InputError: the file does not have this format.
     """
     return READERS[Path(path).suffix](path)
 
@@ -106,7 +106,7 @@ def _make(
 
 
 def _number(value: Any) -> float:
-    """Return a number from a file; nan if it is missing."""
+    """Return a value of a file as float; nan if it is not a finite number."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -130,7 +130,7 @@ def read_topology(path: str | PathLike[str]) -> InferredTopology:
 
 
 class _Reader:
-    """Extracts values from a document; errors name the member of the document."""
+    """Reader of a JSON document; its errors name the wrong member of the document."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = path
@@ -261,7 +261,7 @@ def _rate(gbps: float, at_least: bool) -> dict[str, Any]:
 
 
 def write_tgf(file: TextIO, topology: InferredTopology) -> None:
-    """Write vertices, `#`, and edges: latency in microseconds, throughput in Gb/s, support, probability.
+    """Write Trivial Graph Format. Labels of edges: latency in microseconds, throughput in Gb/s, support, probability.
 
     Source: Bufe, section 2.6.
     """
@@ -280,7 +280,7 @@ def write_tgf(file: TextIO, topology: InferredTopology) -> None:
 
 
 def write_dot(file: TextIO, topology: InferredTopology) -> None:
-    """Write the graph for Graphviz: switches as boxes, weak edges dashed."""
+    """Write the graph for Graphviz: switches are boxes, and edges with a support below 0.5 are dashed."""
     kind, arrow = ("digraph", "->") if topology.directed else ("graph", "--")
     file.write(f"{kind} topology {{\n")
     for number, name in enumerate(topology.names):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison with a reference topology: text, JSON, and the reference coloured by its differences as DOT and SVG."""
+"""Outputs of a comparison with a reference: text, JSON, and drawings (DOT, SVG) of the reference coloured by
+differences."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ COMPARISON_ENDINGS = (".dot", ".svg", ".json")
 
 _FOUND, _MISSING, _EXTRA, _NAMED = "#2a7f2a", "#cc0000", "#999999", "#e07000"
 _NEVER_PASSED = "#e0e0e0"
-"""Colour of links that no path passes: grey, since the page is white."""
+"""Colour of links that no path passes. The paper draws them white, which is invisible on a white page."""
 _NOT_THERE = "not in the reference"
 _PALEST = 0.25
 _WIDTH, _ROW = 1200.0, 160.0
@@ -38,7 +39,7 @@ _MOST_NAMES = 200
 
 
 def write_comparison(path: Path, comparison: ReferenceComparison) -> None:
-    """Write a comparison in the format of the name's suffix, one of `COMPARISON_ENDINGS`.
+    """Write a comparison; the suffix of the file name, from `COMPARISON_ENDINGS`, selects the format.
 
     Raises:
         OSError: the file cannot be written.
@@ -50,7 +51,7 @@ def write_comparison(path: Path, comparison: ReferenceComparison) -> None:
 
 
 def describe_comparison(comparison: ReferenceComparison) -> dict[str, Any]:
-    """Return the JSON document: cabling differences, slow links, and the times of each link."""
+    """Return the comparison's JSON document: differences of cabling, slow links, and times of all links."""
     found, reference = comparison.comparison, comparison.reference
 
     def name(link: int) -> dict[str, str]:
@@ -104,7 +105,7 @@ def describe_comparison(comparison: ReferenceComparison) -> dict[str, Any]:
 
 
 def _describe_fields(found: Any, **keys: str) -> dict[str, Any]:
-    """Return the fields of a difference; `keys` has the JSON keys that differ from the field's name."""
+    """Return the fields of a difference by JSON key; `keys` maps names of fields to other JSON keys."""
     values = {name: list(each) if isinstance(each, tuple) else each for name, each in asdict(found).items()}
     return {keys.get(name, name): each for name, each in values.items()}
 
@@ -114,7 +115,8 @@ def _rounded(value: float, digits: int) -> float | None:
 
 
 def write_dot(file: TextIO, comparison: ReferenceComparison) -> None:
-    """Write the reference for Graphviz: links coloured by time, or as found or missing; hosts with findings orange."""
+    """Write the reference for Graphviz. Links are coloured by time, or as found or missing; hosts with differences are
+    orange."""
     names, named = comparison.reference.names, _named_vertices(comparison)
     file.write("graph compared {\n")
     for vertex, name in enumerate(names):
@@ -128,7 +130,7 @@ def write_dot(file: TextIO, comparison: ReferenceComparison) -> None:
 
 
 def write_svg(file: TextIO, comparison: ReferenceComparison) -> None:
-    """Write the reference as SVG in the colours of DOT: hosts below, switches above; a direct network on a circle."""
+    """Write the reference as SVG, coloured as in DOT: hosts below their switches, or a direct network on a circle."""
     names, named = comparison.reference.names, _named_vertices(comparison)
     x, y = _place(comparison)
     height = float(y.max(initial=0.0)) + 100
@@ -164,7 +166,7 @@ def _named_vertices(comparison: ReferenceComparison) -> set[int]:
 
 
 class _Line(NamedTuple):
-    """A drawn link between two vertices."""
+    """A line of the drawing: two vertices and the style."""
 
     a: int
     b: int
@@ -175,12 +177,12 @@ class _Line(NamedTuple):
 
 
 def _coloured_links(comparison: ReferenceComparison) -> list[_Line]:
-    """Return the lines of the reference's links, then the lines of additional links."""
+    """Return a line for each link of the reference, then for each additional link."""
     reference, found = comparison.reference, comparison.comparison
     vertex = {name: place for place, name in reversed(tuple(enumerate(reference.names)))}
     vertex |= dict(zip(comparison.matched.names, comparison.matched.vertex.tolist(), strict=True))
     missing = {frozenset(vertex[name] for name in pair) for pair in found.missing}
-    # If each switch has one host, the link between the hosts represents the link between the switches.
+    # If each switch has one host, a missing link between two hosts is missing between their switches.
     own = dict(
         zip(comparison.matched.vertex.tolist(), find_leaves(reference, comparison.matched.vertex).tolist(), strict=True)
     )
@@ -221,9 +223,8 @@ def _shade(colour: str, strength: float) -> str:
 
 
 def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the x and the y position of each vertex, float64 [vertex] each: rows by the distance to the nearest host.
-
-    Each row follows the order of the row below.
+    """Return the x and the y position of each vertex, float64 [vertex] each. A vertex's row is its distance to the
+    nearest host; each row is sorted by the positions in the row below.
     """
     reference = comparison.reference
     count = reference.vertices
@@ -238,7 +239,7 @@ def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], np
     if len(hosts := np.flatnonzero(reference.is_end)):
         far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=hosts, min_only=True)
         level = np.where(np.isfinite(far), far, 0).astype(np.int64)
-    # Hosts follow the order of their switches, which are numbered first.
+    # Hosts are sorted by the smallest index of their neighbours.
     first = np.array([min(near[vertex], default=vertex) for vertex in range(count)])
     x = np.zeros(count)
     for row in range(level.max(initial=0) + 1):
@@ -251,7 +252,7 @@ def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], np
 
 
 def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:
-    """Yield the lines of a comparison: the verdict, each difference, and undetermined details."""
+    """Yield the lines of a comparison: the number of differences, each difference, and undetermined details."""
     found, reference = comparison.comparison, comparison.reference
     alike = f"; {100 * found.similarity:.1f}% alike" if found.kind == REGULAR else ""
     yield f"{len(found.hosts)} hosts compared with {reference.origin}, {found.kind}{alike}"
@@ -273,7 +274,7 @@ def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:
     if found.not_measured:
         yield f"note: not measured: {_names(found.not_measured)}"
     for switches in found.merged[:_MOST_SHOWN]:
-        yield f"unknown: {_names(switches)}: the delays show their hosts on one switch"
+        yield f"unknown: {_names(switches)}: the delays show the hosts of these switches on one switch"
     for text in found.unknown:
         yield f"unknown: {text}"
 
@@ -286,8 +287,8 @@ def _describe_cabling(found: TopologyDifferences) -> Iterator[str]:
         )
     for part in found.separated[:_MOST_SHOWN]:
         yield (
-            f"separated: {_names(part.hosts)} are on {part.switch} in the reference, but farther away than its hosts "
-            f"{_names(part.others)}"
+            f"separated: {_names(part.hosts)} are on {part.switch} in the reference, but have longer delays than its "
+            f"other hosts {_names(part.others)}"
         )
     for switch in found.recabled[:_MOST_SHOWN]:
         yield (
@@ -296,8 +297,8 @@ def _describe_cabling(found: TopologyDifferences) -> Iterator[str]:
         )
     for group in found.regrouped[:_MOST_SHOWN]:
         yield (
-            f"grouped differently: hosts near to one another in the reference: {_names(group.expected) or 'none'}; "
-            f"by the delays: {_names(group.found) or 'none'}"
+            f"grouped differently: hosts near each other in the reference: {_names(group.expected) or 'none'}; "
+            f"hosts near each other by the delays: {_names(group.found) or 'none'}"
         )
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An inferred topology as lines of text and as files: graphs, fabrics, positions, a page. Suffixes select formats.
+"""An inferred topology as text and as files (graphs, fabrics, positions, a page); a file's suffix selects its format.
 
-The fabric and its forwarding tables have ibdiagnet's format, so that all commands that read dumps can read them. GUIDs,
-LIDs and ports are synthetic. Routes are modelled as shortest paths by latency. A host of a direct network gets its own
-switch, which forwards the packets of other hosts.
+A fabric and its forwarding tables are written in ibdiagnet's format for the commands that read dumps. Their GUIDs, LIDs
+and ports are synthetic, and their routes are shortest paths by latency. For each host of a direct network, the fabric
+has a switch that forwards packets of other hosts.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ _SHOWN_WEAK = 10
 
 @dataclass(frozen=True, slots=True)
 class TopologyOutputs:
-    """Destinations of a topology.
+    """Output options for a topology.
 
     Attributes:
-        output: files; their suffixes select the formats.
+        output: output files.
         json: True to print the topology as JSON.
-        positions: method for positions in space, from `METHODS`.
-        gamma: repulsion between hosts in space, 0 to 1.
-        speed: speed of all links of a fabric, such as EDR; None if unknown.
+        positions: method for positions in space, from `POSITION_METHODS`.
+        gamma: weight of the repulsion between vertices in space, 0 to 1.
+        speed: speed of a fabric's links without measured throughput, such as EDR; None if unknown.
     """
 
     output: tuple[Path, ...]
@@ -77,7 +77,7 @@ class TopologyOutputs:
     speed: str | None
 
     def check(self, inputs: Iterable[str | Path]) -> None:
-        """Refuse files that cannot be written, before anything is computed.
+        """Refuse output files that cannot be written; call this before the computation.
 
         Raises:
             UsageError: a suffix is unknown, or a file is also an input.
@@ -85,7 +85,7 @@ class TopologyOutputs:
         check_files(self.output, (*_GRAPHS, _FABRIC, _SLURM, _PAGE, _POSITIONS), inputs)
 
     def without_fabrics(self) -> TopologyOutputs:
-        """Return the outputs without the files that other commands and schedulers read."""
+        """Return the options without fabric files and Slurm files."""
         return replace(self, output=tuple(path for path in self.output if path.suffix not in (_FABRIC, _SLURM)))
 
 
@@ -93,7 +93,7 @@ def check_files(files: Iterable[Path], endings: tuple[str, ...], inputs: Iterabl
     """Refuse output files with an unknown suffix, and output files that are also inputs.
 
     Raises:
-        UsageError: a file is refused.
+        UsageError: a suffix is unknown, or an output file is also an input.
     """
     read = {Path(name).resolve() for name in inputs}
     for path in files:
@@ -104,13 +104,13 @@ def check_files(files: Iterable[Path], endings: tuple[str, ...], inputs: Iterabl
 
 
 def write_inferred(outputs: TopologyOutputs, topology: InferredTopology, remark: str) -> Iterator[str]:
-    """Write a topology into files; formats with comments include `remark`, the origin of the topology.
+    """Write a topology to files. Formats with comments include `remark`, the origin of the topology.
 
     Yields:
-        Notes that a reader of the files must know.
+        Sentences on assumptions in the files.
 
     Raises:
-        UsageError: the topology cannot become a fabric.
+        UsageError: the topology cannot be written as a fabric.
         OSError: a file cannot be written.
     """
     gbps = data_rate_gbps(_FOUR_LANES, speed_of_name(outputs.speed)) if outputs.speed else nan
@@ -134,7 +134,7 @@ def write_inferred(outputs: TopologyOutputs, topology: InferredTopology, remark:
 
 
 def describe_positions(space: VertexPositions) -> str:
-    """Return a sentence on the quality of positions and on the time of their computation."""
+    """Return a sentence on the quality of positions and the time of their computation."""
     return f"{space.describe()}; {space.seconds:.2g} s"
 
 
@@ -144,7 +144,7 @@ def describe_inference(
     """Yield the lines of a topology, the most important first.
 
     Args:
-        values: delays between hosts behind the topology; None for delays between processes.
+        values: delays between hosts from which the topology was inferred; None if they were between processes.
         again: number of pairs to measure again.
         refusal: reason why the topology is unreliable; None if it is reliable.
     """
@@ -192,7 +192,7 @@ def _describe_switches(topology: InferredTopology) -> Iterator[str]:
 
 
 def describe_throughput(topology: InferredTopology) -> Iterator[str]:
-    """Yield a line per link, the slowest first, then a line per switch; nothing without measurements."""
+    """Yield a line per link, the slowest first, then a line per switch; no lines if throughput was not measured."""
     if (found := topology.throughput) is None:
         return
     for edge in np.argsort(found.edge_gbps, kind="stable").tolist():
@@ -219,12 +219,12 @@ def describe_inferred(
 
 
 def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> SyntheticSubnet:
-    """Make a fabric and its tables.
+    """Return a fabric with forwarding tables.
 
     Args:
         topology: undirected and connected topology.
         name: name of the fabric in messages.
-        gbps: data rate of links without a measured throughput, Gb/s; delays of short messages do not show the rate.
+        gbps: data rate of links without a measured throughput, Gb/s; nan if unknown.
 
     Raises:
         UsageError: the topology is directed, not connected, or has too many links on a switch.
@@ -261,7 +261,8 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Syn
 
 
 def _link_rates(topology: InferredTopology, attachment: HostAttachment, gbps: float) -> npt.NDArray[np.float64]:
-    """Return the rates of cables, then of hosts' links: the measured rate, or `gbps` without a measurement."""
+    """Return the data rates of cables, then of hosts' links, Gb/s: the measured rate, or `gbps` without a
+    measurement."""
     edge = np.concatenate([attachment.cable_edge, attachment.host_edge])
     rates = np.full(len(edge), gbps)
     if topology.throughput is not None:
@@ -281,7 +282,7 @@ def _route(
 ) -> npt.NDArray[np.uint8]:
     """Return egress ports along shortest paths: uint8 [switch, host]."""
     a, _, b, _ = cable.T
-    # scipy treats a latency of 0 as no cable.
+    # In scipy's graphs, a latency of 0 means that there is no cable.
     weight = np.maximum(latency, max(float(latency.max(initial=0.0)), 1e-9) * 1e-6)
     graph = weigh_edges(np.stack([a, b], axis=1), weight, switches)
     destination = np.unique(host_switch)
@@ -294,7 +295,7 @@ def _route(
     for row in range(len(destination)):
         hosts = np.flatnonzero(row_of == row)
         for switch in np.flatnonzero(before[row] >= 0).tolist():
-            # Hosts of one switch alternate between parallel cables.
+            # Routes to the hosts of one switch alternate between parallel cables.
             parallel = np.array(ports[switch, int(before[row, switch])], np.uint8)
             egress[switch, hosts] = parallel[np.arange(len(hosts)) % len(parallel)]
     egress[host_switch, np.arange(len(host_switch))] = host_port
@@ -302,7 +303,7 @@ def _route(
 
 
 def _list_ports(cable: npt.NDArray[np.int64]) -> dict[tuple[int, int], list[int]]:
-    """Return the ports from each switch to each other switch, one port per parallel cable."""
+    """Return the ports from a switch to another, for each pair of linked switches: one port per parallel cable."""
     ports: dict[tuple[int, int], list[int]] = {}
     for a, a_port, b, b_port in cable.tolist():
         ports.setdefault((a, b), []).append(a_port)
@@ -314,7 +315,7 @@ def write_fabric(path: Path, topology: InferredTopology, remark: str, gbps: floa
     """Write a fabric (.lst) and its forwarding tables (.fdbs); return a sentence on the tables.
 
     Args:
-        path: file of the fabric; the tables are written next to it.
+        path: file of the fabric; the file of the tables has the suffix .fdbs.
         topology, gbps: as for `make_fabric`.
         remark: origin of the topology.
     """
@@ -340,7 +341,7 @@ def write_slurm_tree(path: Path, topology: InferredTopology, remark: str) -> Non
 
 
 _SPEEDS = {8: "2.5", 16: "5", 32: "10", 55: "14", 100: "25", 200: "50", 400: "100", 800: "200"}
-"""Data rate of four lanes in Gbit/s -> speed of one lane as tools print it."""
+"""Data rate of four lanes in Gbit/s -> speed of one lane as ibdiagnet prints it."""
 
 _LANES = 4
 _ROUNDING = 1e-6
@@ -349,17 +350,17 @@ _DESCRIPTION = 64
 
 
 def write_lst(file: TextIO, fabric: Fabric, remark: str) -> None:
-    """Write each link once, from one of its ports.
+    """Write the links of a fabric in ibdiagnet's format, one line per link.
 
     Args:
         file: the output file.
-        fabric: the fabric, with links of four lanes. A rate that four lanes cannot have is written as speed 0 (unknown
-            to readers), followed by the rate.
+        fabric: the fabric, with links of four lanes. If four lanes cannot have a link's data rate, the line has speed 0
+            (unknown), then the data rate.
         remark: one line on the origin of the fabric.
     """
     file.write(f"# {_clean(remark, 1000)}\n")
     ports = np.bincount(fabric.link_node.ravel(), minlength=fabric.nodes)
-    # A port with a cable may have a higher number than the number of cables.
+    # A port number may be larger than the node's number of cables.
     np.maximum.at(ports, fabric.link_node, fabric.link_port)
     lid = np.zeros(fabric.nodes, np.int64)
     lid[fabric.port_node] = fabric.port_lid
@@ -397,5 +398,5 @@ def write_fdbs(file: TextIO, tables: ForwardingTables) -> None:
 
 
 def _clean(text: str, most: int) -> str:
-    """Return the first `most` characters of a text, with `?` for each character that is not printable ASCII."""
+    """Return at most `most` characters of a text, with `?` for each character that is not printable ASCII."""
     return "".join(letter if " " <= letter <= "~" else "?" for letter in text)[:most]

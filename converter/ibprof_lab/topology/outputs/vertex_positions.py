@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of an inferred topology's vertices in space, with distances along edges close to the latencies; their page.
+"""Positions of an inferred topology's vertices in space, chosen so that edges are as long as their latencies; their
+page.
 
 Both methods minimise a stress, the mean of two parts. Part f1 is the sum over edges of (d^2 - M^2)^2, with distance d
-and expected distance M. Part f2 is gamma times the sum of 1 / d^2 over pairs without an edge that are nearer than the
-shortest edge. The published method starts with all vertices on a line. The fast method starts near the minimum, with
-positions that keep the graph distances to a few vertices as well as three dimensions allow. It adapts its steps to the
-change of the gradient.
+and expected distance M. Part f2 is gamma times the sum of 1 / d^2 over pairs of vertices that have no edge and are
+nearer than the shortest edge. The published method starts with all vertices on a line. The fast method starts near the
+minimum: distances to a few vertices, the pivots, approximate the graph distances.
 
 Source: P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's communication environment by load
-tests (in Russian, 2013), stages 1 and 2 of drawing; the rule for steps follows their program. U. Brandes, C. Pich,
-"Eigensolver Methods for Progressive Multidimensional Scaling of Large Data" (2006), pivots.
+tests (in Russian, 2013), stages 1 and 2 of drawing; step lengths as in their program. U. Brandes, C. Pich, "Eigensolver
+Methods for Progressive Multidimensional Scaling of Large Data" (2006), pivots.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class VertexPositions:
     """Positions and their quality.
 
     Attributes:
-        position: float64 [vertex, 3], in units of the shortest edge, centred on 0.
+        position: float64 [vertex, 3], in units of the shortest expected length, centred on 0.
         method: name from `POSITION_METHODS`.
-        gamma: weight of f2.
+        gamma: weight of the part f2 of the stress.
         f1, f2: parts of the stress.
         deviation: typical relative deviation of an edge's length from the expected length.
-        seconds: wall time.
+        seconds: wall time of the computation.
     """
 
     position: Floats
@@ -79,8 +79,9 @@ class VertexPositions:
         """Return a sentence on the quality."""
         stress, f1, f2 = (f"{round(part, 6):.4g}" for part in (self.stress, self.f1, self.f2))
         return (
-            f"positions are chosen so that links are as long as their delays ({self.method}): lengths deviate by "
-            f"{self.deviation:.1%}; stress {stress}: {f1} of links, {f2} of other pairs too near, gamma {self.gamma:g}"
+            f"positions are chosen so that links are as long as their delays (method {self.method}): lengths deviate "
+            f"by {self.deviation:.1%}; stress {stress}, the mean of {f1} for the lengths of links and {f2} for other "
+            f"pairs that are too near (gamma {self.gamma:g})"
         )
 
 
@@ -89,8 +90,8 @@ class EdgeLengths:
     """Expected lengths of edges.
 
     Attributes:
-        edge: uint32 [edge, 2], each pair of vertices once.
-        length: float64 [edge], expected lengths; 1 for the shortest.
+        edge: uint32 [edge, 2], two vertices each; parallel edges and the two arcs of a pair are one edge.
+        length: float64 [edge], expected length; 1 for the shortest edge.
     """
 
     vertices: int
@@ -98,7 +99,8 @@ class EdgeLengths:
     length: Floats
 
     def stress(self, place: Floats, gamma: float) -> tuple[Floats, Floats]:
-        """Return f1, f2 and the number of pairs that are too near, float64 [3]; and the gradient of f, [vertex, 3].
+        """Return float64 [3] with f1, f2 and the number of pairs in the sum of f2, and the gradient of the stress,
+        [vertex, 3].
 
         Raises:
             ValueError: a position is not finite.
@@ -127,9 +129,9 @@ def position_vertices(
     """Return a position for each vertex.
 
     Args:
-        topology: any topology, also with several components.
+        topology: the topology, which may be unconnected.
         method: name from `POSITION_METHODS`; `paper` takes minutes for hundreds of vertices.
-        gamma: repulsion between vertices without a common edge, 0 to 1.
+        gamma: weight of the part f2 of the stress, 0 to 1.
     """
     begun = time.monotonic()
     wanted = find_lengths(topology)
@@ -137,7 +139,7 @@ def position_vertices(
         return VertexPositions(np.zeros((0, 3)), method, gamma, 0.0, 0.0, 0.0, 0.0)
     place = (_place_fast if method == "fast" else _place_as_published)(wanted, gamma, np.random.default_rng(seed))
     place -= place.mean(axis=0)
-    # Rotate to the principal axes, the longest first, for a view of the broad side.
+    # Rotate to the principal axes, the longest first: the viewer then shows the broad side.
     place = np.ascontiguousarray(place @ np.linalg.eigh(place.T @ place)[1][:, ::-1])
     (f1, f2, _), _ = wanted.stress(place, gamma)
     drawn = np.linalg.norm(place[wanted.edge[:, 0]] - place[wanted.edge[:, 1]], axis=1)
@@ -146,9 +148,8 @@ def position_vertices(
 
 
 def find_lengths(topology: InferredTopology) -> EdgeLengths:
-    """Return the expected lengths: the mean of a pair's two arcs, weighted by probability; 1 for the shortest edge.
-
-    Edges of latency 0, which hierarchical models may have, get a twentieth of the median length.
+    """Return the expected length of each edge, proportional to its latency. The latency of two arcs is their mean,
+    weighted by probability. Latencies below a twentieth of the median, such as 0, are raised to a twentieth.
 
     Source: formula (2).
     """
@@ -175,9 +176,8 @@ def _place_fast(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) ->
 
 
 def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> Floats:
-    """Descend by steps of Barzilai and Borwein, which need no line search; return the best positions.
-
-    f2 jumps from gamma to 0 at the distance 1 of a pair. Positions and gradients are judged without that jump.
+    """Minimise the stress with Barzilai and Borwein's step lengths; return the best positions. f2 jumps from gamma to 0
+    where the distance of a pair reaches 1. This jump is subtracted before positions are compared.
     """
     step, best, settled = 1e-3, (np.inf, place), np.inf
     moved, before = np.zeros_like(place), np.zeros_like(place)
@@ -195,7 +195,7 @@ def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> F
             step = float((moved * moved).sum()) / across if across > 0 else 2 * step
         before = gradient
         moved = -step * gradient
-        # Without this limit, two vertices at almost the same position would move infinitely far apart.
+        # A limit for each vertex: two vertices at almost the same position have an almost infinite gradient.
         far = np.sqrt((moved * moved).sum(axis=1))
         moved *= np.minimum(1, _FARTHEST_STEP / np.maximum(far, 1e-300))[:, None]
         place = place + moved
@@ -205,14 +205,14 @@ def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> F
 def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
     """Return positions whose distances to pivots approximate the graph distances, float64 [vertex, 3].
 
-    The small random displacements separate vertices with the same paths to all pivots, such as the hosts of one switch.
+    The small random `displaced` separates vertices with the same distances to all pivots, such as the hosts of one
+    switch.
     """
     pivots, distance = _find_pivots(wanted)
     place = _scale_pivots(distance) + displaced
     weight = 1 / np.where(distance > 0, distance, np.inf) ** 2
     weight /= np.maximum(weight.sum(axis=1), 1e-300)[:, None]
-    # Majorisation of the stress of all pairs of a vertex and a pivot: each vertex moves to the mean of the positions
-    # preferred by its pivots.
+    # Majorisation: each vertex moves to the weighted mean of the positions at the right distances from the pivots.
     for _ in range(_MAJORISATIONS):
         pushed = np.empty_like(place)
         apart = [place[:, axis, None] - place[pivots, axis] for axis in range(3)]
@@ -225,7 +225,8 @@ def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
 
 
 def _find_pivots(wanted: EdgeLengths) -> tuple[npt.NDArray[np.intp], Floats]:
-    """Choose pivots far from each other; return their vertices, and the distances to them, float64 [vertex, pivot]."""
+    """Choose vertices far from each other as pivots; return the pivots, and the graph distances, float64 [vertex,
+    pivot]."""
     count = wanted.vertices
     graph = weigh_edges(wanted.edge, wanted.length, count)
     pivots = np.zeros(min(_PIVOTS, count), np.intp)
@@ -235,14 +236,14 @@ def _find_pivots(wanted: EdgeLengths) -> tuple[npt.NDArray[np.intp], Floats]:
         (distance[:, number],) = dijkstra(graph, directed=True, indices=pivots[number : number + 1])
         nearest = np.minimum(nearest, distance[:, number])
         pivots[number + 1 : number + 2] = nearest.argmax()
-    # Components are placed side by side.
+    # This finite distance places unconnected components side by side.
     apart = np.isinf(distance)
     distance[apart] = 1.5 * distance[~apart].max() + 1
     return pivots, distance
 
 
 def _scale_pivots(distance: Floats) -> Floats:
-    """Return positions by classical scaling of distances to pivots: float64 [vertex, 3]."""
+    """Return positions by classical multidimensional scaling of the distances to pivots, float64 [vertex, 3]."""
     squared = distance**2
     centred = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
     axes = np.linalg.eigh(centred.T @ centred)[1][:, :-4:-1]
@@ -253,10 +254,9 @@ def _scale_pivots(distance: Floats) -> Floats:
 
 
 def _place_as_published(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) -> Floats:
-    """Descend from a line. A step that reduces the stress lengthens the next step; other steps are reverted.
-
-    If the distance of a pair reaches 1, f rises by gamma, and the descent may end. A new descent then begins with other
-    displacements, unless all steps are used.
+    """Minimise the stress from random positions near a line. After a step that reduces the stress, the next step is
+    longer; other steps are reverted, and the next step is shorter. After the end of a descent, another descent begins
+    from other random positions, until all steps are used.
     """
     count = wanted.vertices
     rounds = int(np.clip(100 * _PAIRS / (len(wanted.edge) + 50 * count), 100 * _FEWEST, 100 * _MOST))
@@ -270,7 +270,7 @@ def _place_as_published(wanted: EdgeLengths, gamma: float, draw: np.random.Gener
 
 
 def _descend(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> tuple[float, Floats, int]:
-    """Return the stress f1 + f2, the positions, and the number of attempted steps."""
+    """Return f1 + f2 after the descent, the positions, and the number of steps tried."""
     (f1, f2, _), gradient = wanted.stress(place, gamma)
     best, step = f1 + f2, 1e-3
     for number in range(rounds):
@@ -288,9 +288,9 @@ def _descend(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> t
 
 
 def write_topology_page(path: Path, topology: InferredTopology, title: str, space: VertexPositions) -> None:
-    """Write the web view of a topology in space; `title` is plain text.
+    """Write a web page with the topology in space; `title` is plain text, not HTML.
 
-    The two arcs between two vertices become one link, with a value for each direction.
+    Two opposite arcs are shown as one link with a value for each direction.
 
     Raises:
         OSError: the file cannot be written.
@@ -315,7 +315,7 @@ def write_topology_page(path: Path, topology: InferredTopology, title: str, spac
 
 
 def _pair_arcs(topology: InferredTopology) -> tuple[npt.NDArray[np.int64], list[LinkValue]]:
-    """Return the two vertices of each link, and the link's properties by direction."""
+    """Return the two vertices of each link, int64 [link, 2], and the links' properties in both directions."""
     low, high = topology.edge.min(axis=1), topology.edge.max(axis=1)
     ends, link = np.unique(np.stack([low, high], axis=1).astype(np.int64), axis=0, return_inverse=True)
     link = link.ravel()
@@ -335,16 +335,15 @@ def _pair_arcs(topology: InferredTopology) -> tuple[npt.NDArray[np.int64], list[
         if not topology.directed:
             value[from_end ^ 1] = given
         values.append(LinkValue(name, unit, value))
-    # The page opens with the first property: probabilities if they differ, else delays.
+    # The page first shows the first property: probabilities if they differ, else delays.
     if len(ends) and np.ptp(topology.probability) > 0:
         values.sort(key=lambda each: each.name != "probability")
     return ends, values
 
 
 def write_positions(path: Path, topology: InferredTopology, space: VertexPositions) -> None:
-    """Write positions for `ibprof-view --node-data`, with the node names of the fabric that `make_fabric` returns.
-
-    A host with its own switch gives the position to that switch; the view puts the host next to the switch.
+    """Write positions for `ibprof-view --node-data`, with the node names of `make_fabric`. For a host of a direct
+    network, the position belongs to its switch, and the view places the host next to the switch.
 
     Raises:
         OSError: the file cannot be written.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison with a reference topology: cabling, times of links, slow links."""
+"""Comparison of a measured topology with a reference: cabling, times of links, slow links."""

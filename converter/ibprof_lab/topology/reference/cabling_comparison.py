@@ -55,9 +55,9 @@ def compare_cabling(
 
     Args:
         found: inferred topology.
-        matched: hosts that occur in both.
+        matched: hosts that occur in both topologies.
         delays: float64 [host, host] between the matched hosts, seconds, nan where not measured.
-        nearer: result of `find_nearer` for the measured delays; None to compute it.
+        nearer: result of `find_nearer`; None to compute it from `delays`.
 
     Raises:
         InconsistentError: the reference does not connect its hosts.
@@ -72,8 +72,8 @@ def compare_cabling(
 def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
     """Return the part of a reference that delays between hosts can show.
 
-    Leaves that are not hosts are left out, and so are switches with only two links. If each switch has exactly one
-    host, as in a torus, the host represents the switch.
+    The part does not contain vertices with one link that are no hosts, or switches with only two links. If each switch
+    has exactly one host, as in a torus, the host also represents the switch.
     """
     graph = nx.Graph()
     graph.add_nodes_from(range(reference.vertices))
@@ -100,10 +100,11 @@ def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
 
 
 def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Graph) -> TopologyDifferences:
-    """Compare the links of regular topologies.
+    """Compare the links of direct networks.
 
-    The similarity is the mean probability of the arcs between hosts that the reference links. The paper prints a sum;
-    its text describes this mean. If hosts have several processes, the largest probability of their arcs counts.
+    The similarity is the mean probability of the inferred arcs over all pairs of hosts that are linked in the
+    reference. The paper's formula is a sum, but its text describes this mean. Of several arcs between the processes of
+    two hosts, the largest probability is taken.
     """
     host_of = np.full(found.vertices, -1, np.int64)
     for host, members in enumerate(matched.of_inferred):
@@ -149,7 +150,7 @@ def _compare_switches(
     delays: Floats,
     nearer: Integers | None,
 ) -> TopologyDifferences:
-    """Compare the hosts that share a switch, and the switches that are near or linked."""
+    """Compare which hosts share a switch, and which switches are near each other or linked."""
     hosts = TopologyDifferences(HIERARCHICAL, matched.names, matched.not_in_reference, matched.not_measured)
     if len(matched.names) < 3:
         return replace(hosts, unknown=("delays between fewer than three hosts do not show switches",))
@@ -160,7 +161,7 @@ def _compare_switches(
     cycles = are_linked_in_cycles(graph, matched.vertex, leaf)
     if not found.switches and not cycles:
         return replace(hosts, unknown=("no switches were inferred, so that their hosts cannot be compared",))
-    # The inference may have represented a torus of switches as a torus of hosts.
+    # Without switches, the inference represents a torus of switches as a torus of hosts.
     now = group_by_switch(found, own) if found.switches else was
     now = join_moved(now, was, find_nearer(was, delays) if nearer is None else nearer)
     hosts, moved = compare_groups(hosts, was, now, names, delays)
@@ -169,7 +170,7 @@ def _compare_switches(
         links = compare_switch_links(between, graph)
         if links is not None:
             return replace(hosts, missing=links[0], extra=links[1])
-        unknown = "which switches are linked: delays over one link and over more do not differ clearly"
+        unknown = "which switches are linked: delays over one link and over two links do not differ clearly"
         return replace(hosts, recabled=find_recabled_switches(between), unknown=(*hosts.unknown, unknown))
     rehung = find_recabled_switches(between)
     for each in rehung:
@@ -180,24 +181,25 @@ def _compare_switches(
     was_part = _restrict(expected, range(len(matched.names)), kept)
     now_part = _restrict(found, own, kept)
     if was_part is None or now_part is None:
-        unknown = "which switches are near one another: they form cycles, so that only their hosts are compared"
+        unknown = "which switches are near each other: they are linked in cycles, and only their hosts are compared"
         return replace(hosts, unknown=(*hosts.unknown, unknown))
     merged = [frozenset(np.flatnonzero(np.isin(names, each)).tolist()) for each in hosts.merged]
     return replace(hosts, regrouped=_pair_splits(was_part, now_part, matched.names, merged))
 
 
 def are_linked_in_cycles(graph: nx.Graph, hosts: Integers, leaf: Integers) -> bool:
-    """Return True if switches that all have hosts are linked in cycles: a torus, a hypercube, a dragonfly.
+    """Return True if all switches have hosts and are linked in cycles, as in a torus, a hypercube or a dragonfly.
 
     Args:
-        graph: part of the reference that delays can show.
-        hosts, leaf: int64 [host], vertices of the hosts and of the hosts' switches.
+        graph: result of `reduce_graph`.
+        hosts, leaf: int64 [host], vertices of each host and of its switch.
     """
     return set(graph) == {*hosts.tolist(), *leaf.tolist()} and not nx.is_tree(graph)
 
 
 def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> InferredTopology:
-    """Return the result of a perfect measurement: the tree, or for other graphs the topology inferred from hops."""
+    """Return the topology that exact delays would show: the tree, or, for another graph, the topology inferred from
+    hops."""
     number = {int(vertex): place for place, vertex in enumerate(matched.vertex)}
     if nx.is_tree(graph):
         switches = [vertex for vertex in graph if vertex not in number]
@@ -219,9 +221,8 @@ def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> Inf
 
 
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
-    """Return the splits of a tree restricted to some hosts, each as the side without the first of these hosts.
-
-    `kept` has these hosts, ascending; `places` has the vertices of all hosts. None if the topology is no tree.
+    """Return the splits of the `kept` hosts (ascending) by a tree's edges; None if the topology is no tree. Each split
+    is the set of hosts on the side without the first kept host. `places` has the vertices of all hosts.
     """
     host_of = {places[host]: host for host in kept}
     found = set()
@@ -241,7 +242,7 @@ def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[
 def _pair_splits(
     expected: set[frozenset[int]], found: set[frozenset[int]], names: Names, merged: Sequence[frozenset[int]]
 ) -> tuple[RegroupedHosts, ...]:
-    """Pair the groups of one topology with the most similar groups of the other."""
+    """Return the groups that only one topology has; similar groups of the two topologies are paired."""
     missing, extra = (sorted(each, key=sorted) for each in (expected - found, found - expected))
     pairs = []
     for part in missing:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that a measurement and its reference share, and the differences between the two."""
+"""Hosts that a measured topology and its reference share, and the differences between the two topologies."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _OF_PROCESS = re.compile(r"#\d+$")
 
 @dataclass(frozen=True, slots=True)
 class MisplacedHost:
-    """A host measured at another switch than in the reference: a wrong cable, or exchanged names.
+    """A host on a different switch than in the reference: a wrong cable, or exchanged names.
 
     Attributes:
-        switch, peers: the host's switch in the reference, and the other hosts there.
-        found_switch: name, in the reference, of the switch of `found_peers`.
-        found_peers: hosts that are clearly nearer to this host than `peers`, by the delays.
+        switch, peers: the host's switch in the reference, and the other hosts on this switch.
+        found_switch: switch of `found_peers` in the reference.
+        found_peers: hosts to which this host has clearly shorter delays than to `peers`.
     """
 
     host: str
@@ -42,11 +42,12 @@ class MisplacedHost:
 
 @dataclass(frozen=True, slots=True)
 class SeparatedHosts:
-    """Hosts with longer delays to the other hosts of their switch than these have: slow links, or another switch.
+    """Hosts with longer delays than the other hosts of their switch: they have slow links, or are on a different
+    switch.
 
     Attributes:
-        switch: their switch in the reference.
-        others: other hosts on that switch.
+        switch: switch of the hosts in the reference.
+        others: the other hosts on this switch.
     """
 
     hosts: Names
@@ -56,13 +57,13 @@ class SeparatedHosts:
 
 @dataclass(frozen=True, slots=True)
 class RecabledSwitch:
-    """A switch measured near other switches than in the reference: a wrong cable of a switch.
+    """A switch whose nearest switches are different from the reference: a wrong cable between switches.
 
     Attributes:
-        switch: name of the switch in the reference.
+        switch: switch in the reference.
         hosts: hosts on the switch.
         near: the nearest switches with hosts, in the reference.
-        found_near: nearest switches by the delays, all different from `near`.
+        found_near: nearest switches by the delays; none of them is in `near`.
     """
 
     switch: str
@@ -73,11 +74,11 @@ class RecabledSwitch:
 
 @dataclass(frozen=True, slots=True)
 class RegroupedHosts:
-    """Hosts that are near each other in only one of the two topologies.
+    """A group of hosts that are near each other in only one of the two topologies.
 
     Attributes:
         expected: hosts of a group in the reference; empty if the reference has no similar group.
-        found: hosts of a group in the measured topology; empty if it has no similar group.
+        found: hosts of a group in the measured topology; empty if the measured topology has no similar group.
     """
 
     expected: Names
@@ -91,7 +92,7 @@ class RegroupedHosts:
 
 @dataclass(frozen=True, slots=True)
 class CableCount:
-    """Two linked vertices with another number of cables than in the reference.
+    """Two linked vertices with a different number of cables than in the reference.
 
     Attributes:
         a, b: names of the vertices in the reference.
@@ -111,19 +112,21 @@ class TopologyDifferences:
 
     Attributes:
         kind: `REGULAR` for directly linked hosts, `HIERARCHICAL` for hosts on switches.
-        hosts: hosts that occur in both.
-        not_in_reference: measured hosts that the reference lacks.
-        not_measured: hosts of the reference without delays; not counted as a difference.
-        similarity: share of the reference's links that were found, weighted by their probability; nan if hierarchical.
-        missing: links of the reference that were not found, between hosts or between switches that all have hosts.
-        extra: found links that the reference lacks.
-        misplaced: wrong cables of hosts.
-        separated: hosts away from their switch.
-        merged: switches of the reference that delays do not distinguish; not counted as a difference.
-        recabled: wrong cables of switches.
-        regrouped: groups with other differences.
-        cables: links with another number of cables, if the numbers of cables are known in both topologies.
-        unknown: details that the delays do not determine, a sentence each.
+        hosts: hosts that occur in both topologies.
+        not_in_reference: measured hosts that are not in the reference.
+        not_measured: hosts of the reference that were not measured; they do not count as differences.
+        similarity: mean probability of the inferred arcs over all links of the reference, 0 to 1; nan if
+            `HIERARCHICAL`.
+        missing: links of the reference that the delays do not show.
+        extra: links that the delays show, but that are not in the reference.
+        misplaced: hosts on a different switch than in the reference.
+        separated: hosts with longer delays than the other hosts of their switch.
+        merged: groups of switches of the reference that the delays do not distinguish; they do not count as
+            differences.
+        recabled: switches whose nearest switches are different from the reference.
+        regrouped: groups of hosts that only one topology has.
+        cables: links with different numbers of cables, if both topologies have numbers of cables.
+        unknown: sentences on details that the delays do not determine.
     """
 
     kind: str
@@ -153,8 +156,8 @@ class MatchedHosts:
     """The hosts that an inferred topology and a reference share.
 
     Attributes:
-        of_inferred: vertices of each host in the inferred topology: one, or one per process.
-        vertex: int64 [host], vertices in the reference.
+        of_inferred: vertices of each host in the inferred topology: one vertex, or one per process.
+        vertex: int64 [host], vertex of each host in the reference.
         not_in_reference, not_measured: as in `TopologyDifferences`.
     """
 
@@ -166,10 +169,11 @@ class MatchedHosts:
 
 
 def match_hosts(labels: Sequence[str], reference: Reference) -> MatchedHosts:
-    """Find measured hosts in a reference by name. If no name matches, processes are found by their hosts' names.
+    """Find measured hosts in a reference by name. If no label is a host's name, the labels are taken as processes
+    `HOST#N`.
 
     Raises:
-        InconsistentError: no host is in the reference, or two hosts are the same vertex.
+        InconsistentError: no host is in the reference, or two names belong to one vertex.
     """
     vertex = reference.find_hosts(labels)
     members: dict[str, list[int]] = {name: [place] for place, name in enumerate(labels)}
@@ -200,7 +204,8 @@ _MOST_PAIRS = 300_000
 
 
 def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Return the host pairs with a delay, int64 [pair, 2]; a sample if there are very many."""
+    """Return the pairs of hosts that have a delay, int64 [pair, 2]; of more than `_MOST_PAIRS` pairs, a random
+    sample."""
     hosts = len(matrix)
     if hosts * (hosts - 1) > _MOST_PAIRS:
         draw = np.unique(np.random.default_rng(0).integers(hosts * hosts, size=_MOST_PAIRS))
@@ -214,7 +219,7 @@ def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def average_processes(matrix: npt.NDArray[np.floating], members: Sequence[Sequence[int]]) -> Floats:
-    """Return the mean delay between the processes of each two hosts, float64 [host, host]. Source: formula (3)."""
+    """Return for each two hosts the mean delay between their processes, float64 [host, host]. Source: formula (3)."""
     order = np.concatenate([np.asarray(each, np.int64) for each in members])
     values: Floats = matrix[np.ix_(order, order)].astype(np.float64)
     if len(order) == len(members):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bufe's linear regression: latencies of all links of a known topology from delays along their paths.
+"""Bufe's linear regression: the latencies of all links of a known topology, from delays over paths of these links.
 
 Source: A. Bufe (see `published_methods`), section 2.4.
 """
@@ -45,14 +45,14 @@ _SHOWN_LINKS = 40
 
 @dataclass(frozen=True, slots=True)
 class LinkRegression:
-    """Latencies of links.
+    """Result of the regression.
 
     Attributes:
-        latency_seconds: float64 [link]; nan if the paths do not determine the latency, or only a sum of latencies.
-        r_squared: coefficient of determination: 1 if the links explain all delays; nan if all delays are equal. The
-            coefficient rises with the number of links.
-        paths: number of equations.
-        corrected: correction of the delays, from `CORRECTIONS`.
+        latency_seconds: float64 [link]; nan if the paths do not determine the link's latency.
+        r_squared: coefficient of determination; 1 if the latencies explain all delays exactly, nan if all delays are
+            equal.
+        paths: number of paths with a delay.
+        corrected: correction of the delays for the message length, from `CORRECTIONS`.
     """
 
     latency_seconds: Floats
@@ -62,17 +62,17 @@ class LinkRegression:
 
 
 def correct_for_size(paths: ReferencePaths, delays: Floats, gbps: Floats, length: int, how: str) -> Floats:
-    """Subtract the transfer time of the message bytes, so that latencies remain.
+    """Subtract the transfer time of the message's bytes from delays.
 
     Args:
         delays: float64 [pair], seconds.
-        gbps: float64 [link], throughput of one direction in Gb/s; links of unknown throughput do not limit.
+        gbps: float64 [link], throughput of one direction in Gb/s; a link of unknown throughput (nan) adds no time.
         length: message length, bytes.
-        how: `MINIMUM`, the time on the slowest link of the path; `STORE_AND_FORWARD`, the sum over the links of the
-            path; `NONE`.
+        how: `MINIMUM` subtracts the transfer time over the slowest link of the path, `STORE_AND_FORWARD` the sum over
+            all links of the path, `NONE` nothing.
 
     Raises:
-        UsageError: no throughput is known.
+        UsageError: no link's throughput is known.
     """
     if how == NONE:
         return delays
@@ -90,9 +90,8 @@ def correct_for_size(paths: ReferencePaths, delays: Floats, gbps: Floats, length
 
 
 def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = NONE) -> LinkRegression:
-    """Fit the links' latencies by ordinary least squares: sums along the paths approximate the delays.
-
-    `delays` are float64 [pair], seconds; the result records the correction `corrected`.
+    """Fit the latencies of links by least squares: their sums along the paths approximate the delays. `delays`: float64
+    [pair], seconds. `corrected`: the correction, copied into the result.
     """
     used = (paths.hops > 0) & np.isfinite(delays)
     matrix = csr_matrix((np.ones(len(paths.link)), paths.link, paths.offset), (len(delays), links))[used]
@@ -104,8 +103,7 @@ def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = 
     determined = value > _NOTHING * value[-1]
     base = vector[:, determined]
     latency: Floats = base @ ((base.T @ (matrix.T @ target)) / value[determined])
-    # A latency is undetermined if the latency can change without a change of any sum: the null space has a vector with
-    # this latency.
+    # A latency is undetermined if it has a part in the null space: it can then change without changing any path's sum.
     hidden = np.square(vector[:, ~determined]).sum(axis=1) > _NOTHING
     left = target - matrix @ latency
     spread = float(np.square(target - target.mean()).sum())
@@ -115,18 +113,18 @@ def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = 
 
 
 def is_fabric(topology: str) -> bool:
-    """Return True if a topology's name is the name of a fabric: its suffix is not in `READERS`."""
+    """Return True if an argument names a fabric, not a file of a topology."""
     return Path(topology).suffix not in READERS
 
 
 @dataclass(frozen=True, slots=True)
 class RegressedLinks:
-    """Latencies of the links of a topology or fabric.
+    """A topology or fabric with regressed latencies.
 
     Attributes:
-        gbps: float64 [link], data rates used for the correction of the delays; nan where unknown.
-        regression: latencies of the links.
-        topology: topology with these latencies; None for a fabric.
+        gbps: float64 [link], data rates, Gb/s, from which the correction was computed; nan where unknown.
+        regression: the regressed latencies.
+        topology: the topology with the regressed latencies; None for a fabric.
     """
 
     reference: Reference
@@ -145,12 +143,12 @@ def regress_files(
     length: int | None,
     unit: str,
 ) -> RegressedLinks:
-    """Read a topology and delays, and regress; the arguments are those of `ibprof-topology regress`.
+    """Read a topology and delays, and regress the latencies. `ibprof-topology regress` has the same arguments.
 
     Raises:
         InputError: a file is damaged.
         UsageError: the topology is directed, no throughput is known for the correction, or the graph is too large.
-        InconsistentError: topology and delays have no host in common.
+        InconsistentError: the topology and the delays have no common host.
     """
     graph = None if is_fabric(topology) else read_graph(topology)
     if graph is not None and graph.directed:
@@ -174,7 +172,7 @@ def regress_files(
 
 
 def _set_latencies(topology: InferredTopology, reference: Reference, found: LinkRegression) -> InferredTopology:
-    """Return a topology with regressed latencies; undetermined latencies keep their old values."""
+    """Return a topology with the regressed latencies. Undetermined latencies keep their old values."""
     new = {tuple(ends): seconds for ends, seconds in zip(reference.link.tolist(), found.latency_seconds, strict=True)}
     seconds = np.array([new[min(a, b), max(a, b)] for a, b in topology.edge.tolist()])
     unknown = list(topology.unknown)
@@ -189,7 +187,7 @@ def _set_latencies(topology: InferredTopology, reference: Reference, found: Link
 
 
 def describe_regression(links: RegressedLinks) -> dict[str, Any]:
-    """Return the JSON document: the quality of the fit, and the topology or the links of a fabric."""
+    """Return the JSON document of a regression: quality of the fit, and the topology or the fabric's links."""
     found = links.regression
     document: dict[str, Any] = {
         "r_squared": None if isnan(found.r_squared) else round(found.r_squared, 9),
@@ -216,7 +214,7 @@ def write_regression_csv(path: Path, links: RegressedLinks) -> None:
 
 
 def describe_regression_lines(links: RegressedLinks) -> Iterator[str]:
-    """Yield the quality of the regression, the first links, and the number of unknown latencies."""
+    """Yield the lines of a regression: quality of the fit, the first links, and the number of unknown latencies."""
     reference, found = links.reference, links.regression
     count = len(reference.link)
     yield f"{count} links, {found.paths} paths, R2 {found.r_squared:.6f}, corrected for size: {found.corrected}"

@@ -54,11 +54,11 @@ class ReferenceComparison:
     """A measurement compared with a reference.
 
     Attributes:
-        matched: hosts that occur in both.
+        matched: hosts that occur in both topologies.
         comparison: differences of cabling.
-        times: times of the links; None without delays.
+        times: times of messages on the reference's links; None if only the cabling was compared.
         length: length of the timed messages, bytes.
-        slow: links slower than expected, the worst first.
+        slow: links that are slower than expected, the slowest first.
     """
 
     reference: Reference
@@ -88,16 +88,15 @@ def compare_with_reference(
 
     Args:
         found: inferred topology.
-        delays: measured delays; None for the delays that the topology explains.
+        delays: measured delays; None to use the delays that the inferred topology explains.
         length: length of the timed messages, bytes.
-        least_delay: a link is slow if its delay exceeds the expected delay by more than this share of the expected
-            delay.
-        least_speed: a link is slow if its throughput is below this share of its speed.
-        timed: True if the topology's latencies were measured; False to compare only the cabling.
-        statistic: name of the statistic of the delays.
+        least_delay: a link is slow if its delay is longer than the expected delay by more than this fraction.
+        least_speed: a link is slow if its throughput / its speed is below this.
+        timed: False to compare only the cabling, for a topology without measured latencies.
+        statistic: statistic of the delays, such as `median`.
 
     Raises:
-        InconsistentError: topology and reference have no host in common.
+        InconsistentError: the inferred topology and the reference have no common host.
     """
     matched = match_hosts(found.hosts, reference)
     if delays is None:
@@ -116,12 +115,12 @@ def compare_with_reference(
     cycles = are_linked_in_cycles(reduce_graph(reference, matched.vertex), matched.vertex, leaf)
     if cycles and reference.vertices <= LARGEST_WITH_CYCLES:
         paths = keep_unique(reference, paths, matched.vertex[pair[:, 0]], LEAST_DELAY)
-    # The delays of hosts with other paths than in the reference prove nothing about slow links.
+    # Delays of hosts that are cabled differently than in the reference are no evidence for slow links.
     was = number_groups(leaf)
     nearer = find_nearer(was, matrix)
     elsewhere = nearer != was
     slow = find_slow_links(reference, paths, np.where(elsewhere[pair].any(axis=1), np.nan, seconds), least_delay)
-    # Delays over slow links do not show which hosts are near each other.
+    # The excess of slow links must not make hosts look far from each other.
     corrected = subtract_slow_links(matrix, reference, matched.vertex, slow, None if cycles else nearer)
     comparison = compare_cabling(found, reference, matched, corrected, nearer)
     gone = {each.host for each in comparison.misplaced}.union(*(each.hosts for each in comparison.recabled))
@@ -135,7 +134,7 @@ def compare_with_reference(
     slow = [
         each for each in slow if frozenset(reference.names[end] for end in reference.link[each.link]) not in missing
     ]
-    # Hosts may be far from others because of their slow host link.
+    # Hosts with a slow link are not reported as separated too.
     ends = {end for each in slow for end in reference.link[each.link].tolist()}
     far = {name for name, vertex in zip(matched.names, matched.vertex.tolist(), strict=True) if vertex in ends}
     separated = tuple(each for each in comparison.separated if not far.issuperset(each.hosts))
@@ -154,10 +153,9 @@ def subtract_slow_links(
     slow: list[SlowLink],
     group: npt.NDArray[np.int64] | None,
 ) -> npt.NDArray[np.float64]:
-    """Subtract the excess of slow links from the delays of all pairs over them, float64 [host, host], seconds.
-
-    `vertex` has the hosts' vertices in the reference, int64 [host]. `group` has the numbers of the hosts' switches,
-    int64 [host]; None ignores links between switches.
+    """Return the delays without the excess of slow links, float64 [host, host], seconds. `vertex`: int64 [host], the
+    hosts' vertices in the reference. `group`: int64 [host], indices of the hosts' switches; None to ignore links
+    between switches.
     """
     if not slow:
         return matrix
@@ -170,7 +168,7 @@ def subtract_slow_links(
     corrected = matrix - own[vertex][:, None] - own[vertex]
     excess[of_hosts.any(axis=1)] = 0.0
     if group is not None and excess.any() and group.max() < _MOST_SWITCHES:
-        # All hosts of a switch share the path between switches.
+        # All hosts of a switch have the same paths to another switch: the first host represents them.
         was = number_groups(find_leaves(reference, vertex))
         first = np.unique(was, return_index=True)[1]
         pair = np.argwhere(~np.eye(len(first), dtype=bool))
@@ -183,7 +181,7 @@ def subtract_slow_links(
 
 
 def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:
-    """Return the processes of each host, found by the host's name or by process names."""
+    """Return the processes of each host; a name may also be the label of one process."""
     of_host: dict[str, list[int]] = {}
     for process, host in enumerate(delays.hosts):
         of_host.setdefault(host, []).append(process)
@@ -194,7 +192,7 @@ def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:
 def _measure_throughput(
     delays: Delays, matched: MatchedHosts, pair: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64] | None:
-    """Return the throughput of each pair from its shortest and longest messages, bytes/s, float64 [pair].
+    """Return each pair's throughput from the delays of its shortest and longest messages, bytes/s, float64 [pair].
 
     Source: Bufe, equation 1.5.
     """
@@ -209,7 +207,8 @@ def _measure_throughput(
 
 
 def make_observable_topology(reference: Reference) -> InferredTopology:
-    """Return the part of a fabric that delays could show, as a topology to compare with a reference."""
+    """Return a fabric as a topology that can be compared with a reference; parts that delays cannot show are left
+    out."""
     hosts = np.flatnonzero(reference.is_end).tolist()
     graph = reduce_graph(reference, np.array(hosts, np.int64))
     switches = [vertex for vertex in graph if vertex not in set(hosts)]
@@ -220,7 +219,7 @@ def make_observable_topology(reference: Reference) -> InferredTopology:
         hosts=tuple(reference.names[vertex] for vertex in hosts),
         switches=tuple(f"switch{place + 1}" for place in range(len(switches))),
         edge=edge,
-        latency_seconds=np.full(len(edge), 1e-6),  # constant latency per hop, so that more hops are farther
+        latency_seconds=np.full(len(edge), 1e-6),  # each hop has the same latency
         support=np.full(len(edge), np.nan),
         probability=np.ones(len(edge)),
     )
@@ -229,18 +228,18 @@ def make_observable_topology(reference: Reference) -> InferredTopology:
 def compare_cables(
     compared: ReferenceComparison, names: Sequence[str], cables: Mapping[tuple[int, int], int], timed: bool = False
 ) -> ReferenceComparison:
-    """Return `compared`, with the links added whose number of cables differs from the reference.
+    """Add links with different numbers of cables to a comparison.
 
     Args:
-        compared: the comparison of the same topology.
+        compared: the comparison of the topology with its reference.
         names: names of the topology's vertices.
-        cables: number of cables of each link, by two vertices.
-        timed: True if latencies are known. A topology that also has no parallel cables was measured, and its numbers of
-            cables are unknown.
+        cables: (vertex, vertex) -> number of cables between the two vertices of the topology.
+        timed: True if the topology has latencies. If it also has no parallel cables, it was inferred from delays, which
+            do not show numbers of cables.
     """
     reference = compared.reference
     expected = count_cables(reference.link, reference.cables)
-    # The second and further adapters of a host have the host's name, but no link.
+    # Vertices without links are left out: a host's second adapter has such a vertex with the host's name.
     linked = sorted({vertex for pair in expected for vertex in pair})
     times = Counter(reference.names[vertex] for vertex in linked)
     vertex_of = {reference.names[each]: each for each in linked if times[reference.names[each]] == 1}
@@ -263,14 +262,13 @@ def compare_cables(
 def compare_files(
     inferred: str, reference: str, rail: int, least: float, least_speed: float, method: InferenceMethod
 ) -> ReferenceComparison:
-    """Read the inputs, infer a topology if needed, and compare.
-
-    The arguments are those of `ibprof-topology compare`; `method` infers a topology from delays.
+    """Read two topologies, or delays and a reference, and compare. `ibprof-topology compare` has the same arguments.
+    `method` infers the topology from delays.
 
     Raises:
         InputError: a file is damaged.
         UsageError: the message length was not measured.
-        InconsistentError: topology and reference have no host in common.
+        InconsistentError: the two topologies have no common host.
     """
     expected = read_reference(reference, rail)
     if Path(inferred).suffix in READERS:
@@ -289,7 +287,7 @@ def compare_files(
         length = int(delays.lengths[0])
     elif length not in delays.lengths:
         raise UsageError(f"--length: {length} bytes were not measured")
-    # The shortest messages show the topology best, independent of the length of the timed messages.
+    # The topology is always inferred from the shortest messages; `length` is for the times of links.
     answer, values = apply_method(replace(method, bootstrap=0, length=None), delays)
     statistic = values.statistic if values else "median"
     return compare_with_reference(answer.topology, expected, delays, length, least, least_speed, statistic=statistic)

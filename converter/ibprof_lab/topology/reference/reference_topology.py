@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference topologies from a plan in DOT, a fabric's own files or an inferred topology: hosts, paths, link times."""
+"""Reference topologies from a plan in DOT, a fabric or an inferred topology: their hosts, paths and times of links."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ _GIGA = {"": 1.0, "g": 1.0, "k": 1e-6, "m": 1e-3, "t": 1e3}
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A topology with names and speeds.
+    """A topology that a measurement is compared with.
 
     Attributes:
-        origin: name of the file in messages.
-        names: displayed names of the vertices.
-        known_as: other names of each vertex.
-        may_be_host: bool [vertex]; always True for a plan in DOT, which does not mark hosts.
-        link: int32 [link, 2], vertices; parallel cables are separate links.
+        origin: file name, for messages.
+        names: names of the vertices in reports.
+        known_as: further names of each vertex.
+        may_be_host: bool [vertex], True for hosts; for all vertices of a plan in DOT, which does not mark hosts.
+        link: int32 [link, 2], two vertices each; in a fabric, parallel cables are separate links.
         gbps: float64 [link], data rate of one direction in Gb/s; nan where unknown.
-        latency_seconds: float64 [link], expected latency of the link; nan where unknown.
-        routes: routes by the forwarding tables; None for shortest paths.
-        host_lid: int32 [vertex], LIDs of the hosts for these routes.
-        fabric: source fabric with the same links; None for a plan.
-        cables: int64 [link], number of parallel cables of a plan's link; None if each link is one cable.
+        latency_seconds: float64 [link], expected latency; nan where unknown.
+        routes: routes by the forwarding tables; None to use shortest paths.
+        host_lid: int32 [vertex], LIDs of the hosts for `routes`; None without `routes`.
+        fabric: the fabric with the same links; None if the reference is not a fabric.
+        cables: int64 [link], number of parallel cables of each link of a plan; None if each link is one cable.
     """
 
     origin: str
@@ -70,7 +70,7 @@ class Reference:
 
     @property
     def is_end(self) -> npt.NDArray[np.bool_]:
-        """Hosts as a mask, bool [vertex]; in a plan that does not mark hosts, the vertices with one link."""
+        """True for hosts, bool [vertex]. In a plan that does not mark hosts, True for vertices with one link."""
         if not self.may_be_host.all():
             return self.may_be_host
         degree: Integers = np.bincount(self.link.ravel(), minlength=self.vertices)
@@ -78,17 +78,17 @@ class Reference:
         return ends
 
     def adjacency(self, weighted: bool = False) -> csr_matrix:
-        """Return a symmetric matrix with 1 for each pair of linked vertices.
+        """Return a symmetric sparse matrix [vertex, vertex] with 1 for each pair of linked vertices.
 
         Args:
-            weighted: True for latencies in place of 1, if all latencies are known.
+            weighted: True to set latencies (seconds) in place of 1, if all latencies are known.
         """
         a, b = self.link.T
         matrix = csr_matrix((np.ones(len(a)), (a, b)), (self.vertices, self.vertices))
         matrix = matrix + matrix.T
         matrix.data[:] = 1.0
         if weighted and len(a) and np.isfinite(self.latency_seconds).all():
-            # scipy treats a weight of 0 as no link.
+            # In scipy's graphs, a weight of 0 means that there is no link.
             latency = np.maximum(self.latency_seconds, max(float(self.latency_seconds.max()), 1e-9) * 1e-6)
             matrix = weigh_edges(self.link, latency, self.vertices)
         return matrix
@@ -97,7 +97,7 @@ class Reference:
         """Return the vertex of each named host, int64 [host]; -1 for unknown names.
 
         Raises:
-            InconsistentError: two hosts are the same vertex.
+            InconsistentError: two names belong to one vertex.
         """
         candidates = np.flatnonzero(self.may_be_host)
         by_name = HostIndex(self.names[vertex] for vertex in candidates)
@@ -116,11 +116,12 @@ class Reference:
         return found
 
     def count_hops(self, hosts: Integers) -> npt.NDArray[np.float32]:
-        """Return the number of links on a shortest path between hosts, float32 [host, host]; inf without a path."""
+        """Return the number of links on the shortest path between each two hosts, float32 [host, host]; inf without a
+        path."""
         graph = self.adjacency()
         near = [graph.indices[graph.indptr[host] : graph.indptr[host + 1]] for host in hosts.tolist()]
         if all(len(each) == 1 for each in near):
-            # If each host has one link, its paths begin at its switch, and there are fewer switches than hosts.
+            # If each host has one link, paths between switches suffice, and are fewer than paths between hosts.
             switches, place = np.unique([each[0] for each in near], return_inverse=True)
             between = shortest_path(graph, unweighted=True, indices=switches)[:, switches].astype(np.float32)
             hops = between[np.ix_(place, place)] + np.float32(2)
@@ -132,15 +133,15 @@ class Reference:
 
 
 def read_reference(name: str, rail: int = 0) -> Reference:
-    """Read a plan or an inferred topology, if the name has their suffix; else a fabric in any format.
+    """Read a reference: a plan (.dot, .gv), an inferred topology (suffix in `READERS`) or a fabric in any format.
 
     Args:
-        name: name of a file, a folder of dumps, or a synthetic fabric.
-        rail: number of the rail in a folder with several.
+        name: file, folder of dumps or synthetic fabric.
+        rail: index of the rail in a folder with several rails.
 
     Raises:
-        InputError: the file has another format.
-        UsageError: there is no such rail.
+        InputError: the file does not have the expected format.
+        UsageError: the fabric has no rail `rail`.
     """
     suffix = Path(name).suffix
     if suffix in (".dot", ".gv"):
@@ -165,7 +166,7 @@ def _from_dot(name: str, graph: DotGraph) -> Reference:
     for a, b, attributes in graph.edges:
         pair = (min(number[a], number[b]), max(number[a], number[b]))
         if pair[0] == pair[1] or (graph.directed and pair in links):
-            continue  # the reverse arc of a known link
+            continue  # a loop, or the reverse arc of a link
         links[pair] = (_read_speed(attributes), _read_microseconds(attributes))
     columns = np.array(list(links.values()), np.float64).reshape(-1, 2).T
     return Reference(
@@ -183,12 +184,12 @@ def _from_dot(name: str, graph: DotGraph) -> Reference:
 def count_cables(
     link: npt.NDArray[np.integer], cables: Integers | None = None, *, directed: bool = False
 ) -> dict[tuple[int, int], int]:
-    """Return the number of cables between vertices: (lower vertex, higher vertex) -> cables.
+    """Return (lower vertex, higher vertex) -> number of cables between them.
 
     Args:
-        link: int [link, 2], vertices.
-        cables: int64 [link], cables of each link; None if each link is one cable.
-        directed: True if a cable is two links, one in each direction.
+        link: int [link, 2], two vertices each.
+        cables: int64 [link], number of cables of each link; None if each link is one cable.
+        directed: True if each cable has two links, one per direction.
     """
     counts: Counter[tuple[int, int]] = Counter()
     for (a, b), count in zip(link.tolist(), [1] * len(link) if cables is None else cables.tolist(), strict=True):
@@ -204,7 +205,7 @@ def _other_names(attributes: Attributes) -> tuple[str, ...]:
 
 
 def _read_speed(attributes: Attributes) -> float:
-    """Return the speed from an edge's attributes, Gb/s; a number without a unit is in Gb/s, as in the paper's plans."""
+    """Return the speed in an edge's attributes, Gb/s, or nan. The default unit is Gb/s, as in the paper's plans."""
     for key in (*_SPEEDS, "label"):
         if (match := _SPEED.fullmatch(attributes.get(key, "").strip('"'))) and float(match[1]) > 0:
             return float(match[1]) * _GIGA[(match[2] or "").lower()]
@@ -219,7 +220,7 @@ def _read_microseconds(attributes: Attributes) -> float:
 
 
 def take_topology(name: str, topology: InferredTopology) -> Reference:
-    """Return an inferred topology as a reference, with its latencies."""
+    """Return an inferred topology as a reference."""
     link, first = np.unique(np.sort(topology.edge, axis=1), axis=0, return_index=True)
     return Reference(
         origin=name,
@@ -233,12 +234,12 @@ def take_topology(name: str, topology: InferredTopology) -> Reference:
 
 
 def _from_subnet(name: str, subnet: Subnet) -> Reference:
-    """Return a fabric as a reference: an adapter's vertex represents its host and has the host's name."""
+    """Return a fabric as a reference. The vertex of an adapter represents the adapter's host."""
     fabric = subnet.fabric
     hosts = find_hosts([fabric])
     host_of = hosts.of_node[0]
     is_host = host_of >= 0
-    # Two adapters of a host share one vertex: the vertex of the first adapter.
+    # Two adapters of a host share the vertex of the first adapter.
     own = {int(host): int(np.flatnonzero(host_of == host)[0]) for host in np.unique(host_of[is_host])}
     vertex = np.array([own[host] if host >= 0 else node for node, host in enumerate(host_of.tolist())], np.int64)
     lid = np.zeros(fabric.nodes, np.int32)
@@ -265,17 +266,17 @@ def _from_subnet(name: str, subnet: Subnet) -> Reference:
 _SOURCES_AT_ONCE = 64
 
 NOT_PASSED, AS_FAST, SLOWER = "white", "red", "blue"
-"""The paper's colours of links: links that no measured path passes; links whose time is at most the time at line rate;
-links whose time is longer."""
+"""The paper's colours of links: not on any measured path; not slower than line rate; slower than line rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReferencePaths:
-    """The links on the paths of pairs.
+    """The paths of host pairs, as lists of links.
 
     Attributes:
-        offset: int64 [pair + 1]; pair i has `link[offset[i]:offset[i + 1]]`, empty without a path.
-        link: int64, links of the reference.
+        offset: int64 [pair + 1]. The path of pair i is `link[offset[i]:offset[i + 1]]`; it is empty if there is no
+            path.
+        link: int64, indices of the reference's links.
     """
 
     offset: Integers
@@ -283,19 +284,18 @@ class ReferencePaths:
 
     @property
     def hops(self) -> Integers:
-        """Number of links of each pair, int64 [pair]."""
+        """Number of links on each pair's path, int64 [pair]."""
         return np.diff(self.offset)
 
     @property
     def pair(self) -> Integers:
-        """The pair of each entry of `link`."""
+        """Index of the pair of each element of `link`."""
         return np.repeat(np.arange(len(self.offset) - 1), self.hops)
 
 
 def find_reference_paths(reference: Reference, source: Integers, destination: Integers) -> ReferencePaths:
-    """Find the paths of host pairs: by the reference's forwarding tables, or shortest paths without tables.
-
-    `source` and `destination` are vertices, int [pair], ascending by source.
+    """Find the paths of host pairs by the reference's forwarding tables; without tables, shortest paths. `source`,
+    `destination`: int [pair], vertices; the sources are in ascending order.
     """
     if reference.routes is not None and reference.host_lid is not None:
         paths = reference.routes.find_paths(reference.host_lid[source], reference.host_lid[destination])
@@ -326,7 +326,7 @@ def _find_shortest(reference: Reference, source: Integers, destination: Integers
     if not pairs:
         return ReferencePaths(np.zeros(len(source) + 1, np.int64), np.zeros(0, np.int64))
     of_pair, link = np.concatenate(pairs), np.concatenate(passed)
-    # The loop above followed the paths from the end.
+    # The loop followed each path backwards, from its destination.
     by_pair = np.argsort(of_pair[::-1], kind="stable")
     offset = np.zeros(len(source) + 1, np.int64)
     np.cumsum(np.bincount(of_pair, minlength=len(source)), out=offset[1:])
@@ -335,11 +335,11 @@ def _find_shortest(reference: Reference, source: Integers, destination: Integers
 
 @dataclass(frozen=True, slots=True)
 class LinkTimes:
-    """Times of links.
+    """Times of messages on links.
 
     Attributes:
-        seconds: float64 [link], mean time of a message on the link; nan without a message.
-        line_rate_seconds: float64 [link], message length / speed; nan if the speed is unknown.
+        seconds: float64 [link], mean time of a message on the link; nan if no path passes the link.
+        line_rate_seconds: float64 [link], message length / link speed; nan if the speed is unknown.
         paths: int64 [link], number of paths over the link, in both directions.
     """
 
@@ -348,7 +348,7 @@ class LinkTimes:
     paths: npt.NDArray[np.int64]
 
     def colours(self) -> tuple[str, ...]:
-        """Return the colour of each link; for a link of unknown speed, the time at line rate counts as 0."""
+        """Return the colour of each link. For a link of unknown speed, the time at line rate is taken as 0."""
         slower = self.seconds > np.nan_to_num(self.line_rate_seconds)
         return tuple(
             NOT_PASSED if not passed else (SLOWER if more else AS_FAST)
@@ -356,9 +356,8 @@ class LinkTimes:
         )
 
     def saturation(self) -> Floats:
-        """Return the strength of each colour, 0 to 1, float64 [link]: the link's difference / the largest difference.
-
-        The difference is between the time of a link and its time at line rate.
+        """Return the strength of each link's colour, 0 to 1, float64 [link]. It is proportional to the difference
+        between the time on the link and the time at line rate.
         """
         difference = np.abs(np.nan_to_num(self.seconds - np.nan_to_num(self.line_rate_seconds)))
         most = float(difference.max(initial=0.0))
@@ -366,13 +365,12 @@ class LinkTimes:
 
 
 def spread_delays(paths: ReferencePaths, delays: Floats, gbps: Floats, length: int) -> LinkTimes:
-    """Spread each pair's delay over the links of its path, inversely to link speed, and average per link.
-
-    A link with twice the speed of the other links on the path takes half of their time.
+    """Divide each pair's delay among the links of its path, in inverse proportion to link speed. The time of a link is
+    the mean over all paths.
 
     Args:
         delays: float64 [pair], seconds.
-        gbps: float64 [link], speeds; an unknown speed is replaced by the median of the known speeds.
+        gbps: float64 [link], speeds, Gb/s; the median of the known speeds replaces an unknown speed.
         length: message length, bytes.
 
     Source: Bannikov and Salnikov (see `published_methods`), comparison of topologies, steps f and g, formula (4).
@@ -395,16 +393,16 @@ LARGEST_WITH_CYCLES = 1024
 def keep_unique(
     reference: Reference, paths: ReferencePaths, source: npt.NDArray[np.int64], epsilon: float
 ) -> ReferencePaths:
-    """Leave out pairs with several shortest paths of about the same length.
+    """Remove the paths of pairs that have several shortest paths of about the same length.
 
     Args:
-        reference: topology without tables; in a tree each path is unique.
+        reference: the reference; with tables, or in a tree, each path is unique.
         paths: shortest paths.
         source: int64 [pair], start vertex of each path.
-        epsilon: paths are about the same length if their lengths differ by at most this share.
+        epsilon: relative difference of two lengths that are about the same.
 
     Raises:
-        UsageError: the graph has cycles, and is too large to search for other paths.
+        UsageError: the graph has cycles, and has too many vertices to search for other paths.
     """
     if reference.routes is not None or len(reference.link) < reference.vertices:
         return paths

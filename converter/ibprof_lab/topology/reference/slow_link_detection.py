@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow links: links with longer delays than links of the same kind, or with throughput below their speed.
+"""Slow links: links with a longer delay than similar links, or with a throughput below their speed.
 
-Medians over paths show a slow link only if most paths avoid it. With four leaf switches, each uplink is on half of the
-paths. Latencies of all links are therefore also fitted to all paths at the same time, with relative errors. Huber's
-weights limit the influence of grossly wrong delays.
+Two methods find them. The first compares the median delays of paths over each link with the delays of similar paths. It
+fails for a link that is on half of the paths or more, such as an uplink of four leaf switches. The second fits the
+latencies of all links to the delays of all paths. Errors are relative, and Huber's weights limit the influence of
+grossly wrong delays.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ Integers = npt.NDArray[np.int64]
 _MOST_FOUND = 100
 _MOST_PATHS = 0.5
 _ANYWHERE, _SOMEWHERE = 3.0, 5.0
-"""Required excess of the delay of paths over a slow link, in standard errors: `_ANYWHERE` in each kind of paths (see
-`find_slow_links`), `_SOMEWHERE` in at least one kind."""
+"""Required excess delay of the paths over a slow link, in standard errors: `_ANYWHERE` for each kind of paths (see
+`find_slow_links`), and `_SOMEWHERE` for at least one kind."""
 _FAR_SLOWER = 2.5
-"""A link without other links of its kind is slow if a message takes this many times as long on the link as on another
-hop. At a factor of 2, the link may just be two links, with a switch that the plan lacks."""
+"""A link without similar links is slow if its time is more than this multiple of the longest time of other hops. With a
+multiple of 2, the link may be two links with a switch that is missing in the plan."""
 
 LARGEST = 1024
-"""At most this many links are fitted; with more links there are enough paths for medians."""
+"""Latencies are fitted only if the reference has at most this many links. With more links, most paths avoid each link,
+and medians suffice."""
 
 _ROUNDS = 5
 _NOTHING = 1e-6
@@ -48,12 +50,12 @@ class SlowLink:
     """A link that is slower than expected.
 
     Attributes:
-        link: number of the link in the reference.
-        why: reason, a sentence.
-        ratio: delay over the link / expected delay.
-        excess_seconds: additional time of a message on the link; several slow links in a row have equal shares. 0 if
-            the throughput is the evidence.
-        bytes_per_second: largest throughput of a pair over the link; nan if the delay is the evidence.
+        link: index of the link in the reference.
+        why: sentence with the evidence.
+        ratio: delay of messages over the link / expected delay.
+        excess_seconds: time by which the link delays a message, seconds; slow links in a row share it equally. 0 if the
+            evidence is the throughput.
+        bytes_per_second: largest throughput of a pair over the link; nan if the evidence is the delay.
     """
 
     link: int
@@ -66,19 +68,19 @@ class SlowLink:
 def find_slow_links(
     reference: Reference, paths: ReferencePaths, delays: Floats, least: float = LEAST_DELAY
 ) -> list[SlowLink]:
-    """Find links over which messages take longer than over paths of the same kind.
+    """Find links that delay messages more than similar links, or more than the reference's latencies state.
 
-    For up to `LARGEST` links with unique paths, a fit to all paths gives the excess of each link. Otherwise the paths
-    are compared by kind. Paths of one kind have the same number of links of each speed, counted separately for host
-    links and switch links. Within a kind, a link's excess is the median delay of its paths minus the median delay of
-    all paths. The smallest excess over all kinds counts. If the uplink of a switch is slow, paths among its hosts are
-    not slow, so that no host's link is blamed. A kind is no evidence if most of its paths use the link. The method
-    takes the link with the largest excess, subtracts this excess, and repeats. If the reference has latencies, for
-    example from an earlier inference, these give the expected delays.
+    If paths are unique and the reference has at most `LARGEST` links, a fit to all paths yields the first slow links.
+    Then paths are compared with paths of the same kind: with the same number of host links and of switch links of each
+    speed. For each kind, a link's excess is the median delay of the paths over the link minus the median delay of all
+    paths. A kind is left out if most of its paths use the link. The smallest excess over all kinds is the link's
+    excess: a slow uplink delays only some kinds of a host's paths, and the host's link is not reported. The link with
+    the largest excess is reported, its excess is subtracted from the delays, and the search is repeated. If the
+    reference has latencies, the expected delays are computed from them, without fit and kinds.
 
     Args:
-        delays: float64 [pair], seconds; nan to exclude a pair.
-        least: a link is slow only if its excess is more than this share of the delay.
+        delays: float64 [pair], seconds; nan excludes a pair.
+        least: a link is slow only if its excess / the expected delay is larger than this.
     """
     there = np.isfinite(delays) & (delays > 0) & (paths.hops > 0)
     has_latencies = bool(np.isfinite(reference.latency_seconds).all())
@@ -104,14 +106,14 @@ def find_slow_links(
 def _find_by_kinds(
     reference: Reference, paths: ReferencePaths, delays: Floats, least: float, has_latencies: bool
 ) -> list[SlowLink]:
-    """Find slow links by kinds of paths (see `find_slow_links`), or by the reference's own latencies."""
+    """Find slow links by kinds of paths (see `find_slow_links`) or by the reference's latencies."""
     there = np.isfinite(delays) & (delays > 0) & (paths.hops > 0)
     entry = there[paths.pair]
     link, pair = paths.link[entry], paths.pair[entry]
     if not len(link):
         return []
     kind = _number_kinds(reference, paths)
-    if has_latencies:  # the reference's latencies, and a common overhead
+    if has_latencies:  # expected: the sum of latencies plus a common overhead
         sums = np.bincount(paths.pair, reference.latency_seconds[paths.link], len(delays))
         usual = np.maximum(sums + max(float(np.median((delays - sums)[there])), 0.0), 1e-12)
     else:
@@ -124,7 +126,7 @@ def _find_by_kinds(
     count = np.bincount(of_entry)
     delay = np.zeros(len(stratum))
     delay[of_entry] = usual[pair]
-    # A median of few delays is uncertain.
+    # Standard error of a median of `count` delays.
     error = scatter * delay / np.sqrt(count)
     is_evidence = has_latencies | (count <= _MOST_PATHS * np.bincount(kind[there], minlength=kinds)[kind_of])
     found: dict[int, float] = {}
@@ -158,7 +160,7 @@ def _find_by_kinds(
 
 
 def _number_kinds(reference: Reference, paths: ReferencePaths) -> Integers:
-    """Return the kind of each path by the numbers of links of each speed and type, int64 [pair]."""
+    """Return the kind of each path (see `find_slow_links`), int64 [pair]."""
     ends = reference.is_end[reference.link].sum(axis=1)
     columns = np.stack([ends, np.nan_to_num(reference.gbps)], axis=1)
     _, like = np.unique(columns, axis=0, return_inverse=True)
@@ -171,10 +173,10 @@ def _number_kinds(reference: Reference, paths: ReferencePaths) -> Integers:
 def _without_peers(
     paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], known: set[int]
 ) -> Iterator[SlowLink]:
-    """Find slow links that are alone in their kind.
+    """Find slow links that have no similar link.
 
-    All paths with a certain number of hops use such a link, and no path with fewer hops does. The time of such a link
-    per hop is compared with the time of other hops. The time of the shortest paths includes the overhead of a message.
+    All paths with a certain number of hops use the link, and no shorter path does. The time that these hops add is
+    compared with the time of other hops. The shortest paths' time includes the overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
@@ -200,16 +202,16 @@ def _without_peers(
 def find_slow_by_speed(
     reference: Reference, paths: ReferencePaths, bytes_per_second: Floats, least: float = LEAST_SPEED
 ) -> list[SlowLink]:
-    """Find links whose speed no pair reaches.
+    """Find links whose speed is not reached by the throughput of any pair.
 
-    A link is at least as fast as the best pair over it. The throughput of a healthy pair depends on the MPI library
-    too. The throughput of a slow link as a share of the link's speed must therefore also be smaller than the shares of
-    the other links of the fabric.
+    A link's throughput is the largest throughput of all pairs over the link. The ratio of a slow link's throughput to
+    its speed must be below `least`. If the median ratio of all links is below `least`, as with a slow MPI library, the
+    limit is lower.
 
     Args:
-        reference: links with speeds.
-        bytes_per_second: float64 [pair], throughput.
-        least: a link is slow if its throughput is below this share of its speed.
+        reference: the reference, with link speeds.
+        bytes_per_second: float64 [pair], throughput of each pair.
+        least: a link is slow if its throughput / its speed is below this.
     """
     best = np.zeros(len(reference.link))
     reached = np.where(np.isfinite(bytes_per_second), bytes_per_second, 0.0)
@@ -236,16 +238,17 @@ def find_slow_by_speed(
 def find_slow_by_fit(
     reference: Reference, paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], least: float
 ) -> dict[int, tuple[float, float]]:
-    """Find links with a longer latency than other links of the same speed and the same distance from hosts.
+    """Fit the latencies of all links; find links with a longer latency than links of equal speed and distance from
+    hosts.
 
     Args:
         delays: float64 [pair], seconds.
-        there: bool [pair], delays that count.
-        least: a link is slow only if its excess is more than this share of the shortest delay over the link.
+        there: bool [pair], True for delays that are fitted.
+        least: a link is slow only if its excess / the shortest delay over the link is larger than this.
 
     Returns:
-        link -> excess over other links of the same kind, seconds; and the factor by which this excess lengthens the
-        shortest delay over the link.
+        index of a slow link -> its excess over similar links, seconds, and the factor by which this excess lengthens
+        the shortest delay over the link.
     """
     links = len(reference.link)
     if links > LARGEST or not there.any():
@@ -262,7 +265,8 @@ def find_slow_by_fit(
 
 
 def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
-    """Return each link's latency and standard error, float64 [link] each; nan if the paths do not determine them."""
+    """Return each link's latency and its standard error, seconds, float64 [link]; the latency is nan if not
+    determined."""
     weight = np.ones(len(delays))
     for _ in range(_ROUNDS):
         rows = diags(np.sqrt(weight) / delays) @ matrix
@@ -273,7 +277,8 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
         left = np.abs(1 - (matrix @ latency) / delays)
         scale = NORMAL * float(np.median(left))
         weight = np.minimum(1.0, _BELIEVED * max(scale, _NOTHING) / np.maximum(left, 1e-300))
-    # Both directions of a pair may be one measurement, and each fitted latency reduces the residuals.
+    # The two directions of a pair may be one measurement, and the residuals are too small because latencies were
+    # fitted.
     pairs = len(delays) / 2
     inflated = scale * np.sqrt(2 * pairs / max(pairs - np.count_nonzero(told), 1.0))
     error: Floats = inflated * np.sqrt((np.square(base) / value[told]).sum(axis=1))
@@ -282,9 +287,8 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
 
 
 def _usual_of_like(reference: Reference, latency: Floats) -> Floats:
-    """Return, for each link, the lower median latency of links with equal speed and distance from hosts.
-
-    The value is nan if there is no other such link.
+    """Return for each link the lower median latency of the links with equal speed and distance from hosts, float64
+    [link]; nan if no other link has these.
     """
     ends = np.flatnonzero(reference.is_end)
     far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=ends, min_only=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts of each switch and distances between switches, by a reference and by delays, to find wrong cables."""
+"""Wrong cables, from groups of hosts on a switch and distances between switches, in a reference and by delays."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ Links = tuple[tuple[str, str], ...]
 
 _AS_NEAR = 0.1
 _CLEAR = 5.0
-"""Required gap between the delays of linked switches and of other switches, in scaled median deviations. The gap must
-be this large because hundreds of pairs are compared."""
+"""Required half difference between the delays of linked switches and of second-nearest switches, in scaled median
+absolute deviations."""
 
 _AS_FAR = 0.2
 _ROWS = 512
-"""Number of rows processed at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchDistances:
-    """Switches with hosts of a reference, and their distances.
+    """The switches of a reference that have hosts, and distances between the switches.
 
     Attributes:
-        vertex: int64 [switch], vertices in the reference.
+        vertex: int64 [switch], vertex of each switch in the reference.
         members: names of each switch's hosts.
-        hops: float64 [switch, switch], number of links between hosts in the reference; inf on the diagonal.
-        delay: float64 [switch, switch], seconds, mean delay between hosts, the shorter of both directions; inf on the
-            diagonal and where not measured.
-        inside: float64 [switch], seconds, mean delay between the hosts of a switch; nan for one host.
+        hops: float64 [switch, switch], number of links between hosts of the two switches in the reference; inf on the
+            diagonal.
+        delay: float64 [switch, switch], seconds, mean delay between hosts of the two switches, in the direction where
+            it is shorter; inf on the diagonal and where not measured.
+        inside: float64 [switch], seconds, mean delay between the hosts of one switch; nan for a switch with one host.
     """
 
     vertex: Integers
@@ -61,12 +61,12 @@ class SwitchDistances:
 def measure_switch_distances(
     reference: Reference, hosts: tuple[Names, Integers], leaf: Integers, kept: npt.NDArray[np.bool_], delays: Floats
 ) -> SwitchDistances:
-    """Average host delays per pair of switches.
+    """Average the delays between hosts per pair of switches.
 
     Args:
-        hosts: the hosts' names and vertices in the reference.
+        hosts: names of the hosts, and their vertices in the reference.
         leaf: int64 [host], vertex of each host's switch.
-        kept: bool [host], hosts measured at their switch in the reference.
+        kept: bool [host], False for misplaced and separated hosts, which are left out.
         delays: float64 [host, host], seconds.
     """
     if not kept.any():
@@ -91,7 +91,7 @@ def measure_switch_distances(
 
 
 def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ...]:
-    """Return the switches whose nearest switches by the delays are not their nearest switches in the reference."""
+    """Return the switches whose nearest switches in the reference are not nearest by the delays."""
     if len(between.names) < 3:
         return ()
     hops, delay, names = between.hops, between.delay, np.array(between.names)
@@ -109,18 +109,18 @@ def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ..
 
 
 def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Links, Links] | None:
-    """Compare the links between switches that delays show with the reference's links.
+    """Compare the reference's links between switches with links that delays show.
 
-    Linked switches are one link apart, all others at least two. After subtraction of the hosts' links, there is a gap
-    between the delays of the two groups. A link of the reference is missing if the delay between its switches equals
-    the delay of the shortest detour. The link is slow if the delay is between one link's and the detour's.
+    A limit separates delays over one link from delays over two links, after the delays of the hosts' links are
+    subtracted. Two switches without a link in the reference have an additional link if their delay is below the limit.
+    A link of the reference is missing if the delay between its switches is about as long as over the shortest detour.
 
     Args:
-        between: all switches of the reference, except switches with misplaced hosts.
-        graph: graph of the reference.
+        between: distances between switches, from hosts that are not misplaced.
+        graph: result of `reduce_graph`.
 
     Returns:
-        Missing links, and additional links; None if the delays scatter too much.
+        Missing links, and additional links. None if delays over one and over two links do not differ clearly.
     """
     half = np.nan_to_num(between.inside, nan=np.nan_to_num(_median(between.inside))) / 2
     apart = between.delay - half[:, None] - half
@@ -129,7 +129,7 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
         [[graph.has_edge(one, other) for other in between.vertex.tolist()] for one in between.vertex.tolist()], bool
     ).reshape(count, count)
     above = np.triu(np.isfinite(apart), 1)
-    # Two switches with one switch between them are second-nearest neighbours.
+    # `hops[1]` is the number of links between hosts of switches that are two links apart.
     hops = np.unique(between.hops[np.isfinite(between.hops)])
     one_link, more = apart[above & linked], apart[above & ~linked & np.isin(between.hops, hops[1:2])]
     if not one_link.size or not more.size:
@@ -152,7 +152,8 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
 
 
 def _count_around(graph: nx.Graph, one: int, other: int) -> int:
-    """Return the number of links on the shortest detour between neighbours; 1 without a detour."""
+    """Return the number of links on the shortest path between linked switches without their link; 1 if there is
+    none."""
     without = nx.restricted_view(graph, [], [(one, other)])
     try:
         return int(nx.shortest_path_length(without, one, other))
@@ -161,7 +162,8 @@ def _count_around(graph: nx.Graph, one: int, other: int) -> int:
 
 
 def group_by_switch(topology: InferredTopology, hosts: Sequence[int]) -> Integers:
-    """Return the number of each host's switch, int64 [host]; the host's number if the host has no switch or several."""
+    """Return an index of each host's switch, int64 [host]; a host without exactly one switch has an index that no other
+    host has."""
     degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
     place = np.arange(topology.vertices)
     for a, b in topology.edge.tolist():
@@ -172,12 +174,12 @@ def group_by_switch(topology: InferredTopology, hosts: Sequence[int]) -> Integer
 
 
 def number_groups(leaf: Integers) -> Integers:
-    """Number the hosts' switches from 0, int64 [host]."""
+    """Return a consecutive index, from 0, for each host's switch, int64 [host]."""
     return np.unique(leaf, return_inverse=True)[1].ravel().astype(np.int64)
 
 
 def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
-    """Move each host that is clearly among another switch's hosts into the group of these hosts, if there is one."""
+    """Return the groups `now` after hosts with `nearer != was` joined the group of the hosts of the nearer switch."""
     joined = now.copy()
     for host in np.flatnonzero(nearer != was).tolist():
         groups = np.unique(now[(was == nearer[host]) & (nearer == was)])
@@ -187,11 +189,9 @@ def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
 
 
 def find_nearer(was: Integers, delays: Floats) -> Integers:
-    """Return each host's switch number: the expected switch, or the switch of hosts that are clearly nearer.
-
-    The host must be nearer to the hosts of the other switch than to its expected group. It must be about as near to
-    these hosts as they are to each other. `was` has the expected numbers, int64 [host]; `delays` are float64 [host,
-    host], seconds.
+    """Return the index of each host's switch by the delays, int64 [host]. It differs from the expected index if the
+    host is clearly nearer to another switch's hosts, and about as near to them as they are to each other. `was`: int64
+    [host], the expected indices. `delays`: float64 [host, host], seconds.
     """
     every_host = np.arange(len(was))
     member = np.eye(was.max() + 1)[was]
@@ -217,7 +217,7 @@ def _median(values: Floats) -> float:
 def find_leaves(reference: Reference, hosts: Integers) -> Integers:
     """Return the vertex of each host's switch in the reference, int64 [host].
 
-    A host with several links counts as its own switch.
+    For a host with several links, the vertex is the host's.
     """
     graph = reference.adjacency()
     leaf = hosts.copy()
@@ -233,17 +233,16 @@ def compare_groups(
 ) -> tuple[TopologyDifferences, npt.NDArray[np.bool_]]:
     """Compare the groups of hosts on each switch.
 
-    A single host on a switch has no group. Any host is reported as misplaced only if the delays put it on a switch with
-    at least two hosts of another switch of the reference.
+    A host is misplaced only if the delays group it with at least two hosts of another switch of the reference.
 
     Args:
-        hosts: differences found so far.
-        was, now: int64 [host], group numbers by the reference and by the delays.
+        hosts: the comparison's result, to which differences are added.
+        was, now: int64 [host], index of each host's group in the reference and by the delays.
         leaf: name of each host's switch in the reference.
         delays: float64 [host, host], seconds.
 
     Returns:
-        The differences, and the misplaced hosts as a mask, bool [host].
+        The differences, and bool [host], True for misplaced and separated hosts.
     """
     names = np.array(hosts.hosts, dtype=object)
     overlap = np.zeros((now.max() + 1, was.max() + 1), np.int64)
@@ -282,6 +281,6 @@ def compare_groups(
 
 
 def _is_nearer(delay: Floats, these: Integers, those: Integers) -> bool:
-    """Return True if a host's delays show that it is nearer to `these` hosts than to `those` hosts."""
+    """Return True if a host's median delay to `these` hosts is clearly shorter than to `those` hosts."""
     near, far = (each[np.isfinite(each)] for each in (delay[these], delay[those]))
     return bool(len(near) and len(far) and np.median(near) < (1 - _AS_NEAR / 2) * np.median(far))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughput of links: pairs of hosts that send at the same time, and conclusions from their rates."""
+"""Measurement of the links' throughput, with pairs of hosts that send at the same time."""

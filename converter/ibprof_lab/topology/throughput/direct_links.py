@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Direct links that delays cannot show, since the known path between the same two switches is equally long.
+"""Direct links between two switches that delays cannot show, since the known path between the switches is equally long.
 
-Two hosts send while other pairs fill a link of the known path. If the two hosts have a direct link, their rate does not
-fall.
+In the test, two hosts send while other pairs fill a link of the known path. A direct link keeps the rate of the two
+hosts from falling.
 
-Source: Bufe (see `published_methods`), section 2.2.1. Unlike in the thesis, an unchanged rate proves a direct link only
-if the other pairs certainly fill the path, and the total rate of all pairs is compared.
+Source: Bufe (see `published_methods`), section 2.2.1. Two differences from the thesis: an unchanged rate proves a
+direct link only if the other pairs certainly fill the path, and the total rate of all pairs is compared.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 _OVERFULL = 1 / SAME
-"""Smallest ratio of demand to throughput that overloads a link."""
+"""A link is overloaded if the rate sent over it / its throughput exceeds this."""
 
 
 class Finding(Enum):
-    """Answers to the question whether two switches have a direct link."""
+    """Finding on a direct link between two switches."""
 
     DIRECT = "direct"
     NONE = "none"
@@ -44,13 +44,13 @@ class Finding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BlockedPath:
-    """Two hosts, and pairs that fill a link of the hosts' path.
+    """The path between two hosts, and other pairs that fill one link of this path.
 
     Attributes:
-        hosts: hosts whose switches may have a direct link.
-        switches: switches of the path.
-        link: two switches whose link the other pairs fill.
-        jobs: the two hosts alone, the other pairs alone, and all together, the two hosts first.
+        hosts: the two hosts; their switches may have a direct link.
+        switches: indices of the switches on the path.
+        link: indices of the two switches of the filled link.
+        jobs: three jobs: the two hosts, the other pairs, and all pairs together, with the two hosts first.
     """
 
     hosts: Pair
@@ -61,7 +61,7 @@ class BlockedPath:
 
 @dataclass(frozen=True, slots=True)
 class BlockedRates:
-    """The rates of a blocked path's jobs, and the finding on a direct link between the hosts' switches."""
+    """The rates of the three jobs of a blocked path, and the finding."""
 
     path: BlockedPath
     alone: PairJobResult
@@ -72,9 +72,9 @@ class BlockedRates:
 
 @dataclass(frozen=True, slots=True)
 class DirectLinkResults:
-    """All measured blocked paths.
+    """Results of all blocked paths.
 
-    `left_out` counts pairs without a certain path, and pairs with a path that other hosts cannot fill.
+    `left_out`: number of pairs that were not tested (see `_block`).
     """
 
     rates: tuple[BlockedRates, ...]
@@ -82,11 +82,11 @@ class DirectLinkResults:
 
 
 class DirectLinkTest:
-    """All blocked paths of a topology.
+    """A test for direct links between the switches of a topology.
 
     Args:
-        topology: undirected topology.
-        chosen: pairs of hosts; None for one pair per two switches with hosts.
+        topology: the undirected topology.
+        chosen: pairs of hosts to test; None for one pair for each two switches with hosts.
     """
 
     def __init__(self, topology: InferredTopology, chosen: Collection[Pair] | None = None) -> None:
@@ -95,17 +95,17 @@ class DirectLinkTest:
         found = [_block(self.routes, pair) for pair in pairs]
         self.paths = [path for path in found if path is not None]
         self.left_out = len(found) - len(self.paths)
-        # The third job of a path, all pairs together, has the resources of all three.
+        # Paths whose third jobs (all pairs together) share no resource can be measured at the same time.
         self._path_of = {path.jobs[2]: path for path in self.paths}
         self._rounds = put_into_rounds([path.jobs[2] for path in self.paths])
 
     @property
     def rounds(self) -> int:
-        """Number of rounds: three per set of disjoint paths."""
+        """Number of rounds, three for each set of disjoint paths."""
         return 3 * len(self._rounds)
 
     def run(self, measurement: RoundMeasurement, advance: Callable[[], None]) -> DirectLinkResults:
-        """Measure all paths, or as many as possible until all processes stop."""
+        """Measure the paths, until all are measured or all processes stop."""
         results: list[BlockedRates] = []
         for row in self._rounds:
             paths = [self._path_of[job] for job in row]
@@ -119,7 +119,7 @@ class DirectLinkTest:
         return DirectLinkResults(tuple(results), self.left_out)
 
     def _all_pairs(self) -> Iterator[Pair]:
-        """Yield one host pair for each two switches at least two links apart."""
+        """Yield one pair of hosts for each two switches that are at least two links apart."""
         first: dict[int, int] = {}
         for host, switch in enumerate(self.routes.attachment.host_switch.tolist()):
             first.setdefault(switch, host)
@@ -129,9 +129,9 @@ class DirectLinkTest:
 
 
 def _block(routes: InferredRoutes, pair: Pair) -> BlockedPath | None:
-    """Choose a link on a pair's path and other pairs that fill it; None if no link can be filled.
-
-    Links with many possible pairs come first. Pairs over the whole path are excluded: they could use the direct link.
+    """Choose a link of a pair's path, and other pairs that fill this link. Pairs over the whole path are excluded: they
+    could use the direct link. None if the path is uncertain or has only one link between switches, or if no other pair
+    can fill a link.
     """
     switches = routes.switches(*pair)
     if len(switches) < 3 or not routes.is_certain(*pair):
@@ -156,10 +156,10 @@ def _judge(
 
 
 def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult) -> bool:
-    """Return True if the link cannot carry the traffic of the two hosts in addition to the other pairs.
+    """Return True if the link certainly cannot carry the traffic of all pairs together.
 
-    There are three proofs. The measured throughput of the link is below the sum of the rates. Or the other pairs slow
-    each other down on the link. Or there is only one other pair: the two hosts at the ends of the link.
+    This is certain in three cases: the measured throughput of the link is below the sum of the rates; or the other
+    pairs slow each other down; or the only other pair consists of the two hosts at the ends of the link.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)
@@ -172,7 +172,7 @@ def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResu
 
 
 def add_direct_links(topology: InferredTopology, found: Iterable[BlockedRates]) -> InferredTopology:
-    """Return a topology with the found direct links, each as long as its path."""
+    """Return the topology with the direct links added. A direct link has the same latency as its path."""
     direct = [each for each in found if each.finding is Finding.DIRECT]
     routes, count = InferredRoutes(topology), len(direct)
     ends = np.array([(each.path.switches[0], each.path.switches[-1]) for each in direct], np.int64).reshape(-1, 2)
@@ -199,7 +199,8 @@ _WORDS = {
 
 
 def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) -> Iterator[str]:
-    """Yield a line per pair, direct links first, then the number of pairs left out."""
+    """Yield a line for each tested pair, direct links first, and a line with the number of pairs that were not
+    tested."""
     order, names = list(Finding), _name_switches(topology)
     for each in sorted(found.rates, key=lambda each: order.index(each.finding)):
         row = _row(topology, names, each)
@@ -214,13 +215,13 @@ def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) 
 
 
 def list_direct_links(topology: InferredTopology, found: DirectLinkResults) -> dict[str, Any]:
-    """Return the JSON results: `direct_links[]`, and `not_tried`, the number of pairs."""
+    """Return the JSON results: `direct_links[]`, and `not_tried`, the number of pairs that were not tested."""
     names = _name_switches(topology)
     return {"direct_links": [_row(topology, names, each) for each in found.rates], "not_tried": found.left_out}
 
 
 def _name_switches(topology: InferredTopology) -> list[str]:
-    """Return the names of all switches; the host's name for a host's own switch."""
+    """Return the names of all switches; a switch that stands for a host has the host's name."""
     return [topology.names[vertex] for vertex in attach_hosts(topology).vertices()]
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughput of each link and switch, from the rates of host pairs that send at the same time.
+"""Throughput of each link and switch, from rates of host pairs that send at the same time.
 
-Unlike in Bufe's thesis, the throughput of a path is the smallest throughput of its links. The throughput of a node is
-the largest throughput of its pairs (2.3.2).
+Unlike in Bufe's thesis, the throughput of a path is the smallest throughput of its links.
 
 Source: Bufe (see `published_methods`), section 2.3.
 """
@@ -29,20 +28,20 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 SAME = 0.9
-"""If a rate reaches this share of the bound that other links set, the other links may be the bottleneck."""
+"""If a link's rate reaches this fraction of the bound that other links set, another link may be the bottleneck."""
 
 _ALL_PAIRS = 8
-"""Up to this number of hosts on a switch, all pairs are measured; with more hosts, only pairs adjacent by latency."""
+"""With at most this many hosts on a switch, all pairs of them are measured. With more hosts, each host is measured with
+the next one in the order of their links' latency."""
 
 _FEWEST_TO_SHARE = 4
 _TRIED = 32
-"""At most this many partners are tried for each host of a link's pairs."""
+"""For each host of the pairs over a link, at most this many partners are tried."""
 
 
 def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobResult) -> bool:
-    """Return True if the rate of the third job nearly reaches the sum of the first two jobs' rates (2.3.2).
-
-    The third job has the pairs of the first two jobs.
+    """Return True if the third job, which has the pairs of the first two jobs, nearly reaches the sum of their rates
+    (2.3.2).
     """
     return third.total >= SAME * (first.total + second.total)
 
@@ -50,13 +49,13 @@ def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobRe
 def find_throughput(
     routes: InferredRoutes, results: Sequence[PairJobResult], through: Mapping[int, PairJobResult]
 ) -> LinkThroughput:
-    """Return the throughput of links and switches.
+    """Compute the throughput of links and switches.
 
-    A link carries at least the largest rate seen on it. It may carry more if the other links of the senders explain
-    that rate. Of two hosts on one switch, the slower one is the bottleneck, or both are.
+    The throughput of a link is the largest rate that was measured on it. The value is a lower bound if the throughputs
+    of other links explain this rate. For the link of a host, other hosts' links are no explanation.
 
     Args:
-        through: switch -> result of the job that loads the switch most.
+        through: index of a switch -> result of the job that loads the switch most.
 
     Source: Bufe (see `published_methods`), sections 2.3.2 to 2.3.4; the bound is ibprof's.
     """
@@ -89,9 +88,8 @@ def _loads(result: PairJobResult) -> dict[int, float]:
 
 
 def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], aside: set[int]) -> float:
-    """Return the bound on a job's rate through an edge, Gb/s, by its links' throughput; for None, on its total rate.
-
-    Links of unknown throughput (nan) and the edges in `aside` do not limit.
+    """Return the largest rate of a job over the edge `through` (None: total rate) that the links' throughput permits,
+    Gb/s. Links of unknown throughput (nan), and edges in `aside`, permit any rate.
     """
     used = [row for row, links in enumerate(job.links) if through is None or through in links]
     edges = sorted({edge for row in used for edge in job.links[row]} - aside)
@@ -100,13 +98,13 @@ def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], asi
         return inf
     shares = np.array([[edge in job.links[row] for row in used] for edge in limits], float)
     if not shares.any(axis=0).all():
-        return inf  # a pair without another limit
+        return inf  # no link limits one of the pairs
     found = linprog(-np.ones(len(used)), A_ub=shares, b_ub=gbps[limits], bounds=(0, None))
     return -float(found.fun or 0.0) if found.success else inf
 
 
 class ThroughputMeasurement:
-    """All measurements of a topology's links and switches; at most `most` pairs share a link at the same time."""
+    """All measurements of a topology's links and switches. At most `most` pairs use a link at the same time."""
 
     def __init__(self, topology: InferredTopology, most: int | None = None) -> None:
         self._routes = InferredRoutes(topology)
@@ -123,15 +121,14 @@ class ThroughputMeasurement:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds if all switches are wide enough."""
+        """Number of rounds if no switch is narrow (see `probe_switches`)."""
         of_probes = len(put_into_rounds([job for jobs in self._probes.values() for job in jobs]))
         of_hosts = len(put_into_rounds(pair_hosts_of_switches(self._routes)))
         return of_probes + of_hosts + len(self._neighbours) + len(self._shared)
 
     def run(self, measurement: RoundMeasurement, advance: Callable[[], None]) -> LinkThroughput:
-        """Measure all jobs until done or until all processes stop; return the throughput of links.
-
-        `advance` is called after each round.
+        """Measure the jobs, until all are measured or all processes stop; return the throughput of links and switches.
+        The function calls `advance` after each round.
         """
         found: dict[PairJob, PairJobResult] = {}
 
@@ -156,11 +153,10 @@ class ThroughputMeasurement:
 
 
 def pair_neighbours(routes: InferredRoutes) -> list[list[PairJob]]:
-    """Pair linked hosts in rounds, by paths along the links (2.3.1, algorithms 4 and 5).
+    """Pair directly linked hosts; return rounds that cover all links between hosts (2.3.1, algorithms 4 and 5).
 
-    A path begins at the host with the most remaining links, and continues to the neighbour with the most remaining
-    links. Every second link of the path is measured. A line or a ring takes two or three rounds. A host with n links
-    takes at least n rounds.
+    In each round, paths follow links that were not yet measured. A path begins at the host with the most such links,
+    and goes on to the neighbour with the most. The round measures every second link of a path.
     """
     host_of = {
         int(switch): host
@@ -200,10 +196,9 @@ def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
 
 
 def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
-    """Return three jobs for each switch with four hosts or more, to test if the switch carries all pairs together.
-
-    The first job has all pairs except one, the second job the excluded pair, the third job all pairs. A wide switch
-    carries as much in the third job as in the first two together (2.3.2).
+    """Return three jobs for each switch with four hosts or more, which show if the switch is narrow (2.3.2). The first
+    job has all pairs of the switch's hosts except one, the second job this pair, the third job all pairs. The switch is
+    narrow if the third job has a lower total rate than the first two jobs together.
     """
     probes = {}
     for switch, hosts in _hosts_by_switch(routes).items():
@@ -216,9 +211,8 @@ def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, 
 
 
 def pair_hosts_of_switches(routes: InferredRoutes, narrow: Iterable[int] = ()) -> list[PairJob]:
-    """Pair the hosts on each switch (2.3.2); a single host is paired with the nearest host of another switch.
-
-    Pairs of `narrow` switches are measured one at a time.
+    """Pair the hosts on each switch (2.3.2), and a single host with the nearest host of another switch. Each pair is a
+    job. Pairs on `narrow` switches are measured one at a time.
     """
     jobs = []
     narrow = set(narrow)
@@ -236,7 +230,7 @@ def pair_hosts_of_switches(routes: InferredRoutes, narrow: Iterable[int] = ()) -
 
 
 def _hosts_by_switch(routes: InferredRoutes) -> dict[int, list[int]]:
-    """Return the hosts on each switch, sorted by the latency of the host's link, ascending."""
+    """Return index of a switch -> its hosts, sorted by the latency of their links, ascending."""
     found: dict[int, list[int]] = {}
     edge = routes.attachment.host_edge
     for host in sorted(range(routes.hosts), key=lambda host: routes.topology.latency_seconds[edge[host]]):
@@ -248,15 +242,15 @@ def _hosts_by_switch(routes: InferredRoutes) -> dict[int, list[int]]:
 def pair_across_link(
     routes: InferredRoutes, one: int, other: int, most: int | None = None, avoid: Pair | None = None
 ) -> PairJob | None:
-    """Pair as many hosts as possible such that all messages use the link between two switches (2.3.3).
+    """Pair as many hosts as possible whose messages all use the link between two switches (2.3.3).
 
     Args:
-        one, other: the two switches; each pair's first host is on the side of `one`.
-        most: return at most this many pairs; None for no limit.
-        avoid: two hosts that are not paired; no pair's path includes the switches of both hosts.
+        one, other: indices of the two switches; the first host of each pair is on the side of `one`.
+        most: largest number of pairs; None for no limit.
+        avoid: two hosts that must not be in a pair. No path of a pair passes the switches of both hosts.
 
     Returns:
-        The job; None if no pair certainly uses the link.
+        The job; None if there is no pair that certainly uses the link.
     """
     sides = (routes.behind(one, other), routes.behind(other, one))
     near, far = ([host for host in side if avoid is None or host not in avoid] for side in sides)
@@ -270,10 +264,9 @@ def pair_across_link(
 
 
 def pair_through_switch(routes: InferredRoutes, switch: int, most: int | None = None) -> PairJob | None:
-    """Pair hosts of two groups of similar size such that all messages pass a switch (2.3.4).
-
-    Without the switch, the network has several parts; each group consists of some parts (the partition problem). `most`
-    limits the number of pairs. None if no pair certainly uses the switch.
+    """Pair hosts whose messages all pass a switch (2.3.4), at most `most` pairs; None if there is no such pair. The
+    branches of the switch are divided into two groups with about equal numbers of hosts. The hosts of a pair are in
+    different groups.
     """
     hosts = np.flatnonzero(np.isfinite(routes.distance[switch, routes.attachment.host_switch]))
     _, part, sizes = np.unique(routes.branch_of(switch, hosts), return_inverse=True, return_counts=True)
@@ -283,11 +276,10 @@ def pair_through_switch(routes: InferredRoutes, switch: int, most: int | None = 
 
 
 def split_evenly(sizes: list[int]) -> list[int]:
-    """Split parts into two groups with the smallest difference of sizes; return 0 or 1 per part.
-
-    All possible sums of parts are computed as bits of an integer.
+    """Divide parts into two groups with the smallest difference between their total sizes; return each part's group, 0
+    or 1.
     """
-    sums = [1]  # possible sums after each part
+    sums = [1]  # sums[k]: bit s is set if some of the first k sizes have the sum s
     for size in sizes:
         sums.append(sums[-1] | sums[-1] << size)
     half = sum(sizes) // 2
@@ -303,7 +295,8 @@ def split_evenly(sizes: list[int]) -> list[int]:
 def _pair_up(
     routes: InferredRoutes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
 ) -> PairJob | None:
-    """Pair each host of `near` with the first host of `far` such that the pair fits and has a certain route."""
+    """Pair each host of `near` with the first unpaired host of `far` for which `fits` is True and the route is
+    certain."""
     limit = min(len(near), len(far)) if most is None else most
     free = dict.fromkeys(far)
     pairs: list[Pair] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of host pairs that are measured together; their rounds, and the measurement on all processes of an MPI job."""
+"""Jobs (sets of host pairs that are measured together), rounds of jobs, and their measurement on all processes."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ Pair = tuple[int, int]
 Rates = npt.NDArray[np.float64] | None
 Found_co = TypeVar("Found_co", covariant=True)
 _GBPS = 8e-9
-"""Bytes per second -> Gb/s."""
+"""Factor from bytes per second to Gb/s."""
 
 _ROUND_OVERHEAD = 1.5
-"""Duration of a measurement / timed duration."""
+"""Ratio of the duration of a measurement to its timed part."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairJob:
-    """Pairs of hosts that send at the same time.
+    """A job: pairs of hosts that send at the same time.
 
     Attributes:
-        pairs: hosts; no host is in two pairs.
-        links: the topology's edges on the path of each pair.
-        alone: further resources that no other job of a round may use, such as a switch too narrow for two jobs.
+        pairs: indices of the two hosts of each pair; no host is in two pairs.
+        links: indices of the topology's edges on each pair's path.
+        alone: further resources that other jobs in the same round must not use, such as a switch that cannot carry two
+            jobs.
     """
 
     pairs: tuple[Pair, ...]
@@ -47,19 +48,19 @@ class PairJob:
 
     @property
     def touched(self) -> frozenset[object]:
-        """All resources excluded for other jobs of a round: links, hosts, and `alone`."""
+        """All resources that other jobs in the same round must not use: links, hosts, and `alone`."""
         hosts = (f"host {host}" for pair in self.pairs for host in pair)
         return frozenset().union(*self.links, hosts, self.alone)
 
 
 def make_job(routes: InferredRoutes, pairs: Iterable[Pair], alone: Iterable[str] = ()) -> PairJob:
-    """Return a job of pairs."""
+    """Return a job with the links on its pairs' paths."""
     chosen = tuple(pairs)
     return PairJob(chosen, tuple(routes.links(*pair) for pair in chosen), frozenset(alone))
 
 
 def put_into_rounds(jobs: Sequence[PairJob]) -> list[list[PairJob]]:
-    """Put jobs into rounds without shared links: the largest job first, each into the first free round.
+    """Put each job, the largest first, into the first round in which no other job uses its resources.
 
     Source: Bufe (see `published_methods`), section 2.3.3, the greedy scheme.
     """
@@ -78,11 +79,11 @@ def put_into_rounds(jobs: Sequence[PairJob]) -> list[list[PairJob]]:
 
 @dataclass(frozen=True, slots=True)
 class PairJobResult:
-    """The rates of a job.
+    """The result of a job.
 
     Attributes:
         job: the measured job.
-        gbps: float64 [pair], rates in the direction with the smaller total, Gb/s.
+        gbps: float64 [pair], rates, Gb/s, in the direction with the smaller total rate.
     """
 
     job: PairJob
@@ -90,26 +91,25 @@ class PairJobResult:
 
     @property
     def total(self) -> float:
-        """Rate of all pairs together, Gb/s."""
+        """Sum of the rates of all pairs, Gb/s."""
         return float(self.gbps.sum())
 
 
 class RoundsPlan(Protocol[Found_co]):
-    """All rounds of a measurement, planned on the first process."""
+    """Plan of a measurement: all its rounds."""
 
     @property
     def rounds(self) -> int:
         """Approximate number of rounds."""
 
     def run(self, measure: RoundMeasurement, advance: Callable[[], None]) -> Found_co:
-        """Measure all rounds until done or until all processes stop; call `advance` after each."""
+        """Measure the rounds, until all are measured or all processes stop. Call `advance` after each round."""
 
 
 class RoundMeasurement:
-    """Rounds of jobs, on the first process; the other processes call `follow_measurement`.
-
-    `ranks` has the measuring rank of each host. Each round is measured `repetitions` times. The best result of each job
-    counts, since other traffic only reduces rates.
+    """Measurement of rounds of jobs, for rank 0; the other ranks call `follow_measurement`. `ranks`: rank that measures
+    for each host. Each round is measured `repetitions` times, and a job's highest total rate is its result, since other
+    traffic only reduces rates.
     """
 
     def __init__(self, streams: ConcurrentStreams, ranks: Sequence[int], repetitions: int) -> None:
@@ -117,11 +117,11 @@ class RoundMeasurement:
 
     @property
     def stopped(self) -> bool:
-        """True when all processes stop."""
+        """True after all processes agreed to stop."""
         return self._streams.stopped
 
     def measure(self, jobs: Sequence[PairJob]) -> dict[PairJob, PairJobResult]:
-        """Measure the jobs of a round at the same time, in both directions."""
+        """Measure jobs at the same time: first in one direction, then in the other."""
         pairs = [(self._ranks[one], self._ranks[other]) for job in jobs for one, other in job.pairs]
         directions = _send_both_directions(self._streams, self._streams.comm.bcast((pairs, self._repetitions)))
         results, begin = {}, 0
@@ -150,17 +150,16 @@ def measure_on_all(
     make_plan: Callable[[InferredTopology], RoundsPlan[Found_co]],
     finish: Callable[[InferredTopology, Found_co], None],
 ) -> int:
-    """Plan and measure; called on every process.
+    """Plan and measure; every process calls this function.
 
     Args:
         module: `mpi4py.MPI`.
-        topology: file of the topology; like the following arguments, the same on all processes.
-        streams: sending parameters.
+        topology: file of the topology. This and the following arguments are the same on all processes.
+        streams: parameters of the streams.
         repetitions: number of measurements of each round.
         dry_run: True to only print the number of rounds.
-        make_plan: function that returns the plan of a topology, called on the first process.
-        finish: function that takes the topology and the result, called on the first process; its error ends all
-            processes.
+        make_plan: function, called on rank 0, that returns the plan for a topology.
+        finish: function, called on rank 0 with the topology and the result; an error in it ends all processes.
 
     Returns:
         The number of the signal that ended the measurement; 0 if there is none.
@@ -205,10 +204,9 @@ def measure_on_all(
 
 
 def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> list[int]:
-    """Return the rank that measures for each host: its lowest rank. `processors` has the host of each rank.
+    """Return the rank that measures for each host: the lowest rank on the host. `processors`: host name of each rank.
 
-    In a topology of a single host, the topology's hosts are processes: `host#0` and so on. `path` is the topology's
-    file.
+    A topology of processes within one host has names such as `host#0`. `path`: file of the topology, for messages.
 
     Raises:
         InconsistentError: a host has no rank.
@@ -227,13 +225,13 @@ def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> li
 
 
 def follow_measurement(streams: ConcurrentStreams) -> None:
-    """Take part in the measurements planned by the first process."""
+    """Take part in the measurements that rank 0 planned, on all other ranks."""
     while (todo := streams.comm.bcast(None)) is not None:
         _send_both_directions(streams, todo)
 
 
 def _send_both_directions(streams: ConcurrentStreams, todo: tuple[list[Pair], int]) -> tuple[list[Rates], list[Rates]]:
-    """Let pairs of ranks send in both directions, `repetitions` times; return the rates, on the first process."""
+    """Let pairs of ranks send in one direction, then in the other, `repetitions` times; return the rates on rank 0."""
     pairs, repetitions = todo
     there, back = [], []
     for _ in range(repetitions):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second, longer measurement of a few pairs of a known topology, on all processes of a job."""
+"""A second, longer measurement of delays, for a few pairs of hosts that a known topology suggests."""
 
 from __future__ import annotations
 
@@ -36,15 +36,14 @@ def remeasure(
     repetitions: int,
     schedule: str,
 ) -> int:
-    """Measure unexplained pairs of a topology again, then pairs that represent every link.
-
-    `module` is `mpi4py.MPI`; the others are the arguments of `ibprof-topology remeasure`, the same on all processes.
+    """Measure again the pairs whose delay the topology does not explain, then pairs that represent every link. `module`
+    is `mpi4py.MPI`. `ibprof-topology remeasure` has the other arguments; they are the same on all processes.
 
     Returns:
         The number of the signal that ended the measurement; 0 if there is none.
 
     Raises:
-        InconsistentError: the delays lack hosts of the topology.
+        InconsistentError: the file of delays does not contain all hosts of the topology.
         IbprofError: a file cannot be read or written.
     """
     comm = module.COMM_WORLD
@@ -53,7 +52,7 @@ def remeasure(
     session = MeasurementSession(module, plan, delays)
 
     def choose(measured: Delays) -> Sequence[Round]:
-        """Choose pairs of the topology's hosts and return them as rounds of processes."""
+        """Choose pairs of hosts; return rounds of pairs of processes."""
         process_of = _find_processes(graph, topology, measured, delays)
         routes = InferredRoutes(graph)
         seconds = measured.matrix()[np.ix_(process_of, process_of)].astype(np.float64)
@@ -74,7 +73,7 @@ def remeasure(
 
 
 def _plan(path: Path, repetitions: int) -> MeasurementPlan:
-    """Return the plan of the delays in the file, with more batches per pair."""
+    """Return the plan by which the delays in the file were measured, with `repetitions` batches per pair."""
     delays = read_delays(path, ())
     known = delays.attributes
     return MeasurementPlan(
@@ -89,7 +88,7 @@ def _plan(path: Path, repetitions: int) -> MeasurementPlan:
 
 
 def _find_processes(topology: InferredTopology, path: Path, delays: Delays, delays_path: Path) -> np.ndarray:
-    """Return the first process of each host, int64 [host]."""
+    """Return the lowest process on each host, int64 [host]."""
     first: dict[str, int] = {}
     for process, names in enumerate(zip(delays.hosts, delays.labels, strict=True)):
         for name in names:
@@ -110,12 +109,13 @@ def _count_pairs(budget: tuple[float, float | None], hosts: int, plan: Measureme
 
 
 _FLOOR = 0.02
-"""Smallest assumed standard deviation of the relative deviations. Outliers deviate by more than `OUTLYING` times
-this."""
+"""Smallest assumed standard deviation of the relative deviation of a delay. Outliers deviate by more than `OUTLYING`
+standard deviations."""
 
 
 def choose_representatives(routes: InferredRoutes, each: int = 1) -> list[Pair]:
-    """Return pairs that determine the latency of every link: `each` sets, of different hosts if possible."""
+    """Return pairs of hosts that determine every link's latency: `each` sets of pairs, of different hosts if
+    possible."""
     pairs: dict[Pair, None] = {}
     for turn in range(each):
         for one, other in _of_links(routes, turn):
@@ -144,7 +144,7 @@ def _of_links(routes: InferredRoutes, turn: int) -> Iterator[Pair]:
 def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
     """Return `count` other hosts, the nearest first.
 
-    Equally near hosts are sorted by number, from the number after `host` on, then from 0.
+    Equally near hosts are sorted by index, beginning after `host`, and wrapping around to 0.
     """
     own = routes.attachment.host_switch
     distance = routes.distance[own[host], own]
@@ -153,7 +153,8 @@ def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
 
 
 def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.floating]) -> list[Pair]:
-    """Return pairs whose measured delay (seconds [host, host]) the topology does not explain, the worst first."""
+    """Return pairs whose measured delay the topology does not explain, the worst first. `seconds`: [host, host],
+    delays."""
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(np.log(seconds / topology.explain_delays()))
     off = np.triu(np.fmax(off, off.T), 1)
@@ -167,7 +168,7 @@ def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.f
 
 
 def schedule_pairs(routes: InferredRoutes, pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Put pairs into rounds without shared switches and links, since other messages disturb delays."""
+    """Put pairs into rounds whose paths share no switch and no link: messages of other pairs would lengthen delays."""
 
     def job_of(pair: Pair) -> PairJob:
         return make_job(routes, [pair], (f"switch {switch}" for switch in routes.switches(*pair)))
