@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet engine: a fabric as arrays of hosts, switches and ports, its virtual lanes, and the events of packets."""
+"""The packet engine: arrays that describe a fabric, virtual lanes against deadlocks, and the simulation of packets."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deadlocks of routes, and virtual lanes that prevent them.
 
-A packet at one link direction waits for buffer space at the next. If these dependencies close a cycle, all buffers of
-the cycle can fill up, and nothing moves any more.
+A packet in the buffer of one link direction waits for space in the buffer of the next link direction on its route. If
+such waits form a cycle of link directions, all buffers of the cycle can fill up, and its packets never move again.
 
 Source: W. J. Dally and C. L. Seitz, "Deadlock-free message routing in multiprocessor interconnection networks", IEEE
 Transactions on Computers 36(5), 1987; layers as in T. Skeie, O. Lysne and I. Theiss, "Layered shortest path (LASH)
@@ -25,29 +25,29 @@ from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNe
 Ints = npt.NDArray[np.int64]
 
 LANES = 15
-"""Virtual lanes of InfiniBand that carry data."""
+"""Number of virtual lanes of InfiniBand that carry data."""
 
 
 def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
     """Return link directions that wait for each other in a cycle; an empty list if there is no cycle.
 
     Args:
-        adaptive: True to check all shortest routes instead of the tables.
+        adaptive: True to check all shortest routes instead of the routes by forwarding tables.
     """
     return _find_cycle(network, _find_adaptive_dependencies(network) if adaptive else _find_dependencies(network))
 
 
 def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> str:
-    """Return whether host routes can deadlock on one virtual lane, and whether several lanes prevent it.
+    """Classify routes between hosts: can they deadlock on one virtual lane, and do several lanes prevent the deadlock?
 
     Args:
         subnets: subnets with forwarding tables.
-        lanes: number of virtual lanes that the subnet manager uses for routes; None if unknown.
+        lanes: number of virtual lanes over which the subnet manager distributes routes; None if unknown.
 
     Returns:
         `FREE`, `BY_LANES` or `CYCLE`.
     """
-    # Deadlocks do not depend on speeds, which dumps may lack.
+    # A speed is needed, but has no effect on deadlocks; dumps may not state it.
     networks = (index_network(subnet, Hardware(gbps=1.0)) for subnet in subnets)
     if not any(find_cycle(network) for network in networks):
         return FREE
@@ -58,8 +58,8 @@ def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
     """Refuse adaptive routing if packets could block each other in a cycle.
 
     Raises:
-        InconsistentError: packets could deadlock; the message names the cycle. Virtual lanes by pairs of leaves would
-            not help: such lanes only separate routes of tables.
+        InconsistentError: packets could deadlock; the message names the cycle. The lanes of `assign_lanes` are no
+            remedy, since they only separate routes by forwarding tables.
     """
     if cycle := find_cycle(network, adaptive=True):
         raise InconsistentError(
@@ -71,7 +71,7 @@ def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) 
     """Return a description of the cycle of waiting packets.
 
     Args:
-        waits: waiting packets, from `Simulation.find_waits`.
+        waits: result of `Simulation.find_waits`.
     """
     ends = len(network.end_to)
     pairs: Ints = np.unique(waits[:, 0].astype(np.int64) * ends + waits[:, 1])
@@ -81,7 +81,7 @@ def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) 
 def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
     here, there = np.divmod(dependencies, len(network.end_to))
     while len(here):
-        # Link directions that wait for no other are removed, until each remaining one waits for another remaining one.
+        # Remove link directions that wait for no remaining link direction; those that are left contain a cycle.
         waits = np.zeros(len(network.end_to), np.bool_)
         waits[here] = True
         if waits[there].all():
@@ -99,20 +99,20 @@ def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
 
 
 def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np.uint8] | None:
-    """Spread pairs of leaves over the smallest number of virtual lanes without cycles.
+    """Assign a virtual lane to each pair of leaf switches, so that the waits on each lane form no cycle.
 
     Returns:
-        uint8 [switch, switch], the lane from leaf to leaf; None if one lane is enough.
+        uint8 [switch, switch], virtual lane of packets from the first leaf to the second; None if one lane is enough.
 
     Raises:
-        InconsistentError: `most` lanes are not enough, or packets never leave a cycle.
+        InconsistentError: `most` lanes are not enough, or forwarding tables lead packets in a cycle.
     """
     cycle = find_cycle(network)
     if not cycle:
         return None
     _refuse_loops(network)
     lanes = np.zeros((network.switches, network.switches), np.uint8)
-    layers: list[dict[int, set[int]]] = []  # link direction -> link directions that it waits for
+    layers: list[dict[int, set[int]]] = []  # [lane], link direction -> awaited link directions
     for (source, destination), steps in sorted(_leaf_paths(network).items(), key=lambda each: (-len(each[1]), each[0])):
         for lane in range(most):
             if lane == len(layers):
@@ -132,7 +132,7 @@ def _refuse_loops(network: SimulatedNetwork) -> None:
         for hops, (_, end) in enumerate(follow_routes(network, host)):
             if hops < network.switches:
                 continue
-            # After this many hops packets have returned to earlier link directions: follow the cycle once more.
+            # After this many hops, the packets are in a cycle of link directions: go around the cycle once.
             cycle = [int(end[0])]
             while True:
                 at = int(network.end_to[cycle[-1]]) - network.hosts
@@ -145,7 +145,7 @@ def _refuse_loops(network: SimulatedNetwork) -> None:
 
 
 def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
-    """Return a description of a cycle by the sending nodes of its link directions."""
+    """Return a text that names the sending node and port of each link direction of a cycle."""
     fabric = network.subnet.fabric
     names = [fabric.node_name[int(fabric.link_node[end // 2, end % 2])] for end in cycle]
     ports = [int(fabric.link_port[end // 2, end % 2]) for end in cycle]
@@ -153,11 +153,11 @@ def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
 
 
 def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, Ints]]:
-    """Follow packets from all leaves to a host hop by hop, over link directions between switches.
+    """Follow packets from all leaf switches to a host, one hop per iteration.
 
     Yields:
-        Leaves whose packets have not arrived, and the link direction that each leaf's packet takes. If packets run in a
-        loop, the function stops after they have returned to an earlier link direction.
+        The leaf switches with a packet that now crosses a link between switches, and the link direction of each packet.
+        If packets run in a cycle, the iteration ends after the number of switches + 1 hops.
     """
     leaf = np.unique(network.host_leaf).astype(np.int64)
     at = leaf
@@ -174,17 +174,16 @@ def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, 
 
 
 def _find_dependencies(network: SimulatedNetwork) -> Ints:
-    """Return pairs of consecutive link directions on routes, int64 [pair].
-
-    A pair is the number first * (number of link directions) + second.
+    """Return pairs of consecutive link directions on routes by forwarding tables, int64 [pair]. A pair is encoded as
+    first * (number of link directions) + second.
     """
     ends = len(network.end_to)
     switch, port = np.nonzero(network.port_end != NONE)
-    port_of = np.zeros(ends, np.int64)  # [link direction], port of the switch that sends on it
+    port_of = np.zeros(ends, np.int64)  # [link direction], sending port
     port_of[network.port_end[switch, port]] = port
-    follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [first, port of the second]
+    follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [first link direction, sending port of the second]
     for host in range(network.hosts):
-        before = np.full(network.switches, NONE, np.int64)  # [leaf], link direction over which its packet arrived
+        before = np.full(network.switches, NONE, np.int64)  # [leaf], link direction of the packet's last hop
         for leaf, end in follow_routes(network, host):
             came = before[leaf]
             follows[came[came != NONE], port_of[end[came != NONE]]] = True
@@ -195,7 +194,8 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
-    """Return pairs as `_find_dependencies` does, for all shortest routes; none if all routes go up and then down."""
+    """Return pairs like `_find_dependencies`, but for all shortest routes; an empty array if all routes go up, then
+    down."""
     minimal, level = find_minimal_ports(network), _find_levels(network)
 
     def moves() -> Iterator[tuple[Ints, Ints, Ints]]:
@@ -210,7 +210,7 @@ def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[Ints, Ints, Ints]:
-    """Return all moves of packets from leaves on shortest routes: the switch, the link direction, the next switch."""
+    """Return all hops that packets from leaf switches can take: switch, link direction and next switch of each hop."""
     number = np.arange(network.port_end.shape[1], dtype=np.uint64)
     at, port = np.nonzero((ports[:, number // np.uint64(64)] >> number % np.uint64(64)) & np.uint64(1))
     end = network.port_end[at, port].astype(np.int64)
@@ -225,9 +225,8 @@ def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[
 
 
 def _goes_up_and_down(here: Ints, there: Ints, at: Ints, to: Ints) -> bool:
-    """Return True if routes go up between levels, then down.
-
-    No move stays on a level, and no move up follows a move down.
+    """Return True if all routes go up between levels, then down: no hop stays on a level, and no hop up follows a hop
+    down.
     """
     came_down = np.zeros(int(max(at.max(initial=0), to.max(initial=0))) + 1, np.bool_)
     came_down[to[there < here]] = True
@@ -235,7 +234,7 @@ def _goes_up_and_down(here: Ints, there: Ints, at: Ints, to: Ints) -> bool:
 
 
 def _join(at: Ints, end: Ints, to: Ints, ends: int) -> Ints:
-    """Return pairs of a link direction and a next one of the same packets, each as first * `ends` + second."""
+    """Return pairs of consecutive link directions from hops to the same leaf, encoded as first * `ends` + second."""
     order = np.argsort(at, kind="stable")
     begin, stop = np.searchsorted(at[order], to), np.searchsorted(at[order], to, side="right")
     first = np.repeat(end, stop - begin)
@@ -245,7 +244,7 @@ def _join(at: Ints, end: Ints, to: Ints, ends: int) -> Ints:
 
 
 def _find_levels(network: SimulatedNetwork) -> Ints:
-    """Return the level of each switch: the number of links to the nearest switch with hosts."""
+    """Return the level of each switch, int64 [switch]: the number of links to the nearest switch with hosts."""
     far = network.switches
     level = np.full(network.switches, far)
     level[network.host_leaf] = 0
@@ -261,7 +260,8 @@ def _find_levels(network: SimulatedNetwork) -> Ints:
 
 
 def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[int, int]]]:
-    """Find pairs of consecutive link directions on routes between leaves, to any host of the second leaf."""
+    """Return (leaf, leaf) -> pairs of consecutive link directions on routes from the first leaf to hosts of the
+    second."""
     steps: dict[tuple[int, int], set[tuple[int, int]]] = {}
     for host in range(network.hosts):
         destination = int(network.host_leaf[host])

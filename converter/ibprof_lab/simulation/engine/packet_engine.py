@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet engine: jobs of clients on a network, run until a given time."""
+"""The packet engine: a simulation of jobs, which consist of clients, on a network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof_lab.simulation.engine.simulated_network import SimulatedNetwork, fin
 _HEADERS = kernels_headers()
 
 NOBODY = _HEADERS.constants["IBP_SIM_NOBODY"]
-"""Marks a step whose destination host has no receiving client."""
+"""Value of `Step.client` if no client receives the message."""
 
 _ARRAYS = ("end_to", "end_byte_ticks", "end_delay", "end_gap", "host_end", "port_end", "egress", "host_leaf")
 
@@ -32,14 +32,14 @@ interrupted = Event()
 """When set, the simulations of all threads of this process end within seconds."""
 
 SAMPLE = _HEADERS.types["ibp_sim_sample"]
-"""A completed step: waiting client, other host, start and duration in ticks, bytes."""
+"""Record of a completed step: client, other host, start and duration in ticks, bytes."""
 
 STEP = _HEADERS.types["ibp_sim_step"]
-"""Array form of `Step` for many steps, without defaults."""
+"""Record with the members of `Step`, for arrays of many steps."""
 
 
 class Stop(IntEnum):
-    """Reason for the return of a run."""
+    """Reason why `Simulation.run` returned."""
 
     _generate_next_value_ = _HEADERS.numbers_of("ibp_sim_stop", "IBP_SIM_")
     TIME = auto()
@@ -52,18 +52,20 @@ class Stop(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Properties shared by all clients of a job. Times in ticks.
+    """Properties that all clients of a job share. Times are in ticks.
 
     Attributes:
         interval: time from the completion of a step to the next start, for steps whose `pause` is None.
-        window: minimum time from one start to the next, for steps whose `window` is None; 0 for no minimum.
-        jitter: interval and window change randomly by up to this share, uniformly distributed.
-        collective: True if the clients' rounds are joint operations: all clients of a round have the same jitter.
-        limit: total number of steps of a client; 0 for no end.
-        round: period of the rounds of a job on a time line. Windows count from the start of the round, so that late
-            steps catch up. 0 for other jobs.
-        sampled: True if steps are sampled.
-        reads: bytes of a request that the host answers with the step's bytes; 0 if the client sends these bytes.
+        window: minimum time from the start of a step to the next start, for steps whose `window` is None; 0 for no
+            minimum.
+        jitter: `interval` and `window` vary at random, uniformly, by up to this fraction.
+        collective: True if each round is a joint operation of all clients, which have the same jitter in a round.
+        limit: total number of steps of each client; 0 for no limit.
+        round: period of the rounds if the job follows a time line; windows then begin at the start of the round, and
+            late steps catch up. 0 for other jobs.
+        sampled: True if `Simulation.run` returns a record of each completed step.
+        reads: 0 if the client sends the bytes of a step. Otherwise, the client sends a request of this size, and the
+            host answers with the bytes of the step.
     """
 
     name: str
@@ -79,16 +81,17 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A message. It starts after the previous message is complete and all awaited messages have arrived.
+    """A message of a client. It starts after the client's previous message is complete and all awaited messages
+    arrived.
 
     Attributes:
         host: destination host.
         bytes: message size.
-        client: receiving client; `NOBODY` for none.
-        slot: number of the message among the messages to the receiving client in a round, from 0.
-        awaits: the messages of all slots below this number must have arrived at the sender in this round.
+        client: index of the receiving client; `NOBODY` if no client receives the message.
+        slot: index of the message, from 0, among all messages that the receiving client gets in a round.
+        awaits: in this round, the sender must first have received the messages of this many slots, from slot 0.
         pause: ticks from the completion of the previous step; None for the job's interval.
-        window: minimum time since the start of the previous step, ticks; with rounds, since the start of the round.
+        window: minimum ticks since the start of the previous step; in a job with `round`, since the start of the round.
             None for the job's window.
     """
 
@@ -105,13 +108,13 @@ class Step:
 class Client:
     """A process that repeats its steps, one message at a time.
 
-    A round ends when the process has sent all of its steps and has received all messages of the round.
+    A round ends when the client has completed all steps and has received all messages of the round.
 
     Attributes:
-        host, job: host number, and index of the job.
-        steps: steps of one round, which clients may share; an array of `STEP` if there are many.
-        next: index of the first step.
-        arrivals: number of messages received in a round, one per slot.
+        host, job: index of the host, and index of the job.
+        steps: steps of one round; many steps may be an array of `STEP`. Several clients may have the same object.
+        next: index of the step that is executed first.
+        arrivals: number of messages that the client receives in a round, one per slot.
         start: start time, ticks.
     """
 
@@ -123,7 +126,7 @@ class Client:
     start: int = 0
 
     def destinations(self) -> list[int]:
-        """Return the destination hosts, without duplicates."""
+        """Return the indices of the destination hosts, without duplicates."""
         steps = self.steps
         hosts = steps["host"] if isinstance(steps, np.ndarray) else [step.host for step in steps]
         found: list[int] = np.unique(hosts).tolist()
@@ -136,8 +139,8 @@ class State:
 
     Attributes:
         now: current tick.
-        packet_hops, packets, steps: numbers completed so far.
-        skipped_hops: number of packet hops without an event, counted when skipped.
+        packet_hops, packets, steps: number of packet hops, packets and steps completed so far.
+        skipped_hops: number of packet hops that were skipped (`Simulation.skips_hops`).
         bytes_sent, bytes_arrived: bytes sent by hosts, and bytes received at hosts.
         in_flight: number of packets in the network.
         stop: reason for the return of the last run.
@@ -156,14 +159,13 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Loads of link directions since the beginning.
+    """Loads of link directions since the start of the simulation.
 
     Attributes:
-        bytes: uint64 [link direction, job], sent bytes.
-        busy: uint64 [link direction, job], busy time in ticks.
-        queued: uint64 [link direction], bytes in the link direction's buffer, and bytes that wait for space in the
-            buffer.
-        most_queued: uint64 [link direction], largest number of queued bytes on one virtual lane.
+        bytes: uint64 [link direction, job], bytes of packets that the link direction admitted.
+        busy: uint64 [link direction, job], ticks to transmit these bytes.
+        queued: uint64 [link direction], bytes that are now in its queue or wait for space in its buffer.
+        most_queued: uint64 [link direction], largest number of such bytes so far on one virtual lane.
     """
 
     bytes: npt.NDArray[np.uint64]
@@ -174,12 +176,12 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of clients since the beginning; arrays of one length.
+    """Progress of clients since the start of the simulation; all arrays are [client].
 
     Attributes:
         steps, bytes: uint64, number of completed steps and their bytes.
         last: uint64, tick of the last completion.
-        busy: bool, True for a client with a message under way or awaited messages.
+        busy: bool, True for a client that is executing a step, or waits for messages.
     """
 
     steps: npt.NDArray[np.uint64]
@@ -189,21 +191,23 @@ class Progress:
 
 
 class Simulation:
-    """Jobs on a network.
+    """A simulation of jobs on a network.
 
     Args:
-        jobs, clients: simulated jobs and their clients.
-        adaptive: True if packets take the least occupied port on shortest routes instead of the tables' port.
-        lanes: uint8 [switch, switch], virtual lane of packets from leaf to leaf; None for lane 0.
-        skip_hops: True to skip hops on which nothing can delay packets, if the engine can find such hops. Message times
-            do not change, except for the order of events at the same tick. Loads of link directions are not counted.
+        jobs, clients: the jobs, and the clients of all jobs.
+        adaptive: True if each packet takes the least occupied port on a shortest route, instead of the port in the
+            tables.
+        lanes: uint8 [switch, switch], virtual lane of packets from the first leaf to the second; None if all use lane
+            0.
+        skip_hops: True to skip hops at which nothing can delay a packet, if the engine supports it for these arguments.
+            Messages have the same times, except by the order of events within a tick. Loads are not counted.
 
     Attributes:
-        skips_hops: True if packets skip hops.
+        skips_hops: True if the engine skips hops.
 
     Raises:
-        InconsistentError: the host of a client or step does not exist, or memory is short.
-        MemoryError: memory is too short for skipping hops.
+        InconsistentError: the host of a client or step does not exist, or memory is exhausted.
+        MemoryError: memory is exhausted.
     """
 
     def __init__(
@@ -238,18 +242,19 @@ class Simulation:
         self._samples = np.zeros(max(_SAMPLES_AT_A_TIME, 2 * self.clients), SAMPLE)
 
     def run(self, until: int | None = None, hops: float = math.inf) -> npt.NDArray[Any]:
-        """Continue until a tick, until many samples are there, or until no event is left.
+        """Continue until a tick, until the buffer of samples is full, or until no event is left.
 
         Args:
             until: last tick; None for no limit.
-            hops: limit of packet hops since the beginning; the run returns at most some seconds after reaching the
-                limit.
+            hops: limit of packet hops since the start of the simulation; the run returns a few seconds after this limit
+                at the latest.
 
         Returns:
-            The new samples, `SAMPLE` [sample], in order of completion; the next run overwrites them.
+            `SAMPLE` [step], records of the steps completed in this run, in order of completion. The next run overwrites
+            them.
 
         Raises:
-            InconsistentError: a table leads nowhere, or to a wrong host.
+            InconsistentError: a forwarding table has no route to a host, or a route leads to a wrong host.
             KeyboardInterrupt: `interrupted` is set.
         """
         buffer = self._kernels.ffi.cast("struct ibp_sim_sample *", self._samples.ctypes.data)
@@ -285,7 +290,7 @@ class Simulation:
         """Return the loads of link directions.
 
         Raises:
-            ValueError: packets skip hops.
+            ValueError: the engine skips hops.
         """
         if self.skips_hops:
             raise ValueError("loads are counted where every hop is simulated")
@@ -305,10 +310,11 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Return each waiting packet's link direction of arrival, and the awaited link direction, uint32 [packet, 2].
+        """Return for each waiting packet the link direction in whose buffer it is, and the link direction for whose
+        buffer it waits, uint32 [packet, 2].
 
         Args:
-            only_stuck: True to leave out packets that will move again.
+            only_stuck: True to find only packets that will never move again.
         """
         none = self._kernels.ffi.NULL
         count = self._lib.ibp_sim_waits(self._sim, only_stuck, none, none, 0)
@@ -356,7 +362,7 @@ class Simulation:
         rounds: list[npt.NDArray[Any]] = [np.zeros(0, STEP)]
         count = 0
         for struct, client in zip(structs, clients, strict=False):
-            # Clients that share their steps (as to I/O servers) share one copy.
+            # Clients with the same object as steps, such as I/O clients, share one copy in the engine.
             shared = id(client.steps), client.job
             if shared not in first:
                 first[shared] = count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric with forwarding tables in the packet engine's form: numbered hosts and switches, times in ticks."""
+"""A fabric with forwarding tables as arrays for the packet engine; hosts and switches are indices, times are ticks."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic.hosts import find_adapters
 
 _BITS_A_TICK = 64
-"""Default bits per tick: a tick is the time of 8 bytes on the fastest link."""
+"""Bits that the fastest link transmits in a tick, by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """Properties of a network that dumps of a fabric do not state.
+    """Properties of a network that dumps of a fabric do not contain.
 
     Attributes:
-        packet_bytes: largest packet size.
-        lane_bytes: buffer of each virtual lane at each link direction, bytes.
-        switch_ns: delay of a switch, from a packet's last bit to the start on the next link.
-        wire_ns: delay of a link's wire.
-        nic_gap_ns: pause of a host's adapter between two packets.
-        gbps: speed of all links, Gb/s; None for each link's speed in the fabric.
+        packet_bytes: size of the largest packet.
+        lane_bytes: size of the buffer of each virtual lane of each link direction.
+        switch_ns: delay of a switch: from the arrival of a packet's last bit to its start on the next link.
+        wire_ns: propagation delay of a link.
+        nic_gap_ns: time between two packets for which a host's adapter sends nothing.
+        gbps: speed of all links, Gb/s; None to use the speeds in the fabric.
         tick_ns: duration of a tick; None for the time of 8 bytes on the fastest link.
     """
 
@@ -44,24 +44,26 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedNetwork:
-    """A numbered network.
+    """A network as arrays.
 
-    Hosts are ports of machines with a LID and a link, in the order of the fabric's ports. Switches are as in `Network`.
+    The hosts are the ports of adapters that have a LID and a link, in the order of the fabric's ports. The switches
+    have the indices of `IndexedNetwork`.
 
     Attributes:
-        subnet: fabric and tables.
-        hardware: assumed properties.
-        tick_ns: duration of a tick.
-        host_port: int32 [host], index into the fabric's ports.
-        host_end: int32 [host], the host's outgoing link direction.
-        host_leaf: uint32 [host], switch at the host's link.
-        end_to: uint32 [link direction], destination: the number of a host, or the number of hosts + the number of a
+        subnet: the fabric, with forwarding tables.
+        hardware: assumed properties of the hardware.
+        tick_ns: duration of a tick, ns.
+        host_port: int32 [host], index of the fabric's port.
+        host_end: int32 [host], link direction on which the host sends.
+        host_leaf: uint32 [host], index of the host's leaf switch.
+        end_to: uint32 [link direction], receiving node: the index of a host, or the number of hosts + the index of a
             switch.
-        end_byte_ticks: uint64 [link direction], ticks per byte times 2**32, rounded down.
-        end_delay: uint32 [link direction], ticks.
-        end_gap: uint32 [link direction], ticks between two packets; 0 for a sending switch.
-        port_end: int32 [switch, port], the port's outgoing link direction.
-        egress: uint8 [switch, host], port towards the host; `UNREACHABLE` without a route.
+        end_byte_ticks: uint64 [link direction], ticks to transmit a byte, times 2**32, rounded down.
+        end_delay: uint32 [link direction], ticks from the end of a packet's transmission until the next node can
+            forward it.
+        end_gap: uint32 [link direction], idle ticks after each packet; 0 if a switch sends.
+        port_end: int32 [switch, port], link direction on which the port sends; `NONE` without a link.
+        egress: uint8 [switch, host], port on the route to the host; `UNREACHABLE` without a route.
     """
 
     subnet: Subnet
@@ -89,7 +91,7 @@ class SimulatedNetwork:
 
     @property
     def host_names(self) -> list[str]:
-        """Node descriptions of the hosts: untrusted text."""
+        """Node descriptions of the hosts; they come from dumps and may contain any characters."""
         fabric = self.subnet.fabric
         return [fabric.node_name[fabric.port_node[port]] for port in self.host_port]
 
@@ -103,11 +105,11 @@ class SimulatedNetwork:
 
 
 def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
-    """Number a fabric's hosts and switches.
+    """Convert a fabric into arrays.
 
     Raises:
-        InconsistentError: a link's speed is neither known nor given, there are no hosts, or the slowest and the fastest
-            link differ too much.
+        InconsistentError: a link's speed is unknown, no host has a link to a switch, or the fastest link is too fast
+            for ticks of the slowest.
     """
     fabric = subnet.fabric
     network = IndexedNetwork.index(fabric, subnet.tables)
@@ -128,10 +130,10 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     ends = 2 * fabric.links
     switch = network.switch_of[network.next_node[:ends]].astype(np.int64)
     host = host_of[network.arrives_at[:ends]]
-    # A link direction to a port without a LID is never used: any destination will do.
+    # No route uses a link direction to a port without a LID; its receiving node is arbitrary.
     end_to = np.where(switch != NONE, hosts + switch, np.maximum(host, 0))
     tick_ns = hardware.tick_ns or _BITS_A_TICK / float(gbps.max())
-    # Round down: a packet's ticks are rounded up, and whole ticks must not become one more.
+    # Round down: the engine rounds the ticks of a packet up, and an exact number of ticks must not increase by one.
     byte_ticks = np.floor(8 / gbps / tick_ns * 2**32).astype(np.uint64)
     delay = np.where(switch != NONE, hardware.switch_ns, 0.0) + hardware.wire_ns
     longest = max(float(delay.max()), hardware.nic_gap_ns)
@@ -164,10 +166,10 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
 
 
 def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
-    """Find the ports of each switch that lie on shortest routes to each switch.
+    """Find the ports of each switch that are on shortest routes to each leaf switch.
 
     Returns:
-        uint64 [switch, switch, word], one bit per port, 64 ports per word.
+        uint64 [switch, leaf, word], one bit per port, 64 ports per word.
     """
     ends, switches, hosts = network.port_end, network.switches, network.hosts
     leads_to = np.where(ends != NONE, network.end_to[ends].astype(np.int64) - hosts, NONE)
@@ -175,7 +177,7 @@ def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
     to = leads_to[at, port]
     leaves = np.unique(network.host_leaf)
     hops = count_hops(switches, np.column_stack([at, to]), leaves).T
-    # [leaf, switch]: hops from the switch to the leaf. nan, for no path, equals no other distance.
+    # [leaf, switch], hops from the switch to the leaf. Without a path nan, which is unequal to every distance.
     distance = np.where(hops < 0, np.nan, hops)
     minimal = np.zeros((switches, switches, -(-ends.shape[1] // 64)), np.uint64)
     for here, by, there in zip(at.tolist(), port.tolist(), to.tolist(), strict=True):

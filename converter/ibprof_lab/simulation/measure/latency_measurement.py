@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurement of a mean latency: the length of the simulation, the warm-up, and the uncertainty of the mean.
 
-If a recorded run follows its time line, whole rounds are measured: the run has phases, and the last phase must be
-measured too. Messages within a host use no network and are left out.
+If a recorded run follows its time line, whole replays of the run (rounds) are measured, so that each phase of the run
+is included. Messages within a host are left out, since they do not use the network.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ibprof_lab.simulation.measure.message_latency import (
 from ibprof_lab.simulation.measure.run_observer import Watch, count_turns
 
 _ROUNDS = 10
-"""At most this many rounds of a recorded run are measured, even if their latencies differ much."""
+"""The measurement of a recorded run ends after this many rounds, even if the interval of the mean is still wide."""
 
 
 def measure(
@@ -49,14 +49,14 @@ def measure(
     watch: Watch | None = None,
     whole: bool = False,
 ) -> Latency:
-    """Run a simulation until the mean latency of one job is known well enough.
+    """Run a simulation until the mean latency of one job's messages has the required precision.
 
     Args:
-        simulation: simulation at its start.
-        clients: bool [client], clients of the measured job; its steps are sampled.
-        effort: required precision and limits.
-        watch: observer of the simulation that records all jobs; None for no observer.
-        whole: True to measure all messages of each client, even if the mean looks settled earlier.
+        simulation: simulation that has not run yet.
+        clients: bool [client], True for clients of the measured job, whose steps must be sampled.
+        effort: required precision, and limits.
+        watch: observer that runs the simulation and records all jobs; None to run without observer.
+        whole: True to measure all messages, even if the mean has the required precision earlier.
     """
     round_ticks = max(job.round for job in simulation.jobs)
     if round_ticks:
@@ -67,7 +67,7 @@ def measure(
 
 
 def _check_other_jobs(latency: Latency, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> Latency:
-    """Mark the latency as unsettled if another job ended before the measurement did."""
+    """Set `is_settled` to False if another job ended before the measurement ended."""
     own = int(simulation.job_of_client[clients][0])
     progress, until = simulation.look_at_clients(), latency.left_out_ns + latency.measured_ns
     for number, job in enumerate(simulation.jobs):
@@ -138,7 +138,7 @@ def _summarise(
     taken = samples["ticks"] * to_ns
     if not len(taken):
         return NOTHING
-    # Each point of the series for the warm-up search is a mean over as many messages as there are clients.
+    # The search for the warm-up uses means over N successive messages, for N clients.
     points = max(len(taken) // max(clients, 1), 1)
     series = average_parts(taken, points)
     cut = min(find_warm_up(series) if precision else points, looked_at)
@@ -174,10 +174,10 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
 
 
 class Rounds:
-    """Measures whole rounds of a recorded run: its own messages, or another job's messages in the same time.
+    """Measurement over whole rounds of a recorded run, of the run's messages or of another job's messages.
 
-    A message of the run belongs to the round of its step, even if it starts late. Another job's message belongs to the
-    round in which it starts.
+    A message of the recorded run belongs to the round of its step, even if the message starts late. A message of
+    another job belongs to the round in which the message starts.
     """
 
     def __init__(
@@ -205,9 +205,9 @@ class Rounds:
         self._begin = 0
 
     def measure(self) -> Latency:
-        """Run until enough rounds are known."""
+        """Run until enough rounds are measured, or the simulation ends."""
         while not self._has_warmed_up():
-            # A job with an end may end within a round, so the wait is in shorter steps than a round.
+            # If the measured job has a limit, it may end within a round: wait in steps that are shorter than a round.
             self._begin = self._simulation.state.now + self._chunk if self._ends else self._begin + self._round
             came = self._run_to(self._begin)
             if not came:
@@ -223,10 +223,9 @@ class Rounds:
             rounds += 1 + rounds // BATCHES
 
     def _has_warmed_up(self) -> bool:
-        """Return True if each client of the other jobs has completed `Effort.background` messages.
-
-        A client with fewer messages, in total or in its list, must have completed these. The clients of the measured
-        job must have completed, on average, the messages that are left out.
+        """Return True if the warm-up has ended. Each client of the other jobs must have completed `Effort.background`
+        messages, or all messages of its limit or its round. The clients of the measured job must have completed, on
+        average, the messages that are left out.
         """
         steps, effort = self._simulation.look_at_clients().steps, self._effort
         left_out = 0 if self._ends else effort.left_out(0)
@@ -245,7 +244,7 @@ class Rounds:
         return bool((self._simulation.look_at_clients().steps >= self._limit)[self._clients].all())
 
     def _run_on(self, until: int) -> None:
-        """Continue in steps, so that hops are checked in between."""
+        """Run one step, at most until a tick, and record its messages."""
         now = self._simulation.state.now
         if now > CHUNKS * self._chunk and self._chunk * CHUNKS < self._round:
             self._chunk *= 2
@@ -257,9 +256,8 @@ class Rounds:
         self._due.append(due[chosen])
 
     def _find_due(self, samples: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Return the tick that decides the round of each message.
-
-        It is the message's start; for a message of the recorded run, it is the scheduled start of the run's round.
+        """Return for each message a tick in the round to which it belongs: for the recorded run, the start of the
+        round; for another job, the start of the message.
         """
         if not self._own_round:
             return samples["start"].astype(np.int64)
@@ -269,7 +267,7 @@ class Rounds:
         return due
 
     def _count_rounds(self, end: int) -> int:
-        """Return the number of whole rounds up to a tick."""
+        """Return the number of complete rounds from the start of the measurement to a tick."""
         upto = self._simulation.state.now
         if self._own_round:
             lists = (self._simulation.look_at_clients().steps // self._list)[self._clients]
@@ -277,7 +275,7 @@ class Rounds:
         return max(min(upto, end) - self._begin, 0) // self._round
 
     def _run_to(self, tick: int) -> bool:
-        """Run to a tick; return False if the simulation ends before."""
+        """Run until a tick; return False if the simulation ends before."""
         while self._simulation.state.now < tick:
             if self._is_over():
                 return False
@@ -285,7 +283,8 @@ class Rounds:
         return True
 
     def _complete(self, end: int) -> bool:
-        """Run until all messages of rounds up to a tick are complete, for one round at most; return True on success."""
+        """Run until all messages of the rounds before a tick are complete, at most one round longer; return False if
+        the simulation ends before."""
         progress, until = self._simulation.look_at_clients(), end + self._round
         wanted = (progress.steps + progress.busy)[self._clients]
         if self._own_round:
@@ -299,7 +298,7 @@ class Rounds:
         return True
 
     def _judge(self, rounds: int, came: bool) -> Latency:
-        """Return the latency over whole rounds; the note is empty if more rounds are needed."""
+        """Return the latency over complete rounds. Its note is empty if more rounds must be measured."""
         simulation, effort = self._simulation, self._effort
         sent_all = not came and (self._has_sent_all() or simulation.state.stop == Stop.DONE)
         latency = self._operations.add_to(self._summarise(rounds, sent_all))
@@ -330,7 +329,7 @@ class Rounds:
         return (narrow and latency.messages >= 4 * len(sent)) or bool((sent >= self._effort.messages).all())
 
     def _summarise(self, rounds: int, all_of: bool) -> Latency:
-        """Return the latency over messages of whole rounds, or over all messages of a job that has ended."""
+        """Return the latency over the messages of complete rounds; for a job that has ended, over all messages."""
         samples = np.concatenate([np.zeros(0, SAMPLE), *self._taken])
         number = (np.concatenate([np.zeros(0, np.int64), *self._due]) - self._begin) // self._round
         inside = number < rounds
@@ -340,7 +339,7 @@ class Rounds:
             return NOTHING
         to_ns = self._simulation.network.to_ns(1)
         values = samples["ticks"] * to_ns
-        # Rounds too short for independent means are joined.
+        # At most `BATCHES` batches of successive rounds: means of short rounds would be correlated.
         batch = number[inside] * min(rounds, BATCHES) // max(rounds, 1)
         messages, total = np.bincount(batch), np.bincount(batch, values[inside])
         means = total[messages > 0] / messages[messages > 0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Latencies of a job's messages, their statistics (warm-up, drift, intervals), and the effort to measure them."""
+"""Statistics of the latencies of a job's messages (warm-up, drift, intervals), and the effort to measure them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ibprof_lab.simulation.engine.packet_engine import Simulation
 from ibprof_lab.simulation.measure.run_observer import Operations, bin_values, list_bins
 
 _SLICES = 40
-"""Number of slices of the measured time, for means over time."""
+"""Number of equal slices of the measured time in `Latency.over_time`."""
 
 QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99)
 
 CHUNKS = 40
-"""A simulation continues in steps of equal length. The length doubles after this number of steps."""
+"""A simulation runs in steps of simulated time. The length of a step doubles after this number of steps."""
 
 NO_END = 1 << 62
-"""Number of messages that stands for no limit."""
+"""Number of messages of a client without limit."""
 
 _FIRST_CHUNK_NS = 50e3
 
 _LEAST = 10
-"""At least this many operations of a collective are measured, and are in each batch. A minimum of messages is not
-enough, since one operation may take tens of messages."""
+"""Smallest number of measured operations of a collective. A smallest number of messages would not suffice, since one
+operation may have tens of messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +38,18 @@ class Effort:
     """Required precision and limits of a measurement.
 
     Attributes:
-        precision: half of the 95% confidence interval relative to the mean; 0 to use `warm_up` and `messages` directly.
-        warm_up: at most this many messages per client are left out; fewer if the mean is stationary earlier.
-        least_warm_up: average number of messages per client that are always left out, up to `warm_up`. The order of
-            clients that go from server to server settles over tens of messages, too slowly for a test on a few
-            messages. Jobs that end leave out only messages before a stationary mean, and messages before the
-            background's requests have passed.
-        messages: the measurement ends after this many messages per client.
-        background: number of requests per client of other jobs before the measurement starts.
-        hops: the measurement gives up after this many packet hops.
-        steady: half of a 95% interval relative to the mean; 0 for no detection. If the mean of the measured messages is
-            known to be this near to the mean of all `messages`, the job is in a steady state, and the remaining
-            messages are skipped.
+        precision: required half width of the mean's 95% confidence interval, relative to the mean. 0: leave out exactly
+            `warm_up` messages, then measure `messages`.
+        warm_up: largest number of messages per client that are left out; fewer are left out if the mean is stationary
+            earlier.
+        least_warm_up: average number of messages per client that are always left out, at most `warm_up`; 0 for jobs
+            with a limit. The order in which clients use servers settles over tens of messages, too slowly for the test
+            for a stationary mean.
+        messages: largest number of measured messages per client.
+        background: number of messages that each client of other jobs must complete before the measurement starts.
+        hops: number of simulated packet hops after which the measurement ends without result.
+        steady: if the mean of the messages so far differs from the mean of all `messages` by less than this fraction,
+            with 95% confidence, the measurement ends (`SteadyState`). 0 for no such test.
     """
 
     precision: float = 0.05
@@ -61,45 +61,50 @@ class Effort:
     steady: float = 0.0
 
     def left_out(self, limit: int) -> int:
-        """Return the number of messages per client that are always left out; `limit` is 0 for a job without an end."""
+        """Return the number of messages per client that are always left out; `limit`: `Job.limit`."""
         return 0 if limit else min(self.least_warm_up, self.warm_up)
 
 
 QUICK = Effort(warm_up=20, least_warm_up=0, messages=20, background=5, hops=1e9)
 SURVEY = Effort(least_warm_up=0, messages=60, background=20, hops=2e10)
-"""Effort for hundreds of simulations. With a warm-up of 50 messages, each simulation takes four times as long."""
+"""Effort for studies with hundreds of simulations. With `least_warm_up=50`, each simulation would take four times as
+long."""
 FULL = Effort(precision=0.0, warm_up=50, least_warm_up=0, messages=1000, background=50, hops=1e13, steady=0.005)
-"""Measurement with detection of steady states; `replace(FULL, steady=0.0)` simulates every message."""
+"""Effort for final results. It detects steady states; `replace(FULL, steady=0.0)` simulates every message."""
 
 EFFORTS: Mapping[str, Effort] = {"quick": QUICK, "survey": SURVEY, "full": FULL}
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Latencies of the messages of a job, in ns.
+    """Statistics of the latencies of a job's messages, in ns.
 
     Attributes:
         messages: number of measured messages, after the warm-up.
-        mean: mean over messages.
-        half: half of the mean's 95% confidence interval, computed from the means of batches or of whole rounds; nan
-            with too few of these.
-        node_mean: mean of the clients' means, which does not over-sample quiet times.
-        deviation: standard deviation.
+        mean: mean latency over all messages.
+        half: half width of the 95% confidence interval of `mean`, from the means of batches or of rounds; nan if there
+            are too few batches.
+        node_mean: mean over clients of each client's mean latency. Unlike `mean`, it does not give more weight to
+            faster clients.
+        deviation: standard deviation of the latencies.
         least, most: smallest and largest latency.
-        quantiles: values at `QUANTILES`.
-        left_out_ns: simulated time before the measurement.
-        measured_ns: simulated time of the measurement.
-        is_settled: True if the required precision is reached.
-        note: reason if the precision is not reached; else the rule that ended the measurement.
-        change: relative change of the mean over the measured time, if this change makes the precision too low; else 0.
-        histogram: lower edge and upper edge in ns, and messages, of each non-empty bin of `watch.bin_edges`.
-        by_client: of each client with messages: host number, number of messages, mean latency.
-        over_time: of each of equal slices of the measured time: begin and end in ns, number of messages, mean latency.
+        quantiles: quantiles of the latencies at `QUANTILES`.
+        left_out_ns: simulated time before the measurement, ns.
+        measured_ns: simulated time of the measurement, ns.
+        is_settled: True if `mean` is valid: it has the required precision, or all messages were measured.
+        note: reason why the mean is not settled, or the rule that ended the measurement.
+        change: relative change of the mean over the measured time if the mean is not settled because of this change;
+            else 0.
+        histogram: for each non-empty bin of `run_observer.bin_edges`: lower edge and upper edge in ns, number of
+            messages.
+        by_client: for each client with messages: index of its host, number of messages, mean latency.
+        over_time: for each slice of the measured time with messages: begin and end in ns, number of messages, mean
+            latency.
         operations: number of operations of a collective that began after the warm-up; 0 for other jobs.
-        operation_mean: mean duration of the operations, from the start of the first message to the arrival of the last
-            message.
-        operation_half: half of the 95% confidence interval of `operation_mean`, computed from the means of batches in
-            time; nan with too few operations.
+        operation_mean: mean duration of these operations, from the start of the first message to the arrival of the
+            last message.
+        operation_half: half width of the 95% confidence interval of `operation_mean`; nan if there are too few
+            operations.
     """
 
     messages: int
@@ -128,7 +133,7 @@ ON_HOSTS = "all of its messages stay on their hosts"
 
 
 def describe(simulation: Simulation, samples: npt.NDArray[Any], begin: float, half: float) -> Latency:
-    """Return the statistics of at least one message, without a judgement of their precision."""
+    """Return the statistics of at least one message. The caller sets `is_settled` and `note`."""
     to_ns = simulation.network.to_ns(1)
     end, values = (samples["start"] + samples["ticks"]) * to_ns, samples["ticks"] * to_ns
     by_client = _average_by_client(simulation, samples["client"], values)
@@ -174,39 +179,39 @@ def _average_over_time(
 
 
 def note_deadlock(latency: Latency, simulation: Simulation) -> Latency:
-    """Return the latency as unsettled, with the cycle of waiting packets as note."""
+    """Set `is_settled` to False; the note describes the cycle of waiting packets."""
     cycle = describe_deadlock(simulation.network, simulation.find_waits(only_stuck=True))
     return replace(latency, is_settled=False, note=f"deadlock: packets wait for each other in a cycle: {cycle}")
 
 
 def note_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
-    """Return the latency of a job that has ended; `stay` is True if its later messages stayed within hosts."""
+    """Add the note for a job that has sent all its messages; `stay`: True if its messages stayed within hosts."""
     early = f"all messages were sent before the other jobs had made {effort.background} requests of each client"
     note = "all messages were sent" if latency.messages else ON_HOSTS if stay else early
     return replace(latency, is_settled=latency.messages > 0, note=note)
 
 
 def list_limits(simulation: Simulation) -> npt.NDArray[np.uint64]:
-    """Return the total number of messages of each client."""
+    """Return the largest number of messages of each client, uint64 [client]."""
     return np.array([job.limit or NO_END for job in simulation.jobs], np.uint64)[simulation.job_of_client]
 
 
 def find_first_chunk(simulation: Simulation) -> int:
-    """Return the initial number of ticks per simulation run."""
+    """Return the initial length of a simulation step, ticks."""
     return max(simulation.network.ticks(_FIRST_CHUNK_NS), 1)
 
 
 def leave_hosts(
     simulation: Simulation, clients: npt.NDArray[np.bool_], samples: npt.NDArray[Any]
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of samples that belong to the given clients and leave their hosts."""
+    """Return bool [sample], True for messages of the given clients to other hosts."""
     client = samples["client"]
     chosen: npt.NDArray[np.bool_] = clients[client] & (samples["host"] != simulation.host_of_client[client])
     return chosen
 
 
 class MeanOperation:
-    """Durations of a collective's operations; empty for other jobs."""
+    """Collector of the durations of a collective's operations. For other jobs, it collects nothing."""
 
     def __init__(self, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> None:
         job = int(simulation.job_of_client[clients][0])
@@ -223,7 +228,7 @@ class MeanOperation:
             self._ticks.append(ticks)
 
     def add_to(self, latency: Latency) -> Latency:
-        """Add the operations that began after the warm-up."""
+        """Return a latency to which the operations that began after the warm-up are added."""
         if not self._of:
             return latency
         ticks = np.concatenate(self._ticks)[np.concatenate(self._begin) * self._to_ns >= latency.left_out_ns]
@@ -233,24 +238,23 @@ class MeanOperation:
         return replace(latency, operations=len(ticks), operation_mean=mean, operation_half=half)
 
     def are_enough(self, latency: Latency) -> bool:
-        """Return True if there are enough operations, or if the job has none."""
+        """Return True if there are enough operations, or if the job is no collective."""
         return not self._of or latency.operations >= _LEAST
 
     def is_narrow(self, latency: Latency, precision: float) -> bool:
-        """Return True if the interval of the mean duration is narrow enough, or if the job has no operations."""
+        """Return True if the mean duration has the required precision, or if the job is no collective."""
         return not self._of or latency.operation_half <= precision * latency.operation_mean
 
 
 BATCHES = 20
-"""Number of successive batches of messages. The means of the batches give the interval of the mean over all
-messages."""
+"""Largest number of batches of successive messages. The interval of the mean is computed from the batches' means."""
 
 _TREND_PARTS = 10
-"""Number of parts of the measured time, to whose means a line is fitted. A part is long compared with a message, so
-that the means are nearly independent."""
+"""Number of equal parts of the measured time. A line is fitted to the mean latencies of the parts, which are long
+compared with a message and thus nearly independent."""
 
 LEAST = 25
-"""At least this many messages per client are measured, on average over the clients."""
+"""Average number of messages per client before the first test for a steady state."""
 
 _GROWTH = 1.2
 _MOST_CORRELATED = 0.9
@@ -258,11 +262,11 @@ _MOST_CORRELATED = 0.9
 Values = npt.NDArray[np.floating]
 
 Slice = tuple[float, float, int, float]
-"""Begin and end of a slice in ns, number of messages completed in the slice, and their mean latency."""
+"""A slice of time: begin and end in ns, number of messages that were completed in the slice, and their mean latency."""
 
 
 def half_interval(means: npt.NDArray[np.float64]) -> float:
-    """Return half of the 95% interval of the mean of means; nan with fewer than two means."""
+    """Return the half width of the 95% confidence interval of the mean of `means`; nan for fewer than two means."""
     from scipy.stats import t  # noqa: PLC0415  (slow to import)
 
     if len(means) < 2:
@@ -271,21 +275,19 @@ def half_interval(means: npt.NDArray[np.float64]) -> float:
 
 
 def average_parts(values: Values, parts: int) -> npt.NDArray[np.float64]:
-    """Return the means of successive parts of a series, with parts of nearly equal length."""
+    """Divide a series into successive parts of nearly equal length; return the mean of each part."""
     return np.array([part.mean() for part in np.array_split(values, parts)])
 
 
 def average_batches(values: Values, least: int) -> npt.NDArray[np.float64]:
-    """Return the means of batches of correlated values; no batch has fewer than `least` values."""
+    """Return the means of successive batches of a series; an empty array for fewer than `least` values."""
     batches = min(BATCHES, len(values) // 2) if len(values) >= least else 0
     return average_parts(values, batches) if batches else np.zeros(0)
 
 
 def find_warm_up(values: npt.NDArray[np.float64]) -> int:
-    """Return the number of leading values to leave out by MSER: the cut with the smallest standard error of the rest.
-
-    At most half of the values are left out. If the minimum lies at that limit, the series is not stationary and the
-    whole half is left out.
+    """Return the number of first values to leave out as warm-up, at most half of the values. The method is MSER: the
+    remaining values have the smallest standard error of the mean.
 
     Source: K. P. White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6),
     1997.
@@ -302,26 +304,26 @@ def find_warm_up(values: npt.NDArray[np.float64]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Change of a mean from the beginning of the measured time to its end, by a straight line.
+    """Linear change of a mean over the measured time.
 
     Attributes:
-        change: relative change of the mean.
-        half: half of the 95% confidence interval of the change; nan with too few messages.
+        change: change from begin to end, relative to the mean.
+        half: half width of the 95% confidence interval of `change`; nan if there are too few messages.
     """
 
     change: float
     half: float
 
     def exceeds(self, part: float) -> bool:
-        """Return True if the whole interval of the change is above `part`, or below -`part`."""
+        """Return True if the absolute change exceeds `part` with 95% confidence."""
         return abs(self.change) - self.half > part
 
 
 def find_drift(slices: Sequence[Slice]) -> Drift:
-    """Fit a line to the means of ten equal parts of time, by least squares.
+    """Fit a line to the means of `_TREND_PARTS` equal parts of the time, by least squares.
 
     Args:
-        slices: slices in order of time, without empty ones.
+        slices: slices with messages, in order of time.
     """
     from scipy.stats import linregress, t  # noqa: PLC0415  (slow to import)
 
@@ -342,18 +344,18 @@ def find_drift(slices: Sequence[Slice]) -> Drift:
 
 
 class SteadyState:
-    """Detection of the steady state of a growing series: the remaining messages need not be simulated.
+    """Test for a steady state, after which the remaining messages need not be simulated.
 
-    The mean of the messages so far represents the mean of all messages if the two differ little and the mean does not
-    drift. The 95% interval of the difference is the interval of batch means, times the root of the share of messages
-    that remain, since the measured messages are a sample from a finite number of messages. Correlated batches widen the
-    interval, by the factor of a first-order autoregressive process. Each test may end the run too early by chance.
-    Tests are therefore few, at numbers of messages that grow geometrically.
+    The test asks if the mean of the messages so far is near the mean of all messages, and does not drift. The interval
+    of the difference is the interval from batch means, times the square root of the fraction of messages that remain
+    (finite population correction). If batches are correlated, the interval is widened as for a first-order
+    autoregressive process. A test may end the run too early by chance: the number of messages between tests therefore
+    grows geometrically.
 
     Args:
-        part: half of the 95% interval that is narrow enough, relative to the mean; 0 for no detection.
-        clients: number of clients.
-        messages: total number of messages of a client.
+        part: required half width of the 95% interval, relative to the mean; 0 for no test.
+        clients: number of clients of the job.
+        messages: number of messages per client that would be measured without the test.
 
     Source: A. M. Law and J. S. Carson, "A sequential procedure for determining the length of a steady-state
     simulation", Operations Research 27(5), 1979; W. G. Cochran, "Sampling Techniques", Wiley, 1977, section 2.6; G. S.
@@ -366,7 +368,7 @@ class SteadyState:
         self._total = messages * max(clients, 1)
 
     def is_reached(self, values: Values) -> bool:
-        """Return True if latencies, in order of completion, are in a steady state; tests only a few lengths."""
+        """Return True if latencies, in order of completion, are in a steady state; False if no test is due yet."""
         if not self._part or len(values) < self._due:
             return False
         self._due = math.ceil(_GROWTH * len(values))
@@ -374,14 +376,14 @@ class SteadyState:
         if left <= 0:
             return False
         half = find_half(values) * math.sqrt(left)
-        # If fewer messages remain than were measured, a linear drift changes the mean of all messages by less than it
-        # changed the measured messages.
+        # Assume that the drift continues. Its effect on the mean of all messages is smaller if fewer messages remain
+        # than were measured.
         change = abs(find_change(values)) * min(left / (1 - left), 1.0)
         return half <= self._part * mean and change <= 2 * self._part * mean
 
 
 def find_half(values: Values) -> float:
-    """Return half of the 95% interval of a series' mean, by means of batches that may be correlated."""
+    """Return the half width of the 95% interval of a series' mean, from `BATCHES` batches that may be correlated."""
     means = average_parts(values, BATCHES)
     off = means - means.mean()
     variance = float((off**2).mean())
@@ -391,28 +393,29 @@ def find_half(values: Values) -> float:
 
 
 def find_change(values: Values) -> float:
-    """Return the relative change of a series from beginning to end, by a line through the means of ten parts."""
+    """Return the change of a series from begin to end, by a line fitted to the means of `_TREND_PARTS` parts."""
     return float(np.polyfit(np.arange(_TREND_PARTS), average_parts(values, _TREND_PARTS), 1)[0]) * _TREND_PARTS
 
 
 class Figure(NamedTuple):
-    """A mean, and half of its 95% confidence interval in the same unit."""
+    """A mean, and the half width of its 95% confidence interval in the same unit."""
 
     mean: float
     half: float
 
     @property
     def relative_half(self) -> float:
-        """Half of the interval relative to the mean; 0 for a mean of 0."""
+        """Half width relative to the mean; 0 for a mean of 0."""
         return self.half / self.mean if self.mean else 0.0
 
 
 BySeed = Mapping[int, Figure]
-"""Seed -> value of the run with this seed, and the interval of the value."""
+"""Random seed -> result of the simulation with this seed."""
 
 
 def average(figures: BySeed) -> Figure | None:
-    """Return the mean over seeds and its interval by Student's t; for one seed, its figure; for no seed, None."""
+    """Return the mean over seeds with its interval by Student's t. With one seed, return its figure; with no seed,
+    None."""
     values = list(figures.values())
     if len(values) < 2:
         return values[0] if values else None
@@ -421,7 +424,7 @@ def average(figures: BySeed) -> Figure | None:
 
 
 def compare(figures: BySeed, others: BySeed) -> BySeed:
-    """Return, by seed, the ratio of the value in `figures` to the value in `others`, for seeds with both values."""
+    """Return seed -> mean in `figures` / mean in `others`, for seeds that are in both."""
     ratios = {}
     for seed, figure in figures.items():
         other = others.get(seed)

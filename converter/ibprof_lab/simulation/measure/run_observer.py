@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observations of a running simulation: latencies by job, client and time; collective operations; queues over time.
 
-The observations need limited memory, however long the run is. Messages within a host have no latency, but are among
-the flows.
+The memory for the observations does not grow with the length of the run. Messages within a host are included in the
+flows, but not in latencies.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ import numpy.typing as npt
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 
 BINS_AN_OCTAVE = 64
-"""Histogram bins between a value and its double: no bin is wider than 1/64 of its values."""
+"""Number of histogram bins between a value and its double. A bin's width is at most 1/64 of its lower edge."""
 
 _OCTAVES = 80
 _MOMENTS = 256
-"""When there are this many time slices, or observations of queues, each two neighbours are joined into one."""
+"""Largest number of time slices, and of observations of queues. When it is reached, neighbouring slices are merged in
+pairs, and every second observation is dropped."""
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 
 def bin_values(values: Floats) -> Counts:
-    """Count values of at least 0.5 by bin, int64 [bin]; see `bin_edges`."""
+    """Return the number of values in each bin of `bin_edges`, int64 [bin]; values below 0.5 count as 0.5."""
     mantissa, exponent = np.frexp(np.maximum(values, 0.5))
     bins = exponent.astype(np.int64) * BINS_AN_OCTAVE + ((mantissa - 0.5) * 2 * BINS_AN_OCTAVE).astype(np.int64)
     return np.bincount(np.minimum(bins, _OCTAVES * BINS_AN_OCTAVE - 1), minlength=_OCTAVES * BINS_AN_OCTAVE)
@@ -49,13 +50,13 @@ def list_bins(counts: Counts) -> tuple[tuple[float, float, int], ...]:
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
-    """Messages of a job by time of completion; arrays of one length.
+    """Messages of a job by time of completion; all arrays are [slice].
 
     Attributes:
-        begin_ns: begin of each slice; slices are consecutive.
+        begin_ns: begin of each slice of time; the slices are consecutive.
         width_ns: width of each slice.
         messages: int64, number of messages completed in each slice.
-        mean_ns: mean latency; nan without messages.
+        mean_ns: mean latency of these messages; nan without messages.
     """
 
     begin_ns: Floats
@@ -66,12 +67,12 @@ class OverTime:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """Messages exchanged by clients and hosts; arrays of one length.
+    """Messages between clients and hosts; all arrays are [pair of a client and a host].
 
     Attributes:
-        client, host: int64, numbers in the simulation.
-        messages: int64, number of complete messages.
-        bytes: uint64, bytes of these messages on the links; an empty message is a packet of one byte.
+        client, host: int64, indices of the client and of the host.
+        messages: int64, number of completed messages.
+        bytes: uint64, bytes of these messages on links; an empty message counts as one byte.
     """
 
     client: Counts
@@ -82,11 +83,11 @@ class Flows:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """Repeated observations of the bytes at link directions.
+    """Repeated observations of the queues of all link directions.
 
     Attributes:
-        time_ns: float64 [look], time of each observation.
-        bytes: uint32 [look, link direction].
+        time_ns: float64 [observation], simulated time.
+        bytes: uint32 [observation, link direction], bytes in the queue or waiting for it (`Ends.queued`).
     """
 
     time_ns: Floats
@@ -95,7 +96,7 @@ class Queues:
 
 @dataclass(slots=True)
 class _Open:
-    """An operation with messages that have not arrived."""
+    """An operation whose messages have not all arrived."""
 
     missing: int
     begin: int
@@ -103,11 +104,11 @@ class _Open:
 
 
 def count_turns(client: Counts, done: Counts) -> Counts:
-    """Return the number of earlier messages of the same client, for each message in order of completion.
+    """Return for each message the number of earlier messages of its client, int64 [message].
 
     Args:
-        client: int64 [message].
-        done: int64 [client], number of each client's messages before those in `client`; the function adds these.
+        client: int64 [message], index of the client of each message, in order of completion.
+        done: int64 [client], number of each client's messages in earlier calls; this call adds its messages.
     """
     order = np.argsort(client, kind="stable")
     which, first, count = np.unique(client[order], return_index=True, return_counts=True)
@@ -118,11 +119,11 @@ def count_turns(client: Counts, done: Counts) -> Counts:
 
 
 class Operations:
-    """Finds the operations of a job among its messages during the run; stores only unfinished operations.
+    """Finder of a collective's operations from its messages during the run. Only unfinished operations are stored.
 
     Args:
-        simulation: simulation at its start.
-        job: number of the job; its messages are sampled from the first on.
+        simulation: simulation that has not run yet.
+        job: index of the job, whose messages must all be sampled.
     """
 
     def __init__(self, simulation: Simulation, job: int) -> None:
@@ -136,10 +137,10 @@ class Operations:
         """Record the next messages.
 
         Args:
-            samples: messages in order of completion; other jobs' messages are ignored.
+            samples: the next messages, in order of completion; messages of other jobs are ignored.
 
         Returns:
-            Start tick and duration in ticks of each operation that these messages complete.
+            Start and duration, in ticks, of each operation that these messages complete: two arrays, int64 [operation].
         """
         samples = samples[self._clients[samples["client"]]]
         if not len(samples):
@@ -164,12 +165,12 @@ class Operations:
 
 
 class Watch:
-    """Runs a simulation and records observations, without any effect on the simulation.
+    """Observer that runs a simulation and records its messages and queues. It has no effect on the results.
 
     Args:
-        simulation: simulation at its start.
-        every_ns: initial time between observations of queues, and initial width of a time slice; both double after
-            every 256 entries.
+        simulation: simulation that has not run yet.
+        every_ns: initial time between observations of queues, and initial width of a time slice. Both double when there
+            are `_MOMENTS` observations or slices.
     """
 
     def __init__(self, simulation: Simulation, every_ns: float = 1000.0) -> None:
@@ -188,7 +189,7 @@ class Watch:
         self._durations = {job: bin_values(np.zeros(0)) for job in collectives}
 
     def run(self, until: int, hops: float = math.inf) -> npt.NDArray[Any]:
-        """Continue until a tick, many samples, or the end, as `Simulation.run` does."""
+        """Continue like `Simulation.run`, and return all samples."""
         simulation = self.simulation
         taken = []
         while True:
@@ -204,12 +205,12 @@ class Watch:
                 return np.concatenate(taken)
 
     def histogram(self, job: int) -> Counts:
-        """Return the histogram of a job's latencies, int64 [bin], with bins of `bin_edges`."""
+        """Return the number of a job's messages by latency in ns, int64 [bin], with the bins of `bin_edges`."""
         counts: Counts = self._histogram[job]
         return counts
 
     def operations(self, job: int) -> Counts | None:
-        """Return the histogram of a collective's durations, int64 [bin], of `bin_edges`; None for other jobs."""
+        """Return the number of a collective's operations by duration in ns, int64 [bin]; None for other jobs."""
         return self._durations.get(job)
 
     def over_time(self, job: int) -> OverTime:
@@ -222,19 +223,20 @@ class Watch:
         return OverTime(begin, width, count[:slices], mean[:slices])
 
     def by_client(self) -> tuple[Counts, Floats]:
-        """Return the number of messages of each client that left its host, and their mean latency, ns; nan for none."""
+        """Return for each client the number of messages to other hosts, and their mean latency, ns; nan without
+        messages."""
         none = np.full(len(self._client_sum), math.nan)
         return self._client_count, np.divide(
             self._client_sum, self._client_count, out=none, where=self._client_count > 0
         )
 
     def flows(self) -> Flows:
-        """Return the complete messages between each client and each host."""
+        """Return the completed messages between clients and hosts."""
         client, host = np.divmod(self._flow, self.simulation.network.hosts)
         return Flows(client, host, self._flow_messages, self._flow_bytes)
 
     def queues(self) -> Queues:
-        """Return the bytes at all link directions over time."""
+        """Return the observations of the queues."""
         width = self.simulation.network.to_ns(self._width)
         ends = len(self.simulation.network.end_to)
         looks = np.array(self._looks, np.uint32).reshape(-1, ends)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a simulation as rows of plain values for tables. Times in microseconds."""
+"""Results of a simulation as rows of tables. Times in microseconds."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ OPERATION_COLUMNS = ("job", "from_us", "to_us", "operations")
 TIME_COLUMNS = ("job", "from_us", "to_us", "messages", "mean_us")
 QUEUE_COLUMNS = ("time_us", "guid", "name", "port", "bytes")
 BUSY_COLUMNS = ("a_busy_us", "b_busy_us")
-"""Additional columns of links.csv: busy time of each link direction by job."""
+"""Additional columns of links.csv: the time for which a row's job kept the two link directions busy."""
 
 _FULLEST = 32
-"""The queues of at most this many link directions are listed."""
+"""Number of link directions in the table of queues."""
 
 
 def load_ends(simulation: Simulation) -> Loads:
-    """Return the bytes that each job put on each link direction."""
+    """Return the bytes of each job on each link direction."""
     carried = simulation.look_at_ends().bytes
     jobs = tuple(job.name for job in simulation.jobs)
     state = simulation.state
@@ -46,21 +46,18 @@ def load_ends(simulation: Simulation) -> Loads:
 
 
 def list_flows(watch: Watch) -> Traffic:
-    """Return the traffic of complete messages from LID to LID, by job.
-
-    The bytes of incomplete messages count as unmapped.
-    """
+    """Return the traffic of completed messages between LIDs, by job. Bytes of other messages are in `unmapped`."""
     simulation, flows = watch.simulation, watch.flows()
     network, state = simulation.network, simulation.state
     job = simulation.job_of_client[flows.client]
     lid = network.subnet.fabric.port_lid[network.host_port].astype(np.int32)
     client, host = lid[simulation.host_of_client[flows.client]], lid[flows.host]
     reads = np.array([each.reads for each in simulation.jobs], np.uint64)[job]
-    asks = reads > 0  # in a read, the host sends the bytes, and the client only a request
+    asks = reads > 0  # a read: the client sends a request, and the host sends the bytes
     source = np.concatenate([np.where(asks, host, client), client[asks]])
     destination = np.concatenate([np.where(asks, client, host), host[asks]])
     size = np.concatenate([flows.bytes, (reads * flows.messages.astype(np.uint64))[asks]])
-    between = int(size[source != destination].sum())  # of hosts: a message within a host crosses no link
+    between = int(size[source != destination].sum())  # without messages within a host
     return Traffic.without_ranks(
         source,
         destination,
@@ -74,7 +71,7 @@ def list_flows(watch: Watch) -> Traffic:
 
 
 def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
-    """Return names and values of further quantities of link directions, float64 [link direction]."""
+    """Return names and values (float64 [link direction]) of quantities for the viewer: busy time and queues."""
     simulation = watch.simulation
     ends, queues = simulation.look_at_ends(), watch.queues()
     busy = find_busy(simulation) / max(simulation.state.now, 1)
@@ -89,11 +86,11 @@ def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
 
 
 def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
-    """Return the busy ticks of each link direction by job, float64 [link direction, job].
+    """Return the ticks for which each link direction was busy with each job, float64 [link direction, job].
 
-    The engine counts a packet as soon as a link direction admits the packet. This function subtracts the bytes that are
-    admitted but not sent, from all jobs in proportion. Packets that wait for buffer space at the next link direction
-    are not subtracted: their present link direction has sent them.
+    The engine counts a packet when a link direction admits it to its queue. This function subtracts the bytes that are
+    admitted but not sent, from all jobs in proportion. A packet that waits for the next link direction's buffer is
+    already sent, and is not subtracted.
     """
     network, ends = simulation.network, simulation.look_at_ends()
     admitted = ends.busy.sum(axis=1).astype(float)
@@ -124,13 +121,14 @@ def add_busy(simulation: Simulation, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def latency_rows(watch: Watch) -> Iterator[Row]:
-    """Yield the number of messages of each job by latency: `LATENCY_COLUMNS`, without empty bins."""
+    """Yield rows of `LATENCY_COLUMNS`: number of messages for each job and each non-empty bin of latencies."""
     for number, job in enumerate(watch.simulation.jobs):
         yield from _bin_rows(job.name, watch.histogram(number), "messages")
 
 
 def operation_rows(watch: Watch) -> Iterator[Row]:
-    """Yield the number of operations of each collective by duration (start to last arrival): `OPERATION_COLUMNS`."""
+    """Yield rows of `OPERATION_COLUMNS`: number of operations for each collective and each non-empty bin of
+    durations."""
     for number, job in enumerate(watch.simulation.jobs):
         if (counts := watch.operations(number)) is not None:
             yield from _bin_rows(job.name, counts, "operations")
@@ -138,15 +136,15 @@ def operation_rows(watch: Watch) -> Iterator[Row]:
 
 def _bin_rows(job: str, counts: Counts, column: str) -> Iterator[Row]:
     for lower, upper, count in list_bins(counts):
-        # The narrowest bin is 1/128 ns wide.
+        # Seven digits resolve the narrowest bin, which is 1/128 ns wide.
         yield {"job": job, "from_us": round(lower / 1000, 7), "to_us": round(upper / 1000, 7), column: count}
 
 
 def client_rows(watch: Watch) -> Iterator[Row]:
-    """Yield a row per client: `CLIENT_COLUMNS`.
+    """Yield a row of `CLIENT_COLUMNS` for each client.
 
-    `messages` and `mean_us` cover the sampled messages that left their host. `last_us` is the completion time of the
-    client's last step, since the simulation's start; None if this step is not complete, and for jobs without a limit.
+    `messages` and `mean_us` are over sampled messages to other hosts. `last_us` is the simulated time at which the
+    client completed its last step; None if it did not, or if its job has no limit.
     """
     simulation = watch.simulation
     network, fabric = simulation.network, simulation.network.subnet.fabric
@@ -168,7 +166,7 @@ def client_rows(watch: Watch) -> Iterator[Row]:
 
 
 def time_rows(watch: Watch) -> Iterator[Row]:
-    """Yield a row per job and time slice: `TIME_COLUMNS`."""
+    """Yield a row of `TIME_COLUMNS` for each job and each slice of time."""
     for number, job in enumerate(watch.simulation.jobs):
         over = watch.over_time(number)
         for begin, messages, mean in zip(over.begin_ns.tolist(), over.messages.tolist(), over.mean_ns, strict=True):
@@ -182,7 +180,7 @@ def time_rows(watch: Watch) -> Iterator[Row]:
 
 
 def queue_rows(watch: Watch) -> Iterator[Row]:
-    """Yield the bytes at the fullest link directions for each observation: `QUEUE_COLUMNS`."""
+    """Yield a row of `QUEUE_COLUMNS` for each observation of the link directions with the fullest queues."""
     fabric, queues = watch.simulation.network.subnet.fabric, watch.queues()
     for end in find_fullest(queues, _FULLEST):
         node, port = int(fabric.link_node[end // 2, end % 2]), int(fabric.link_port[end // 2, end % 2])
@@ -192,7 +190,8 @@ def queue_rows(watch: Watch) -> Iterator[Row]:
 
 
 def find_fullest(queues: Queues, most: int) -> list[int]:
-    """Return the link directions with the most bytes on average, the fullest first; empty ones are left out."""
+    """Return at most `most` link directions with the longest mean queue, the longest first; without always empty
+    queues."""
     if not len(queues.time_ns):
         return []
     mean = queues.bytes.mean(axis=0)
@@ -201,7 +200,7 @@ def find_fullest(queues: Queues, most: int) -> list[int]:
 
 
 def name_end(simulation: Simulation, end: int) -> str:
-    """Return a readable name of a link direction: sending node, its port, receiving node."""
+    """Return a name of a link direction for users: sending node, its port, receiving node."""
     fabric = simulation.network.subnet.fabric
     node, other = fabric.link_node[end // 2, end % 2], fabric.link_node[end // 2, 1 - end % 2]
     return f"{fabric.node_name[node]}:{int(fabric.link_port[end // 2, end % 2])} > {fabric.node_name[other]}"

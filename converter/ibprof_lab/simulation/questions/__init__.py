@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions answered by a few simulations: the congestion threshold, and remedies against interference."""
+"""Questions that a few simulations answer: congestion threshold, remedies against interference, time of a replayed
+run."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice on two jobs that share a fabric: the question from options, and the answer."""
+"""Advice on two jobs that interfere on a fabric (`ibprof-sim advise`): simulations for the question, and the answer."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ from ibprof_lab.simulation.workload.darshan_load import DarshanLoad, is_darshan_
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload, list_run_notes
 
 SERVERS = "servers"
-"""Name of the I/O servers in mappings from a job's name to hosts."""
+"""Key of the I/O servers in mappings from names of jobs to hosts."""
 
 _HOPS = 3e7
-"""The observation of the links' loads ends after this many packet hops at the latest."""
+"""Largest number of packet hops of the simulation that observes the loads of links."""
 
 _MESSAGES = 20
-"""The observation of the links' loads ends when each client has completed this many messages; a client of a recorded
-run on its time line, one round."""
+"""Number of messages that each client must complete while the loads of links are observed. A client of a recorded run
+that follows its time line must complete one round."""
 
 _CHUNK_NS = 1e6
 
 _PARTS = 20
-"""Each step of the observation extends the simulated time by at least 1 / this number."""
+"""Each step of this simulation is at least 1 / this number of the time simulated so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,17 @@ class AdviceOptions:
     """Options of `ibprof-sim advise`.
 
     Attributes:
-        mpi: bytes of a message between random pairs, or the path of a profile.
-        mpi_interval_ns: time from a message to the next; 0 for none, or for the profile's time line.
-        io: bytes of an I/O request, or the path of a Darshan log or of a second job's profile.
-        io_interval_ns: time from a request to the next; 0 for none, or for the times of the log or profile.
-        share: share of the compute hosts for MPI.
-        mpi_hosts, io_hosts: names of each job's hosts; None for sampled or recorded hosts.
-        seeds: number of random seeds.
-        io_reads: bytes of an I/O client's request that is answered with `io` bytes; 0 for writes, or for the value of
-            the Darshan log.
+        mpi: bytes of each message between random pairs of hosts, or the path of a profile to replay.
+        mpi_interval_ns: time from the end of a message to the next start; 0 for no pause, or to follow the profile's
+            time line.
+        io: bytes of each I/O request, the path of a Darshan log, or the path of a second job's profile.
+        io_interval_ns: time from the end of a request to the next start; 0 for no pause, or to follow the times of the
+            log or profile.
+        share: fraction of the compute hosts for the MPI job.
+        mpi_hosts, io_hosts: names of each job's hosts; None to use the recorded hosts, or random ones.
+        seeds: number of random seeds; each simulation is repeated with each seed.
+        io_reads: for reads, bytes of a client's request, which a server answers with `io` bytes; 0 for writes, or to
+            use the value of the Darshan log.
     """
 
     machine: MachineOptions
@@ -89,12 +91,12 @@ class AdviceOptions:
 
 @dataclass(frozen=True, slots=True)
 class AdviceQuestion:
-    """Two jobs for a question on interference.
+    """Two jobs, and the simulations that show their interference.
 
     Attributes:
-        io, mpi: the two jobs.
-        cells: simulations needed for the answer.
-        notes: notes for the user on hosts, recordings and the fabric.
+        io, mpi: the two jobs; `io` may also be a second recorded run.
+        cells: the simulations.
+        notes: sentences for the user on hosts, recordings and the fabric.
     """
 
     setting: Setting
@@ -107,16 +109,16 @@ class AdviceQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The answer to a question.
+    """The answer to an `AdviceQuestion`.
 
     Attributes:
-        scenarios: compared scenarios, the present scenario first.
-        best: recommended change; None if no change is worthwhile.
-        undecided: changes with a larger gain than `best`, but with intervals that are too wide for a recommendation.
-        hosts: host names of servers and jobs for the best change; if `best` is None, for the present scenario. If hosts
-            are sampled, the hosts of the seed with the fastest MPI messages.
-        links: busiest link directions shared by both jobs.
-        shared: number of link directions used by both jobs.
+        scenarios: the compared scenarios; the first is the present scenario.
+        best: scenario with the recommended change; None if no change is recommended.
+        undecided: changes that have a larger mean gain than `best`, but too wide 95% intervals.
+        hosts: `SERVERS` or name of a job -> host names, in the scenario `best` or, if it is None, in the present
+            scenario. Random hosts are the hosts of the seed with the fastest MPI messages.
+        links: the busiest link directions that both jobs use.
+        shared: number of link directions that both jobs use.
     """
 
     scenarios: Sequence[Scenario]
@@ -128,14 +130,14 @@ class Advice:
 
 
 def ask_advice(options: AdviceOptions) -> AdviceQuestion:
-    """Return the two jobs described by the options, on their hosts.
+    """Return the two jobs and the simulations for a set of options.
 
     Raises:
         IbprofError: an option is invalid on the fabric, or a simulation is impossible.
     """
     machine = options.machine
     if machine.servers is None and isinstance(options.io, Path) and not is_darshan_log(options.io):
-        machine = replace(machine, servers=1)  # two recorded jobs need no servers
+        machine = replace(machine, servers=1)  # not used by two recorded jobs
     setting = make_setting(machine)
     io, mpi, notes = _place_jobs(setting, options)
     notes += [*list_run_notes([io, mpi]), *list_fabric_notes(setting.network)]
@@ -149,7 +151,7 @@ def ask_advice(options: AdviceOptions) -> AdviceQuestion:
 
 
 def answer_advice(question: AdviceQuestion, simulate: Simulate) -> Advice:
-    """Simulate both jobs in the present scenario and under each change, and compare."""
+    """Simulate the jobs in the present scenario and with each change, compare the scenarios, and recommend a change."""
     outcomes = simulate(question.cells)
     setting, io, mpi = question.setting, question.io, question.mpi
     scenarios = compare_scenarios(setting, io, mpi, question.seeds, outcomes)
@@ -159,7 +161,7 @@ def answer_advice(question: AdviceQuestion, simulate: Simulate) -> Advice:
 
 
 def _name_hosts(scenario: Scenario) -> dict[str, list[str]]:
-    """Return the hosts of servers and jobs for the seed with the fastest MPI messages; without means, for seed 1."""
+    """Return `Advice.hosts` for the seed with the fastest MPI messages; for seed 1 if no mean settled."""
     means = scenario.together[MPI]
     seed = min(means, key=lambda each: means[each].mean, default=1)
     io, mpi = scenario.jobs
@@ -174,7 +176,7 @@ def _name_hosts(scenario: Scenario) -> dict[str, list[str]]:
 
 
 def _place_jobs(setting: Setting, options: AdviceOptions) -> tuple[Workload, Workload, list[str]]:
-    """Return both jobs on their named or recorded hosts, and notes on sampled hosts."""
+    """Return both jobs with their named or recorded hosts, and notes for the user."""
     io, load = _describe_io(options)
     mpi = _describe_mpi(options)
     named, taken = NamedHosts(setting), dict.fromkeys(setting.server_hosts, "a server")
@@ -201,7 +203,7 @@ def _place_jobs(setting: Setting, options: AdviceOptions) -> tuple[Workload, Wor
 
 
 def _describe_io(options: AdviceOptions) -> tuple[Workload, DarshanLoad | None]:
-    """Return the second job, and its Darshan log."""
+    """Return the second job, and the load from its Darshan log (None without a log)."""
     interval, share = options.io_interval_ns, 1 - options.share
     if not isinstance(options.io, Path):
         return Workload(IO, Role.IO, options.io, interval, share=share, reads=options.io_reads), None
@@ -221,13 +223,13 @@ def _describe_mpi(options: AdviceOptions) -> Workload:
 
 @dataclass(frozen=True, slots=True)
 class SharedLink:
-    """A link direction used by several jobs.
+    """A link direction that several jobs use.
 
     Attributes:
         end: index of the link direction.
-        name, port: sending node and its port.
-        to: receiving node.
-        busy: share of the time that each job keeps the link direction busy.
+        name, port: name of the sending node, and its port.
+        to: name of the receiving node.
+        busy: name of a job -> fraction of the time for which the job keeps the link direction busy.
     """
 
     end: int
@@ -238,14 +240,14 @@ class SharedLink:
 
 
 def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]:
-    """Return the busiest link directions shared by all jobs of a cell, and the number of shared link directions.
+    """Return the busiest link directions that all jobs of a cell use, and the number of all such link directions.
 
-    With forwarding tables, each message of each client counts, even if rare. With adaptive routing, the messages sent
-    during the observation count.
+    With forwarding tables, a job uses all links on the routes of its messages. With adaptive routing, it uses the links
+    that its messages crossed in a simulation.
 
     Args:
-        cell: cell in which all jobs run.
-        most: return at most this many link directions.
+        cell: cell with all jobs running.
+        most: largest number of link directions to return.
     """
     prepared = set_up(cell)
     simulation = prepared.simulation
@@ -268,7 +270,7 @@ def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]
 
 
 def _trace(prepared: Prepared) -> npt.NDArray[np.bool_]:
-    """Return a mask of the link directions on the routes of each job's messages, bool [link direction, job]."""
+    """Return True for link directions on the routes of a job's messages, bool [link direction, job]."""
     simulation = prepared.simulation
     network = simulation.network
     flows = [(client.job, client.host, host) for client in prepared.clients for host in client.destinations()]
@@ -280,9 +282,8 @@ def _trace(prepared: Prepared) -> npt.NDArray[np.bool_]:
 
 
 def _find_busy_parts(simulation: Simulation) -> npt.NDArray[np.float64]:
-    """Return the share of time that each link direction sends each job's bytes, after all clients have begun.
-
-    If some clients do not begin within `_HOPS` packet hops, the time counts from the beginning.
+    """Return the fraction of time for which each link direction sends bytes of each job, float64 [link direction, job].
+    The time begins when all clients have begun; if they do not all begin, at 0.
     """
     network = simulation.network
     of_rounds = np.array([job.round > 0 for job in simulation.jobs])[simulation.job_of_client]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The I/O-congestion threshold: the interval between requests below which a job's own requests delay each other.
+"""The I/O-congestion threshold: an I/O job's requests delay each other if the interval between requests is shorter.
 
-A client waits for its request, then for its interval: its cycle is I + T(I). At long intervals T is T0, the time of a
-request alone. Without an interval T is C, the time that the servers' links and their routes need for one request of
-every client. Once I + T(I) is close to C, the job has nearly its largest throughput. A shorter interval then only
-lengthens T by the same amount. Throughput covers all clients, so T is a mean over messages. Mutual delays of requests
-show in the means of the clients, which all count equally. The asymptotes T0 and C - I cross at C - T0.
-With N clients, n servers, requests of S bytes and links of B bytes/s: if the servers' links alone determine C, this
-crossing is N S/(n B) - S/B.
+A client waits T(I) for each request, then for the interval I: its cycle is I + T(I). For long intervals, T is T0, the
+time of a request alone. For interval 0, T is C, the time in which the servers' links and the routes to them carry one
+request of every client. If I + T(I) is close to C, the throughput is nearly the largest possible one, and a shorter
+interval lengthens T by the same amount. The asymptotes of T, T0 and C - I, cross at I = C - T0. Throughput depends on T
+as a mean over messages. To decide if requests delay each other, T is a mean over clients of each client's mean. With N
+clients, n servers, requests of S bytes and links of B bytes/s: if only the servers' links limit C, the asymptotes cross
+at N S/(n B) - S/B.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978; the term is from K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral
@@ -30,31 +30,32 @@ from ibprof_lab.simulation.study.sizes_and_times import format_time
 from ibprof_lab.simulation.workload.workloads import IO, Role, Workload
 
 CONGESTED = 2.0
-"""Congestion begins at this ratio of the mean request time at interval 0 to the time of a request alone."""
+"""A job has a threshold only if its mean request time at interval 0 is at least this multiple of the time of a request
+alone."""
 
 NEAR = 0.9
-"""A job counts as congested if its throughput exceeds this share of its throughput at interval 0."""
+"""The threshold is the interval at which the throughput is this fraction of the throughput at interval 0."""
 
 _LONG = 100
-"""Requests do not delay each other if the interval between them is this many times the longer of two times: the
-bottleneck time and the transfer time. The servers' links are then at most 1% busy."""
+"""The time of a request alone is measured at this multiple of the bottleneck time or of the transfer time, whichever is
+longer. The servers' links are then at most 1% busy."""
 
 _POINTS = 4
-"""Number of intervals that each step of the search simulates."""
+"""Number of intervals that are simulated in each step of the search for the threshold."""
 _ROUNDS = 2
 
 Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
-"""Function that returns the results of cells by key."""
+"""Function that simulates cells and returns their outcomes by `Cell.key`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdQuestion:
-    """A job and the simulations that find its threshold.
+    """An I/O job whose threshold is asked for.
 
     Attributes:
         job: the I/O job.
         clients: number of the job's clients.
-        notes: notes for the user on the fabric.
+        notes: sentences for the user on the fabric.
     """
 
     setting: Setting
@@ -65,13 +66,13 @@ class ThresholdQuestion:
 
 
 def ask_threshold(machine: MachineOptions, size: int, share: float, seeds: int, io_reads: int) -> ThresholdQuestion:
-    """Return the job described by the options of `ibprof-sim threshold`.
+    """Return the question for options of `ibprof-sim threshold`.
 
     Args:
         size: bytes of an I/O request.
-        share: share of the compute hosts that send requests.
-        seeds: number of random seeds.
-        io_reads: bytes of a client's request that is answered with `size` bytes; 0 for writes.
+        share: fraction of the compute hosts that send requests.
+        seeds: number of random seeds; each simulation is repeated with each seed.
+        io_reads: for reads, bytes of a client's request, which a server answers with `size` bytes; 0 for writes.
 
     Raises:
         IbprofError: an option is invalid on the fabric.
@@ -84,7 +85,7 @@ def ask_threshold(machine: MachineOptions, size: int, share: float, seeds: int, 
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """Times of requests at an interval, by seed: mean over messages, and mean of the clients' means."""
+    """Request times at one interval, ns, by seed: mean over messages, and mean over clients of each client's mean."""
 
     requests: BySeed
     of_clients: BySeed
@@ -98,16 +99,18 @@ class _Tried:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A threshold and its measurements. Times in ns.
+    """A threshold and the measurements for it. Times are in ns.
 
     Attributes:
-        alone_ns: time of a request without contention (T0), measured at long intervals.
-        without_pause_ns: time of a request without any interval (C).
-        below_ns, above_ns: bounds of the threshold, by 95% intervals of throughput; None without a threshold.
-        about_ns: threshold by the mean throughput; None without a threshold.
-        bound_ns: threshold by the servers' links alone, N S/(n B) - S/B; at most 0 if the links are no bottleneck.
-        tried: intervals, ascending, each with the mean time of requests; this mean is None if no seed has a mean.
-        seeds: number of seeds with a mean at interval 0.
+        alone_ns: time of a request alone (T0), measured at a long interval.
+        without_pause_ns: time of a request at interval 0 (C).
+        below_ns, above_ns: bounds of the threshold, from 95% intervals of the throughput; None if there is no
+            threshold.
+        about_ns: estimate of the threshold, from the mean throughput; None if there is no threshold.
+        bound_ns: threshold if only the servers' links limit the job, N S/(n B) - S/B; 0 or negative if they do not
+            limit it.
+        tried: (interval, mean request time), sorted by interval; the mean is None if it settled for no seed.
+        seeds: number of seeds whose mean settled at interval 0.
     """
 
     alone_ns: float
@@ -121,20 +124,20 @@ class Threshold:
 
     @property
     def crossing_ns(self) -> float:
-        """Return the interval C - T0. The two asymptotes of the request time cross at this interval."""
+        """Interval at which the asymptotes of the request time cross, C - T0."""
         return self.without_pause_ns - self.alone_ns
 
 
 def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simulate: Simulate) -> Threshold:
-    """Return the threshold of a job that runs alone.
+    """Find the threshold of a job that runs alone.
 
     Args:
-        job: I/O job; its interval is ignored.
-        seeds: seeds of the simulations; runs of the same seed are compared.
-        simulate: function that runs cells.
+        job: the I/O job; its interval is not used.
+        seeds: random seeds; times are compared between simulations with the same seed.
+        simulate: function that simulates cells.
 
     Raises:
-        InconsistentError: no seed has a mean at interval 0, or at long intervals.
+        InconsistentError: the mean request time settled for no seed, at interval 0 or at the long interval.
     """
     tried: dict[float, _Tried] = {}
 
@@ -157,7 +160,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
     times = average(compare(without_pause.of_clients, alone.of_clients))
     cycle = without_pause.mean or 0.0
     if times and times.mean >= CONGESTED:
-        below, above = 0.0, 1.25 * cycle  # throughput there is at most 0.8 of the maximum
+        below, above = 0.0, 1.25 * cycle  # throughput at most 1 / 1.25 of the largest
         for _ in range(_ROUNDS):
             step = (above - below) / (_POINTS + 1)
             measure([float(round(below + step * (number + 1))) for number in range(_POINTS)])
@@ -171,7 +174,8 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
 
 
 def _collect(latencies: Mapping[int, Latency]) -> _Tried:
-    """Return the means by seed; the uncertainty of a drifting mean includes its change."""
+    """Return the means by seed. For a mean that changes over the measured time, the half width is at least this
+    change."""
     known = {seed: each for seed, each in latencies.items() if each.is_settled or each.change}
     halves = {seed: max(np.nan_to_num(each.half), abs(each.change) * each.mean) for seed, each in known.items()}
     return _Tried(
@@ -182,7 +186,7 @@ def _collect(latencies: Mapping[int, Latency]) -> _Tried:
 
 
 def _find_parts(without_pause: _Tried, tried: Mapping[float, _Tried]) -> list[tuple[float, Figure]]:
-    """Return the throughput at each interval relative to the throughput at interval 0, in order."""
+    """Return (interval, throughput / throughput at interval 0), sorted by interval."""
     parts = [(0.0, Figure(1.0, 0.0))]
     for interval in sorted(tried)[1:]:
         cycles = {seed: Figure(interval + each.mean, each.half) for seed, each in tried[interval].requests.items()}
@@ -192,7 +196,7 @@ def _find_parts(without_pause: _Tried, tried: Mapping[float, _Tried]) -> list[tu
 
 
 def _interpolate(parts: Sequence[tuple[float, Figure]]) -> float:
-    """Return the interval at which the throughput falls below `NEAR`, by linear interpolation."""
+    """Return the interval at which the relative throughput falls below `NEAR`, by linear interpolation."""
     last = max(number for number, (_, part) in enumerate(parts) if part.mean >= NEAR)
     if last + 1 == len(parts):
         return parts[last][0]

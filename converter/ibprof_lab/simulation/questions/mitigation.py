@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interference of an MPI job and an I/O job on a fabric, and its reduction by changes."""
+"""Interference of an MPI job and an I/O job on a fabric, and changes that reduce the interference."""
 
 from __future__ import annotations
 
@@ -18,34 +18,35 @@ from ibprof_lab.simulation.study.sizes_and_times import format_time
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 _WINDOWS = (1.0, 1.25, 1.5, 2.0)
-"""Throttle windows to try, in cycles of the I/O job in the present scenario."""
+"""Tried windows (minimum times from one I/O request to the next), in cycles of the I/O job in the present scenario."""
 
 _PARTS = 20
-"""A mean over the jitter of a window is taken at the middles of this many equal parts of the jitter's range."""
+"""Number of values of the jitter over which a mean is computed."""
 
 COSTS_LITTLE = 0.95
-"""With a recommended change, the I/O job has at least this share of its rate in the present scenario."""
+"""A change is recommended only if the I/O job keeps at least this fraction of its present rate."""
 
 MOST_SEEDS_ASKED = 100
-"""An answer proposes at most this many seeds for another simulation."""
+"""Largest number of seeds that an answer proposes."""
 
 WORTH = 0.95
-"""With a recommended change, the time of MPI messages is less than this share of their time in the present scenario."""
+"""A change is recommended only if it reduces the time of MPI messages to less than this fraction of the present
+time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A scenario with both jobs. Times in ns, for seeds whose means settled.
+    """Results of a scenario with both jobs. Times are in ns, for seeds whose means settled.
 
-    Methods return the mean over seeds; None if no seed has both values.
+    The methods compare two values for each seed, and return the mean over seeds; None if no seed has both values.
 
     Attributes:
         name: name for users.
-        jobs: the I/O job, the MPI job.
-        alone: mean latency of each job alone.
-        together: mean latency of each job when both run.
-        io_bytes_per_s: write rate of all clients of the I/O job when both run.
-        notes: reasons for unsettled means, without duplicates.
+        jobs: the I/O job, and the MPI job.
+        alone: name of a job -> mean latency if only this job runs.
+        together: name of a job -> mean latency if both jobs run.
+        io_bytes_per_s: rate of all clients of the I/O job if both jobs run.
+        notes: reasons why means did not settle, without duplicates.
     """
 
     name: str
@@ -57,33 +58,34 @@ class Scenario:
     notes: tuple[str, ...]
 
     def slowdown(self, job: str) -> Figure | None:
-        """Return the slow-down of a job's messages by the other job."""
+        """Return the ratio of a job's latency if both jobs run to its latency alone."""
         return average(compare(self.together[job], self.alone[job]))
 
     def change_by_seed(self, job: str, now: Scenario) -> BySeed:
-        """Return each seed's latency of a job relative to the scenario `now`, when both jobs run."""
+        """Return for each seed the ratio of a job's latency to its latency in the scenario `now`, if both jobs run."""
         return compare(self.together[job], now.together[job])
 
     def change(self, job: str, now: Scenario) -> Figure | None:
-        """Return the latency of a job relative to the scenario `now`, when both jobs run."""
+        """Return the ratio of a job's latency to its latency in the scenario `now`, if both jobs run."""
         return average(self.change_by_seed(job, now))
 
     def change_of_rate(self, now: Scenario) -> Figure | None:
-        """Return the rate of the I/O job relative to the scenario `now`."""
+        """Return the ratio of the I/O job's rate to its rate in the scenario `now`."""
         return average(compare(self.io_bytes_per_s, now.io_bytes_per_s))
 
 
 def list_scenarios(
     setting: Setting, io: Workload, mpi: Workload
 ) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
-    """Yield the scenarios to compare, the present scenario first. Scenarios that could deadlock are left out."""
+    """Yield name, setting and jobs of each scenario, the present scenario first. Adaptive routing is left out if it
+    could deadlock."""
     yield "as it is", setting, (io, mpi)
     sampled, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
     if are_named:
         yield "jobs on hosts sampled one by one", replace(setting, job_placement=JobPlacement.RANDOM_NODE), sampled
     if are_named or setting.job_placement is not JobPlacement.RANDOM_SWITCH:
         yield "jobs on whole leaf switches", replace(setting, job_placement=JobPlacement.RANDOM_SWITCH), sampled
-    is_recorded = io.role is Role.PROFILE  # no server takes part, and the recording determines the times
+    is_recorded = io.role is Role.PROFILE  # no servers; times are recorded
     for placement, name in () if is_recorded else ((ServerPlacement.SPREAD, "servers spread, one a leaf"),
                             (ServerPlacement.ISOLATED, "servers on leaves of their own")):  # fmt: skip
         if setting.server_hosts or setting.server_placement is not placement:
@@ -99,7 +101,7 @@ def list_scenarios(
 
 
 def list_cells(setting: Setting, io: Workload, mpi: Workload, seeds: Sequence[int]) -> list[Cell]:
-    """Return the simulations that `compare_scenarios` needs."""
+    """Return the simulations whose outcomes `compare_scenarios` needs."""
     return [
         _cell(changed, jobs, job, together, seed)
         for seed in seeds
@@ -112,7 +114,7 @@ def list_cells(setting: Setting, io: Workload, mpi: Workload, seeds: Sequence[in
 def compare_scenarios(
     setting: Setting, io: Workload, mpi: Workload, seeds: Sequence[int], outcomes: Mapping[str, Outcome]
 ) -> list[Scenario]:
-    """Return each scenario with its measurements, the present scenario first."""
+    """Return the results of each scenario, the present scenario first."""
     scenarios = []
     for name, changed, jobs in list_scenarios(setting, io, mpi):
         means: dict[bool, dict[str, BySeed]] = {False: {}, True: {}}
@@ -143,7 +145,7 @@ def _find_rates(setting: Setting, jobs: tuple[Workload, Workload], settled: Mapp
 def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
     """Return the mean time between successive requests of a client.
 
-    This is more than max(mean request, window), since single requests may be slower than the window.
+    The mean is over max(request, window) of each request, and exceeds max(mean request, window).
     """
     lower, upper, messages = np.array(latency.histogram).T
     taken = (lower + upper) / 2 + job.interval_ns
@@ -153,12 +155,13 @@ def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
 
 @dataclass(frozen=True, slots=True)
 class UndecidedChange:
-    """A change that would be recommended if its 95% interval were narrower.
+    """A change that is not recommended only because its 95% interval is too wide.
 
     Attributes:
         scenario: scenario with the change.
-        gain, half: relative reduction of the latency, and half of its 95% interval; nan if unknown.
-        seeds: approximate number of seeds for an interval narrower than the gain; None if too many.
+        gain, half: relative reduction of the latency, and half width of its 95% interval; nan if unknown.
+        seeds: approximate number of seeds with which the interval would be narrower than the gain; None if above
+            `MOST_SEEDS_ASKED`.
     """
 
     scenario: Scenario
@@ -168,15 +171,16 @@ class UndecidedChange:
 
 
 def is_sure(gain: float, half: float) -> bool:
-    """Return True if a gain's 95% interval is narrower than the gain; False if the interval is unknown."""
+    """Return True if the 95% interval of a gain is narrower than the gain; False if `half` is nan."""
     return 2 * half < gain
 
 
 def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None, tuple[UndecidedChange, ...]]:
-    """Return the change with the fastest MPI messages that keeps the I/O rate; None if there is none.
+    """Choose the change with the fastest MPI messages among the changes that keep the I/O rate.
 
     Returns:
-        The scenario, and the changes with a larger gain whose 95% intervals are too wide, sorted by gain, descending.
+        The scenario with this change, or None; and the changes with a larger gain but too wide 95% intervals, the
+        largest gain first.
     """
     now, *changes = scenarios
     good: list[tuple[float, Scenario]] = []
@@ -200,7 +204,7 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
 
 
 def _count_seeds(seeds: int, gain: float, half: float) -> int | None:
-    """Return the number of seeds for an interval narrower than the gain, at equal scatter; None if too many."""
+    """Return `UndecidedChange.seeds`, if the scatter over seeds stays the same."""
     from scipy.stats import t  # noqa: PLC0415  (slow to import)
 
     if seeds < 2 or math.isnan(half):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted time of a recorded run elsewhere: on other hosts, with other forwarding tables, next to another job.
+"""Prediction of a recorded run's time on other hosts, with other forwarding tables, or next to another job.
 
-The recording does not show for which message a rank waits. Each replay is therefore two simulations: ranks wait as
-early, and as late, as the recording allows. The first replay is on the recorded network. Its difference from the
-measured time is the calibration. The second replay is on the other network.
+The recording does not contain for which messages a rank waits. A replay therefore consists of two simulations, in which
+ranks wait as early, or as late, as the recording allows. The run is replayed on the recorded network for calibration,
+by comparison with the measured time, and then on the other network.
 """
 
 from __future__ import annotations
@@ -29,29 +29,28 @@ from ibprof_lab.simulation.workload.recorded_program import RecordedProgram, loa
 from ibprof_lab.simulation.workload.workloads import Role, Workload, list_run_notes, load_recorded
 
 JOB, OTHER = "job", "other"
-"""Names of the recorded job and of the neighbouring job."""
+"""Names of the recorded job and of the other job in simulations."""
 
 FARTHEST = 0.25
-"""There is no prediction if the replay on the recorded network deviates from the measured time by more than this
-share."""
+"""Largest relative deviation of the replay on the recorded network from the measured time; with a larger deviation,
+there is no prediction."""
 
 LEAST_ERROR = 0.05
-"""Half the width of a prediction's interval is at least this share of the prediction."""
+"""Smallest half width of a prediction's interval, relative to the prediction."""
 
 _EFFORT = Effort(messages=1, background=1, warm_up=0, least_warm_up=0)
-"""Effort that measures the fewest operations that `MeanOperation` accepts: ten runs of the program."""
+"""Effort for as few operations as `MeanOperation` accepts: ten replays of the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayQuestion:
-    """The simulations that a prediction needs.
+    """A recorded run and the simulations for a prediction of its time.
 
     Attributes:
-        run: recorded run.
-        recorded: two cells on the recorded network: ranks wait as early, and as late, as the recording allows. Empty
-            for a run on one host.
-        wanted: for each seed, the same two cells on the network of the prediction.
-        notes: notes for the user.
+        run: the recorded run.
+        recorded: two cells on the recorded network: ranks wait early, and ranks wait late. Empty for a run on one host.
+        wanted: the same two cells on the other network, for each seed.
+        notes: sentences for the user.
     """
 
     run: RecordedProgram
@@ -62,14 +61,15 @@ class ReplayQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedTime:
-    """A predicted time.
+    """A prediction of a run's time.
 
     Attributes:
-        measured: time of the recorded run, seconds.
-        computing: time outside MPI, seconds.
-        replayed: times on the recorded network if ranks wait early, and late; None for a run on one host.
-        seconds, low, high: predicted time and its interval.
-        predicted: times on the other network if ranks wait early, and late, without calibration.
+        measured: measured time of the recorded run, seconds.
+        computing: time of the recorded run outside MPI, seconds.
+        replayed: simulated times on the recorded network if ranks wait early, and late, seconds; None for a run on one
+            host.
+        seconds, low, high: predicted time, and its interval, seconds.
+        predicted: simulated times on the other network if ranks wait early, and late, seconds, before calibration.
     """
 
     measured: float
@@ -91,16 +91,17 @@ def ask_replay(
     next_to_hosts: Sequence[str] | None,
     seeds: int,
 ) -> ReplayQuestion:
-    """Return the simulations needed for a prediction; the arguments are the options of `ibprof-sim replay`.
+    """Return the simulations for a prediction. `ibprof-sim replay` has options of the same names.
 
     Args:
         profile: recorded run.
-        machine: network of the recording.
-        to_fabric, to_routes: fabric and routes of the prediction; None for the recorded ones.
-        to_hosts: host names of the prediction, in the order of the run's first ranks; None for the recorded hosts.
-        next_to: profile of another job on the same network; None if there is none.
-        next_to_hosts: host names of the other job; None for the recorded hosts.
-        seeds: number of random seeds, which decide the start of the other job.
+        machine: the recorded network.
+        to_fabric, to_routes: fabric and routes of the other network; None if they are as recorded.
+        to_hosts: names of the hosts on the other network, in the order of the lowest rank on each host; None for the
+            recorded hosts.
+        next_to: profile of another job that runs at the same time; None if there is no other job.
+        next_to_hosts: names of the other job's hosts; None for its recorded hosts.
+        seeds: number of random seeds, which determine when the other job starts.
 
     Raises:
         IbprofError: an option is invalid on the fabric, or the recording has no times.
@@ -131,7 +132,7 @@ def ask_replay(
     jobs, more = stay_as_recorded(there, jobs, named, [])
     jobs = share_rest(jobs, (JOB, OTHER))
     notes += [*more, *list_run_notes(jobs), *list_fabric_notes(there.network)]
-    # A job alone has no random values.
+    # One job on known hosts does not depend on the seed.
     drawn = range(1, (seeds if len(jobs) > 1 or not jobs[0].hosts else 1) + 1)
     wanted = tuple(_both(there, jobs, seed) for seed in drawn)
     for cell in (*recorded, *wanted[0]):
@@ -140,7 +141,7 @@ def ask_replay(
 
 
 def _replay_where_recorded(setting: Setting, job: Workload) -> tuple[tuple[Cell, ...], list[str]]:
-    """Return the cells on the recorded network, and notes; no cells for a run on one host."""
+    """Return `ReplayQuestion.recorded`, and notes for the user."""
     if load_recorded(job).was_on_one_host:
         return (), []
     (placed,), notes = stay_as_recorded(setting, [job], NamedHosts(setting), [])
@@ -158,10 +159,11 @@ def _both(setting: Setting, jobs: Sequence[Workload], seed: int) -> tuple[Cell, 
 
 
 def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
-    """Simulate, and return the predicted time.
+    """Simulate, and predict the time.
 
     Raises:
-        InconsistentError: the replay on the recorded network deviates too far, or a simulation has no result.
+        InconsistentError: the replay on the recorded network deviates too far from the measured time, or a simulation
+            has no result.
     """
     cells = [*question.recorded, *(cell for pair in question.wanted for cell in pair)]
     outcomes = simulate(list(dict.fromkeys(cells)))
@@ -187,8 +189,8 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
                 "predicted"
             )
         raw = late + part * (early - late)
-        # The replay's deviation from the run is assumed to stay constant (`added`), or to grow with the time
-        # (`scaled`).
+        # Two assumptions on the replay's error on the recorded network: `added`, it stays constant; `scaled`, it is
+        # proportional to the time.
         added, scaled = raw + measured - replayed, raw * measured / replayed
         seconds = (added + scaled) / 2
         ends = [*(value * measured / replayed for value in ends), added, scaled]
@@ -211,7 +213,7 @@ def _find_seconds(latency: Latency) -> float:
 
 
 def _find_spread(latency: Latency) -> float:
-    """Return half of the 95% interval of the mean of two successive runs."""
+    """Return half of the interval that contains the mean time of two successive replays with 95% probability."""
     batches = min(20, latency.operations // 2)
     half = latency.operation_half / 1e9
     return half * batches**0.5 if half > 0 else 0.0

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of simulations as text, JSON, charts and pages."""
+"""Results of simulations as text, JSON, charts and web pages."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers from simulations, as text and as JSON."""
+"""Answers to questions (advice, threshold, replay) as text and as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OTHERS = {
     False: ("the I/O job", "I/O requests", "I/O request"),
     True: ("the second job", "Messages of the second job", "its message"),
 }
-"""True if the second job is a recorded run -> name of the second job, of its messages, and of one message."""
+"""Is the second job a recorded run? -> names of the second job, of its messages, and of one message."""
 
 _NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
 
@@ -103,7 +103,7 @@ def format_advice(advice: Advice) -> str:
 
 
 def _format_hosts(advice: Advice) -> Iterator[str]:
-    """Yield the hosts of the advice, one line per job."""
+    """Yield lines with the hosts that the advice recommends, one per job."""
     if not advice.best:
         return
     is_sampled = not (advice.best.jobs[0].hosts and advice.best.jobs[1].hosts)
@@ -124,7 +124,7 @@ def _format_links(advice: Advice) -> Iterator[str]:
 
 
 def _format_notes(advice: Advice) -> Iterator[str]:
-    """Yield the reasons for unsettled means; a reason common to all changes once."""
+    """Yield lines with the reasons why means did not settle. A reason that all scenarios have gets one line."""
     names: dict[str, list[str]] = {}
     for each in advice.scenarios:
         for note in each.notes:
@@ -162,7 +162,7 @@ def _conclude(advice: Advice, now: Scenario) -> str:
 
 
 def _format_undecided(change: UndecidedChange) -> str:
-    """Return a sentence that a gain may be random, with the number of seeds that would decide."""
+    """Return sentences: the gain may be random, and how many seeds would show if it is."""
     gain = f"{100 * change.gain:.0f}%"
     if math.isnan(change.half):
         why = f"{change.scenario.name} reduces the time of MPI messages by {gain}, with no interval"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of simulated studies: for each measured job, its latency alone and next to the other jobs.
+"""Charts of studies: for each measured job, its latency alone, and its latency if the other jobs run too.
 
-Bars are black for a job alone, and coloured by the other jobs. Clusters distinguish the varied properties of the job
-or the setting; panels distinguish message sizes. A bar reaches from the 25th to the 75th percentile, with a line at the
-median and a dot at the mean. The dot's whisker is the interval over seeds. A bar with fewer seeds than other bars is
-hollow. A row without a mean is a mark at the axis.
+A black bar is for the job alone; other colours are for properties of the other jobs. Bars with the same properties of
+the job or the setting form a cluster. Different message sizes have different panels. A bar reaches from the 25th to the
+75th percentile, with a line at the median and a dot at the mean. The whisker at the dot is the 95% interval over seeds.
+A bar with fewer seeds than other bars is hollow. If a mean is missing, a mark at the axis replaces the bar.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
 WHISKER, FEWER, ABSENT, UNSTEADY = "_whisker", "_fewer seeds", "_not simulated", "_no steady state"
-"""Labels of marks; legends leave out labels that begin with _."""
+"""Labels of marks. They begin with _, so that matplotlib's legends do not show them."""
 
 MARKS: Mapping[str, str] = {
     WHISKER: "whisker: 95% interval of the mean over seeds",
@@ -51,12 +51,13 @@ MARKS: Mapping[str, str] = {
     ABSENT: "x: not simulated",
     UNSTEADY: "~: no steady state",
 }
-"""Meaning of each mark."""
+"""Label of a mark -> explanation in the chart."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns that vary among a measured job's rows, divided by their use in the chart."""
+    """The columns with several values in a measured job's rows, by their use: panels, clusters, or bars of a cluster
+    (others)."""
 
     panels: tuple[str, ...]
     clusters: tuple[str, ...]
@@ -64,18 +65,18 @@ class _Columns:
 
 
 def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> tuple[list[Path], list[str]]:
-    """Draw tables of means: the named tables, and all tables in the named folders.
+    """Draw charts of tables of means.
 
     Args:
-        results: folders of studies, or tables.
+        results: tables, or folders in which all tables of means are drawn.
         folder: output folder.
         suffix: png, svg or pdf.
 
     Returns:
-        The written charts, and the tables without charts, with reasons.
+        The written files, and sentences on tables without charts.
 
     Raises:
-        InputError: a folder has no table of means, or a table is invalid.
+        InputError: a folder contains no table of means, or a table is invalid.
     """
     tables = _name_tables(results)
     means = {name: read_means([path]) for name, path in tables.items()}
@@ -91,7 +92,7 @@ def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> 
 
 
 def _name_tables(results: Iterable[Path]) -> dict[str, Path]:
-    """Return the paths of tables of means by the name of their study; a repeated name gets a number."""
+    """Return name for the chart -> path of a table of means. A name that occurs twice gets a number."""
     named: dict[str, Path] = {}
     for path in (table for each in results for table in find_tables(each)):
         name = path.resolve().parent.name if path.stem == Path(MEANS).stem else path.stem
@@ -101,10 +102,10 @@ def _name_tables(results: Iterable[Path]) -> dict[str, Path]:
 
 
 def find_tables(path: Path) -> list[Path]:
-    """Return a table, or the tables of means in a folder.
+    """Return the path of a table, or the paths of all tables of means in a folder.
 
     Raises:
-        InputError: the folder has no table of means.
+        InputError: the folder contains no table of means.
     """
     if not path.is_dir():
         return [path]
@@ -115,7 +116,7 @@ def find_tables(path: Path) -> list[Path]:
 
 
 def draw_means(means: Rows, folder: Path, name: str, suffix: str = "png") -> list[Path]:
-    """Draw a table of means as `NAME-JOB.png` for each measured job with a mean; return the files."""
+    """Draw a chart `NAME-JOB.png` for each measured job that has a mean; return the paths of the files."""
     files: list[Path] = []
     marked = mark_fewer_seeds(means)
     for job in dict.fromkeys(str(row["measured"]) for row in marked):
@@ -123,7 +124,7 @@ def draw_means(means: Rows, folder: Path, name: str, suffix: str = "png") -> lis
         if all(row["mean_us"] is None for row in rows):
             continue
         path = folder / f"{_to_file_name(name)}-{_to_file_name(job)}.{suffix}"
-        while path in files:  # another job's name differs only in characters that file names cannot have
+        while path in files:  # two jobs may have the same name after `_to_file_name`
             path = path.with_stem(f"{path.stem}-")
         _save(_draw_job(rows, job), path, suffix)
         files.append(path)
@@ -163,7 +164,7 @@ def _draw_job(rows: Rows, job: str) -> Figure:
 
 
 def _find_columns(rows: Rows, job: str) -> _Columns:
-    """Divide the varying columns into columns of panels, of clusters and of bars."""
+    """Find the columns with several values, and decide their use in the chart."""
     names = [column.removesuffix("_share") for column in rows[0] if column.endswith("_share")]
     varying = {column for column in rows[0] if len({row.get(column) for row in rows} - {None}) > 1}
 
@@ -181,7 +182,7 @@ def _find_columns(rows: Rows, job: str) -> _Columns:
 def _group(rows: Rows, columns: Sequence[str]) -> dict[Key, list[Row]]:
     """Group rows by columns.
 
-    A baseline is added to each group that differs from the baseline only in other jobs' columns.
+    A baseline is added to each group that has the same values, except in columns of other jobs.
     """
     others = [row for row in rows if row["run"] != "baseline"] or rows
     groups: dict[Key, list[Row]] = {}
@@ -229,7 +230,7 @@ def _name_column(column: str) -> str:
 
 
 def _format(column: str, value: Any) -> str:
-    """Return a readable value of a column: words unchanged, quantities with unit and column name."""
+    """Return a value of a column for the chart: a word as it is, a quantity with the column's name and unit."""
     if value is None or isinstance(value, str):
         return str(value or "")
     if column.endswith("_interval_us"):
@@ -244,7 +245,7 @@ def _format(column: str, value: Any) -> str:
 
 
 def _order(value: Any) -> tuple[bool, str, float]:
-    """Return a sort key for values: missing values first, then words, then numbers."""
+    """Return a sort key for values: first missing values, then numbers, then words."""
     is_number = isinstance(value, (int, float))
     return value is not None, "" if is_number or value is None else str(value), float(value) if is_number else 0.0
 
@@ -254,7 +255,7 @@ class Bar:
     """One bar of a cluster.
 
     Attributes:
-        row: row of the table of means; None, or a row without a mean, is drawn as a mark.
+        row: row of the table of means. If it is None or has no mean, a mark is drawn.
     """
 
     row: Row | None
@@ -267,24 +268,24 @@ def format_time(microseconds: float) -> str:
 
 
 def format_interval(microseconds: float) -> str:
-    """Return an interval as text; 0 means a checkpoint."""
+    """Return an interval as text; interval 0 is shown as "checkpoint"."""
     return format_time(microseconds) if microseconds else "checkpoint"
 
 
 def choose_shades(count: int) -> list[str]:
-    """Return a number of colours, from dark to light."""
+    """Return `count` colours, from dark to light."""
     scale = colormaps["plasma"]
     return [to_hex(scale(0.88 * (number + 0.5) / max(count, 1))) for number in range(count)]
 
 
 def mark_fewer_seeds(rows: Rows) -> list[Row]:
-    """Return rows with an additional column that marks fewer seeds than in other rows."""
+    """Add the column `has_fewer_seeds` to rows: True if the row has fewer seeds than another row."""
     seeds = max((row["seeds"] or 0 for row in rows), default=0)
     return [{**row, "has_fewer_seeds": 0 < (row["seeds"] or 0) < seeds} for row in rows]
 
 
 def mark_missing(axes: Axes, x: float, row: Row | None, colour: str = "#666666") -> None:
-    """Mark a missing mean at the axis."""
+    """Draw the mark of a missing mean at the axis."""
     unsteady = row is not None and "no steady state" in row["note"]
     text = axes.text(x, 0.015, "~" if unsteady else "x", color=colour, fontsize=7, ha="center", va="bottom",
                      transform=axes.get_xaxis_transform())  # fmt: skip
@@ -292,7 +293,7 @@ def mark_missing(axes: Axes, x: float, row: Row | None, colour: str = "#666666")
 
 
 def draw_interval(axes: Axes, x: float, value: float, half: float | None) -> None:
-    """Draw half an interval to either side of a value, visible on dark bars too."""
+    """Draw the whisker from value - half to value + half; a white outline makes it visible on dark bars."""
     if half:
         lines = axes.vlines(x, value - half, value + half, color="#111111", linewidth=0.8, label=WHISKER, zorder=3)
         lines.set_path_effects([withStroke(linewidth=2, foreground="white")])
@@ -302,9 +303,9 @@ def draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, sc
     """Draw clusters of bars.
 
     Args:
-        clusters: bars by cluster name.
-        by: label of the cluster axis.
-        scale: scale of the time axis.
+        clusters: name of a cluster -> its bars.
+        by: label of the axis of clusters.
+        scale: `linear` or `log`, scale of the time axis.
     """
     axes.set_xlabel(by, fontsize=8)
     axes.set_yscale(scale)
@@ -328,7 +329,7 @@ def draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, sc
     axes.set_xticks(range(len(clusters)), list(clusters), fontsize=7)
     axes.set_xlim(-0.55, len(clusters) - 0.45)
     if scale == "linear":
-        axes.set_ylim(bottom=0, auto=True)  # charts with a shared axis may need more of it
+        axes.set_ylim(bottom=0, auto=True)  # another chart may share the axis and need more
     axes.grid(axis="y", linewidth=0.3)
     axes.set_axisbelow(True)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_time(value)))

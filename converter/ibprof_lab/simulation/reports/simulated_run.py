@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that `ibprof-sim` writes on one run of all jobs: tables, pictures, the view of the links; slow senders.
-
-A slow sender sends more slowly than the other hosts of its job: by link, message time, rate or end time.
+"""Files on one run of all jobs of a study (tables, pictures, web view of the links), and slow senders. A slow sender is
+a host with a slower link, longer message times, a lower rate or a later end than the other hosts of its job.
 """
 
 from __future__ import annotations
@@ -56,31 +55,31 @@ FILES = (
     "links.png",
     "view.html",
 )
-"""Files that `write_run` writes into a folder; `operations.csv` only for a collective."""
+"""Files that `write_run` writes; `operations.csv` is written only if a job is a collective."""
 
 _PARTS = 40
-"""Each step of a run extends the simulated time by 1 / this number."""
+"""Each step of the run is 1 / this number of the time simulated so far."""
 
 _HOPS_MOST = 5e7
-"""A run that is only displayed takes at most this many packet hops."""
+"""Largest number of packet hops of the run."""
 
 _DOTS_PER_INCH = 120
 
 _QUEUES = 4
-"""The queues of at most this many link directions are drawn: the fullest ones."""
+"""Number of link directions whose queues are drawn: the ones with the longest mean queue."""
 
 
 def run_and_show(
     plan: StudyPlan, output: StudyOutput, pool: Executor, progress: Callable[[int, int], None]
 ) -> StudyResults:
-    """Simulate a study, write its tables, and show one run of all its jobs together: `FILES`.
+    """Simulate a study, write its tables, and write `FILES` on one run of all its jobs.
 
     Args:
-        output: destination of results; with `stored`, no run is simulated.
-        progress: callback with the completed work and the total work.
+        output: destination of results. If `stored` is True, nothing is simulated, and `FILES` are not written.
+        progress: callback that gets the completed work and the total work.
 
     Raises:
-        IbprofError: as raised by `run_study`.
+        IbprofError: see `run_study`.
     """
     results = run_study(plan, output, pool, progress)
     if output.stored:
@@ -94,7 +93,8 @@ def run_and_show(
 
 
 def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str]:
-    """Yield sentences on losses, slow senders, simulations, their files, and unsettled means."""
+    """Yield sentences on left-out data, slow senders, the simulations and their files, and means that did not
+    settle."""
     yield from results.lost
     yield from results.slow_senders
     shown = () if output.stored else (each for each in FILES if (output.folder / each).exists())
@@ -105,11 +105,7 @@ def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str
 
 
 def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
-    """Simulate a cell again with all jobs' messages, and write `FILES`; older files are removed.
-
-    Returns:
-        Hosts that sent more slowly than the other hosts of their job.
-    """
+    """Simulate a cell again, sample the messages of all jobs, write `FILES`, and return the slow senders."""
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
     subnet = cell.setting.load().subnet
@@ -147,7 +143,7 @@ def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
         modelled=(f"all traffic is simulated, of {described}",),
         notes=(),
     )
-    if cell.setting.adaptive:  # the page cannot put flows on links by tables
+    if cell.setting.adaptive:  # no tables from which the page could compute loads
         run = ViewRun("", no_counters("simulated"), loads, coverage)
     else:
         flows = run_tables.list_flows(watch)
@@ -168,7 +164,7 @@ def _describe_job(job: Workload) -> str:
 
 
 def _describe_hosts(cell: Cell) -> str:
-    """Return a description of the choice of routes, hosts and servers."""
+    """Return a text on adaptive routing, and on the placement of hosts and servers."""
     setting = cell.setting
     chosen = ["adaptive routing"] if setting.adaptive else []
     if any(each.hosts for each in cell.workloads):
@@ -188,7 +184,7 @@ def _write(path: Path, columns: Sequence[str], lines: Iterator[Row]) -> None:
 
 @render_html.register
 def render_study(results: StudyResults) -> str:
-    """Return a study's results as HTML: slow-downs, and limits of the results."""
+    """Return a study's results as HTML: conclusions, slow senders, unsettled means and notes."""
     rows = ((name, json.dumps(value)) for name, value in results.conclusions.items())
     unsettled = (f"{count} simulations without a settled mean: {why}" for why, count in results.count_unsettled())
     return join_parts([
@@ -204,7 +200,7 @@ def draw_run(path: Path, title: str, watch: Watch) -> None:
     """Draw an observed run.
 
     Args:
-        watch: observer of the finished run.
+        watch: observer that has recorded the run.
     """
     figure = Figure(figsize=(15, 4.6), layout="constrained")
     figure.suptitle(title).set_parse_math(False)
@@ -219,7 +215,7 @@ def draw_run(path: Path, title: str, watch: Watch) -> None:
 
 
 def _draw_latencies(axes: Axes, watch: Watch) -> None:
-    """Draw the share of messages with a latency above each value."""
+    """Draw the fraction of messages with a longer latency, against latency."""
     for number, job in enumerate(watch.simulation.jobs):
         _draw_tail(axes, watch.histogram(number), job.name, f"C{number}", "-")
         operations = watch.operations(number)
@@ -235,7 +231,8 @@ def _draw_tail(axes: Axes, counts: Counts, label: str, colour: str, style: str) 
     used = np.flatnonzero(counts)
     if not len(used):
         return
-    # Each bin is a step; the last step keeps its height, since a logarithmic axis has no 0.
+    # Each bin is a step. The last step would have height 0, which a logarithmic axis cannot show: keep the height
+    # before it.
     longer = 1 - np.cumsum(counts[used]) / counts.sum()
     edges = bin_edges() / 1000
     at = np.append(edges[used[0]], edges[used + 1])
@@ -253,7 +250,7 @@ def _draw_over_time(axes: Axes, watch: Watch) -> None:
         drawn.append(over.mean_ns[seen] / 1000)
     axes.set(yscale="log", xlabel="time, ms", ylabel="mean latency of the messages that arrived, µs")
     if len(means := np.concatenate(drawn)):
-        axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # else values that hardly differ would fill the axis
+        axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # without limits, small differences would fill the axis
     _finish(axes)
 
 
@@ -275,20 +272,20 @@ def _finish(axes: Axes) -> None:
 
 
 def _label(name: str) -> str:
-    """Return a label that the legend shows, since legends leave out labels that begin with _."""
+    """Return a label that the legend shows; matplotlib's legends leave out labels that begin with _."""
     return f" {name}" if name.startswith("_") else name
 
 
 _LEAST_PEERS = 4
-"""Only a job of at least this many clients has slow senders; the median of fewer clients means little."""
+"""Smallest number of clients of a job in which slow senders are searched for."""
 
 _LEAST_STEPS = 4
 _FACTOR = 1.5
-"""A slow value differs from the median by at least this factor."""
+"""Smallest ratio of a slow sender's value to the median (for rates, of the median to the value)."""
 
 _SPREAD = 3.0
-"""A slow value is also beyond the nearest quartile by more than this number of interquartile ranges (Tukey's far
-outliers)."""
+"""The value of a slow sender is also beyond the nearest quartile by more than this number of interquartile ranges
+(Tukey's far outliers)."""
 
 _MOSTLY = 0.5
 
@@ -298,16 +295,17 @@ _FACTS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "bytes": ("it sends {}", "its peers {}", format_bytes),
     "last_us": ("it has sent all after {}", "its peers after {}", lambda us: format_seconds(us / 1e6)),
 }
-"""Texts for each quantity of a slow sender: host's value, peers' value, and number format."""
+"""Name and unit of a quantity -> texts for the host's value and for the median of its peers, and number format."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowSender:
-    """A host that sends more slowly than its peers.
+    """A host that sends more slowly than the other hosts of its job (its peers).
 
     Attributes:
-        job, guid, name: job, GUID and name of the host's client.
-        figures: name and unit of each slow quantity -> the host's value, and the median of the job's hosts.
+        job, guid, name: name of the job, GUID and name of the host's node.
+        figures: name and unit of a quantity in which the host is slow -> the host's value, and the median over the
+            job's hosts.
     """
 
     job: str
@@ -316,7 +314,7 @@ class SlowSender:
     figures: Mapping[str, tuple[float, float]]
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON form: the host's values, and the peers' values under `usual_`."""
+        """Return the JSON form; keys of medians have the prefix `usual_`."""
         values = {
             f"{prefix}{key}": int(value) if key == "bytes" else round(value, 4)
             for key, pair in self.figures.items()
@@ -335,13 +333,11 @@ class SlowSender:
 
 
 def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender]:
-    """Return the slow senders of all jobs: first those with too long message times, the longest first.
-
-    A rank of a program is two clients of its host: one computes, and one sends.
+    """Return the slow senders of all jobs, sorted by mean message time, the longest first.
 
     Args:
-        watch: observer of the finished run.
-        unequal: names of jobs whose ranks may send different amounts.
+        watch: observer that has recorded the run.
+        unequal: names of jobs whose ranks need not send equal amounts.
     """
     simulation = watch.simulation
     network, fabric = simulation.network, simulation.network.subnet.fabric
@@ -368,7 +364,7 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
             elif np.median(steps) >= _LEAST_STEPS:
                 values["bytes"] = progress.bytes[clients].astype(float)
         slow = {key: _find_outliers(each, is_rate=key in {"gbps", "bytes"}) for key, each in values.items()}
-        # A sender to a slow host is not slow itself.
+        # A client that mostly sends to hosts with slow links is no slow sender.
         is_slow = np.any([*slow.values()], axis=0) & (slow["gbps"] | (to_slow[clients] < _MOSTLY))
         for at in np.flatnonzero(is_slow).tolist():
             node = int(fabric.port_node[network.host_port[simulation.host_of_client[clients[at]]]])
@@ -384,14 +380,15 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
 
 
 def describe_slow_senders(found: list[SlowSender], most: int = 3) -> Iterator[str]:
-    """Yield a sentence on each of the first `most` slow senders, and one on the number of further slow senders."""
+    """Yield a sentence on each of the first `most` slow senders, and a sentence with the number of further slow
+    senders."""
     yield from (each.describe() for each in found[:most])
     if len(found) > most:
         yield f"{len(found) - most} more slow senders: slow_senders in summary.json has all"
 
 
 def _find_port_gbps(watch: Watch) -> npt.NDArray[np.float64]:
-    """Return the rate of the link at each port with a LID, float64 [port]; nan where unknown."""
+    """Return the data rate of each port's link, Gb/s, float64 [port]; nan where unknown."""
     fabric = watch.simulation.network.subnet.fabric
     of_end = {
         (node, port): gbps
@@ -405,14 +402,14 @@ def _find_port_gbps(watch: Watch) -> npt.NDArray[np.float64]:
 
 
 def _share_to(watch: Watch, hosts: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return the share of each client's messages that are exchanged with the given hosts, float64 [client]."""
+    """Return the fraction of each client's messages to the hosts in the mask `hosts`, float64 [client]."""
     flows, clients = watch.flows(), watch.simulation.clients
     some = np.bincount(flows.client, flows.messages * hosts[flows.host], clients)
     return some / np.maximum(np.bincount(flows.client, flows.messages, clients), 1)
 
 
 def _find_outliers(values: npt.NDArray[np.float64], *, is_rate: bool) -> npt.NDArray[np.bool_]:
-    """Return a mask of the clients that are much slower than the others, bool [client]; nan is not slow."""
+    """Return True for values that are much slower than the others, bool; False for nan."""
     cost = 1 / np.maximum(values, 1e-9) if is_rate else values
     known = cost[~np.isnan(cost)]
     if len(known) < _LEAST_PEERS:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of simulations: study files and presets, cells, outcomes and tables."""
+"""Studies, which are sets of simulations: study files and presets, cells (single simulations), outcomes and tables."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One simulation of a study: its network, description, result key, run, and result; fabrics are read once."""
+"""A cell, one simulation of a study: its network, its description and key, its run and its outcome."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from ibprof_lab.simulation.workload.host_assignment import HostAssignment, assig
 from ibprof_lab.simulation.workload.workloads import Role, Workload, digest_messages
 
 RESULT_SCHEMA = 4
-"""Version of keys and results: raised when a description changes, or when the same cell gets other values."""
+"""Version of stored results. It increases when cells are described differently, or when the same cell has a different
+outcome."""
 
 _MOST_TICKS = float(1 << 53)
-"""A message and its pause take at most this many ticks; 64-bit counters hold 2,000 times as many."""
+"""Largest number of ticks of a message and its pause. The engine's 64-bit counters hold 2,000 times this number."""
 
 _CHUNK_NS = 5e6
 
@@ -44,13 +45,13 @@ class Setting:
 
     Attributes:
         fabric: path of a dump, or the name of a synthetic fabric.
-        hardware: properties that dumps do not state.
-        adaptive: True if packets choose among shortest routes.
+        hardware: properties of the network that dumps do not contain.
+        adaptive: True for adaptive routing: packets choose among shortest routes.
         servers: number of I/O servers.
-        server_hosts: host numbers of the servers; empty for sampling by `server_placement`.
-        server_placement, job_placement: placement of servers and jobs without named hosts.
-        effort: duration and precision of each simulation.
-        routes: as in `NetworkSource`.
+        server_hosts: indices of the servers' hosts; empty to place the servers by `server_placement`.
+        server_placement, job_placement: placement of servers, and of jobs without fixed hosts.
+        effort: precision and limits of each simulation.
+        routes: see `NetworkSource`.
     """
 
     fabric: str
@@ -69,7 +70,7 @@ class Setting:
         return NetworkSource(self.fabric, self.routes)
 
     def load(self) -> SimulatedNetwork:
-        """Read the network; cached."""
+        """Return the network; it is read once and cached."""
         return load_network(self.network, self.hardware)
 
 
@@ -78,10 +79,10 @@ class Cell:
     """One simulation.
 
     Attributes:
-        workloads: all jobs with their hosts, also jobs that do not run, so that a job that runs alone keeps its hosts.
+        workloads: all jobs with their hosts, including jobs that do not run: a job has the same hosts if it runs alone.
         running: names of the running jobs.
         measured: name of the job whose latency is measured.
-        seed: seed of hosts, partners, starts and jitter.
+        seed: random seed of placements, communication partners, start times and jitter.
     """
 
     setting: Setting
@@ -92,27 +93,25 @@ class Cell:
 
     @property
     def is_alone(self) -> bool:
-        """Return True if the measured job runs alone: a baseline."""
+        """True if only the measured job runs (a baseline)."""
         return self.running == (self.measured,)
 
     @property
     def is_measured_whole(self) -> bool:
-        """Return True if all messages of the effort are measured, even if the mean looks settled earlier.
-
-        Adaptive routes fill queues slowly: means are constant for tens of messages and then grow. Large messages of a
-        recorded run are rare: means are constant before the first large message.
+        """True if all `Effort.messages` are measured, even if the mean has the required precision earlier. With
+        adaptive routing, queues may fill after tens of messages, and the mean then grows. In a recorded run, rare large
+        messages may come late.
         """
         (measured,) = (each for each in self.workloads if each.name == self.measured)
         return self.setting.adaptive or (measured.role is Role.PROFILE and not measured.follows_time_line)
 
     def describe(self) -> dict[str, Any]:
-        """Return all inputs that the result depends on, for JSON.
-
-        For a job that does not run, only name and hosts are included, so that studies share baselines.
+        """Return all inputs on which the outcome depends, as JSON. Of a job that does not run, only properties that
+        determine its hosts are included: different studies then share baselines.
         """
         setting = asdict(self.setting)
-        del setting["fabric"]  # a path says nothing about the fabric's links
-        del setting["routes"]  # the network's digest includes the routes
+        del setting["fabric"]  # `network` identifies the content of the file
+        del setting["routes"]  # `network` includes the routes
         if not self.setting.hardware.nic_gap_ns:
             del setting["hardware"]["nic_gap_ns"]  # for compatibility with results of earlier versions
         if not self.setting.effort.steady:
@@ -129,7 +128,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Return a digest of the description, equal for equal simulations."""
+        """Digest of the description, which identifies the simulation."""
         text = json.dumps(self.describe(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -141,12 +140,12 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     if workload.role is not Role.REPLAY:
         del described["byte_ns"], described["waits_late"]  # for the same compatibility
     if workload.profile:
-        described["profile"] = digest_messages(workload)  # the file's content counts, not its path, as for the fabric
+        described["profile"] = digest_messages(workload)  # identifies the content of the file
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile", "hosts")}
 
 
 def make_cells(setting: Setting, workloads: Sequence[Workload], measured: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return the baseline of a job and its run with all jobs, for each seed."""
+    """Return for each seed two cells with a measured job: one in which it runs alone, and one with all jobs."""
     everyone = tuple(each.name for each in workloads)
     return [
         Cell(setting, tuple(workloads), running, measured, seed)
@@ -157,13 +156,14 @@ def make_cells(setting: Setting, workloads: Sequence[Workload], measured: str, s
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a simulation.
+    """The outcome of a cell.
 
     Attributes:
         key: key of the cell.
         latency: latency of the measured job.
         packet_hops, cpu_seconds: work of the simulation.
-        whole_ns: time of each client for all of its messages, by job; for the simulated jobs that end.
+        whole_ns: name of a job -> time of each client from its start to its last message, ns. Only jobs that sent all
+            their messages.
     """
 
     key: str
@@ -175,10 +175,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A cell's simulation before its first tick.
+    """A cell's simulation before it runs.
 
     Attributes:
-        measured: bool [client], clients of the measured job.
+        measured: bool [client], True for clients of the measured job.
     """
 
     simulation: Simulation
@@ -190,7 +190,7 @@ def refuse_long_times(network: SimulatedNetwork, workload: Workload) -> None:
     """Refuse times that would overflow the engine's clock.
 
     Raises:
-        InconsistentError: a message, its interval and window take too many ticks.
+        InconsistentError: a message, its interval and its window take too many ticks together.
     """
     ticks = (workload.interval_ns + workload.window_ns) / network.tick_ns
     ticks += workload.bytes * float(network.end_byte_ticks.max()) / 2**32
@@ -221,15 +221,15 @@ def find_assignment(cell: Cell) -> HostAssignment:
 
 
 def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> Prepared:
-    """Return a cell's simulation at its start.
+    """Return a cell's simulation, ready to run.
 
     Args:
-        sampled: names of jobs whose messages are sampled in addition to the messages of the measured job.
-        skip_hops: True if packets may skip hops, since loads of link directions are not needed.
+        sampled: names of further jobs whose messages are sampled; messages of the measured job always are.
+        skip_hops: True if the engine may skip hops; loads of link directions are then not known.
 
     Raises:
         InputError: the fabric cannot be read.
-        InconsistentError: the jobs do not fit, their times are too long, or the routes deadlock.
+        InconsistentError: the jobs do not fit on the fabric, their times are too long, or routes can deadlock.
     """
     setting = cell.setting
     network, lanes = setting.load(), load_lanes(setting.network)
@@ -250,7 +250,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> 
 
 
 def run_cell(cell: Cell) -> Outcome:
-    """Simulate until the latency is known and all clients with a limit have ended."""
+    """Simulate a cell until its latency is measured, and all clients with a limit have sent all messages."""
     begin = time.process_time()
     prepared = set_up(cell, skip_hops=True)
     simulation = prepared.simulation
@@ -267,11 +267,11 @@ def run_cell(cell: Cell) -> Outcome:
 
 
 def run_to_limits(simulation: Simulation, hops: float, go_on: Callable[[int], object]) -> None:
-    """Continue until the clients with a limit have ended, or up to a number of packet hops.
+    """Continue a simulation until all clients with a limit have sent all messages.
 
     Args:
-        hops: the simulation gives up after this many packet hops.
-        go_on: function that continues the simulation for a while; its argument is the present tick.
+        hops: largest number of packet hops since the start of the simulation.
+        go_on: function that continues the simulation by one step; its argument is the current tick.
     """
     limit = _limit_clients(simulation)
     while (simulation.look_at_clients().steps < limit).any():
@@ -286,7 +286,7 @@ def _limit_clients(simulation: Simulation) -> npt.NDArray[np.uint64]:
 
 
 def _find_whole_times(prepared: Prepared) -> dict[str, list[float]]:
-    """Return the time of each client since its first start, for jobs whose clients have all ended."""
+    """Return `Outcome.whole_ns`."""
     simulation = prepared.simulation
     progress, limit = simulation.look_at_clients(), _limit_clients(simulation)
     starts = np.array([client.start for client in prepared.clients], np.int64)
@@ -301,11 +301,12 @@ def _find_whole_times(prepared: Prepared) -> dict[str, list[float]]:
 
 @dataclass(frozen=True, slots=True)
 class NetworkSource:
-    """The origin of a simulated network: its fabric and its routes.
+    """The sources of a simulated network.
 
     Attributes:
         fabric: path of a dump, or the name of a synthetic fabric.
-        routes: source of the routes, from `parse_routes`; None for the fabric's tables, or a model without tables.
+        routes: source of the routes, from `parse_routes`; None to use the fabric's tables or, if it has no tables, a
+            model.
     """
 
     fabric: str
@@ -313,12 +314,12 @@ class NetworkSource:
 
 
 Lanes = npt.NDArray[np.uint8]
-"""uint8 [switch, switch], virtual lane of packets from leaf switch to leaf switch."""
+"""uint8 [switch, switch], virtual lane of packets from the first leaf switch to the second."""
 
 
 @lru_cache(maxsize=4)
 def _read_network(source: NetworkSource) -> tuple[Subnet, Lanes | None, str]:
-    """Return a fabric, the virtual lanes of its routes, and a digest of all properties that packets depend on."""
+    """Return a fabric, the result of `assign_lanes`, and a digest of the fabric's links, their speeds and routes."""
     subnet = read_routed_subnet(source.fabric, source.routes)
     network = index_network(subnet, Hardware(gbps=1.0))  # lanes depend only on routes
     digest = hashlib.sha256()
@@ -328,30 +329,30 @@ def _read_network(source: NetworkSource) -> tuple[Subnet, Lanes | None, str]:
 
 
 def digest_network(source: NetworkSource) -> str:
-    """Return a digest of a fabric's links and routes: a changed dump is another fabric."""
+    """Return a digest of a fabric's links, their speeds and routes."""
     return _read_network(source)[2]
 
 
 @lru_cache(maxsize=4)
 def load_network(source: NetworkSource, hardware: Hardware) -> SimulatedNetwork:
-    """Read a fabric; cached for later simulations of this process."""
+    """Return a fabric as arrays; the process reads it once."""
     return index_network(_read_network(source)[0], hardware)
 
 
 def load_lanes(source: NetworkSource) -> Lanes | None:
-    """Return the virtual lanes that keep the routes of a fabric free of cycles; None if one lane is enough."""
+    """Return the virtual lanes with which a fabric's routes cannot deadlock; None if one lane is enough."""
     return _read_network(source)[1]
 
 
 def count_lanes(source: NetworkSource) -> int:
-    """Return the number of virtual lanes that keep the routes of a fabric free of cycles."""
+    """Return the number of virtual lanes with which a fabric's routes cannot deadlock."""
     lanes = load_lanes(source)
     return 1 if lanes is None else int(lanes.max()) + 1
 
 
 @lru_cache(maxsize=4)
 def refuse_adaptive_routing(source: NetworkSource) -> None:
-    """Check that adaptive routing cannot deadlock on a fabric.
+    """Refuse adaptive routing if it can deadlock on a fabric.
 
     Raises:
         InconsistentError: adaptive routing can deadlock.
@@ -360,7 +361,7 @@ def refuse_adaptive_routing(source: NetworkSource) -> None:
 
 
 def can_route_adaptively(source: NetworkSource) -> bool:
-    """Return True if packets can choose among the shortest routes of a fabric without deadlocks."""
+    """Return True if adaptive routing cannot deadlock on a fabric."""
     try:
         refuse_adaptive_routing(source)
     except InconsistentError:
@@ -369,7 +370,7 @@ def can_route_adaptively(source: NetworkSource) -> bool:
 
 
 def list_fabric_notes(source: NetworkSource) -> list[str]:
-    """Return notes on a fabric: omitted parts of its dumps, warnings, and virtual lanes against cycles."""
+    """Return sentences on a fabric: left-out parts of its dumps, source of routes, warnings, and virtual lanes."""
     subnet = _read_network(source)[0]
     lost = describe_lost([subnet], find_hosts([subnet.fabric]))
     notes = [*lost, *filter(None, [describe_routes([subnet])]), *subnet.warnings]
@@ -382,11 +383,11 @@ def list_fabric_notes(source: NetworkSource) -> list[str]:
 
 
 def account_for_network(source: NetworkSource) -> list[StageAccount]:
-    """Return the accounts of a fabric's links and hosts."""
+    """Return accounts of the links and hosts of a fabric that were read and used."""
     fabrics = [_read_network(source)[0].fabric]
     return list(account_for_fabrics(fabrics, find_hosts(fabrics)))
 
 
 def name_route_source(source: NetworkSource) -> str:
-    """Return the source of a network's routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`."""
+    """Return the source from which routes were read or computed: `tables`, `modelled:MODEL` or `opensm:ENGINE`."""
     return _read_network(source)[0].route_source

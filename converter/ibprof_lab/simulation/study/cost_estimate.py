@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimated packet hops and seconds of a simulation, by the bounds of a closed network.
+"""Estimates of a simulation's packet hops and processor time, from bounds for closed queueing networks.
 
-A client's next message waits for the previous one. Its cycle is therefore at least its interval plus the message's own
-time. It is also at least the time that the servers' links need for a message of every client.
+A client sends its next message after the previous message is complete. The client's cycle is therefore at least its
+interval plus the time of a message alone. The cycle is also at least the time in which the servers' links carry one
+message of every client.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978.
@@ -23,27 +24,27 @@ from ibprof_lab.simulation.workload.host_assignment import choose_servers
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 _MESSAGES = 8
-"""Most means settle after this many messages per client in simulations that end at a required precision."""
+"""Messages per client after which most means settle, in simulations that end at a required precision."""
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
-"""Messages per client from the warm-up to a steady state. The second value of each pair is for jobs that the servers'
-links limit."""
+"""Messages per client between the warm-up and a steady state, for pairs and for other jobs. The second value of each is
+for jobs that the servers' links limit."""
 
 _NS_OF_HOP = 50.0
-"""Approximate core nanoseconds per packet hop that the engine simulates as an event."""
+"""Processor time for each packet hop that the engine does not skip, ns."""
 
 _NS_OF_SHORT = 55.0
-"""Core nanoseconds per skipped hop for messages of one packet. This includes the cost of the message, which is as large
-as the cost of its hops."""
+"""Processor time for each skipped hop of a message of one packet, ns. About half of it is for the message."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
-"""Core nanoseconds per skipped hop for longer messages, of pairs and of other jobs. The second value of each is for
-jobs that the servers' links limit."""
+"""Processor time for each skipped hop of a longer message, ns, for pairs and for other jobs. The second value of each
+is for jobs that the servers' links limit."""
 
 
 @lru_cache(maxsize=8)
 def find_mean_hops(source: NetworkSource, hardware: Hardware) -> float:
-    """Return the mean number of links between two hosts, over all leaves and some hosts."""
+    """Return the mean number of links on the route from a leaf switch's hosts to a host, over all leaves and at most 64
+    hosts."""
     network = load_network(source, hardware)
     chosen = np.unique(np.linspace(0, network.hosts - 1, 64).astype(int))
     leaves = len(np.unique(network.host_leaf))
@@ -52,7 +53,7 @@ def find_mean_hops(source: NetworkSource, hardware: Hardware) -> float:
 
 
 def find_transfer_ns(cell: Cell, workload: Workload) -> float:
-    """Return the time of one message without contention."""
+    """Return the time of one message alone on the network, ns."""
     setting = cell.setting
     network = setting.load()
     byte_ns = network.to_ns(float(np.median(network.end_byte_ticks)) / 2**32)
@@ -66,9 +67,8 @@ def find_transfer_ns(cell: Cell, workload: Workload) -> float:
 
 
 def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
-    """Return the time that the servers' links need for a message of every client; 0 for jobs without servers.
-
-    Clients send to all servers in turn, so that the slowest server's link limits the rate.
+    """Return the time in which the servers' links carry one message of every client, ns; 0 for jobs without servers.
+    The slowest server's link determines it, since each client uses all servers in turn.
     """
     at_servers = _find_server_byte_ns(cell, workload)
     if at_servers is None:
@@ -80,9 +80,8 @@ def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
 
 
 def find_bound_ns(cell: Cell, workload: Workload) -> float:
-    """Return the interval below which the servers' links alone delay requests; 0 for jobs without servers.
-
-    It is N S/(n B) - S/B, as in `congestion_threshold`.
+    """Return the interval below which the servers' links delay requests, N S/(n B) - S/B in `congestion_threshold`, ns;
+    0 for jobs without servers.
     """
     at_servers = _find_server_byte_ns(cell, workload)
     if at_servers is None:
@@ -91,11 +90,11 @@ def find_bound_ns(cell: Cell, workload: Workload) -> float:
 
 
 def _find_server_byte_ns(cell: Cell, workload: Workload) -> npt.NDArray[np.float64] | None:
-    """Return the time of a byte on each server's link, float64 [server]; None for jobs without servers."""
+    """Return the time of a byte on each server's link, ns, float64 [server]; None for jobs without servers."""
     setting = cell.setting
     if workload.role is not Role.IO or not setting.servers:
         return None
-    # Only random placement depends on the seed. Otherwise, seed 0 stands for all seeds, so that the cache is used.
+    # Placements that do not depend on the seed are cached with seed 0.
     seed = cell.seed if setting.server_placement is ServerPlacement.RANDOM else 0
     taken = tuple(host for each in cell.workloads for host in each.hosts)
     return _list_server_byte_ns(setting.network, setting.hardware, setting.servers, setting.server_placement, seed,
@@ -119,18 +118,18 @@ def _list_server_byte_ns(
 
 
 def find_cycle_ns(cell: Cell, workload: Workload) -> float:
-    """Return a lower bound on the time between successive messages of a client."""
+    """Return a lower bound of the time between the starts of successive messages of a client, ns."""
     own = max(workload.interval_ns + find_transfer_ns(cell, workload), workload.window_ns)
     return max(own, find_bottleneck_ns(cell, workload))
 
 
 def estimate_hops(cell: Cell) -> float:
-    """Return the approximate number of packet hops of a cell; most cells are within a factor of 3."""
+    """Estimate the number of packet hops of a cell; for most cells, the error is less than a factor of 3."""
     return sum(_estimate_hops_of_jobs(cell).values())
 
 
 def estimate_seconds(cell: Cell) -> float:
-    """Return the approximate core seconds of a cell; most cells are within a factor of 4."""
+    """Estimate the processor time of a cell, s; for most cells, the error is less than a factor of 4."""
     hops = _estimate_hops_of_jobs(cell)
     return sum(hops[each.name] * _find_hop_ns(cell, each) for each in _list_running(cell)) / 1e9
 
@@ -140,7 +139,7 @@ def _list_running(cell: Cell) -> list[Workload]:
 
 
 def _has_full_servers(cell: Cell) -> bool:
-    """Return True if the servers' links limit a job: its clients request more than the links carry."""
+    """Return True if the servers' links limit a running job."""
     return any(find_cycle_ns(cell, each) <= find_bottleneck_ns(cell, each) for each in _list_running(cell))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the included studies for help texts, without a YAML parser."""
+"""Names and summaries of the included studies for help texts, read without a YAML parser."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ PRESETS = {
     for line in path.read_text(encoding="utf-8").splitlines()
     if line.startswith("summary: ")
 }
-"""Study names for `ibprof-sim study`, with summaries."""
+"""Name of an included study for `ibprof-sim study` -> summary."""

@@ -15,11 +15,11 @@ UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
                   "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
 
 LARGEST = 1 << 50
-"""A size or time is at most this many bytes or nanoseconds, since it is parsed as a float."""
+"""Largest size in bytes, and largest time in ns; floats represent them exactly."""
 
 
 def parse_quantity(text: str, units: Mapping[str, float]) -> float | None:
-    """Return a number with its unit in the base unit; None if the text is no quantity."""
+    """Parse a number with a unit; return the value in the base unit, or None if the text is no quantity."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", spell_unit(text))
     return float(match[1]) * units[match[2]] if match and match[2] in units else None
 
@@ -37,7 +37,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_interval(text: str) -> float:
-    """Parse a time such as `500us` into nanoseconds; `0` and `checkpoint` give 0.
+    """Parse a time such as `500us` into nanoseconds. `0` and `checkpoint` are parsed as 0.
 
     Raises:
         UsageError: the text is not a time.
@@ -53,12 +53,12 @@ def _parse_in_range(text: str, units: Mapping[str, float], what: str, least: flo
 
 
 def is_whole(size: float) -> bool:
-    """Return True if a number of bytes is whole, up to the rounding of units such as 1.1 kB."""
+    """Return True if a size is a whole number of bytes, except for rounding errors of floats."""
     return abs(size - round(size)) <= 1e-9 * size
 
 
 def format_size(size: int) -> str:
-    """Return a size in user notation, in the largest unit that needs at most two decimals."""
+    """Return a size with its unit: the largest unit in which the number has at most two decimals."""
     for unit, factor in sorted(UNITS_OF_SIZE.items(), key=lambda each: -each[1]):
         if size >= factor and 100 * size % factor == 0:
             return f"{size / factor:.15g} {unit}"
@@ -66,7 +66,7 @@ def format_size(size: int) -> str:
 
 
 def format_time(nanoseconds: float) -> str:
-    """Return a time in user notation, with four digits."""
+    """Return a time with its unit, rounded to four digits."""
     for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if nanoseconds >= unit:
             return f"{nanoseconds / unit:.4g} {name}"
@@ -77,10 +77,10 @@ _LIKE_A_SIZE = re.compile(r"[0-9.]+ ?\w*")
 
 
 def parse_messages(text: str) -> tuple[int | Path, float]:
-    """Parse `SIZE@INTERVAL` or `PROFILE[@INTERVAL]` into bytes or a path, and ns.
+    """Parse `SIZE[@INTERVAL]` or `PROFILE[@INTERVAL]` into bytes or a path, and an interval in ns (0 if left out).
 
     Raises:
-        UsageError: the text has another form.
+        UsageError: the text does not have one of these forms.
     """
     name, at, interval = text.rpartition("@") if "@" in text else (text, "", "0")
     try:
