@@ -107,7 +107,7 @@ def _format_hosts(advice: Advice) -> Iterator[str]:
     if not advice.best:
         return
     is_sampled = not (advice.best.jobs[0].hosts and advice.best.jobs[1].hosts)
-    yield "Hosts of this advice" + (", of the sample with the quickest MPI messages:" if is_sampled else ":")
+    yield "Hosts of this advice" + (", of the random seed with the fastest MPI messages:" if is_sampled else ":")
     for name, hosts in advice.hosts.items():
         if hosts:
             yield f"  {_NAMES[name]}: {printable(join_hosts(hosts))}"
@@ -117,7 +117,7 @@ def _format_links(advice: Advice) -> Iterator[str]:
     if not advice.shared:
         yield "No link direction carries both jobs."
         return
-    yield f"{advice.shared} link directions carry both jobs. Those that both keep busiest:"
+    yield f"{advice.shared} link directions carry both jobs. The busiest are:"
     for link in advice.links:
         busy = f"{100 * link.busy[IO]:.0f}% of the time with I/O, {100 * link.busy[MPI]:.2g}% with MPI"
         yield f"  {link.name!r} port {link.port} to {link.to!r}: busy {busy}"
@@ -165,10 +165,10 @@ def _format_undecided(change: UndecidedChange) -> str:
     """Return sentences: the gain may be random, and how many seeds would show if it is."""
     gain = f"{100 * change.gain:.0f}%"
     if math.isnan(change.half):
-        why = f"{change.scenario.name} reduces the time of MPI messages by {gain}, with no interval"
+        why = f"{change.scenario.name} reduces the time of MPI messages by {gain}, but its 95% interval is unknown"
     else:
         half = f"{100 * change.half:.0f}%"
-        why = f"{change.scenario.name} reduces the time of MPI messages by {gain} ± {half}, too wide to be sure"
+        why = f"{change.scenario.name} reduces the time of MPI messages by {gain} ± {half}, an interval too wide to be sure"
     if change.seeds is None:
         return f"unknown. {why}. No practical number of seeds would decide."
     return f"unknown. {why}. About {change.seeds} seeds would decide: --seeds {change.seeds}."
@@ -226,7 +226,9 @@ def format_threshold(question: ThresholdQuestion, found: Threshold) -> str:
 def _format_bounds(found: Threshold) -> list[str]:
     if found.below_ns is None or found.above_ns is None or found.about_ns is None:
         return ["  no I/O-congestion threshold: even without a pause requests hardly delay each other"]
-    by = f"{count_of(found.seeds, 'sample')} of hosts" + (", others differ: try --seeds N" if found.seeds == 1 else "")
+    by = f"{count_of(found.seeds, 'sample')} of hosts" + (
+        "; others may differ: try --seeds N" if found.seeds == 1 else ""
+    )
     return [
         f"  I/O-congestion threshold: about {_time(found.about_ns)}, between {_time(found.below_ns)} and "
         f"{_time(found.above_ns)}. This is the pause between a request's end and the next one's start,",

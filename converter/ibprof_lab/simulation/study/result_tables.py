@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulation results as tables: a row per simulation, and a row per simulation averaged over its seeds."""
+"""Simulation results as tables: one with a row per simulation, and one with means over seeds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ibprof_lab.simulation.workload.workloads import Role, Workload, account_for
 
 Row = dict[str, Any]
 Mean = Mapping[str, Any]
-"""A row of the table of means."""
+"""A row of the table of means over seeds."""
 
 RESULTS, MEANS, WHOLE = "results.csv", "means.csv", "whole.csv"
 
@@ -35,19 +35,21 @@ _QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
 _VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us", "operation_us")
 
 _SLOWDOWNS = {"slowdown": "mean_us", "node_slowdown": "node_mean_us", "operation_slowdown": "operation_us"}
-"""Columns of slow-downs -> columns of the compared times."""
+"""Column with a slow-down -> column with the time whose ratio it is."""
 
 _MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
 
 
 def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Return a row per cell. Times are empty if a mean is unsettled or missing; `note` has the reason."""
+    """Return a row per cell. If the mean did not settle or is missing, times are None, and the column `note` has the
+    reason."""
     jobs = list(dict.fromkeys(each.name for cell in cells for each in cell.workloads))
     return [_describe_cell(cell, jobs) | _describe_outcome(outcomes.get(cell.key, _MISSING), jobs) for cell in cells]
 
 
 def account_for_cells(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[StageAccount]:
-    """Return the accounts of recorded runs and fabrics, and of simulations with a settled mean."""
+    """Return accounts of recorded runs, fabrics and simulations: how many of their parts were used, and why others were
+    not."""
     unsettled = Counter(
         latency.note or "no settled mean"
         for cell in cells
@@ -60,7 +62,7 @@ def account_for_cells(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) ->
 
 
 def describe_cells_lost(cells: Sequence[Cell], accounts: Iterable[StageAccount]) -> list[str]:
-    """Return sentences on large losses of inputs and simulations, or the sentence that nothing is left out."""
+    """Return sentences on the large losses in accounts; if nothing was left out, a sentence that says so."""
     return list(describe_losses(accounts, complete=not any(map(list_gaps, _list_workloads(cells)))))
 
 
@@ -111,12 +113,12 @@ def _describe_outcome(outcome: Outcome, jobs: Sequence[str]) -> Row:
         whole = outcome.whole_ns.get(job)
         row[f"{job}_whole_ms"] = round(fmean(whole) / 1e6, 4) if whole else None
         row[f"{job}_whole_most_ms"] = round(max(whole) / 1e6, 4) if whole else None
-    # Without the elapsed time, so that tables of the same study are equal.
+    # The elapsed time is left out: tables of the same study must be equal.
     return row | {"packet_hops": outcome.packet_hops}
 
 
 def describe_latency(latency: Latency) -> Row:
-    """Return a latency in microseconds; unsettled values are None."""
+    """Return the columns of a latency, times in microseconds; times are None if the mean did not settle."""
 
     def us(value: float) -> float | None:
         return round(value / 1000, 4) if latency.is_settled and not math.isnan(value) else None
@@ -143,11 +145,10 @@ def describe_latency(latency: Latency) -> Row:
 
 
 def average_seeds(results: Sequence[Row]) -> list[Row]:
-    """Return a row per simulation, averaged over seeds, with its slow-down.
-
-    A slow-down is a mean over the `slowdown_seeds` seeds that have both runs. It compares each seed's mean latency with
-    its baseline, which has the same hosts, partners and starts. `_half` is half of a 95% interval over seeds by
-    Student's t, empty with fewer than two seeds.
+    """Return the table of means: a row for each group of simulations that differ only in the seed. A slow-down is the
+    mean, over seeds, of latency / latency in the baseline; the two simulations of a seed have the same hosts, partners
+    and starts. `slowdown_seeds` is the number of seeds in which both means settled. Columns `_half` have the half width
+    of the 95% interval over seeds by Student's t; None for fewer than two seeds.
     """
     groups: dict[tuple[Any, ...], dict[int, Row]] = {}
     for row in results:
@@ -203,7 +204,8 @@ def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
 
 
 def _compare(rows: Mapping[int, Row], baseline: Mapping[int, Row], column: str) -> list[float]:
-    """Return, for each seed with both values, the value of its run divided by the value of its baseline."""
+    """Return the ratios of a column in `rows` to the column in the baseline with the same seed, if both have a
+    value."""
     return [
         row[column] / baseline[seed][column]
         for seed, row in rows.items()
@@ -216,7 +218,7 @@ def _half_interval(values: Sequence[float]) -> float | None:
 
 
 def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Return a row for each client with an end: the time that the client takes for all of its messages."""
+    """Return a row for each client that sent all messages of its limit, with the time that the client took."""
     return [
         {
             "job": workload.name,
@@ -244,7 +246,7 @@ def need_parquet() -> None:
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows as CSV, or as Parquet by the file name; None becomes an empty cell.
+    """Write rows as Parquet if the file name ends with .parquet, else as CSV, with an empty cell for None.
 
     Raises:
         MissingToolError: pyarrow is not installed.
@@ -271,7 +273,7 @@ _TEXTS = frozenset({"measured", "run", "fabric", "routing", "server_placement", 
 
 
 _LATER = {"nic_gap_ns": 0.0}
-"""Column that older tables lack -> its value for all rows of such tables."""
+"""Column that does not exist in older tables -> its value for their rows."""
 
 _OF_MEANS = frozenset({"measured", "run", *SETTING_COLUMNS, "seeds", *_VALUES, "slowdown"} - set(_LATER))
 
@@ -283,7 +285,7 @@ def is_means(path: Path) -> bool:
 
 
 def read_means(paths: Iterable[Path]) -> list[Row]:
-    """Read tables of means, CSV or Parquet.
+    """Read tables of means from CSV or Parquet files.
 
     Raises:
         InputError: a file is not a table of means.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine described by options, and its hosts by name: hosts of servers, jobs and recorded runs."""
+"""The simulated machine: its options, and the assignment of named or recorded hosts to servers and jobs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ibprof_lab.simulation.workload.recorded_messages import Recorded
 from ibprof_lab.simulation.workload.workloads import Workload, load_recorded
 
 Refuse = Callable[[str, str], IbprofError]
-"""Function that makes an error from the expected and the found value."""
+"""Function that returns an error, given the expected and the found value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class MachineOptions:
 
     Attributes:
         fabric: path of a dump, or the name of a synthetic fabric; None for the preset's fabric.
-        servers: number of I/O servers, or names of their hosts; None for one server per 18 hosts.
-        server_placement: placement of servers without names; None for isolated servers.
+        servers: number of I/O servers, or names of their hosts; None for one server per `HOSTS_PER_SERVER` hosts.
+        server_placement: placement of servers without named hosts; None for `ISOLATED`.
         job_placement: placement of jobs without named hosts.
-        adaptive: True if packets choose among shortest routes.
-        hardware: properties that dumps do not state.
-        effort: duration and precision of each simulation; None for the preset's effort.
-        routes: source of the routes, from `parse_routes`; None for tables, or a model without tables.
+        adaptive: True for adaptive routing: packets choose among shortest routes.
+        hardware: properties of the network that dumps do not contain.
+        effort: precision and limits of each simulation; None for the preset's effort.
+        routes: source of the routes (see `NetworkSource`).
     """
 
     fabric: str | None
@@ -57,7 +57,7 @@ def make_setting(options: MachineOptions) -> Setting:
     """Return the setting for simulations of a machine.
 
     Raises:
-        UsageError: an option is invalid on this fabric.
+        UsageError: an option is invalid for this fabric.
         InputError: the fabric cannot be read.
     """
     if not options.fabric:
@@ -92,14 +92,14 @@ def make_setting(options: MachineOptions) -> Setting:
 
 
 def refuse_option(name: str) -> Refuse:
-    """Return a function that makes the errors of an option's value."""
+    """Return a function that returns errors on the value of a command-line option."""
     return lambda expected, found: UsageError(f"{name}: expected {expected}, found {quote_found(found)}")
 
 
 class NamedHosts:
-    """The hosts of a simulated fabric by name.
+    """Search for simulated hosts by name.
 
-    A simulated host is one adapter: a machine with several adapters in one subnet is several hosts.
+    A simulated host is one adapter. A machine with several adapters in one subnet has several simulated hosts.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -111,15 +111,15 @@ class NamedHosts:
         self._node = self._fabric.port_node[network.host_port]
 
     def number(self, names: Sequence[str], refuse: Refuse) -> tuple[int, ...]:
-        """Return the numbers of named hosts in the given order; for several adapters of a machine, all their numbers.
+        """Return the indices of the simulated hosts of named machines, in the order of the names.
 
         Raises:
-            IbprofError: made by `refuse`, for an unknown name or a host that is named twice.
+            IbprofError: from `refuse`: a name is unknown, or a machine is named twice.
         """
         return tuple(host for machine in self._find_machines(names, refuse) for host in self._adapters_of(machine))
 
     def _find_machines(self, names: Sequence[str], refuse: Refuse) -> list[int]:
-        """Return the machines of names as indices into `Hosts`; raises the same errors as `number`."""
+        """Return indices of named machines in `Hosts`. Raises: see `number`."""
         found: dict[int, None] = {}
         for name in names:
             machine = self._index.find(name)
@@ -132,19 +132,19 @@ class NamedHosts:
         return list(found)
 
     def _adapters_of(self, machine: int) -> list[int]:
-        """Return the simulated hosts of a machine's adapters, in the natural order of their names."""
+        """Return the indices of a machine's simulated hosts, in the natural order of the adapters' names."""
         return self._find_adapters(self._hosts.ports[machine, 0])
 
     def _find_adapters(self, lids: npt.NDArray[np.int32]) -> list[int]:
         return [self._of_lid[lid] for lid in lids.tolist() if lid in self._of_lid]
 
     def replay_on(self, names: Sequence[str], recorded: Recorded, refuse: Refuse) -> ReplayedPorts:
-        """Return the ports of a run's ranks on named machines, in the order of the run's first ranks.
+        """Place a run's ranks on named machines, in the order of the lowest rank on each recorded host.
 
-        Ranks of a machine alternate between its adapters, by the number of the rank on the machine.
+        The ranks on a machine use its adapters in turn.
 
         Raises:
-            IbprofError: made by `refuse`, as in `number`, or if the number of machines differs from the run's.
+            IbprofError: from `refuse`: as in `number`, or the number of machines is not the run's number of hosts.
         """
         machines = self._find_machines(names, refuse)
         first = np.unique(recorded.host, return_index=True)[1]
@@ -158,17 +158,17 @@ class NamedHosts:
         )
 
     def name(self, host: int) -> str:
-        """Return the name of a host, given its number."""
+        """Return the machine name of a simulated host, given its index."""
         return self._hosts.name[self._machine(host)]
 
     def _machine(self, host: int) -> int:
         return int(self._hosts.of_node[0][self._node[host]])
 
     def find_recorded(self, profile: str, recorded: Recorded) -> tuple[ReplayedPorts, tuple[str, ...]]:
-        """Find the hosts of a run, and the adapters that its ranks chose, as `ibprof-view` does.
+        """Find the hosts of a recorded run, and the adapters that its ranks used, in the same manner as `ibprof-view`.
 
         Returns:
-            The ports of the ranks, empty if the fabric lacks a host; and notes for the user.
+            The ports of the ranks, empty if a host is not in the fabric; and notes for the user.
         """
         run = load_profile(Path(profile))
         placed = place_ranks_as_recorded(run, self._hosts, [self._fabric], run.world_size)
@@ -196,10 +196,10 @@ class NamedHosts:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedPorts:
-    """Simulated hosts of a recorded run.
+    """Simulated hosts of a recorded run's ranks.
 
     Attributes:
-        hosts, adapters: as in `Workload`.
+        hosts, adapters: see `Workload`.
     """
 
     hosts: tuple[int, ...] = ()
@@ -207,7 +207,7 @@ class ReplayedPorts:
 
     @classmethod
     def of(cls, ports: Sequence[int], recorded: Recorded) -> ReplayedPorts:
-        """Return the ports of ranks, given each rank's simulated host."""
+        """Return the object for a list of simulated hosts, one for each rank."""
         of_host = dict(zip(recorded.host.tolist(), ports, strict=True))
         if all(of_host[host] == port for host, port in zip(recorded.host.tolist(), ports, strict=True)):
             return cls(tuple(of_host[host] for host in sorted(of_host)), ())
@@ -219,7 +219,7 @@ class ReplayedPorts:
 def allocate_hosts(
     setting: Setting, workload: Workload, hosts: tuple[int, ...], adapters: tuple[int, ...] = ()
 ) -> Workload:
-    """Allocate fixed hosts to a job in place of a share."""
+    """Give a job fixed hosts; its share becomes their fraction of the compute hosts."""
     network = setting.load()
     return replace(workload, hosts=hosts, adapters=adapters, share=len(hosts) / (network.hosts - setting.servers))
 
@@ -227,18 +227,18 @@ def allocate_hosts(
 def allocate_named(
     setting: Setting, workload: Workload, names: Sequence[str], named: NamedHosts, taken: dict[int, str], refuse: Refuse
 ) -> Workload:
-    """Allocate named hosts to a job; names for a recorded run are in the order of its first ranks.
+    """Give a job named hosts. For a recorded run, the names are in the order of the lowest rank on each recorded host.
 
     Args:
         setting: setting with the fabric and the number of servers.
         workload: the job.
         named: the fabric's hosts.
-        taken: allocated hosts with their purposes; the job's hosts are added.
-        refuse: function that makes the errors.
+        taken: simulated host -> its use; the function adds the job's hosts.
+        refuse: function that returns errors.
 
     Raises:
-        IbprofError: made by `refuse`, for unknown names, allocated hosts, duplicates, or a number of hosts that differs
-            from the recorded run's.
+        IbprofError: from `refuse`: a name is unknown or occurs twice, a host has another use, or the number of hosts is
+            not the recorded run's.
     """
     replayed = ReplayedPorts()
     if workload.is_recorded:
@@ -252,7 +252,7 @@ def allocate_named(
 
 
 def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> list[Workload]:
-    """Limit the shares of the jobs `open_ones` to equal parts of the share that jobs with known hosts leave."""
+    """Limit the shares of the jobs `open_ones`, which have no fixed hosts, to equal parts of the remaining share."""
     left = max(1 - sum(each.share for each in workloads if each.hosts), 0.0)
     free = [each for each in workloads if each.name in open_ones and not each.hosts]
     return [replace(each, share=min(each.share, left / len(free))) if each in free else each for each in workloads]
@@ -261,15 +261,14 @@ def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> lis
 def stay_as_recorded(
     setting: Setting, workloads: Sequence[Workload], named: NamedHosts, sampled: Collection[str]
 ) -> tuple[list[Workload], list[str]]:
-    """Allocate recorded runs without hosts to their recorded hosts, if these are free.
-
-    A run on one host does not keep that host: each of its ranks gets a separate host.
+    """Give recorded runs without fixed hosts their recorded hosts, if these are free. A run that was recorded on one
+    host gets no fixed hosts, since each of its ranks is simulated on a separate host.
 
     Args:
         setting: setting with the servers' hosts.
-        workloads: all jobs, including those with named hosts.
+        workloads: all jobs, including jobs with fixed hosts.
         named: the fabric's hosts.
-        sampled: names of jobs whose hosts must be sampled.
+        sampled: names of jobs that must have random hosts.
 
     Returns:
         The jobs, and notes for the user.
@@ -280,7 +279,7 @@ def stay_as_recorded(
     notes: list[str] = []
     for each in workloads:
         replayed = ReplayedPorts()
-        # A modelled job was not recorded on hosts.
+        # A training job is modelled, and has no recorded hosts.
         if each.is_recorded and not each.hosts and each.name not in sampled and not is_training(each.profile):
             recorded = load_recorded(each)
             if not recorded.was_on_one_host:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies as YAML files, from users and presets: permitted contents, and the simulations they describe."""
+"""Studies in YAML files of users and in presets: checks of the contents, and the simulations that a study describes."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ KEYS = ("summary", "fabric", "routes", "routing", "servers", "server_placement",
         "seeds", "measured", "jobs", "by", "vary", "cases", "quick")  # fmt: skip
 
 _MOST_READS = (1 << 32) - 1
-"""A request has at most this many bytes, since the engine counts in 32 bits."""
+"""Largest size of a read request, which the engine stores in 32 bits."""
 
 JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile",
              "goal", "hosts")  # fmt: skip
 
 _TAKEN = ("packet", "lane", "half")
-"""Reserved job names: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
+"""Reserved job names: their columns, such as `packet_bytes`, would have the names of other columns."""
 
 _ROLES = tuple(role for role in Role if role is not Role.REPLAY)
-"""Roles in a study; `ibprof-sim replay` alone sets up a replay."""
+"""Roles that jobs of a study may have. Only `ibprof-sim replay` uses the role REPLAY."""
 
 _NEEDS = {Role.PROFILE.value: "profile", Role.GOAL.value: "goal", Role.BARRIER.value: "name"}
-"""Role -> required key of a job; a job with another role requires `bytes`."""
+"""Role -> required key of a job with this role. Other roles require `bytes`."""
 
 _ROLES_WITH: dict[str, tuple[Role, ...]] = {
     "window": (Role.PAIRS, Role.IO),
@@ -64,7 +64,7 @@ _ROLES_WITH: dict[str, tuple[Role, ...]] = {
     "jitter": tuple(role for role in _ROLES if role is not Role.GOAL),
     "bytes": tuple(role for role in _ROLES if role not in {Role.PROFILE, Role.GOAL, Role.BARRIER}),
 }
-"""Key -> roles whose jobs may have the key. Ranks of a role without `limit` send unequal numbers of messages."""
+"""Key -> roles whose jobs may have the key. Roles whose ranks send unequal numbers of messages cannot have `limit`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class StudyPlan:
     """The simulations of a study.
 
     Attributes:
-        setting: setting of the first simulation.
-        cells: all simulations, in order of seeds; shared baselines once.
-        by: columns of the table of means that distinguish slow-downs; empty if nothing varies.
-        notes: notes for the user before the simulation: fabric of a preset, hosts of recorded runs.
+        setting: setting without variations.
+        cells: all simulations, sorted by seed. A baseline that several simulations share occurs once.
+        by: columns of the table of means whose values vary in the study; empty without variations.
+        notes: sentences for the user, shown before the simulation: fabric of a preset, hosts of recorded runs.
     """
 
     name: str
@@ -86,10 +86,10 @@ class StudyPlan:
 
 
 def open_study(reader: StudyReader) -> YamlMapping:
-    """Read the YAML of a study, and check the keys that all studies need.
+    """Read the YAML file of a study, and check the keys that each study needs.
 
     Raises:
-        InputError: the file is not YAML, or has unknown or missing keys.
+        InputError: the file is not YAML, or a key is unknown or missing.
     """
     study = reader.mapping("the study", load_yaml(reader.path), KEYS)
     for key in ("fabric", "jobs"):
@@ -99,10 +99,10 @@ def open_study(reader: StudyReader) -> YamlMapping:
 
 
 def read_study(path: Path) -> StudyPlan:
-    """Read a user's study: baselines of the measured jobs, and runs with all jobs, for each seed.
+    """Read a study file of a user, and return its simulations.
 
     Raises:
-        InputError: the file is not YAML, or has an invalid value.
+        InputError: the file is not YAML, or a value is invalid.
     """
     reader = StudyReader(path)
     study = open_study(reader)
@@ -113,10 +113,10 @@ def read_study(path: Path) -> StudyPlan:
 
 
 def plan_study(reader: StudyReader, name: str, study: YamlMapping, base: Setting, seeds: Sequence[int]) -> StudyPlan:
-    """Return the simulations of a study.
+    """Return the simulations of a study: for each seed and measured job, its baseline and a run with all jobs.
 
     Args:
-        base: setting for properties that the study does not state.
+        base: setting with the values of properties that the study does not contain.
 
     Raises:
         InputError: a value is invalid.
@@ -138,7 +138,7 @@ def plan_study(reader: StudyReader, name: str, study: YamlMapping, base: Setting
 
 
 def read_columns(reader: StudyReader, study: YamlMapping) -> tuple[str, ...]:
-    """Read the columns of `by`."""
+    """Read the value of `by`, a list of columns."""
     by = study.get("by", [])
     if not isinstance(by, list) or any(not isinstance(each, str) for each in by):
         raise reader.fail("by", "a list of columns of means.csv", by)
@@ -151,10 +151,10 @@ def read_columns(reader: StudyReader, study: YamlMapping) -> tuple[str, ...]:
 
 
 def read_effort(reader: StudyReader, study: YamlMapping, usual: Effort) -> Effort:
-    """Read an effort, given as a name or as numbers.
+    """Read the value of `effort`: a name from `EFFORTS`, or numbers.
 
     Raises:
-        InputError: the value is neither.
+        InputError: the value is invalid.
     """
     effort = study.get("effort", YamlMapping())
     if isinstance(effort, str):
@@ -165,7 +165,8 @@ def read_effort(reader: StudyReader, study: YamlMapping, usual: Effort) -> Effor
 def _read_variant(
     reader: StudyReader, study: YamlMapping, base: Setting, notes: dict[str, None], checked: set[object]
 ) -> tuple[Setting, list[Workload]]:
-    """Read a study without variations; `checked` has the checks already done."""
+    """Read one variant of a study. `checked` has descriptions of variants whose hosts were checked; the function adds
+    one."""
     workloads = read_jobs(reader, study["jobs"])
     setting = _read_setting(reader, study, base)
     _check_machine(reader, setting, workloads)
@@ -185,7 +186,7 @@ def _read_variant(
 
 
 def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
-    """Read all properties except the jobs; if servers are named, read only the number of names."""
+    """Read the setting of a variant. If servers have named hosts, only their number is read (see `_place_named`)."""
     setting = _read_servers(reader, study, base)
     if "routes" in study:
         text = reader.text("routes", study["routes"])
@@ -225,21 +226,21 @@ def _read_servers(reader: StudyReader, study: Mapping[str, Any], base: Setting) 
 
 
 def _are_named(servers: object) -> bool:
-    """Return True if a study names its servers' hosts instead of their number."""
+    """Return True if the value of `servers` has names of hosts, False if it is a number."""
     return isinstance(servers, list) or (isinstance(servers, str) and bool(re.search("[A-Za-z]", servers)))
 
 
 def _check_machine(reader: StudyReader, setting: Setting, workloads: Sequence[Workload]) -> None:
-    """Check the fabric, its servers and the times of the jobs before anything is simulated.
+    """Check the fabric, the number of servers, and the jobs' times.
 
     Raises:
-        InputError: there are too many servers or none, or times are too long.
+        InputError: there are too many servers or too few, or times are too long.
     """
     if not setting.servers and any(each.role is Role.IO for each in workloads):
         raise reader.fail("servers", "a number above 0, for the job with the role io", setting.servers)
     try:
         network = setting.load()
-    except UsageError as error:  # from the name of a synthetic fabric
+    except UsageError as error:  # the name of a synthetic fabric is invalid
         raise reader.fail("fabric", f"possible ({error})", setting.fabric) from None
     if setting.servers >= network.hosts:
         raise reader.fail("servers", f"fewer than the fabric's {network.hosts} hosts", setting.servers)
@@ -256,11 +257,11 @@ def _place_named(
     setting: Setting,
     workloads: Sequence[Workload],
 ) -> tuple[Setting, list[Workload], list[str]]:
-    """Assign named hosts to servers and jobs, and recorded hosts to recorded runs; return notes for the user.
+    """Give servers and jobs their named hosts, and recorded runs their recorded hosts; also return notes for the user.
 
     Raises:
-        InputError: a host name is unknown, or a host is named twice.
-        InconsistentError: a recorded run lacks data that its job needs.
+        InputError: a name is unknown, or a host is named twice.
+        InconsistentError: a recording does not have the data that its job needs.
     """
     jobs = study["jobs"]
     if not _are_named(study.get("servers", 0)) and not any(
@@ -286,11 +287,11 @@ def _place_named(
 
 
 def _check_hosts(reader: StudyReader, setting: Setting, workloads: Sequence[Workload]) -> None:
-    """Check that all jobs fit on the fabric before anything is simulated.
+    """Check that all jobs together fit on the fabric.
 
     Raises:
-        InputError: the sum of the shares exceeds all hosts.
-        InconsistentError: there are too few hosts for a job.
+        InputError: the shares add up to more than 1.
+        InconsistentError: too few hosts remain for a job.
     """
     if sum(each.share for each in workloads) > 1 + 1e-9:
         total = " + ".join(f"{each.share:g}" for each in workloads)
@@ -300,7 +301,7 @@ def _check_hosts(reader: StudyReader, setting: Setting, workloads: Sequence[Work
 
 
 def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
-    """Read the jobs of a study, without their hosts.
+    """Read the jobs of a study, except for their hosts.
 
     Raises:
         InputError: a job is invalid.
@@ -341,11 +342,7 @@ def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
 
 
 def _check_role(reader: StudyReader, where: str, job: Mapping[str, Any], workload: Workload) -> None:
-    """Refuse properties without effect.
-
-    Raises:
-        InputError: the job has a property that its role does not use.
-    """
+    """Refuse keys of a job that have no effect for its role."""
     for key, roles in _ROLES_WITH.items():
         if job.get(key) and workload.role not in roles:
             allowed = f"of a job whose role is {', '.join(role.value for role in roles)}"
@@ -365,15 +362,16 @@ def _open_preset(name: str) -> tuple[StudyReader, YamlMapping]:
 
 
 def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick: bool) -> StudyPlan:
-    """Return the simulations of a preset.
+    """Return the simulations of an included study.
 
     Args:
         name: name from `PRESETS`.
-        machine: options that replace the preset's fabric, servers and effort; base of the preset's variations.
-        quick: True for the preset's quick form.
+        machine: options; its fabric, servers and effort replace the preset's. The preset's variations change these
+            options.
+        quick: True to replace parts of the preset by its key `quick`.
 
     Raises:
-        UsageError: an option is invalid, or contradicts a variation of the preset.
+        UsageError: an option is invalid, or conflicts with a variation of the preset.
         InputError: the fabric cannot be read.
         InconsistentError: the jobs do not fit on the fabric.
     """
@@ -395,7 +393,7 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
 
 
 def _refuse_small_lanes(reader: StudyReader, name: str, hardware: Hardware, variants: Sequence[YamlMapping]) -> None:
-    """Check that the options' packets and lanes fit the study's variations."""
+    """Check packets and lanes in the options against the study's variations."""
     used = [reader.numbers("hardware", each.get("hardware", YamlMapping()), hardware) for each in variants]
     least, most = min(each.lane_bytes for each in used), max(each.packet_bytes for each in used)
     packet, lane, other = hardware.packet_bytes, hardware.lane_bytes, f"the study {name} also has"

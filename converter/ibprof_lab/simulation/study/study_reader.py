@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML values read with their lines: numbers, quantities, names, files and variations of a study.
+"""Reader of a study's YAML file: values, errors with line numbers, and variations.
 
-Variations are expanded as YAML values. `vary` is a list of axes, each one change or a list of changes; `cases` is a
-list of changes. A study describes each combination of one change per axis with each case. In a change, a list in place
-of a value stands for several changes, one per value; several lists stand for one change per combination of values.
+A change is a mapping with new values of keys. `vary` is a list of axes; an axis is a change or a list of changes.
+`cases` is a list of changes. A study has a variant for each combination of one change per axis and one case. A change
+may have a list in place of a value: it then stands for several changes, one for each value. A change with several lists
+stands for one change for each combination of their values.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from ibprof_lab.simulation.study.sizes_and_times import LARGEST, UNITS_OF_SIZE, 
 
 Made = TypeVar("Made", Hardware, Effort)
 
-# Numbers as in YAML 1.2: in YAML 1.1, 1e7 is text, 1:30 is 90 and 010 is 8.
+# Patterns of numbers in YAML 1.2. In YAML 1.1, PyYAML's version, 1e7 is text, 1:30 is 90 and 010 is 8.
 _NUMBERS = {
     "tag:yaml.org,2002:int": r"[-+]?(?:0|[1-9][0-9]*)$",
     "tag:yaml.org,2002:float": r"[-+]?(?:(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)$",
@@ -39,22 +40,22 @@ _NUMBERS = {
 _LARGEST_FILE = 16 << 20
 
 VARYING_KEYS = ("routing", "servers", "server_placement", "job_placement", "hardware", "measured", "jobs")
-"""Keys of a change. Its `jobs` maps a job's name to the job's changes."""
+"""Keys of a change. The value of `jobs` is a mapping from a job's name to new values of the job's keys."""
 
 QUICK_KEYS = ("vary", "cases")
-"""Keys of `quick`, which replace the study's keys."""
+"""Keys of the mapping `quick`, whose values replace the study's."""
 
 _PLAIN_LISTS = ("hosts", "servers")
-"""Keys whose list is a single value, and not a list of variations."""
+"""Keys for which a list is one value, and does not stand for several changes."""
 
 _DEPTH = 2
-"""Depth of mappings in a change: its jobs, and the keys of each job."""
+"""Number of levels of mappings inside a change: `jobs`, and each job."""
 
 _MOST_VARIANTS = 10_000
 
 
 class YamlMapping(dict[Any, Any]):
-    """A mapping with the lines of its keys."""
+    """A YAML mapping, with its line number and the line numbers of its keys."""
 
     line = 1
 
@@ -64,7 +65,7 @@ class YamlMapping(dict[Any, Any]):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML loader whose mappings have lines and unique keys."""
+    """YAML loader that constructs `YamlMapping`s and refuses repeated keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: ARG002  (always deep)
         made = YamlMapping()
@@ -92,7 +93,7 @@ for _tag, _pattern in _NUMBERS.items():
 
 
 def load_yaml(path: Path) -> Any:
-    """Read YAML whose mappings have lines.
+    """Read a YAML file; its mappings are `YamlMapping`s.
 
     Raises:
         InputError: the file is not YAML.
@@ -106,27 +107,27 @@ def load_yaml(path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise InputError(path, line, "YAML", str(error.problem).removeprefix("found ")) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # not UTF-8, or an impossible date or number
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # not UTF-8, or an invalid date or number
         raise InputError(path, None, "YAML", quote_found(str(error))) from error
 
 
 @dataclass(frozen=True, slots=True)
 class StudyReader:
-    """Reads values, and makes errors that name their lines.
+    """Reader of values. Its methods raise an InputError with the line number of an invalid value.
 
     Attributes:
-        lines: line of each value by name, filled during reading.
+        lines: name of a value -> its line number; filled while values are read.
     """
 
     path: Path
     lines: dict[str, int] = field(default_factory=dict)
 
     def fail(self, where: str, expected: str, found: object) -> InputError:
-        """Return the error of a value."""
-        # A missing value has no line: use the line of its container.
+        """Return the error for an invalid value."""
+        # For a missing value, use the line of the mapping that should contain it.
         job, *_ = re.split(r"'s |\.", where)
         line = self.lines.get(where) or self.lines.get(job) or self.lines.get("jobs" if job[:4] == "job " else "")
-        # Nested values are shortened: with aliases, a short file can expand beyond the memory.
+        # Lists and mappings are not printed: YAML aliases can make them larger than memory.
         said = (
             ("a list" if found else "an empty one")
             if isinstance(found, list)
@@ -137,7 +138,7 @@ class StudyReader:
         return InputError(self.path, line, f"{where} to be {expected}", said)
 
     def mapping(self, where: str, value: object, keys: tuple[str, ...], inside: str = "{}") -> YamlMapping:
-        """Read a mapping without other keys."""
+        """Read a mapping whose keys are all in `keys`."""
         if not isinstance(value, YamlMapping):
             raise self.fail(where, "a mapping", value)
         self.lines[where] = value.line
@@ -164,7 +165,7 @@ class StudyReader:
     def quantity(
         self, where: str, value: object, units: Mapping[str, float], least: float, most: int = LARGEST
     ) -> float:
-        """Read a size in bytes or a time in ns, with its unit."""
+        """Read a quantity with a unit; return bytes or ns."""
         amount = parse_quantity(value, units) if isinstance(value, str) else None
         if amount is not None and least <= amount <= most:
             if units is UNITS_OF_SIZE and not is_whole(amount):
@@ -185,12 +186,11 @@ class StudyReader:
         return str(value)
 
     def file(self, where: str, value: object) -> str:
-        """Return the path of a file next to the study, or else in the current folder.
-
-        Synthetic names and training patterns are unchanged.
+        """Return the path of a file, which is searched for in the folder of the study, then in the current folder.
+        Names of synthetic fabrics and training jobs are returned unchanged.
         """
         name = self.text(where, value)
-        if not name.isprintable():  # for example a null character, which no file name can have
+        if not name.isprintable():  # file names cannot have, for example, null characters
             raise self.fail(where, "printable", name)
         if is_synthetic(name) or is_training(name):
             return name
@@ -213,7 +213,7 @@ class StudyReader:
         return names
 
     def refusal(self, where: str) -> Refuse:
-        """Return a function that makes the errors of a value."""
+        """Return a function that returns errors for a value."""
         return lambda expected, found: self.fail(where, expected, found)
 
     def choice(self, where: str, value: object, values: tuple[str, ...]) -> str:
@@ -223,7 +223,7 @@ class StudyReader:
         return str(value)
 
     def numbers(self, where: str, value: object, base: Made) -> Made:
-        """Return `base` with the numbers of a mapping in place of its values."""
+        """Read a mapping of numbers; return `base` with these numbers as values of its fields."""
         named = {each.name: str(each.type) for each in fields(base)}
         given = self.mapping(where, value, tuple(named), f"{where}.{{}}")
         made: dict[str, Any] = {}
@@ -239,7 +239,7 @@ class StudyReader:
 
 
 def choose_quick(reader: StudyReader, study: YamlMapping) -> YamlMapping:
-    """Return a study after the replacements of its `quick` part."""
+    """Return a study after the values in its mapping `quick` have replaced the study's."""
     quick = reader.mapping("quick", study.get("quick", YamlMapping()), QUICK_KEYS, "quick.{}")
     return _merge(study, quick)
 
@@ -250,11 +250,11 @@ def varies(study: Mapping[str, Any]) -> bool:
 
 
 def expand_variations(reader: StudyReader, study: YamlMapping, job_keys: tuple[str, ...]) -> list[YamlMapping]:
-    """Return the studies without variations that a study describes.
+    """Return the variants of a study.
 
     Args:
-        study: study with a list of jobs.
-        job_keys: permitted keys of a job's change.
+        study: the study, with a list of jobs.
+        job_keys: permitted keys of a job in a change.
 
     Raises:
         InputError: `vary` or `cases` are invalid, or there are more than 10,000 variants.
@@ -262,7 +262,7 @@ def expand_variations(reader: StudyReader, study: YamlMapping, job_keys: tuple[s
     names = tuple(job["name"] for job in study["jobs"] if isinstance(job.get("name"), str))
 
     def read(where: str, value: object) -> list[YamlMapping]:
-        """Return the changes of an axis, or the cases."""
+        """Return the changes of an axis, or of `cases`, without lists."""
         listed = value if isinstance(value, list) else [value]
         changes = [_read_change(reader, where, each, names, job_keys) for each in listed]
         if not 0 < (count := sum(map(_count, changes))) <= _MOST_VARIANTS:
@@ -290,7 +290,8 @@ def _read_change(
 
 
 def _list_choices(change: YamlMapping, depth: int) -> Iterator[list[Any]]:
-    """Yield the values of each key of a change, down to a depth of nested mappings."""
+    """Yield a list of possible values for each key of a change; lists in `depth` levels of nested mappings are
+    included."""
     for key, value in change.items():
         if isinstance(value, YamlMapping) and depth:
             yield list(_spread(value, depth - 1))
@@ -301,7 +302,7 @@ def _list_choices(change: YamlMapping, depth: int) -> Iterator[list[Any]]:
 
 
 def _count(change: YamlMapping, depth: int = _DEPTH) -> int:
-    """Return the number of changes that result from the lists in a change."""
+    """Return the number of changes for which a change with lists stands."""
     counts = (
         _count(value, depth - 1)
         if isinstance(value, YamlMapping) and depth
@@ -314,7 +315,7 @@ def _count(change: YamlMapping, depth: int = _DEPTH) -> int:
 
 
 def _spread(change: YamlMapping, depth: int = _DEPTH) -> Iterator[YamlMapping]:
-    """Yield a change for each combination of the values in its lists."""
+    """Yield the changes for which a change with lists stands."""
     for values in product(*_list_choices(change, depth)):
         spread = YamlMapping()
         spread.line, spread.lines = change.line, change.lines
@@ -333,7 +334,8 @@ def _apply(study: YamlMapping, changes: tuple[YamlMapping, ...]) -> YamlMapping:
 
 
 def _merge(base: YamlMapping, change: Mapping[str, Any], lines: Mapping[str, int] | None = None) -> YamlMapping:
-    """Return `base` with the values of `change`; mappings in both are merged in the same way."""
+    """Return `base` after the values in `change` replaced its values. Mappings that are in both are merged
+    recursively."""
     merged = YamlMapping()
     merged.line = base.line
     lines = change.lines if isinstance(change, YamlMapping) else lines or {}

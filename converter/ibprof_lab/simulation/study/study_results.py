@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execution of a study: simulations, tables and summary."""
+"""Execution of a study: its simulations, tables and summary."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SUMMARY = "summary.json"
 
 @dataclass(frozen=True, slots=True)
 class StudyOutput:
-    """Destination and format of results.
+    """Destination and formats of a study's results.
 
     Attributes:
-        folder: folder of results; an unfinished study in it is continued.
-        stored: True for tables of stored results only, without simulations.
-        parquet: True to write tables as Parquet too.
+        folder: folder of results. If it has an unfinished study, only missing simulations are run.
+        stored: True to write tables of stored results, and simulate nothing.
+        parquet: True to write tables also as Parquet.
     """
 
     folder: Path
@@ -57,12 +57,12 @@ class StudyResults(NotebookView):
     """The results of a study.
 
     Attributes:
-        conclusions: slow-downs.
-        rows: a row per simulation.
-        notes: facts on profiles and fabric that limit the results, a sentence each.
-        accounts: account of each stage.
-        lost: sentences on the data that the stages left out.
-        slow_senders: sentences on hosts that send more slowly than other hosts of their job in the displayed run.
+        conclusions: name -> time or slow-down, from means over seeds.
+        rows: a row for each simulation.
+        notes: sentences on properties of profiles and fabric that limit the results.
+        accounts: accounts of inputs and simulations.
+        lost: sentences on data that were left out.
+        slow_senders: sentences on slow senders (see `simulated_run`).
     """
 
     conclusions: Mapping[str, Any]
@@ -76,12 +76,12 @@ class StudyResults(NotebookView):
         return printable(f"<StudyResults of {len(self.rows)} simulations: {json.dumps(self.conclusions)}>")
 
     def count_unsettled(self) -> list[tuple[str, int]]:
-        """Return the reasons for unsettled means with the number of simulations, most frequent first."""
+        """Return (reason why a mean did not settle, number of simulations), the most frequent reason first."""
         return Counter(str(row["note"]) for row in self.rows if not row["is_settled"]).most_common()
 
 
 def estimate_study(plan: StudyPlan, workers: int) -> dict[str, float]:
-    """Return a study's number of simulations, its packet hops, and the approximate minutes."""
+    """Return a study's number of simulations, and estimates of its packet hops and minutes."""
     cells = _list_unique(plan)
     hops, seconds = (sum(map(estimate, cells)) for estimate in (estimate_hops, estimate_seconds))
     return {"simulations": len(cells), "packet_hops": round(hops), "minutes": round(seconds / workers / 60, 1)}
@@ -91,7 +91,7 @@ def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Calla
     """Simulate a study, and write its tables and its summary.
 
     Args:
-        tell: callback with the completed work and the total work.
+        tell: callback that gets the completed work and the total work.
 
     Raises:
         MissingToolError: Parquet is requested and pyarrow is not installed.
@@ -102,7 +102,7 @@ def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Calla
     if options.parquet:
         need_parquet()
     cells = _list_unique(plan)
-    # This process can report errors, so it refuses impossible settings before any simulation.
+    # Refuse impossible settings in this process, where errors are reported, before workers simulate.
     for cell in {cell.setting: cell for cell in cells}.values():
         set_up(cell)
     outcomes = find_stored(cells, folder) if options.stored else run_cells(cells, folder, pool, tell)
@@ -118,12 +118,12 @@ def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Calla
 
 
 def list_notes(plan: StudyPlan) -> tuple[str, ...]:
-    """Return the notes on a study, its profiles and its fabric, a sentence each."""
+    """Return sentences on a study, its profiles and its fabric."""
     return (*plan.notes, *list_run_notes(plan.cells[0].workloads), *list_fabric_notes(plan.setting.network))
 
 
 def choose_shown(plan: StudyPlan) -> Cell:
-    """Return the displayed simulation of all jobs; in a study with variations, one with the command's setting."""
+    """Return the cell for `simulated_run`: the first one with all jobs running and, if possible, `plan.setting`."""
     together = [cell for cell in plan.cells if not cell.is_alone]
     return next((cell for cell in together if cell.setting == plan.setting), (together or plan.cells)[0])
 
@@ -159,14 +159,12 @@ def _summarise(plan: StudyPlan, found: StudyResults) -> dict[str, Any]:
 
 
 def _conclude(means: Sequence[Mean], traced: Collection[str]) -> dict[str, Any]:
-    """Return the time of each measured job alone and with the other jobs, and its slow-down.
-
-    The time of a job is the mean latency of its messages. The time of a traced program is its total run time; the
-    latency of its messages has a separate key.
+    """Return for each measured job its time alone, its time next to the other jobs, and its slow-down. The time is the
+    mean latency of messages. For a traced program, it is the run time; keys of the latency contain `_message`.
 
     Args:
-        means: means over seeds.
-        traced: names of jobs that replay a traced program.
+        means: the table of means.
+        traced: names of jobs with the role GOAL.
     """
     concluded: dict[str, Any] = {}
     for mean in means:
@@ -185,7 +183,7 @@ def _conclude(means: Sequence[Mean], traced: Collection[str]) -> dict[str, Any]:
 
 
 def _conclude_by(means: Sequence[Mean], columns: Sequence[str]) -> dict[str, Any]:
-    """Return the slow-downs of each job by values of the columns."""
+    """Return for each job: values of the columns -> slow-down."""
     concluded: dict[str, Any] = {}
     for mean in means:
         if mean["run"] == "interference":
@@ -196,7 +194,7 @@ def _conclude_by(means: Sequence[Mean], columns: Sequence[str]) -> dict[str, Any
 
 def _name_value(mean: Mean, column: str) -> str:
     value = mean[column]
-    # Numbers need the name of their column; words do not.
+    # A number is shown with the name of its column, a word without.
     return (
         value if isinstance(value, str) else f"{column}={value:g}" if isinstance(value, float) else f"{column}={value}"
     )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many simulations in parallel, on this machine or over MPI; stored results are reused after a stop."""
+"""Many simulations in parallel, in processes of this machine or MPI ranks. Outcomes are stored, and reused after a
+stop."""
 
 from __future__ import annotations
 
@@ -28,45 +29,45 @@ from ibprof_lab.simulation.study.cost_estimate import estimate_seconds
 from ibprof_lab.simulation.workload.workloads import Role
 
 STORE = "results.jsonl"
-"""File in a study's folder with a line per completed simulation: its inputs and its outcome."""
+"""File in a study's folder with a line for each completed simulation: its outcome and its inputs."""
 
 _WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 _UNIT_S = 0.005
-"""Estimated seconds of work per unit of progress."""
+"""Estimated processor time of a unit of progress, seconds."""
 _WORTH_PROCESSES_S = 1.0
-"""Work of at most this many estimated seconds stays in this process: a new process would take longer to import this
-package."""
+"""If the estimated time is at most this many seconds, the simulations run in this process. The start of other processes
+would take longer."""
 _RECORDED = (Role.PROFILE, Role.REPLAY, Role.GOAL)
 _TOGETHER = 10.0
-"""Two interrupts within this number of seconds count as one."""
+"""Interrupts within this number of seconds after the first are ignored."""
 
 
 class _Processes(ProcessPoolExecutor):
-    """Processes of this machine, started on demand, and a thread of this process for small amounts of work."""
+    """A pool of processes, started on demand, and a thread of this process for small amounts of work."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.thread = ThreadPoolExecutor(1)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Shut down processes and thread."""
+        """Shut down the processes and the thread."""
         super().shutdown(wait, cancel_futures=cancel_futures)
         self.thread.shutdown(wait, cancel_futures=cancel_futures)
 
 
 @contextmanager
 def open_pool(workers: int) -> Iterator[Executor | None]:
-    """Open a pool for simulations: processes of this machine, or the other ranks under `mpirun -n K`.
+    """Open a pool for simulations: of processes of this machine or, under `mpirun -n K`, of the other ranks.
 
     Args:
         workers: number of processes.
 
     Yields:
-        The pool; None in a rank that served another rank's pool and has no work left.
+        The pool on rank 0, or without MPI. None on another rank, after all simulations are finished.
 
     Raises:
-        MissingToolError: mpirun started the command and mpi4py is missing.
-        InconsistentError: mpi4py belongs to another MPI library than mpirun.
+        MissingToolError: the command runs under mpirun, and mpi4py is not installed.
+        InconsistentError: mpi4py and mpirun belong to different MPI libraries.
     """
     if any(int(os.environ.get(name, "1")) > 1 for name in _WORLD_SIZES):
         with _open_ranks() as ranks:
@@ -75,7 +76,7 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
     pool: Executor = (
         _Processes(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
         if workers > 1
-        else ThreadPoolExecutor(1)  # threads need not read the fabric again
+        else ThreadPoolExecutor(1)  # unlike a process, a thread need not read the fabric again
     )
     with _interrupted_once():
         try:
@@ -84,7 +85,7 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
             interrupted.set()
             for child in active_children():
                 child.terminate()
-            # Wait for the pool's thread, which would otherwise write to a closed pipe at Python's end.
+            # Wait for the pool's thread: at the exit of Python it would write to a closed pipe.
             pool.shutdown(cancel_futures=True)
             raise
         finally:
@@ -94,9 +95,8 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
 
 @contextmanager
 def _interrupted_once() -> Iterator[None]:
-    """Handle only the first interrupt: a second one, as from `timeout`, would break into the shutdown after the first.
-
-    The handler stays for a while after the end, since the second interrupt may arrive in another thread.
+    """Handle only the first interrupt. A second interrupt, for example from `timeout`, would stop the shutdown that the
+    first one began. After an interrupt, the handler stays installed, since the second interrupt may be handled late.
     """
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -129,7 +129,7 @@ def _open_ranks() -> Iterator[Executor | None]:
     if MPI.COMM_WORLD.Get_size() == 1:
         raise InconsistentError("mpirun started several ranks, but mpi4py sees one: mpi4py is built for another MPI")
     with MPICommExecutor(MPI.COMM_WORLD, root=0) as entered:
-        pool = cast("Executor | None", entered)  # the stub of MPICommExecutor declares another type
+        pool = cast("Executor | None", entered)  # the stub of MPICommExecutor declares a wrong type
         try:
             yield pool
         except BaseException:
@@ -140,7 +140,8 @@ def _open_ranks() -> Iterator[Executor | None]:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Block interrupts: temporarily in this process, permanently in new processes, which their parent ends."""
+    """Block interrupts in this process until the end of the context, and in processes started meanwhile forever: they
+    end with their parent."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -156,7 +157,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def keep_results(folder: Path | None) -> Iterator[Path]:
-    """Yield the folder of results, created if necessary; a temporary folder if none is named."""
+    """Create the folder of results if necessary, and yield its path; for None, a temporary folder."""
     if folder is None:
         with TemporaryDirectory(prefix="ibprof-sim-") as temporary:
             yield Path(temporary)
@@ -168,19 +169,19 @@ def keep_results(folder: Path | None) -> Iterator[Path]:
 def run_cells(
     cells: Sequence[Cell], folder: Path, pool: Executor, tell: Callable[[int, int], None] = lambda _done, _all: None
 ) -> dict[str, Outcome]:
-    """Simulate missing cells, seed by seed, and store each outcome immediately.
+    """Simulate the cells without stored outcome, seed by seed, and store each new outcome immediately.
 
     Args:
-        folder: folder of the study; outcomes in it are reused.
-        pool: pool for the simulations, if the work justifies the start of processes.
-        tell: callback with the completed work and the total work, in units of estimated time.
+        folder: folder of the study, with the stored outcomes.
+        pool: pool for the simulations; little work may be done in this process.
+        tell: callback that gets the completed work and the total work, in units of `_UNIT_S`.
 
     Returns:
-        Outcomes by key.
+        Key of a cell -> its outcome.
 
     Raises:
-        MemoryError: a process was killed.
-        UsageError: another process simulates in this folder.
+        MemoryError: a process of the pool was killed.
+        UsageError: another process writes into this folder.
     """
     store = folder / STORE
     with store.open("a", encoding="ascii") as file:
@@ -189,12 +190,12 @@ def run_cells(
         wanted = {cell.key: cell for cell in cells}
         missing = {key: cell for key, cell in wanted.items() if key not in outcomes}
         cost = {key: max(round(estimate_seconds(cell) / _UNIT_S), 1) for key, cell in wanted.items()}
-        # The longest cells of a seed come first, so that no process ends with a long one alone.
+        # The longest cells of a seed come first: otherwise all processes may wait for a long cell at the end.
         in_turn = sorted(missing.values(), key=lambda cell: (cell.seed, -cost[cell.key]))
         done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
         tell(done, all_of)
         if store.stat().st_size and not store.read_bytes().endswith(b"\n"):
-            file.write("\n")  # complete the line of a killed writer, so that the next line is separate
+            file.write("\n")  # end the incomplete line of a killed writer
         if isinstance(pool, _Processes) and _is_little(missing.values(), sum(cost[key] for key in missing) * _UNIT_S):
             pool = pool.thread
         with _interrupts_held():
@@ -215,29 +216,30 @@ def run_cells(
 
 
 def _is_little(cells: Iterable[Cell], seconds: float) -> bool:
-    """Return True if the work does not justify starting processes; estimates for recorded runs are too low."""
+    """Return True if the work is too little to start processes; False for recorded runs, whose estimates are too
+    low."""
     recorded = any(each.role in _RECORDED for cell in cells for each in cell.workloads)
     return not recorded and seconds <= _WORTH_PROCESSES_S
 
 
 def _claim(file: TextIO, folder: Path) -> None:
-    """Lock a folder against other processes until the file is closed, if the file system supports locks."""
+    """Lock a folder against other writers, if the file system supports locks; closing the file unlocks the folder."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise UsageError(f"{folder}: another ibprof-sim writes into this folder; name another folder with -o") from None
     except OSError:
-        pass  # a file system without locks: two processes may do the same work, with the same results
+        pass  # no locks: two processes may do the same work, with the same results
 
 
 def find_stored(cells: Sequence[Cell], folder: Path) -> dict[str, Outcome]:
-    """Return the outcomes stored in a folder, without simulations."""
+    """Return the outcomes of cells that are stored in a folder."""
     outcomes = {each.key: each for each in _read_store(folder / STORE)}
     return {cell.key: outcomes[cell.key] for cell in cells if cell.key in outcomes}
 
 
 def _replace_nan(value: Any) -> Any:
-    """Return a value with null in place of nan, which JSON lacks."""
+    """Replace nan, which JSON does not have, by None."""
     if isinstance(value, Mapping):
         return {name: _replace_nan(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -246,7 +248,7 @@ def _replace_nan(value: Any) -> Any:
 
 
 def _read_store(store: Path) -> Iterator[Outcome]:
-    """Yield the results of a store, without lines that are damaged, truncated or of another schema."""
+    """Yield the outcomes in a store; damaged lines, and lines of another `RESULT_SCHEMA`, are left out."""
     if not store.exists():
         return
     for line in store.read_text(encoding="ascii", errors="replace").splitlines():

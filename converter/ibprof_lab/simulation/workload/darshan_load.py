@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The I/O load of a job that Darshan recorded: size, number and time of its requests.
 
-Source: the POSIX module of Darshan's logs (darshan-util manual, "Additional modules"). It counts all requests that
-reach the file system's client, including those from MPI-IO and HDF5. Run with `python -m`, this module prints the sums
-over a log as JSON.
+Source: the POSIX module of Darshan's logs (darshan-util manual, "Additional modules"). The module counts all requests
+to the file system's client, including requests of MPI-IO and HDF5. `python -m` with this Python module and a log prints
+the log's load as JSON.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from typing import Any
 from ibprof.errors import InputError, MissingToolError, quote_found
 
 READ_REQUEST = 256
-"""Assumed bytes of a client's read request, which a log does not state."""
+"""Assumed bytes of a client's read request; logs do not contain it."""
 
 _ENDING = ".darshan"
 _LONGEST_S = 600
 _MODULE = "POSIX"
 
 _NOT_INSTALLED = 4
-"""Exit status of the log-reading process without PyDarshan."""
+"""Exit status of this module as a process if PyDarshan is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DarshanLoad:
-    """The requests of a job.
+    """The I/O requests of a job.
 
     Attributes:
-        requests: number of reads and writes of all processes.
-        bytes: number of bytes read and written.
-        read_bytes: number of bytes read.
+        requests: number of reads and writes, over all processes.
+        bytes: sum of bytes read and bytes written.
+        read_bytes: bytes read.
         span_ns: time from the first request's start to the last request's end.
     """
 
@@ -47,16 +47,17 @@ class DarshanLoad:
 
     @property
     def request_bytes(self) -> int:
-        """Mean size of a request."""
+        """Mean size of a request, bytes."""
         return max(round(self.bytes / self.requests), 1)
 
     @property
     def reads(self) -> int:
-        """Request size of a client in bytes if most bytes are read; 0 if most are written."""
+        """`Workload.reads` for this load: `READ_REQUEST` if more bytes are read than written; else 0."""
         return READ_REQUEST if 2 * self.read_bytes > self.bytes else 0
 
     def cycle_ns(self, clients: int) -> float:
-        """Return the mean time between a client's requests, if clients share the requests evenly."""
+        """Return the mean time between the starts of a client's requests, if all clients have equal numbers of
+        requests."""
         return self.span_ns * clients / self.requests
 
     def describe(self, path: Path) -> str:
@@ -69,7 +70,7 @@ class DarshanLoad:
 
 
 def is_darshan_log(path: Path) -> bool:
-    """Return True if a file name is that of a Darshan log."""
+    """Return True if a file name has the suffix of Darshan logs."""
     return path.name.endswith(_ENDING)
 
 
@@ -81,8 +82,8 @@ def read_darshan_load(path: Path) -> DarshanLoad:
         InputError: the file is no log, or has no requests.
     """
     with path.open("rb"):
-        pass  # Darshan's library has no error message for a missing file
-    # In a separate process, since the library aborts on damaged logs.
+        pass  # fail here if the file is missing: Darshan's library prints no message
+    # A separate process reads the log: the library aborts on damaged logs.
     line = [sys.executable, "-m", __name__, str(path)]
     done = subprocess.run(line, capture_output=True, text=True, errors="replace", timeout=_LONGEST_S, check=False)
     if done.returncode == _NOT_INSTALLED:
@@ -121,12 +122,13 @@ def main() -> int:
 
 
 def _sum(tables: list[dict[str, Any]], counter: str) -> int:
-    """Return the sum of a counter over files, without unknown (negative) values."""
+    """Return the sum of a counter over files; unknown values, which are negative, are left out."""
     return sum(int(table["counters"][counter].clip(lower=0).sum()) for table in tables)
 
 
 def _find_span(tables: list[dict[str, Any]]) -> tuple[float, float]:
-    """Return first start and last end of requests, seconds since the job's start; files without requests have 0."""
+    """Return first start and last end of all requests, seconds since the job's start. Timestamps of 0 mean no
+    request."""
     starts, ends = [], []
     for table in tables:
         for kind in ("READ", "WRITE"):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GOAL files: computations, sends and receives of each rank of a program, and their dependencies.
+"""Reader of GOAL files, which contain the computations, sends and receives of each rank of a program.
 
 Source: T. Hoefler, T. Schneider and A. Lumsdaine, "LogGOPSim - simulating large-scale applications in the LogGOPS
-model", Proc. 19th ACM International Symposium on High Performance Distributed Computing, 2010; the text format is that
-of its schedule generator.
+model", Proc. 19th ACM International Symposium on High Performance Distributed Computing, 2010; the text format of its
+schedule generator.
 
-Operations have the order of a run on a network without delays. Messages match receives by MPI's rules: a receive takes
-the earliest message with its source and tag.
+Dependencies between operations are replaced by one order for each rank: the order in a run on a network without delays.
+Messages match receives as in MPI: a receive takes the earliest message that has its source and tag.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from ibprof.errors import InputError, quote_found
 from ibprof_lab.simulation.workload.program_steps import LEAST_RENDEZVOUS, Operation, RankProgram, lay_out_program
 
 OPERATIONS_MOST = 1 << 22
-"""A file has at most this many operations, over all ranks."""
+"""Largest number of operations in a file, over all ranks."""
 
 _LARGEST = 1 << 50
-"""A message has at most this many bytes, and a rank computes for at most this many ns: the range of the clock."""
+"""Largest size of a message in bytes, and largest time of a rank's computations in ns; the simulation's clock has this
+range."""
 
 _RANKS = re.compile(r"num_ranks (\d{1,7})")
 _RANK = re.compile(r"rank (\d{1,7}) ?\{")
@@ -43,20 +44,21 @@ _COMMENT = re.compile(r"/\*.*?\*/")
 _FORMS = "num_ranks N, rank R {, LABEL: calc NS, send Bb to R tag T or recv Bb from R tag T, LABEL requires LABEL, or }"
 
 ANY = -1
-"""Wildcard for the source or tag of a receive."""
+"""Wildcard for the source or the tag of a receive."""
 
 _Waiting = dict[tuple[int, int], deque[tuple[int, Operation]]]
-"""Messages to a rank, or its receives, that have no counterpart yet: number and operation by source and tag."""
+"""Messages to a rank, or receives of a rank, that are not matched yet: (source, tag) -> (sequence number, operation),
+in order."""
 
 
 @lru_cache(maxsize=4)
 def load_goal(path: Path) -> RankProgram:
     """Read a GOAL file as steps for the packet engine.
 
-    A rank does one operation at a time, in the order of a network without delays; see `order_operations`.
+    Each rank executes one operation at a time, in the order of `order_operations`.
 
     Raises:
-        InputError: the file is not GOAL, a message has no counterpart, or operations wait for each other.
+        InputError: the file is not GOAL, a send has no receive or a receive no send, or operations wait for each other.
     """
     ranks, is_simplified = _read(path)
     _count_messages(path, ranks)
@@ -67,7 +69,7 @@ def load_goal(path: Path) -> RankProgram:
 
 
 def _read(path: Path) -> tuple[list[list[Operation]], bool]:
-    """Return the operations of each rank, and True if an operation is for a second processor or adapter."""
+    """Return the operations of each rank, and `RankProgram.is_simplified`."""
     ranks: list[list[Operation]] = []
     rank: int | None = None
     labels: dict[str, Operation] = {}
@@ -99,7 +101,7 @@ def _read(path: Path) -> tuple[list[list[Operation]], bool]:
 
 
 def _list_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the numbers and texts of non-empty lines, without comments and with single spaces."""
+    """Yield line number and text of each line that is not empty. Comments are removed, and spaces are single."""
     within = False
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
@@ -146,7 +148,7 @@ def _add_operation(
 
 
 def _add_order(path: Path, number: int, line: str, labels: dict[str, Operation]) -> None:
-    """Read a line that makes an operation wait for the end or the beginning of another one."""
+    """Read a line with a dependency: an operation waits for the end, or for the beginning, of another operation."""
     found = _ORDER.fullmatch(line)
     if not found or found["after"] not in labels or found["before"] not in labels:
         raise InputError(path, number, _FORMS, quote_found(line))
@@ -154,7 +156,7 @@ def _add_order(path: Path, number: int, line: str, labels: dict[str, Operation])
 
 
 def _count_messages(path: Path, ranks: Sequence[Sequence[Operation]]) -> None:
-    """Check that messages to each rank and its receives agree: by source and tag; with wildcards, only in number."""
+    """Check that each rank has as many receives as messages, for each source and tag; with wildcards, only in total."""
     sends: dict[int, list[Operation]] = {}
     for operations in ranks:
         for each in operations:
@@ -179,11 +181,10 @@ def _count_messages(path: Path, ranks: Sequence[Sequence[Operation]]) -> None:
 
 
 def order_operations(ranks: Sequence[Sequence[Operation]]) -> tuple[list[list[Operation]], Operation | None]:
-    """Return each rank's operations in order, and an operation that waits forever; None without such an operation.
+    """Return each rank's operations in order, and an operation that waits forever; None if there is no such operation.
 
-    The function sets `receive` of each send, and `sent` of each large send that operations wait for. A receive comes
-    just before the first operation that requires its message: a rank waits only for messages that it needs. This order
-    cannot deadlock two ranks.
+    The function sets `Operation.receive` and `Operation.sent` of sends. In the order, a receive is just before the
+    first operation that depends on its message, so that ranks cannot deadlock.
     """
     run = _Run(len(ranks))
     for operations in ranks:
@@ -201,7 +202,7 @@ def order_operations(ranks: Sequence[Sequence[Operation]]) -> tuple[list[list[Op
 
 
 class _Run:
-    """A run without network delays. Times in ns."""
+    """A run of the ranks' operations on a network without delays. Times are in ns."""
 
     def __init__(self, ranks: int) -> None:
         self.ordered: list[list[Operation]] = [[] for _ in range(ranks)]
@@ -213,11 +214,11 @@ class _Run:
         self._received: set[int] = set()
 
     def begin_at(self, time: int, operation: Operation, is_leaving: bool = False) -> None:
-        """Schedule the start of an operation, or the departure of a send's message."""
+        """Schedule the start of an operation or, if `is_leaving`, the departure of a send's message."""
         heapq.heappush(self._due, (time, self._number(), operation, is_leaving))
 
     def finish(self) -> None:
-        """Run until no operation is due."""
+        """Run until no event is scheduled."""
         while self._due:
             now, _, operation, is_leaving = heapq.heappop(self._due)
             if is_leaving:
@@ -229,17 +230,17 @@ class _Run:
                 self._begin(now, operation)
 
     def is_received(self, receive: Operation) -> bool:
-        """Return True if a receive has its message."""
+        """Return True if a receive is matched with a message."""
         return id(receive) in self._received
 
     def append_wait(self, receive: Operation) -> None:
-        """Append a wait for a message to its rank's order, if it is not there already."""
+        """Append a wait for a message to the order of its rank, unless it is already in the order."""
         if not receive.is_ordered:
             receive.is_ordered = True
             self.ordered[receive.rank].append(receive)
 
     def _begin(self, now: int, operation: Operation) -> None:
-        """Begin a computation, or let a message leave after the rank's computation."""
+        """Begin a computation, or schedule the departure of a message, after the rank's current computation."""
         rank = operation.rank
         self._append(operation)
         begin = max(now, self._busy_until[rank])
@@ -254,7 +255,7 @@ class _Run:
         self._release(operation, begin + operation.amount, at_beginning=False)
 
     def _append(self, operation: Operation) -> None:
-        """Append an operation to its rank's order, after waits for the messages that the operation requires."""
+        """Append to the order of the rank: waits for messages on which an operation depends, then the operation."""
         todo, operation.needs = list(operation.needs or ()), None
         while todo:
             before, for_beginning = todo.pop()
@@ -306,7 +307,8 @@ class _Run:
 
 
 def _take(waiting: _Waiting, source: int, tag: int) -> Operation | None:
-    """Remove the earliest operation with the given source and tag, and return it. Both may be `ANY`."""
+    """Remove and return the earliest operation that matches a source and a tag, which may be `ANY`; None without
+    match."""
     likely = waiting if ANY in (source, tag) else ((source, tag), (ANY, tag), (source, ANY), (ANY, ANY))
     fitting = [
         (waiting[key][0][0], key)

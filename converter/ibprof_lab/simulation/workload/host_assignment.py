@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of I/O servers and of each job, and the clients on them.
+"""The choice of hosts for I/O servers and for each job, and the engine's clients on these hosts.
 
 Source: K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral thesis, Tokyo Institute of
 Technology, 2018, chapters 5 and 6.
@@ -31,11 +31,11 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class HostAssignment:
-    """Hosts by use.
+    """Indices of the hosts of servers and jobs.
 
     Attributes:
-        servers: int64 [server], hosts of the servers.
-        jobs: int64 [client], hosts of each job; no host is in two jobs.
+        servers: int64 [server], host of each server.
+        jobs: for each job, int64 [host of the job]; no host is in two jobs.
     """
 
     servers: Ints
@@ -45,7 +45,7 @@ class HostAssignment:
 def order_leaves(network: SimulatedNetwork) -> list[Ints]:
     """Return the hosts of each leaf switch, sorted by port.
 
-    If the fabric has levels, leaf switches have the order of a drawing (by pod); else the order of the file.
+    The leaf switches are in the order of the fabric's drawing (by pod), or without levels in the order of the file.
     """
     layout = lay_out([network.subnet.fabric])[0]
     fabric = network.subnet.fabric
@@ -66,7 +66,7 @@ def order_leaves(network: SimulatedNetwork) -> list[Ints]:
 
 
 _NEEDED = dict.fromkeys((Role.PAIRS, *SCHEDULES), 2)
-"""Role -> number of hosts that a job with the role needs at least; other jobs need one."""
+"""Role -> smallest number of hosts of a job with this role; 1 for other roles."""
 
 
 def assign_hosts(
@@ -78,10 +78,10 @@ def assign_hosts(
     random: np.random.Generator,
     server_hosts: Sequence[int] = (),
 ) -> HostAssignment:
-    """Assign named hosts to servers and jobs, and to each other job its share of the remaining hosts.
+    """Assign hosts to servers and jobs. Jobs without fixed hosts get their shares of the remaining hosts.
 
     Raises:
-        InconsistentError: there are not enough hosts, or a host is named twice.
+        InconsistentError: there are not enough hosts, or a host has two uses.
     """
     leaves = order_leaves(network)
     if sum(workload.share for workload in workloads) > 1 + 1e-9:
@@ -104,7 +104,7 @@ def assign_hosts(
             raise InconsistentError(f"job {name} needs {size} hosts, but {left} of {compute} hosts are free")
     assigned, begin = [], 0
     for number, workload in enumerate(workloads):
-        # A job with a share leaves free hosts for the minima of the later jobs.
+        # Hosts for recorded and traced runs among the later jobs stay free.
         left = len(order) - begin - sum(sized[number + 1 :])
         count = _count_hosts(workload, sizes[number], compute, left)
         if workload.hosts:
@@ -116,17 +116,18 @@ def assign_hosts(
 
 
 def _find_size(workload: Workload) -> int | None:
-    """Return the number of hosts of a recorded or traced run; None for other jobs."""
+    """Return the number of hosts that a recorded or traced run needs; None for other jobs."""
     if workload.is_recorded:
         return int(load_recorded(workload).host.max()) + 1
     return load_goal(Path(workload.profile)).ranks if workload.role is Role.GOAL else None
 
 
 def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) -> int:
-    """Return the number of hosts for a job, out of `compute` hosts for all jobs and `left` free hosts.
+    """Return the number of hosts for a job. `compute`: number of hosts that are no servers. `left`: number of free
+    hosts.
 
     Raises:
-        InconsistentError: there are too few hosts for the job's role or size, or an odd number for pairs.
+        InconsistentError: the number of hosts is too small for the job, or odd for the role PAIRS.
     """
     if size is not None:
         if workload.role is Role.GOAL and workload.hosts and len(workload.hosts) != size:
@@ -134,7 +135,7 @@ def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) 
         if workload.hosts and not workload.adapters and len(workload.hosts) < size:
             raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} hosts for a run on {size}")
         return size
-    # Two jobs may each have half of an odd number of hosts. With both halves rounded up, one host would be missing.
+    # `left` is the limit: two shares of 1/2 of an odd number of hosts may both be rounded up.
     count = len(workload.hosts) or min(round(workload.share * compute), left)
     needed = _NEEDED.get(workload.role, 1)
     if workload.role is Role.PAIRS:
@@ -155,14 +156,14 @@ def choose_servers(
     named: Sequence[int] = (),
     taken: Sequence[int] = (),
 ) -> Ints:
-    """Return the hosts of the I/O servers: the named hosts, or hosts chosen by `placement`.
+    """Return the hosts of the I/O servers, int64 [server]: `named`, or hosts chosen by `placement`.
 
     Args:
         servers: number of servers.
-        placement: placement of servers without names.
-        random: random generator.
-        named: hosts of all servers, or empty.
-        taken: hosts named for jobs.
+        placement: placement of servers if `named` is empty.
+        random: random generator for `RANDOM`.
+        named: hosts of all servers; empty to choose hosts.
+        taken: fixed hosts of jobs, which are not chosen.
 
     Raises:
         InconsistentError: there are not enough hosts.
@@ -181,11 +182,11 @@ def choose_servers(
     if placement is ServerPlacement.RANDOM:
         return random.permutation(np.concatenate(leaves))[:servers].astype(np.int64)
     if placement is ServerPlacement.SPREAD:
-        # The last port of every leaf first, then the port before it.
+        # First the host on the last port of each leaf switch, then the host on the port before, and so on.
         depth = max(len(leaf) for leaf in leaves)
         turns = [leaf[-1 - turn] for turn in range(depth) for leaf in leaves if turn < len(leaf)]
         return np.array(turns[:servers], np.int64)
-    # Whole leaves, evenly spread: the last leaf of each part of the machine.
+    # All hosts of the last leaf switch in each of `needed` equal parts of the machine.
     needed = 1
     while True:
         chosen = [leaves[(part + 1) * len(leaves) // needed - 1] for part in range(needed)]
@@ -202,11 +203,11 @@ def make_clients(
     sampled: Sequence[str],
     seed: int,
 ) -> tuple[list[Job], list[Client]]:
-    """Return the engine's jobs and clients of workloads.
+    """Return jobs and clients for the packet engine.
 
-    Each client starts at a random time within one interval and one message's time. Ranks of a collective start
-    together: the lag of a rank that starts late, and only receives from earlier ranks, would remain. Random values of a
-    job depend only on the seed and the job's name, so that other jobs do not change them.
+    Each client starts at a random time within about one interval plus one message. All ranks of a collective start at
+    the same time, since a rank that starts late could stay late forever. A job's random values depend only on the seed
+    and on the job's name, not on other jobs.
 
     Raises:
         InconsistentError: an I/O job has no servers.
@@ -222,7 +223,7 @@ def make_clients(
                 name=workload.name,
                 interval=network.ticks(workload.interval_ns),
                 window=network.ticks(workload.window_ns),
-                # Messages that ranks sent together stay together, and a collective begins late if one rank begins late.
+                # Jitter would separate messages that ranks sent together, or delay whole collectives.
                 jitter=0.0 if workload.follows_time_line or workload.is_program else workload.jitter,
                 collective=workload.role in SCHEDULES or workload.is_program,
                 limit=workload.limit,
@@ -279,7 +280,7 @@ def _clients_of_collective(
 ) -> list[Client]:
     count = len(hosts)
     parts = [SCHEDULES[workload.role](rank, count, workload.bytes) for rank in range(count)]
-    # Ranks that send no messages are no clients, for example the leaves of a broadcast's tree.
+    # A rank that sends no messages, for example a leaf of a broadcast's tree, is no client.
     acts = np.array([len(part.steps) > 0 for part in parts])
     client = np.where(acts, first + np.cumsum(acts) - 1, NOBODY)
     clients = []
@@ -303,7 +304,7 @@ def _run_program(
     clients = []
     for number, rank in enumerate(program.rank):
         steps = program.steps[number].copy()
-        # A message within a host stays within a host, as in `_replay`.
+        # A message between ranks that were on one host stays on one host.
         steps["host"] = np.where(machine[steps["host"]] == machine[rank], host[rank], host[steps["host"]])
         steps["client"] = np.where(steps["client"] == NOBODY, NOBODY, first + steps["client"].astype(np.int64))
         steps["pause"] = np.rint(steps["pause"] / network.tick_ns)
@@ -314,7 +315,8 @@ def _run_program(
 
 
 def _index_hosts(workload: Workload, machine: Ints) -> Ints:
-    """Return the index of each rank's host among the job's hosts, given the number of the recorded host."""
+    """Return the index of each rank's host in the job's hosts; `machine`: index of each rank's host in the
+    recording."""
     return np.array(workload.adapters, np.int64) if workload.adapters else machine
 
 
@@ -327,7 +329,7 @@ def _replay(network: SimulatedNetwork, workload: Workload, job: int, hosts: Ints
         steps = steps_of(recorded, rank, network.ticks(workload.interval_ns), network.tick_ns)
         if not len(steps):
             continue
-        # Messages within a host of the run cross no link, for any adapters of the two ranks.
+        # A message between ranks that were on one host crosses no link, even if the ranks use different adapters.
         is_near = recorded.host[steps["host"]] == recorded.host[rank]
         steps["host"] = np.where(is_near, host[rank], host[steps["host"]])
         start = int(steps["window"][0]) if workload.follows_time_line else int(starts[index[rank]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose ranks compute, send and wait, as steps for the packet engine."""
+"""Programs, whose ranks compute, send and wait, as steps for the packet engine."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _Row = tuple[int, int, int, int, int, int]
 _COLUMNS = ("host", "client", "slot", "awaits", "bytes", "pause")
 
 LEAST_RENDEZVOUS = 1 << 16
-"""A message of at least this many bytes waits until the receiver is ready (rendezvous), as in MPI libraries. LogGOPSim
-has the same default."""
+"""Smallest size in bytes of a message for which the sender waits (rendezvous), as in MPI libraries; LogGOPSim's
+default."""
 
 
 @dataclass(slots=True)
@@ -25,19 +25,18 @@ class Operation:
     """An operation of a rank.
 
     Attributes:
-        line: line of the file, for messages; 0 without a file.
+        line: line number in the file, for error messages; 0 if there is no file.
         kind: `calc`, `send`, or `recv`, which waits for a message's arrival.
-        amount: ns for `calc`, bytes for the others.
-        peer, tag: other rank and tag of a message.
-        missing: number of unfinished operations that this operation waits for.
-        after: operations that wait for this operation; each with True if it waits only for the beginning of this
-            operation.
-        needs: sends and receives that this operation waits for, as in `after`; None once this operation is in the
-            rank's order.
-        slot: number of a `recv` among all `recv`s of its rank.
-        is_ordered: True for a `recv` in the rank's order.
-        receive: counterpart `recv` of a send.
-        sent: for a send, a `recv` of the sending rank, which waits until the sent message has arrived.
+        amount: time in ns for `calc`, bytes for `send` and `recv`.
+        peer, tag: the other rank, and the tag, of a message.
+        missing: number of operations for which this operation still waits.
+        after: operations that wait for this operation; with each, True if it waits only for the beginning.
+        needs: sends and receives for which this operation waits; with each, True if it waits only for the beginning.
+            None after this operation is in the order of its rank.
+        slot: for a `recv`, its index among all `recv`s of its rank.
+        is_ordered: True for a `recv` that is in the order of its rank.
+        receive: for a `send`, the matching `recv`.
+        sent: for a `send` on whose arrival the sending rank waits, a `recv` of this rank that represents the wait.
     """
 
     rank: int
@@ -55,7 +54,7 @@ class Operation:
     needs: list[tuple[Operation, bool]] | None = None
 
     def wait_for(self, before: Operation, for_beginning: bool) -> None:
-        """Make this operation wait for the end or the beginning of another operation of its rank."""
+        """Let this operation wait for the end, or for the beginning, of another operation of its rank."""
         before.after.append((self, for_beginning))
         self.missing += 1
         if before.kind != "calc":
@@ -65,14 +64,16 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class RankProgram:
-    """A program's ranks as clients of the packet engine: first one client per rank, then the clients that send.
+    """A program as clients of the packet engine: first a client for each rank, then a client for each pair of sender
+    and receiver.
 
     Attributes:
         ranks: number of ranks.
         rank: rank of each client.
-        steps: `STEP` [step] of each client; `host` is a rank, `client` a client, `pause` is in ns.
-        arrivals: number of messages to each client, including those that cross no link.
-        is_simplified: True if ranks had several processors or adapters, which are not simulated.
+        steps: for each client, `STEP` [step]; `host` is a rank, `client` the index of a client, and `pause` is in ns.
+        arrivals: number of messages that each client receives in a run, including messages within a host.
+        is_simplified: True if the trace has operations on further processors or adapters of a rank; they are simulated
+            on the first.
     """
 
     ranks: int
@@ -83,10 +84,10 @@ class RankProgram:
 
 
 def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
-    """Return the steps of ranks that do one operation at a time, in the given order.
+    """Return the steps of ranks that execute one operation at a time, in the given order.
 
-    Sends do not block a rank. A rank's messages to one other rank are sent in sequence, each after the arrival of the
-    previous message. A rank's messages to several ranks share its link. All ranks end together.
+    A send does not block its rank. Messages from one rank to another are sent one after another, each after the
+    previous message has arrived. All ranks end at the same time.
     """
     arrivals = []
     for operations in ordered:
@@ -117,10 +118,9 @@ def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
 def _make_processor(
     rank: int, operations: Sequence[Operation], arrivals: list[int], sender_of: dict[tuple[int, int], int]
 ) -> list[_Row]:
-    """Return a rank's own operations, as steps to its own host that cross no link.
-
-    Steps begin the run, begin a sender's message, or begin computing after a message's arrival. The last steps let all
-    ranks end together (a dissemination barrier).
+    """Return the steps of a rank's client. They are messages within the rank's host: one at the begin of the run, one
+    that starts each message of a sender, and one after each wait. The last steps are a dissemination barrier of all
+    ranks.
     """
     rows: list[_Row] = [(rank, NOBODY, 0, 0, 1, 0)]
     pause = received = awaited = 0
@@ -147,7 +147,8 @@ def _make_processor(
 
 
 def _make_sender(sends: Sequence[Operation]) -> list[_Row]:
-    """Return the messages from one rank to another. Each message waits until the sending rank begins the message."""
+    """Return the steps of the client that sends messages from one rank to another, each after the rank's client started
+    it."""
     rows: list[_Row] = []
     for number, each in enumerate(sends, start=1):
         rows.append((each.peer, each.peer, each.receive.slot if each.receive else 0, number, each.amount, 0))

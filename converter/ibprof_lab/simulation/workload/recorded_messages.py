@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of a recorded run, or of a modelled training step, for simulation.
+"""Messages of a recorded run, or of a modelled training step, for a simulation.
 
-Partners and sizes come from the run's counters, times from its time line.
+Their partners and sizes are computed from the run's counters, their times from its time line.
 """
 
 from __future__ import annotations
@@ -38,38 +38,41 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 MESSAGES_MOST = 1 << 22
-"""Largest number of single messages, over all ranks."""
+"""Largest number of simulated messages of a run, over all ranks."""
 
 MESSAGE_BYTES = np.uint64(512 << 10)
-"""Largest modelled message. Source: NCCL, src/include/net_device.h and src/init.cc: 4 MiB of buffer in 8 steps."""
+"""Size of a message in modelled training steps, bytes. Source: NCCL, src/include/net_device.h and src/init.cc: 4 MiB of
+buffer in 8 steps."""
 
 _SIZES_AN_OCTAVE = 4
-"""Number of size classes between a size and its double. Messages of one class are placed in time together."""
+"""Number of size classes between a size and its double. Messages of one class are treated as equal when messages are
+distributed over time."""
 
 _ROUNDS = 60
-"""The fit of messages to the intervals of the time line ends after this many rounds at the latest."""
+"""Largest number of iterations in `_share_out`."""
 
 _CLOSE = 1e-3
-"""Allowed relative error of the number of messages per size, and of the mean size per interval."""
+"""Tolerated relative error, in `_share_out`, of the number of messages of each size, and of each interval's mean
+size."""
 
 _STEP, _STEEPEST = 2.0, 60.0
-"""A slope changes by at most `_STEP` per round, and is at most `_STEEPEST`. The slope of an interval weights each size
-by size ** slope."""
+"""Limits of an interval's slope in `_share_out`: it changes by at most `_STEP` per iteration, and its absolute value is
+at most `_STEEPEST`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Messages of a run, in the order of sender and time; arrays of one length.
+    """Messages of a run, sorted by sender, then by time. Arrays are [message] unless a shape is stated.
 
     Attributes:
-        host: int64 [rank], number of each rank's host in the run; a separate number per rank for a run on one host.
-        source, destination: int64, ranks.
-        bytes: uint64, size of each message: the counter's bytes spread evenly over its messages; may be 0.
-        begin_ns: float64, time since the run's start; empty if times are not requested.
-        duration_ns: duration of the run; 0 if times are not requested.
-        account: messages of the run, and messages that are not simulated.
-        one_of: number of messages of similar size that each message represents.
-        was_on_one_host: True if all ranks were on one host, as in a trial, so that no message used a network.
+        host: int64 [rank], index of each rank's host. For a run on one host, each rank has a different index.
+        source, destination: int64, sending and receiving rank.
+        bytes: uint64, size; all messages of a counter have about the same size, which may be 0.
+        begin_ns: float64, start time since the run's start; empty if times were not requested.
+        duration_ns: duration of the run; 0 if times were not requested.
+        account: account of the run's messages: how many are simulated, and why others are not.
+        one_of: number of the run's messages, of similar size, that each message represents.
+        was_on_one_host: True if all ranks were on one host, where no message crosses a network.
     """
 
     host: npt.NDArray[np.int64]
@@ -84,11 +87,11 @@ class Recorded:
 
 
 def load_run(name: str) -> Profile:
-    """Read a profile or recording, or model the step of a training job: `pattern:nccl-ring:tp=2,dp=4`.
+    """Read a profile or recording, or model a step of a training job, such as `pattern:nccl-ring:tp=2,dp=4`.
 
     Raises:
         InputError: the file is no profile.
-        UsageError: no such job is possible.
+        UsageError: the training job is invalid.
     """
     if not is_training(name):
         return load_profile(Path(name))
@@ -127,14 +130,15 @@ def load_run(name: str) -> Profile:
 
 @lru_cache(maxsize=4)
 def load_messages(path: Path, with_times: bool) -> Recorded:
-    """Return the messages of a profile, a recording or a modelled training step.
+    """Return the messages of a profile, a recording or a training job.
 
     Args:
-        with_times: True for recorded start times of messages; False to spread each counter's messages evenly.
+        with_times: True to compute start times from the time line; False to have no times.
 
     Raises:
         InputError: the file is no profile.
-        InconsistentError: there are no messages between ranks, too many messages, or no time line for requested times.
+        InconsistentError: no rank sent a message to another rank; or times are requested, and there is no time line or
+            there are too many messages.
     """
     return lay_out_messages(load_run(str(path)), str(path), with_times)
 
@@ -172,7 +176,7 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
     host = np.full(run.world_size, -1, np.int64)
     for each in run.ranks:
         host[each.rank] = each.host
-    # A rank that was not recorded gets a separate host.
+    # Each rank that was not recorded is on a separate host.
     unknown = host < 0
     host[unknown] = host.max(initial=-1) + 1 + np.arange(unknown.sum())
     was_on_one_host = len(np.unique(host)) == 1
@@ -190,27 +194,28 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
 
 
 def _thin_out(counts: Ints, size: npt.NDArray[np.uint64], one_of: int) -> Ints:
-    """Return how many messages of each counter remain if one of each `one_of` messages, sorted by size, is kept."""
+    """Return the number of messages to keep of each counter: one of each `one_of` messages, when all messages are
+    sorted by size."""
     order = np.argsort(size, kind="stable")[::-1]
     upto = np.zeros(len(counts) + 1, np.int64)
     upto[1:] = np.cumsum(counts[order])
     kept = np.empty_like(counts)
-    # The middle message of each group represents it.
+    # The kept message is the middle one of each `one_of` messages.
     kept[order] = np.diff((upto + one_of // 2) // one_of)
     return kept
 
 
 def steps_of(recorded: Recorded, rank: int, interval: int, tick_ns: float) -> npt.NDArray[Any]:
-    """Return a rank's messages as steps of a round.
+    """Return a rank's messages as steps for the packet engine.
 
     Args:
         recorded: the run's messages.
-        interval: ticks from a message's completion to the next message, if there are no times.
+        interval: ticks from the completion of a message to the next start, if the messages have no times.
         tick_ns: duration of a tick.
 
     Returns:
-        `STEP` [message], with the destination's rank as `host`; empty if the rank sent nothing. With times, `window` is
-        each message's start since the run's start.
+        `STEP` [message]; `host` is the receiving rank. If the messages have times, `window` is the start since the
+        run's start.
     """
     rows = slice(*np.searchsorted(recorded.source, [rank, rank + 1]))
     steps = np.zeros(rows.stop - rows.start, STEP)
@@ -224,17 +229,17 @@ def steps_of(recorded: Recorded, rank: int, interval: int, tick_ns: float) -> np
 
 
 def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: Floats) -> tuple[Floats, float]:
-    """Return the start of each message, evenly within intervals that keep their numbers of messages and bytes.
+    """Distribute messages over the time line, so that intervals have the recorded numbers of messages and bytes.
 
     Args:
-        rank: [message], rank whose time line has the message.
-        peer: [message], rank at the other end.
+        rank: [message], rank whose time line contains the message.
+        peer: [message], the other rank.
         size: [message], bytes.
-        part: [message], position among the messages of the same counter, from 0 to 1. Messages are spread evenly over
-            the run, except where the time line has data.
+        part: [message], position among the messages of the same counter, from 0 to 1.
 
     Returns:
-        Start in ns since the first interval, float64 [message]; and the duration of the run.
+        Start of each message since the begin of the first interval, ns, float64 [message], and the duration of the run,
+        ns.
     """
     first = int(line.begin_ns.min())
     begin = (line.begin_ns - np.uint64(first)).astype(float)
@@ -245,7 +250,7 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
     rows_of = _split(group_of_row)
     for number, messages in _split(group).items():
         rows = rows_of.get(number)
-        if rows is None:  # the source did not know ranks during the run
+        if rows is None:  # peers were unknown during the run
             rows = np.flatnonzero(line.rank == rank[messages[0]])
         if not len(rows):
             rows = np.arange(len(line.rank))
@@ -267,7 +272,8 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
 
 
 def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
-    """Return the time line's peer group of each row and of each message; -1 - rank for a peer without rows."""
+    """Return the group of peers of each row of the time line, and of each message. A message whose peer is in no row
+    has -1 - rank."""
     key = line.rank.astype(np.int64) << 32 | line.first_peer.astype(np.int64)
     keys, row, group_of_row = np.unique(key, return_index=True, return_inverse=True)
     group = np.searchsorted(keys, rank << 32 | peer, "right") - 1
@@ -277,24 +283,23 @@ def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
 
 
 def _split(number: Ints) -> dict[int, npt.NDArray[np.intp]]:
-    """Return the positions of each value in `number`, by value."""
+    """Return value -> indices of the elements of `number` with this value."""
     order = np.argsort(number, kind="stable")
     values, first = np.unique(number[order], return_index=True)
     return dict(zip(values.tolist(), np.split(order, first[1:]), strict=True))
 
 
 def _share_out(count: Floats, size: Floats, messages: Floats, total: Floats) -> Floats:
-    """Distribute the messages of each size over intervals with known numbers of messages and bytes.
-
-    Sizes and intervals are fitted in turn (iterative proportional fitting). Within an interval, the weight of a size is
-    a power of the size, so that the interval keeps its mean size.
+    """Distribute the messages of each size over intervals with known numbers of messages and bytes. The method is
+    iterative proportional fitting. In each interval, sizes have weights size ** slope; the slope is chosen so that the
+    mean size is right.
 
     Args:
-        count, size: [size], number of messages and their bytes.
-        messages, total: [interval], number of messages and bytes.
+        count, size: [size], number of messages, and bytes of a message.
+        messages, total: [interval], number of messages, and their total bytes.
 
     Returns:
-        Messages [size, interval], fractional, each more than 0.
+        Number of messages of each size in each interval, [size, interval]; numbers are fractional and above 0.
     """
     messages = np.maximum(messages, 1e-3)
     if len(count) == 1 or len(messages) == 1:
@@ -308,7 +313,7 @@ def _share_out(count: Floats, size: Floats, messages: Floats, total: Floats) -> 
     for _ in range(_ROUNDS):
         share = _tilt(level, log_size, slope)
         mean = size @ share
-        growth = (size * log_size) @ share - mean * (log_size @ share)  # derivative of the mean by the slope
+        growth = (size * log_size) @ share - mean * (log_size @ share)  # d(mean size) / d(slope)
         step = np.clip((wanted - mean) / np.maximum(growth, 1e-9 * mean), -_STEP, _STEP)
         slope = np.clip(slope + step, -_STEEPEST, _STEEPEST)
         share *= messages
@@ -321,7 +326,7 @@ def _share_out(count: Floats, size: Floats, messages: Floats, total: Floats) -> 
 
 
 def _tilt(level: Floats, log_size: Floats, slope: Floats) -> Floats:
-    """Return the share of each size in each interval, [size, interval]; shares of an interval add up to 1."""
+    """Return the fraction of each size in each interval, [size, interval]; the fractions of an interval add up to 1."""
     exponent = level[:, None] + log_size[:, None] * slope
     part = np.exp(exponent - exponent.max(axis=0))
     shares: Floats = np.maximum(part / part.sum(axis=0), 1e-30)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run as a program: times of computing, of sends, and of waits for messages of each rank.
+"""A recorded run as a program, in which each rank computes, sends, and waits for messages.
 
-A recording has the time inside MPI and the sent messages of each interval, but not which message a rank waited for.
-This module assumes the waits. A rank that is inside MPI when a message can arrive at line rate waits for it. The wait
-begins at the arrival at the earliest, and at the end of the MPI time at the latest. A rank that computes at
-that time waits in its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS` bytes or more waits for the
-message in the same manner. So no rank waits for a message that begins after the wait, and no two ranks wait for each
-other.
+For each interval, a recording contains the time inside MPI and the sent messages, but not the messages for which the
+rank waited. Assumptions on waits replace them. If the receiver is inside MPI at the time when a message arrives at line
+rate, it waits for the message: at this time at the earliest, at the end of this time inside MPI at the latest. If the
+receiver computes at that time, it waits in its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS`
+bytes or more waits in the same manner. No rank waits for a message that begins after the wait; two ranks therefore
+never wait for each other.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ibprof_lab.simulation.workload.program_steps import LEAST_RENDEZVOUS, Opera
 from ibprof_lab.simulation.workload.recorded_messages import lay_out_messages
 
 _NEAR = 2
-"""The times of one event at two ranks differ by at most this many intervals, because of clocks and of unknown starts
-within an interval."""
+"""Largest error of a message's arrival time, in intervals; its causes are different clocks, and unknown starts within
+an interval."""
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedProgram:
-    """A run as a program.
+    """A recorded run as a program.
 
     Attributes:
-        program: program of the ranks.
+        program: the steps of the ranks.
         seconds: longest wall time of a rank.
         computing: longest time of a rank outside MPI, seconds.
         interval: longest median interval of a rank, seconds.
@@ -51,20 +51,21 @@ class RecordedProgram:
 
 @lru_cache(maxsize=8)
 def load_program(path: Path, byte_ns: float, waits_late: bool) -> RecordedProgram:
-    """Read a profile or recording as a program; see `make_program`."""
+    """Read a profile or recording, and return it as a program (see `make_program`)."""
     return make_program(load_profile(path), str(path), byte_ns, waits_late)
 
 
 def make_program(run: Profile, name: str, byte_ns: float, waits_late: bool) -> RecordedProgram:
-    """Return a run as a program.
+    """Return a recorded run as a program.
 
     Args:
-        run: profile with times and a time line.
-        byte_ns: time of a byte at line rate.
-        waits_late: True for the latest possible waits, False for the earliest.
+        run: the profile, with times and a time line.
+        byte_ns: time of a byte at line rate, ns.
+        waits_late: True if ranks wait as late as possible, False if as early as possible.
 
     Raises:
-        InconsistentError: the run has no times or no time line, did not end, or lacks ranks or operations.
+        InconsistentError: the profile has no times, no time line or no end, or not all ranks and operations were
+            recorded.
     """
     _refuse(run, name)
     messages = lay_out_messages(run, name, with_times=True)
@@ -108,20 +109,20 @@ def _refuse(run: Profile, name: str) -> None:
 
 
 def _epoch(run: Profile) -> int:
-    """Return the Unix time of the first rank's start, in ns."""
+    """Return the earliest start of a rank, Unix time in ns."""
     return min(each.start_ns for each in run.ranks if each.rank < run.world_size)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The time line of a rank, in ns since the first rank's start.
+    """The time line of a rank. Times are in ns since the earliest start of a rank.
 
     Attributes:
-        edge: float64 [piece + 1], ascending.
-        inside: bool [piece], True inside MPI.
-        begin: float64 [interval], ascending.
-        send: float64 [interval], start of the messages in each interval.
-        interval: median interval; an interval is longer if the rank is outside MPI for a while.
+        edge: float64 [piece + 1], begin of each piece of time, and end of the last piece.
+        inside: bool [piece], True if the rank is inside MPI.
+        begin: float64 [interval], begin of each recorded interval.
+        send: float64 [interval], assumed start of the messages in each interval.
+        interval: median length of the intervals; an interval is longer if the rank stays outside MPI.
     """
 
     edge: Floats
@@ -135,17 +136,18 @@ class _Line:
         return float(self.edge[-1])
 
     def computed(self, time: float) -> float:
-        """Return the time outside MPI up to a given time."""
+        """Return the time that the rank spent outside MPI before a given time."""
         length = np.clip(time - self.edge[:-1], 0, np.diff(self.edge))
         return float(length[~self.inside].sum())
 
     def find_send(self, begin: float) -> float:
-        """Return the start of an interval's messages, which is the start of its time inside MPI."""
+        """Return the assumed start of a message that was recorded to begin at `begin`."""
         number = int(np.searchsorted(self.begin, begin, "right")) - 1
         return float(self.send[max(number, 0)])
 
     def find_wait(self, begin: float, arrival: float, waits_late: bool) -> float:
-        """Return the start of the wait for a message, given its begin and its earliest arrival."""
+        """Return the time at which the rank waits for a message that begins at `begin` and arrives at `arrival` at the
+        earliest."""
         piece = min(max(int(np.searchsorted(self.edge, arrival, "right")) - 1, 0), len(self.inside) - 1)
         if not self.inside[piece]:
             left = float(self.edge[piece])
@@ -164,7 +166,8 @@ def _make_line(run: Profile, rank: int) -> _Line:
     start, stop = float(own.start_ns - epoch), float((own.stop_ns or own.start_ns) - epoch)
     begin, end, inside = _list_intervals(run, rank, epoch, start, stop)
     part = inside / np.maximum(end - begin, 1)
-    # Within an interval, time inside MPI is placed next to the neighbouring interval with more MPI time.
+    # The time inside MPI is at the begin or at the end of an interval: next to the interval with the larger fraction
+    # inside MPI.
     is_first = np.concatenate([[0.0], part[:-1]]) > np.concatenate([part[1:], [1.0]])
     edges: list[float] = [start]
     kinds: list[bool] = []
@@ -185,7 +188,8 @@ def _make_line(run: Profile, rank: int) -> _Line:
 
 
 def _list_intervals(run: Profile, rank: int, epoch: int, start: float, stop: float) -> tuple[Floats, Floats, Floats]:
-    """Return begin, end and MPI time of each interval of a rank, also without calls; ns since the epoch."""
+    """Return begin, end and time inside MPI of each interval of a rank, ns since `epoch`; gaps without calls are
+    intervals too."""
     rows = run.interval_times.rank == rank
     known = {
         (int(begin) - epoch, int(end) - epoch): int(time)
@@ -214,7 +218,7 @@ def _list_intervals(run: Profile, rank: int, epoch: int, start: float, stop: flo
 
 
 def _add_computing(rank: int, line: _Line, placed: Sequence[tuple[float, int, Operation]]) -> Sequence[Operation]:
-    """Return sends and waits in order of time, with the computing between them."""
+    """Return sends and waits, sorted by time, and computations between them."""
     operations: list[Operation] = []
     done = 0.0
     for time, _, operation in sorted(placed, key=lambda each: each[:2]):

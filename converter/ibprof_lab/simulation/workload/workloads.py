@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of jobs: MPI pairs, I/O, a collective or a recorded run, with sizes and times.
+"""Jobs of a simulation: their roles (pairs, I/O, collectives, recorded runs), message sizes and times.
 
 Source: K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral thesis, Tokyo Institute of
-Technology, 2018, chapters 5 and 6. Messages of collectives: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of
+Technology, 2018, chapters 5 and 6. Algorithms of collectives: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of
 collective communication operations in MPICH", International Journal of High Performance Computing Applications 19(1),
 2005, sections 3 to 4.5; the dissemination barrier of D. Hensgen, R. Finkel and U. Manber, International Journal of
 Parallel Programming 17(1), 1988.
@@ -35,8 +35,8 @@ class Role(str, Enum):
 
     PAIRS: each client exchanges messages with a random partner. IO: each client writes to (or reads from) all servers
     in turn, starting with a random one. PROFILE: each rank of a recorded run sends its recorded messages. REPLAY: each
-    rank of a recorded run also computes and waits. GOAL: each rank of a traced program computes, sends and waits. RING:
-    each rank sends to its neighbour. The other roles are collectives, simulated message by message.
+    rank of a recorded run sends its messages, computes and waits. GOAL: each rank of a traced program computes, sends
+    and waits. RING: each rank sends to the next rank. The other roles are collective operations of all clients.
     """
 
     PAIRS = "pairs"
@@ -53,16 +53,16 @@ class Role(str, Enum):
 
 
 MPI, IO = "mpi", "io"
-"""Names of the two jobs of a question on interference."""
+"""Names of the two jobs in `ibprof-sim advise`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectivePart:
-    """Messages of one rank in a collective operation.
+    """The messages of one rank in a collective operation.
 
     Attributes:
-        steps: `STEP` [message]; `client` is the receiving rank, host and times are 0.
-        arrivals: number of messages received.
+        steps: `STEP` [message], messages that the rank sends; `client` is the receiving rank, host and times are 0.
+        arrivals: number of messages that the rank receives.
     """
 
     steps: npt.NDArray[Any]
@@ -76,31 +76,33 @@ def _part(to: Any, size: int, slot: Any, awaits: Any, arrivals: int) -> Collecti
 
 
 def send_to_neighbour(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Return the part of a rank that sends to the next rank."""
+    """Ring: each rank sends to the next rank."""
     return _part([(rank + 1) % ranks], size, 0, 0, 1)
 
 
 def broadcast(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Binomial tree from rank 0: each rank forwards to ever nearer ranks, the largest subtree first."""
+    """Binomial tree from rank 0: each rank forwards the data to its children, the largest subtree first."""
     reach = rank & -rank if rank else 1 << (ranks - 1).bit_length()
     children = [rank + (1 << bit) for bit in reversed(range(reach.bit_length() - 1)) if rank + (1 << bit) < ranks]
     return _part(children, size, 0, int(rank > 0), int(rank > 0))
 
 
 def all_gather(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Ring: each rank forwards the previous rank's data until all ranks have all data. `size` is one rank's share."""
+    """Ring: each rank forwards the data from the previous rank to the next, until all ranks have all data. `size`:
+    bytes of one rank's data."""
     turn = np.arange(ranks - 1)
     return _part(np.full(ranks - 1, (rank + 1) % ranks), size, turn, turn, ranks - 1)
 
 
 def all_to_all(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Pairwise: in turn k each rank sends to the rank k after it, and waits for the rank k before it."""
+    """Pairwise exchange: in round k, rank r sends to rank r + k, and waits for the message from rank r - k."""
     turn = np.arange(ranks - 1)
     return _part((rank + 1 + turn) % ranks, size, turn, turn, ranks - 1)
 
 
 def all_reduce(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Recursive doubling; the ranks beyond a power of two take part through a neighbour."""
+    """Recursive doubling. If the number of ranks is no power of two, the surplus ranks send their data to a
+    neighbour."""
     rounds = ranks.bit_length() - 1
     beyond = ranks - (1 << rounds)
     if rank < 2 * beyond and rank % 2 == 0:
@@ -109,7 +111,7 @@ def all_reduce(rank: int, ranks: int, size: int) -> CollectivePart:
     number = rank // 2 if through else rank - beyond
     partners = [number ^ 1 << turn for turn in range(rounds)]
     to = [2 * partner + 1 if partner < beyond else partner + beyond for partner in partners]
-    # A neighbour's message has slot 0; the partners' slots then follow.
+    # Slot 0 is for a neighbour's message; slots of the partners follow.
     slot = [turn + int(partner < beyond) for turn, partner in enumerate(partners)]
     awaits = [turn + through for turn in range(rounds)]
     if through:
@@ -118,14 +120,15 @@ def all_reduce(rank: int, ranks: int, size: int) -> CollectivePart:
 
 
 def barrier(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Dissemination: in turn k each rank sends to the rank 2**k after it."""
+    """Dissemination: in round k, rank r sends to rank r + 2**k."""
     rounds = (ranks - 1).bit_length()
     turn = np.arange(rounds)
     return _part([(rank + (1 << k)) % ranks for k in range(rounds)], size, turn, turn, rounds)
 
 
 Schedule = Callable[[int, int, int], CollectivePart]
-"""Function of rank, number of ranks, and bytes of a message."""
+"""Function that returns a rank's part of a collective, given the rank, the number of ranks, and the bytes of a
+message."""
 
 SCHEDULES: dict[Role, Schedule] = {
     Role.RING: send_to_neighbour,
@@ -139,24 +142,23 @@ SCHEDULES: dict[Role, Schedule] = {
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A job's part of the machine and its traffic. Times in ns.
+    """A job of a simulation: its hosts and its messages. Times are in ns.
 
     Attributes:
-        role: task of the clients.
-        bytes: size of a message or request; unused for a profile, which has sizes.
-        interval_ns: time from completion to the next start; for a collective from its end to the next begin. A profile
-            without an interval follows its time line.
-        window_ns: minimum time from the start of a message to the start of the next (a throttle); 0 for no minimum.
-        jitter: interval and window change by up to this share, uniformly distributed; times of a time line do not
-            change.
-        share: share of the compute hosts.
-        limit: number of messages of a client; 0 for no end.
-        reads: bytes of a request that is answered with `bytes`; 0 for writes.
-        profile: a profile or recording, for the roles profile and replay; a GOAL file for the role goal.
-        hosts: host numbers of the job, for a profile one per host of the run; empty for sampled hosts.
-        adapters: index in `hosts` of each rank's adapter, for a profile whose hosts have several adapters in the
-            fabric. Empty if `hosts` has one entry for each host of the run.
-        byte_ns, waits_late: for a replay, as in `make_program`.
+        role: task of the job's clients.
+        bytes: size of a message or I/O request; not used for recorded and traced runs.
+        interval_ns: time from the completion of a message (or collective) to the next start. 0 with the role PROFILE:
+            the recorded time line determines the starts.
+        window_ns: minimum time from the start of a message to the next start, to throttle the job; 0 for no minimum.
+        jitter: interval and window vary at random, uniformly, by up to this fraction; times of a time line do not vary.
+        share: fraction of the compute hosts.
+        limit: number of messages of each client; 0 for no limit.
+        reads: for reads, bytes of a client's request, which the server answers with `bytes`; 0 for writes.
+        profile: path of a profile or recording for the roles PROFILE and REPLAY, of a GOAL file for the role GOAL.
+        hosts: indices of the job's hosts, for a recorded run one per host of the run; empty to choose random hosts.
+        adapters: index in `hosts` for each rank of a recorded run, if a host of the run has several elements in `hosts`
+            (adapters); else empty.
+        byte_ns, waits_late: for the role REPLAY, arguments of `make_program`.
     """
 
     name: str
@@ -176,17 +178,17 @@ class Workload:
 
     @property
     def is_recorded(self) -> bool:
-        """Return True for a recorded run."""
+        """True for a recorded run."""
         return self.role in {Role.PROFILE, Role.REPLAY}
 
     @property
     def is_program(self) -> bool:
-        """Return True if the ranks compute and wait."""
+        """True if the clients compute and wait, and do not only send messages."""
         return self.role in {Role.REPLAY, Role.GOAL}
 
     @property
     def follows_time_line(self) -> bool:
-        """Return True if messages begin at the times of a recorded run."""
+        """True if messages begin at recorded times."""
         return self.role is Role.PROFILE and not self.interval_ns
 
 
@@ -195,7 +197,7 @@ def load_recorded(workload: Workload) -> Recorded:
 
     Raises:
         InputError: the file is no profile.
-        InconsistentError: no profile is named, or the profile lacks messages or required times.
+        InconsistentError: `profile` is empty, or the profile does not have messages or the needed times.
     """
     if not workload.profile:
         raise InconsistentError(f"job {workload.name}: a profile is needed")
@@ -203,7 +205,7 @@ def load_recorded(workload: Workload) -> Recorded:
 
 
 def load_steps(workload: Workload) -> RankProgram:
-    """Return the ranks' operations of a program.
+    """Return the steps of the ranks of a program.
 
     Raises:
         InputError: the program's file is invalid.
@@ -216,7 +218,7 @@ def load_steps(workload: Workload) -> RankProgram:
 
 
 def digest_messages(workload: Workload) -> str:
-    """Return a digest of a profile's messages, so that a new recording counts as another profile."""
+    """Return a digest of the messages in a profile or GOAL file."""
     if workload.role is Role.GOAL:
         return hashlib.sha256(Path(workload.profile).read_bytes()).hexdigest()[:16]
     if workload.role is Role.REPLAY:
@@ -232,23 +234,20 @@ def digest_messages(workload: Workload) -> str:
 
 
 def list_gaps(workload: Workload) -> list[str]:
-    """Return the gaps of a recorded run's profile; empty for other jobs."""
+    """Return sentences on data that a recorded run's profile does not contain; an empty list for other jobs."""
     path = workload.profile if workload.is_recorded else ""
     return [f"{path}: {gap}" for gap in describe_gaps(load_run(path))] if path else []
 
 
 def account_for_workload(workload: Workload) -> list[StageAccount]:
-    """Return the accounts of a recorded run and of its messages; empty for other jobs."""
+    """Return accounts of a recorded run's data and messages; an empty list for other jobs."""
     if not workload.is_recorded:
         return []
     return [*account_for_run(load_run(workload.profile)), load_recorded(workload).account]
 
 
 def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
-    """Return notes on recorded runs with more hosts than recorded, fewer messages than sent, or gaps.
-
-    Traces that are simplified get a note too.
-    """
+    """Return sentences on differences between recorded or traced runs and their simulation."""
     notes: list[str] = []
     for each in workloads:
         if each.role is Role.GOAL and load_goal(Path(each.profile)).is_simplified:
