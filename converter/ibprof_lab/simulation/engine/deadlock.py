@@ -194,8 +194,7 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
-    """Return pairs like `_find_dependencies`, but for all shortest routes; an empty array if all routes go up, then
-    down."""
+    """Return pairs like `_find_dependencies`, for all shortest routes; an empty array if these all go up, then down."""
     minimal, level = find_minimal_ports(network), _find_levels(network)
 
     def moves() -> Iterator[tuple[Ints, Ints, Ints]]:
@@ -260,8 +259,7 @@ def _find_levels(network: SimulatedNetwork) -> Ints:
 
 
 def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[int, int]]]:
-    """Return (leaf, leaf) -> pairs of consecutive link directions on routes from the first leaf to hosts of the
-    second."""
+    """Return (leaf, other leaf) -> pairs of consecutive link directions on routes to hosts of the other leaf."""
     steps: dict[tuple[int, int], set[tuple[int, int]]] = {}
     for host in range(network.hosts):
         destination = int(network.host_leaf[host])

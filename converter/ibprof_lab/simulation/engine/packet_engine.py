@@ -56,16 +56,14 @@ class Job:
 
     Attributes:
         interval: time from the completion of a step to the next start, for steps whose `pause` is None.
-        window: minimum time from the start of a step to the next start, for steps whose `window` is None; 0 for no
-            minimum.
+        window: minimum time from one start to the next, for steps whose `window` is None; 0 for no minimum.
         jitter: `interval` and `window` vary at random, uniformly, by up to this fraction.
         collective: True if each round is a joint operation of all clients, which have the same jitter in a round.
         limit: total number of steps of each client; 0 for no limit.
         round: period of the rounds if the job follows a time line; windows then begin at the start of the round, and
             late steps catch up. 0 for other jobs.
         sampled: True if `Simulation.run` returns a record of each completed step.
-        reads: 0 if the client sends the bytes of a step. Otherwise, the client sends a request of this size, and the
-            host answers with the bytes of the step.
+        reads: bytes of a request, which the host answers with the bytes of the step; 0 if the client sends these bytes.
     """
 
     name: str
@@ -81,8 +79,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A message of a client. It starts after the client's previous message is complete and all awaited messages
-    arrived.
+    """A message that a client sends after its previous message is complete and all awaited messages have arrived.
 
     Attributes:
         host: destination host.
@@ -195,10 +192,8 @@ class Simulation:
 
     Args:
         jobs, clients: the jobs, and the clients of all jobs.
-        adaptive: True if each packet takes the least occupied port on a shortest route, instead of the port in the
-            tables.
-        lanes: uint8 [switch, switch], virtual lane of packets from the first leaf to the second; None if all use lane
-            0.
+        adaptive: True if packets take the least occupied port on a shortest route instead of the tables' port.
+        lanes: uint8 [switch, switch], virtual lane of packets from one leaf to another; None if all use lane 0.
         skip_hops: True to skip hops at which nothing can delay a packet, if the engine supports it for these arguments.
             Messages have the same times, except by the order of events within a tick. Loads are not counted.
 
@@ -250,8 +245,7 @@ class Simulation:
                 at the latest.
 
         Returns:
-            `SAMPLE` [step], records of the steps completed in this run, in order of completion. The next run overwrites
-            them.
+            `SAMPLE` [step], the steps completed in this run, in order of completion; the next run overwrites them.
 
         Raises:
             InconsistentError: a forwarding table has no route to a host, or a route leads to a wrong host.
@@ -310,8 +304,7 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Return for each waiting packet the link direction in whose buffer it is, and the link direction for whose
-        buffer it waits, uint32 [packet, 2].
+        """Return for each waiting packet two link directions, whose buffer it occupies and awaits, uint32 [packet, 2].
 
         Args:
             only_stuck: True to find only packets that will never move again.

@@ -46,8 +46,7 @@ class Hardware:
 class SimulatedNetwork:
     """A network as arrays.
 
-    The hosts are the ports of adapters that have a LID and a link, in the order of the fabric's ports. The switches
-    have the indices of `IndexedNetwork`.
+    Hosts are adapters' ports with a LID and a link, in the fabric's order. Switches have `IndexedNetwork`'s indices.
 
     Attributes:
         subnet: the fabric, with forwarding tables.
@@ -59,8 +58,7 @@ class SimulatedNetwork:
         end_to: uint32 [link direction], receiving node: the index of a host, or the number of hosts + the index of a
             switch.
         end_byte_ticks: uint64 [link direction], ticks to transmit a byte, times 2**32, rounded down.
-        end_delay: uint32 [link direction], ticks from the end of a packet's transmission until the next node can
-            forward it.
+        end_delay: uint32 [link direction], ticks from a packet's last bit until the next node can forward it.
         end_gap: uint32 [link direction], idle ticks after each packet; 0 if a switch sends.
         port_end: int32 [switch, port], link direction on which the port sends; `NONE` without a link.
         egress: uint8 [switch, host], port on the route to the host; `UNREACHABLE` without a route.

@@ -283,8 +283,8 @@ class Rounds:
         return True
 
     def _complete(self, end: int) -> bool:
-        """Run until all messages of the rounds before a tick are complete, at most one round longer; return False if
-        the simulation ends before."""
+        """Run until the messages of all rounds before a tick are complete, at most for one round; return False if it
+        ends."""
         progress, until = self._simulation.look_at_clients(), end + self._round
         wanted = (progress.steps + progress.busy)[self._clients]
         if self._own_round:

@@ -67,8 +67,7 @@ class Effort:
 
 QUICK = Effort(warm_up=20, least_warm_up=0, messages=20, background=5, hops=1e9)
 SURVEY = Effort(least_warm_up=0, messages=60, background=20, hops=2e10)
-"""Effort for studies with hundreds of simulations. With `least_warm_up=50`, each simulation would take four times as
-long."""
+"""Effort for hundreds of simulations. With `least_warm_up=50`, a simulation would take four times as long."""
 FULL = Effort(precision=0.0, warm_up=50, least_warm_up=0, messages=1000, background=50, hops=1e13, steady=0.005)
 """Effort for final results. It detects steady states; `replace(FULL, steady=0.0)` simulates every message."""
 
@@ -82,10 +81,8 @@ class Latency:
     Attributes:
         messages: number of measured messages, after the warm-up.
         mean: mean latency over all messages.
-        half: half width of the 95% confidence interval of `mean`, from the means of batches or of rounds; nan if there
-            are too few batches.
-        node_mean: mean over clients of each client's mean latency. Unlike `mean`, it does not give more weight to
-            faster clients.
+        half: half width of the 95% confidence interval of `mean`; nan if there are too few messages.
+        node_mean: mean over clients of each client's mean latency; in `mean`, faster clients have more weight.
         deviation: standard deviation of the latencies.
         least, most: smallest and largest latency.
         quantiles: quantiles of the latencies at `QUANTILES`.
@@ -93,13 +90,10 @@ class Latency:
         measured_ns: simulated time of the measurement, ns.
         is_settled: True if `mean` is valid: it has the required precision, or all messages were measured.
         note: reason why the mean is not settled, or the rule that ended the measurement.
-        change: relative change of the mean over the measured time if the mean is not settled because of this change;
-            else 0.
-        histogram: for each non-empty bin of `run_observer.bin_edges`: lower edge and upper edge in ns, number of
-            messages.
+        change: relative change of the mean over the measured time if this is why it did not settle; else 0.
+        histogram: for each non-empty bin of `bin_edges`: lower edge and upper edge in ns, number of messages.
         by_client: for each client with messages: index of its host, number of messages, mean latency.
-        over_time: for each slice of the measured time with messages: begin and end in ns, number of messages, mean
-            latency.
+        over_time: for each slice of time with messages: begin and end in ns, number of messages, mean latency.
         operations: number of operations of a collective that began after the warm-up; 0 for other jobs.
         operation_mean: mean duration of these operations, from the start of the first message to the arrival of the
             last message.
@@ -414,8 +408,7 @@ BySeed = Mapping[int, Figure]
 
 
 def average(figures: BySeed) -> Figure | None:
-    """Return the mean over seeds with its interval by Student's t. With one seed, return its figure; with no seed,
-    None."""
+    """Return the mean over seeds with its interval by Student's t; the figure of a single seed; None for no seed."""
     values = list(figures.values())
     if len(values) < 2:
         return values[0] if values else None

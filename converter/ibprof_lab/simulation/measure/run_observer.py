@@ -21,8 +21,8 @@ BINS_AN_OCTAVE = 64
 
 _OCTAVES = 80
 _MOMENTS = 256
-"""Largest number of time slices, and of observations of queues. When it is reached, neighbouring slices are merged in
-pairs, and every second observation is dropped."""
+"""With this many time slices, or observations of queues, pairs of slices are merged and half of the observations
+dropped."""
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -223,8 +223,8 @@ class Watch:
         return OverTime(begin, width, count[:slices], mean[:slices])
 
     def by_client(self) -> tuple[Counts, Floats]:
-        """Return for each client the number of messages to other hosts, and their mean latency, ns; nan without
-        messages."""
+        """Return each client's number of messages to other hosts, and their mean latency in ns (nan without
+        messages)."""
         none = np.full(len(self._client_sum), math.nan)
         return self._client_count, np.divide(
             self._client_sum, self._client_count, out=none, where=self._client_count > 0

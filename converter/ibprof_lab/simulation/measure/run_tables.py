@@ -127,8 +127,7 @@ def latency_rows(watch: Watch) -> Iterator[Row]:
 
 
 def operation_rows(watch: Watch) -> Iterator[Row]:
-    """Yield rows of `OPERATION_COLUMNS`: number of operations for each collective and each non-empty bin of
-    durations."""
+    """Yield rows of `OPERATION_COLUMNS`: operations of each collective in each non-empty bin of durations."""
     for number, job in enumerate(watch.simulation.jobs):
         if (counts := watch.operations(number)) is not None:
             yield from _bin_rows(job.name, counts, "operations")
@@ -190,8 +189,7 @@ def queue_rows(watch: Watch) -> Iterator[Row]:
 
 
 def find_fullest(queues: Queues, most: int) -> list[int]:
-    """Return at most `most` link directions with the longest mean queue, the longest first; without always empty
-    queues."""
+    """Return at most `most` link directions that had queues, sorted by mean queue, the longest first."""
     if not len(queues.time_ns):
         return []
     mean = queues.bytes.mean(axis=0)

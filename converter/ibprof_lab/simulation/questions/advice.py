@@ -65,16 +65,14 @@ class AdviceOptions:
 
     Attributes:
         mpi: bytes of each message between random pairs of hosts, or the path of a profile to replay.
-        mpi_interval_ns: time from the end of a message to the next start; 0 for no pause, or to follow the profile's
-            time line.
+        mpi_interval_ns: pause between messages; 0 for no pause, or to follow the profile's time line.
         io: bytes of each I/O request, the path of a Darshan log, or the path of a second job's profile.
-        io_interval_ns: time from the end of a request to the next start; 0 for no pause, or to follow the times of the
-            log or profile.
+        io_interval_ns: pause between requests; 0 for no pause, or to follow the times of the log or profile.
         share: fraction of the compute hosts for the MPI job.
         mpi_hosts, io_hosts: names of each job's hosts; None to use the recorded hosts, or random ones.
         seeds: number of random seeds; each simulation is repeated with each seed.
-        io_reads: for reads, bytes of a client's request, which a server answers with `io` bytes; 0 for writes, or to
-            use the value of the Darshan log.
+        io_reads: bytes of a read request, which a server answers with `io` bytes; 0 for writes, or as in the Darshan
+            log.
     """
 
     machine: MachineOptions

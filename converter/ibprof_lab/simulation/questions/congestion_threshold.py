@@ -30,8 +30,7 @@ from ibprof_lab.simulation.study.sizes_and_times import format_time
 from ibprof_lab.simulation.workload.workloads import IO, Role, Workload
 
 CONGESTED = 2.0
-"""A job has a threshold only if its mean request time at interval 0 is at least this multiple of the time of a request
-alone."""
+"""A job has a threshold only if its request time at interval 0 is at least this multiple of a request's time alone."""
 
 NEAR = 0.9
 """The threshold is the interval at which the throughput is this fraction of the throughput at interval 0."""
@@ -104,11 +103,9 @@ class Threshold:
     Attributes:
         alone_ns: time of a request alone (T0), measured at a long interval.
         without_pause_ns: time of a request at interval 0 (C).
-        below_ns, above_ns: bounds of the threshold, from 95% intervals of the throughput; None if there is no
-            threshold.
+        below_ns, above_ns: bounds of the threshold, from 95% intervals of throughput; None if there is no threshold.
         about_ns: estimate of the threshold, from the mean throughput; None if there is no threshold.
-        bound_ns: threshold if only the servers' links limit the job, N S/(n B) - S/B; 0 or negative if they do not
-            limit it.
+        bound_ns: threshold by the servers' links alone, N S/(n B) - S/B; at most 0 if they do not limit the job.
         tried: (interval, mean request time), sorted by interval; the mean is None if it settled for no seed.
         seeds: number of seeds whose mean settled at interval 0.
     """
@@ -174,8 +171,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
 
 
 def _collect(latencies: Mapping[int, Latency]) -> _Tried:
-    """Return the means by seed. For a mean that changes over the measured time, the half width is at least this
-    change."""
+    """Return the means by seed. If a mean changes over the measured time, its half width is at least this change."""
     known = {seed: each for seed, each in latencies.items() if each.is_settled or each.change}
     halves = {seed: max(np.nan_to_num(each.half), abs(each.change) * each.mean) for seed, each in known.items()}
     return _Tried(

@@ -30,8 +30,7 @@ MOST_SEEDS_ASKED = 100
 """Largest number of seeds that an answer proposes."""
 
 WORTH = 0.95
-"""A change is recommended only if it reduces the time of MPI messages to less than this fraction of the present
-time."""
+"""A change is recommended only if it reduces the time of MPI messages to less than this fraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +76,7 @@ class Scenario:
 def list_scenarios(
     setting: Setting, io: Workload, mpi: Workload
 ) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
-    """Yield name, setting and jobs of each scenario, the present scenario first. Adaptive routing is left out if it
-    could deadlock."""
+    """Yield name, setting and jobs of each scenario, the present scenario first; no scenario can deadlock."""
     yield "as it is", setting, (io, mpi)
     sampled, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
     if are_named:
@@ -160,8 +158,7 @@ class UndecidedChange:
     Attributes:
         scenario: scenario with the change.
         gain, half: relative reduction of the latency, and half width of its 95% interval; nan if unknown.
-        seeds: approximate number of seeds with which the interval would be narrower than the gain; None if above
-            `MOST_SEEDS_ASKED`.
+        seeds: approximate number of seeds for an interval narrower than the gain; None if above `MOST_SEEDS_ASKED`.
     """
 
     scenario: Scenario
@@ -179,8 +176,7 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
     """Choose the change with the fastest MPI messages among the changes that keep the I/O rate.
 
     Returns:
-        The scenario with this change, or None; and the changes with a larger gain but too wide 95% intervals, the
-        largest gain first.
+        Its scenario, or None; and the changes with a larger gain but too wide 95% intervals, the largest gain first.
     """
     now, *changes = scenarios
     good: list[tuple[float, Scenario]] = []

@@ -66,9 +66,8 @@ class ReplayedTime:
     Attributes:
         measured: measured time of the recorded run, seconds.
         computing: time of the recorded run outside MPI, seconds.
-        replayed: simulated times on the recorded network if ranks wait early, and late, seconds; None for a run on one
-            host.
-        seconds, low, high: predicted time, and its interval, seconds.
+        replayed: the same two times on the recorded network; None for a run on one host.
+        seconds, low, high: predicted time and its interval, seconds.
         predicted: simulated times on the other network if ranks wait early, and late, seconds, before calibration.
     """
 
@@ -97,8 +96,7 @@ def ask_replay(
         profile: recorded run.
         machine: the recorded network.
         to_fabric, to_routes: fabric and routes of the other network; None if they are as recorded.
-        to_hosts: names of the hosts on the other network, in the order of the lowest rank on each host; None for the
-            recorded hosts.
+        to_hosts: hosts on the other network, in the order of the lowest rank on each; None for the recorded hosts.
         next_to: profile of another job that runs at the same time; None if there is no other job.
         next_to_hosts: names of the other job's hosts; None for its recorded hosts.
         seeds: number of random seeds, which determine when the other job starts.
@@ -162,8 +160,8 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
     """Simulate, and predict the time.
 
     Raises:
-        InconsistentError: the replay on the recorded network deviates too far from the measured time, or a simulation
-            has no result.
+        InconsistentError: the replay on the recorded network deviates too far from the run, or a simulation has no
+            result.
     """
     cells = [*question.recorded, *(cell for pair in question.wanted for cell in pair)]
     outcomes = simulate(list(dict.fromkeys(cells)))

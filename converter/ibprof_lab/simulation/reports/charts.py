@@ -56,8 +56,7 @@ MARKS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns with several values in a measured job's rows, by their use: panels, clusters, or bars of a cluster
-    (others)."""
+    """The columns with several values in a measured job's rows: for panels, for clusters, and for bars (`others`)."""
 
     panels: tuple[str, ...]
     clusters: tuple[str, ...]

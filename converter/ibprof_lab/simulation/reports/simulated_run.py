@@ -93,8 +93,7 @@ def run_and_show(
 
 
 def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str]:
-    """Yield sentences on left-out data, slow senders, the simulations and their files, and means that did not
-    settle."""
+    """Yield sentences on left-out data, slow senders, simulations, their files, and means that did not settle."""
     yield from results.lost
     yield from results.slow_senders
     shown = () if output.stored else (each for each in FILES if (output.folder / each).exists())
@@ -231,8 +230,7 @@ def _draw_tail(axes: Axes, counts: Counts, label: str, colour: str, style: str) 
     used = np.flatnonzero(counts)
     if not len(used):
         return
-    # Each bin is a step. The last step would have height 0, which a logarithmic axis cannot show: keep the height
-    # before it.
+    # Each bin is a step. A logarithmic axis cannot show the last height, 0: repeat the height before it.
     longer = 1 - np.cumsum(counts[used]) / counts.sum()
     edges = bin_edges() / 1000
     at = np.append(edges[used[0]], edges[used + 1])
@@ -304,8 +302,7 @@ class SlowSender:
 
     Attributes:
         job, guid, name: name of the job, GUID and name of the host's node.
-        figures: name and unit of a quantity in which the host is slow -> the host's value, and the median over the
-            job's hosts.
+        figures: name and unit of a slow quantity -> the host's value, and the median over the job's hosts.
     """
 
     job: str
@@ -380,8 +377,7 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
 
 
 def describe_slow_senders(found: list[SlowSender], most: int = 3) -> Iterator[str]:
-    """Yield a sentence on each of the first `most` slow senders, and a sentence with the number of further slow
-    senders."""
+    """Yield a sentence on each of the first `most` slow senders, and one with the number of all others."""
     yield from (each.describe() for each in found[:most])
     if len(found) > most:
         yield f"{len(found) - most} more slow senders: slow_senders in summary.json has all"

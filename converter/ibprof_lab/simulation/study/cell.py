@@ -30,8 +30,7 @@ from ibprof_lab.simulation.workload.host_assignment import HostAssignment, assig
 from ibprof_lab.simulation.workload.workloads import Role, Workload, digest_messages
 
 RESULT_SCHEMA = 4
-"""Version of stored results. It increases when cells are described differently, or when the same cell has a different
-outcome."""
+"""Version of stored results: increased when descriptions of cells change, or outcomes of the same cell."""
 
 _MOST_TICKS = float(1 << 53)
 """Largest number of ticks of a message and its pause. The engine's 64-bit counters hold 2,000 times this number."""
@@ -162,8 +161,7 @@ class Outcome:
         key: key of the cell.
         latency: latency of the measured job.
         packet_hops, cpu_seconds: work of the simulation.
-        whole_ns: name of a job -> time of each client from its start to its last message, ns. Only jobs that sent all
-            their messages.
+        whole_ns: name of a job that sent all its messages -> each client's time from its start to its last message, ns.
     """
 
     key: str
@@ -305,8 +303,7 @@ class NetworkSource:
 
     Attributes:
         fabric: path of a dump, or the name of a synthetic fabric.
-        routes: source of the routes, from `parse_routes`; None to use the fabric's tables or, if it has no tables, a
-            model.
+        routes: source of the routes, from `parse_routes`; None for the fabric's tables or, without tables, a model.
     """
 
     fabric: str

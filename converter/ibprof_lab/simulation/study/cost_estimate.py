@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates of a simulation's packet hops and processor time, from bounds for closed queueing networks.
 
-A client sends its next message after the previous message is complete. The client's cycle is therefore at least its
-interval plus the time of a message alone. The cycle is also at least the time in which the servers' links carry one
-message of every client.
+A client sends its next message after the previous one is complete. Its cycle is therefore at least its interval plus
+the time of a message alone, and at least the time in which the servers' links carry one message of every client.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978.
@@ -43,8 +42,7 @@ is for jobs that the servers' links limit."""
 
 @lru_cache(maxsize=8)
 def find_mean_hops(source: NetworkSource, hardware: Hardware) -> float:
-    """Return the mean number of links on the route from a leaf switch's hosts to a host, over all leaves and at most 64
-    hosts."""
+    """Return the mean number of links between two hosts, over all leaf switches and at most 64 destinations."""
     network = load_network(source, hardware)
     chosen = np.unique(np.linspace(0, network.hosts - 1, 64).astype(int))
     leaves = len(np.unique(network.host_leaf))

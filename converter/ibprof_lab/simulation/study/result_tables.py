@@ -41,15 +41,13 @@ _MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
 
 
 def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Return a row per cell. If the mean did not settle or is missing, times are None, and the column `note` has the
-    reason."""
+    """Return a row per cell. If the mean did not settle or is missing, times are None, and `note` has the reason."""
     jobs = list(dict.fromkeys(each.name for cell in cells for each in cell.workloads))
     return [_describe_cell(cell, jobs) | _describe_outcome(outcomes.get(cell.key, _MISSING), jobs) for cell in cells]
 
 
 def account_for_cells(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[StageAccount]:
-    """Return accounts of recorded runs, fabrics and simulations: how many of their parts were used, and why others were
-    not."""
+    """Return accounts of data that were used, and data that were left out: recorded runs, fabrics, simulations."""
     unsettled = Counter(
         latency.note or "no settled mean"
         for cell in cells
@@ -204,8 +202,7 @@ def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
 
 
 def _compare(rows: Mapping[int, Row], baseline: Mapping[int, Row], column: str) -> list[float]:
-    """Return the ratios of a column in `rows` to the column in the baseline with the same seed, if both have a
-    value."""
+    """Return the ratios of a column's values to the values in the baseline, for seeds that have both values."""
     return [
         row[column] / baseline[seed][column]
         for seed, row in rows.items()

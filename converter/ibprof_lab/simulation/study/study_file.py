@@ -165,8 +165,7 @@ def read_effort(reader: StudyReader, study: YamlMapping, usual: Effort) -> Effor
 def _read_variant(
     reader: StudyReader, study: YamlMapping, base: Setting, notes: dict[str, None], checked: set[object]
 ) -> tuple[Setting, list[Workload]]:
-    """Read one variant of a study. `checked` has descriptions of variants whose hosts were checked; the function adds
-    one."""
+    """Read one variant of a study. `checked` identifies the variants whose hosts were checked; it is extended."""
     workloads = read_jobs(reader, study["jobs"])
     setting = _read_setting(reader, study, base)
     _check_machine(reader, setting, workloads)
@@ -366,8 +365,7 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
 
     Args:
         name: name from `PRESETS`.
-        machine: options; its fabric, servers and effort replace the preset's. The preset's variations change these
-            options.
+        machine: options; fabric, servers and effort replace the preset's, and the preset's variations apply to them.
         quick: True to replace parts of the preset by its key `quick`.
 
     Raises:

@@ -2,9 +2,8 @@
 """Reader of a study's YAML file: values, errors with line numbers, and variations.
 
 A change is a mapping with new values of keys. `vary` is a list of axes; an axis is a change or a list of changes.
-`cases` is a list of changes. A study has a variant for each combination of one change per axis and one case. A change
-may have a list in place of a value: it then stands for several changes, one for each value. A change with several lists
-stands for one change for each combination of their values.
+`cases` is a list of changes. A study has a variant for each combination of one change per axis and one case. If a
+change has lists in place of values, it stands for one change for each combination of the lists' values.
 """
 
 from __future__ import annotations
@@ -290,8 +289,7 @@ def _read_change(
 
 
 def _list_choices(change: YamlMapping, depth: int) -> Iterator[list[Any]]:
-    """Yield a list of possible values for each key of a change; lists in `depth` levels of nested mappings are
-    included."""
+    """Yield the list of values for each key of a change, including keys in `depth` levels of nested mappings."""
     for key, value in change.items():
         if isinstance(value, YamlMapping) and depth:
             yield list(_spread(value, depth - 1))
@@ -334,8 +332,7 @@ def _apply(study: YamlMapping, changes: tuple[YamlMapping, ...]) -> YamlMapping:
 
 
 def _merge(base: YamlMapping, change: Mapping[str, Any], lines: Mapping[str, int] | None = None) -> YamlMapping:
-    """Return `base` after the values in `change` replaced its values. Mappings that are in both are merged
-    recursively."""
+    """Return `base` after values in `change` replaced its values; mappings in both are merged recursively."""
     merged = YamlMapping()
     merged.line = base.line
     lines = change.lines if isinstance(change, YamlMapping) else lines or {}

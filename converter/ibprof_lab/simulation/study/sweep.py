@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many simulations in parallel, in processes of this machine or MPI ranks. Outcomes are stored, and reused after a
-stop."""
+"""Many simulations in parallel, in local processes or MPI ranks. Outcomes are stored, and reused after a stop."""
 
 from __future__ import annotations
 
@@ -140,8 +139,7 @@ def _open_ranks() -> Iterator[Executor | None]:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Block interrupts in this process until the end of the context, and in processes started meanwhile forever: they
-    end with their parent."""
+    """Block interrupts in this process within the context, and always in processes started in it, which end with it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -216,8 +214,7 @@ def run_cells(
 
 
 def _is_little(cells: Iterable[Cell], seconds: float) -> bool:
-    """Return True if the work is too little to start processes; False for recorded runs, whose estimates are too
-    low."""
+    """Return True if the work is too little to start processes; recorded runs, with too low estimates, are not."""
     recorded = any(each.role in _RECORDED for cell in cells for each in cell.workloads)
     return not recorded and seconds <= _WORTH_PROCESSES_S
 

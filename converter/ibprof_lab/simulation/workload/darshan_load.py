@@ -56,8 +56,7 @@ class DarshanLoad:
         return READ_REQUEST if 2 * self.read_bytes > self.bytes else 0
 
     def cycle_ns(self, clients: int) -> float:
-        """Return the mean time between the starts of a client's requests, if all clients have equal numbers of
-        requests."""
+        """Return the mean time between starts of a client's requests, if all clients have equally many requests."""
         return self.span_ns * clients / self.requests
 
     def describe(self, path: Path) -> str:
@@ -127,8 +126,7 @@ def _sum(tables: list[dict[str, Any]], counter: str) -> int:
 
 
 def _find_span(tables: list[dict[str, Any]]) -> tuple[float, float]:
-    """Return first start and last end of all requests, seconds since the job's start. Timestamps of 0 mean no
-    request."""
+    """Return first start and last end of all requests, seconds since the job's start; 0 in a log is no time."""
     starts, ends = [], []
     for table in tables:
         for kind in ("READ", "WRITE"):

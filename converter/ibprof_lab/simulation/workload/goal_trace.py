@@ -26,8 +26,7 @@ OPERATIONS_MOST = 1 << 22
 """Largest number of operations in a file, over all ranks."""
 
 _LARGEST = 1 << 50
-"""Largest size of a message in bytes, and largest time of a rank's computations in ns; the simulation's clock has this
-range."""
+"""Largest size of a message in bytes, and largest time of a rank's computations in ns (the clock's range)."""
 
 _RANKS = re.compile(r"num_ranks (\d{1,7})")
 _RANK = re.compile(r"rank (\d{1,7}) ?\{")
@@ -47,8 +46,7 @@ ANY = -1
 """Wildcard for the source or the tag of a receive."""
 
 _Waiting = dict[tuple[int, int], deque[tuple[int, Operation]]]
-"""Messages to a rank, or receives of a rank, that are not matched yet: (source, tag) -> (sequence number, operation),
-in order."""
+"""Messages to a rank, or receives of a rank, without match so far: (source, tag) -> (sequence number, operation)."""
 
 
 @lru_cache(maxsize=4)
@@ -307,8 +305,7 @@ class _Run:
 
 
 def _take(waiting: _Waiting, source: int, tag: int) -> Operation | None:
-    """Remove and return the earliest operation that matches a source and a tag, which may be `ANY`; None without
-    match."""
+    """Remove and return the earliest operation that matches a source and a tag (or `ANY`); None without match."""
     likely = waiting if ANY in (source, tag) else ((source, tag), (ANY, tag), (source, ANY), (ANY, ANY))
     fitting = [
         (waiting[key][0][0], key)

@@ -123,8 +123,7 @@ def _find_size(workload: Workload) -> int | None:
 
 
 def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) -> int:
-    """Return the number of hosts for a job. `compute`: number of hosts that are no servers. `left`: number of free
-    hosts.
+    """Return the number of hosts for a job. `compute`: number of hosts without a server. `left`: number of free hosts.
 
     Raises:
         InconsistentError: the number of hosts is too small for the job, or odd for the role PAIRS.
@@ -315,8 +314,7 @@ def _run_program(
 
 
 def _index_hosts(workload: Workload, machine: Ints) -> Ints:
-    """Return the index of each rank's host in the job's hosts; `machine`: index of each rank's host in the
-    recording."""
+    """Return the index of each rank's host in the job's hosts. `machine`: index of each rank's recorded host."""
     return np.array(workload.adapters, np.int64) if workload.adapters else machine
 
 

@@ -64,16 +64,14 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class RankProgram:
-    """A program as clients of the packet engine: first a client for each rank, then a client for each pair of sender
-    and receiver.
+    """A program as clients of the packet engine: a client for each rank, then for each pair of sender and receiver.
 
     Attributes:
         ranks: number of ranks.
         rank: rank of each client.
         steps: for each client, `STEP` [step]; `host` is a rank, `client` the index of a client, and `pause` is in ns.
         arrivals: number of messages that each client receives in a run, including messages within a host.
-        is_simplified: True if the trace has operations on further processors or adapters of a rank; they are simulated
-            on the first.
+        is_simplified: True if operations on further processors or adapters of a rank are simulated on the first.
     """
 
     ranks: int
@@ -147,8 +145,7 @@ def _make_processor(
 
 
 def _make_sender(sends: Sequence[Operation]) -> list[_Row]:
-    """Return the steps of the client that sends messages from one rank to another, each after the rank's client started
-    it."""
+    """Return the steps of the client that sends one rank's messages to another; the rank's client starts each."""
     rows: list[_Row] = []
     for number, each in enumerate(sends, start=1):
         rows.append((each.peer, each.peer, each.receive.slot if each.receive else 0, number, each.amount, 0))

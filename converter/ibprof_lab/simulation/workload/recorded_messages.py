@@ -41,19 +41,16 @@ MESSAGES_MOST = 1 << 22
 """Largest number of simulated messages of a run, over all ranks."""
 
 MESSAGE_BYTES = np.uint64(512 << 10)
-"""Size of a message in modelled training steps, bytes. Source: NCCL, src/include/net_device.h and src/init.cc: 4 MiB of
-buffer in 8 steps."""
+"""Size of a modelled message. Source: NCCL, src/include/net_device.h and src/init.cc: 4 MiB of buffer in 8 steps."""
 
 _SIZES_AN_OCTAVE = 4
-"""Number of size classes between a size and its double. Messages of one class are treated as equal when messages are
-distributed over time."""
+"""Number of size classes between a size and its double. Messages of a class count as equally large."""
 
 _ROUNDS = 60
 """Largest number of iterations in `_share_out`."""
 
 _CLOSE = 1e-3
-"""Tolerated relative error, in `_share_out`, of the number of messages of each size, and of each interval's mean
-size."""
+"""Tolerated relative error of the number of messages of a size, and of an interval's mean size, in `_share_out`."""
 
 _STEP, _STEEPEST = 2.0, 60.0
 """Limits of an interval's slope in `_share_out`: it changes by at most `_STEP` per iteration, and its absolute value is
@@ -137,8 +134,7 @@ def load_messages(path: Path, with_times: bool) -> Recorded:
 
     Raises:
         InputError: the file is no profile.
-        InconsistentError: no rank sent a message to another rank; or times are requested, and there is no time line or
-            there are too many messages.
+        InconsistentError: no rank sent a message to another. With times: no time line, or too many messages.
     """
     return lay_out_messages(load_run(str(path)), str(path), with_times)
 
@@ -194,8 +190,7 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
 
 
 def _thin_out(counts: Ints, size: npt.NDArray[np.uint64], one_of: int) -> Ints:
-    """Return the number of messages to keep of each counter: one of each `one_of` messages, when all messages are
-    sorted by size."""
+    """Return the number of messages to keep of each counter: one of `one_of`, when all messages are sorted by size."""
     order = np.argsort(size, kind="stable")[::-1]
     upto = np.zeros(len(counts) + 1, np.int64)
     upto[1:] = np.cumsum(counts[order])
@@ -238,8 +233,7 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
         part: [message], position among the messages of the same counter, from 0 to 1.
 
     Returns:
-        Start of each message since the begin of the first interval, ns, float64 [message], and the duration of the run,
-        ns.
+        Start of each message since the first interval's begin, ns, float64 [message]; the run's duration, ns.
     """
     first = int(line.begin_ns.min())
     begin = (line.begin_ns - np.uint64(first)).astype(float)
@@ -272,8 +266,7 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
 
 
 def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
-    """Return the group of peers of each row of the time line, and of each message. A message whose peer is in no row
-    has -1 - rank."""
+    """Return the group of peers of each row of the time line, and of each message (-1 - rank without such a row)."""
     key = line.rank.astype(np.int64) << 32 | line.first_peer.astype(np.int64)
     keys, row, group_of_row = np.unique(key, return_index=True, return_inverse=True)
     group = np.searchsorted(keys, rank << 32 | peer, "right") - 1

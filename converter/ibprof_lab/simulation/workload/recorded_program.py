@@ -2,11 +2,11 @@
 """A recorded run as a program, in which each rank computes, sends, and waits for messages.
 
 For each interval, a recording contains the time inside MPI and the sent messages, but not the messages for which the
-rank waited. Assumptions on waits replace them. If the receiver is inside MPI at the time when a message arrives at line
-rate, it waits for the message: at this time at the earliest, at the end of this time inside MPI at the latest. If the
-receiver computes at that time, it waits in its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS`
-bytes or more waits in the same manner. No rank waits for a message that begins after the wait; two ranks therefore
-never wait for each other.
+rank waited. Assumptions on waits replace them. If the receiver is inside MPI when a message arrives at line rate, it
+waits for the message: from the arrival at the earliest, at the end of this time inside MPI at the latest. If the
+receiver computes then, it waits in its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS` bytes or
+more waits in the same manner. No rank waits for a message that begins after the wait; two ranks therefore never wait
+for each other.
 """
 
 from __future__ import annotations
@@ -64,8 +64,7 @@ def make_program(run: Profile, name: str, byte_ns: float, waits_late: bool) -> R
         waits_late: True if ranks wait as late as possible, False if as early as possible.
 
     Raises:
-        InconsistentError: the profile has no times, no time line or no end, or not all ranks and operations were
-            recorded.
+        InconsistentError: the profile has no times, time line or end, or not all ranks and operations.
     """
     _refuse(run, name)
     messages = lay_out_messages(run, name, with_times=True)
@@ -146,8 +145,7 @@ class _Line:
         return float(self.send[max(number, 0)])
 
     def find_wait(self, begin: float, arrival: float, waits_late: bool) -> float:
-        """Return the time at which the rank waits for a message that begins at `begin` and arrives at `arrival` at the
-        earliest."""
+        """Return when the rank waits for a message that begins at `begin` and arrives at `arrival` at the earliest."""
         piece = min(max(int(np.searchsorted(self.edge, arrival, "right")) - 1, 0), len(self.inside) - 1)
         if not self.inside[piece]:
             left = float(self.edge[piece])
@@ -166,8 +164,7 @@ def _make_line(run: Profile, rank: int) -> _Line:
     start, stop = float(own.start_ns - epoch), float((own.stop_ns or own.start_ns) - epoch)
     begin, end, inside = _list_intervals(run, rank, epoch, start, stop)
     part = inside / np.maximum(end - begin, 1)
-    # The time inside MPI is at the begin or at the end of an interval: next to the interval with the larger fraction
-    # inside MPI.
+    # An interval's time inside MPI is at its begin or end, next to the interval with the larger fraction inside MPI.
     is_first = np.concatenate([[0.0], part[:-1]]) > np.concatenate([part[1:], [1.0]])
     edges: list[float] = [start]
     kinds: list[bool] = []
@@ -188,8 +185,7 @@ def _make_line(run: Profile, rank: int) -> _Line:
 
 
 def _list_intervals(run: Profile, rank: int, epoch: int, start: float, stop: float) -> tuple[Floats, Floats, Floats]:
-    """Return begin, end and time inside MPI of each interval of a rank, ns since `epoch`; gaps without calls are
-    intervals too."""
+    """Return begin, end and time inside MPI of each interval and each gap between intervals, ns since `epoch`."""
     rows = run.interval_times.rank == rank
     known = {
         (int(begin) - epoch, int(end) - epoch): int(time)

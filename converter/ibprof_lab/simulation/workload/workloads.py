@@ -88,8 +88,8 @@ def broadcast(rank: int, ranks: int, size: int) -> CollectivePart:
 
 
 def all_gather(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Ring: each rank forwards the data from the previous rank to the next, until all ranks have all data. `size`:
-    bytes of one rank's data."""
+    """Ring: each rank forwards the previous rank's data, until all ranks have all data. `size`: bytes of one rank's
+    data."""
     turn = np.arange(ranks - 1)
     return _part(np.full(ranks - 1, (rank + 1) % ranks), size, turn, turn, ranks - 1)
 
@@ -101,8 +101,7 @@ def all_to_all(rank: int, ranks: int, size: int) -> CollectivePart:
 
 
 def all_reduce(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Recursive doubling. If the number of ranks is no power of two, the surplus ranks send their data to a
-    neighbour."""
+    """Recursive doubling; if the number of ranks is no power of two, surplus ranks send their data to a neighbour."""
     rounds = ranks.bit_length() - 1
     beyond = ranks - (1 << rounds)
     if rank < 2 * beyond and rank % 2 == 0:
@@ -127,8 +126,7 @@ def barrier(rank: int, ranks: int, size: int) -> CollectivePart:
 
 
 Schedule = Callable[[int, int, int], CollectivePart]
-"""Function that returns a rank's part of a collective, given the rank, the number of ranks, and the bytes of a
-message."""
+"""(rank, number of ranks, bytes of a message) -> the rank's part of a collective."""
 
 SCHEDULES: dict[Role, Schedule] = {
     Role.RING: send_to_neighbour,

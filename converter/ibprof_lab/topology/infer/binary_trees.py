@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees over hosts: binary trees by average linkage or neighbour joining, pruned trees, and additive trees.
 
-In an additive tree each edge has a latency, and the delay of two hosts is the sum of the latencies on their path. The
-search builds a binary tree by neighbour joining and drops inner edges while a penalised fit improves. Least squares
-then gives each remaining edge a latency of at least zero. Additive trees can represent heterogeneous hosts and chains
-of switches; the model `levels` cannot.
+In an additive tree each edge has a latency, and a delay is the sum of the latencies on the path. The search joins
+neighbours into a binary tree, and drops inner edges while a penalised fit improves. Latencies of at least 0 then follow
+by least squares. Unlike `levels`, additive trees represent heterogeneous hosts and chains of switches.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ class BinaryTree:
     Attributes:
         child: int32 [leaves - 1, 2], the two child nodes of each inner node.
         weight: float64 [leaves - 1], inverse variance of `height`.
-        height: float64 [leaves - 1], for each inner node, weighted mean distance of the pairs of leaves whose lowest
-            common node it is.
+        height: float64 [leaves - 1], weighted mean distance of the pairs of leaves with this lowest common node.
     """
 
     leaves: int
@@ -279,8 +277,7 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
 
     Args:
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 3.
-        known: bool [n, n], True for delays that are fitted. The remaining delays only help to find the initial binary
-            tree.
+        known: bool [n, n], True for delays that are fitted. All delays are used for the initial binary tree.
     """
     hosts = len(delays)
     pairs = int(np.count_nonzero(np.triu(known, 1)))
@@ -346,8 +343,7 @@ def _factorise(gram: Floats) -> Floats:
 
 
 class _System:
-    """The normal equations of a rooted tree. The unknowns are the hosts' distances from the root, and a height per node
-    (see `_fit_binary`)."""
+    """The normal equations of a rooted tree. Unknowns: the hosts' distances from the root, and heights of nodes."""
 
     def __init__(self, tree: RootedTree, delays: Floats, weight: Floats) -> None:
         hosts = len(delays)
@@ -380,8 +376,7 @@ class _System:
 
 
 class _Fit:
-    """Fitted lengths (at least 0) of the edges from each host and each node except the root to its parent, in this
-    order."""
+    """Fitted lengths (at least 0) of the edges to the parent: of each host, then of each node except the root."""
 
     def __init__(self, tree: RootedTree, delays: Floats, weight: Floats) -> None:
         hosts = len(delays)
@@ -409,7 +404,7 @@ class _Fit:
         self.variance = max(rest / max(pairs - len(self.length), 1), FLOOR**2)
 
     def weakest_node(self, pairs: int) -> int | None:
-        """Return the node whose edge improves the fit least in relation to its cost; None if every edge is worth its
+        """Return the node whose edge is worth its cost least; None if every edge improves the fit by more than its
         cost."""
         hosts = len(self.tree.node_of_leaf)
         if self.tree.nodes == 1:

@@ -20,8 +20,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
 
 FLOOR = 0.003
-"""Smallest assumed relative error of a delay, from clocks and rounding. With an error of 0, the likelihood of a perfect
-fit would be infinite."""
+"""Smallest assumed relative error of a delay. With 0, the likelihood of a perfect fit would be infinite."""
 
 OUTLYING = 3.5
 """A delay is an outlier if its residual exceeds this number of scaled median absolute deviations of all residuals."""
@@ -134,8 +133,7 @@ def find_attached_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer
 
 
 def find_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer]:
-    """Return the index of each host's switch, int [host]; a host without a switch has an index that no other host
-    has."""
+    """Return the index of each host's switch, int [host]; a host without a switch has a separate index."""
     numbered: npt.NDArray[np.integer] = np.unique(find_attached_switches(edge, hosts), return_inverse=True)[1]
     return numbered
 

@@ -3,9 +3,9 @@
 
 A delay is an overhead per message plus the latencies of a shortest path. Two methods search for the links; the better
 result is used. The first method links two hosts if every path over a third host has a longer delay. This method finds
-links of any length, but one wrong delay causes a wrong link. The second method ranks the pairs: first are pairs with a
-short delay whose two hosts also have similar delays to all other hosts. It links the first N pairs and chooses the N
-that explains the delays best. Errors of single delays matter little.
+links of any length, but one wrong delay causes a wrong link. The second method sorts the pairs: first are pairs with a
+short delay whose hosts have similar delays to all other hosts. It links the first N pairs, with the N that explains the
+delays best.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ _SLOW, _FEW_SLOW = 1.2, 0.05
 than one host and more than the fraction `_FEW_SLOW` of all hosts exceed this, no host counts as slow."""
 
 _TRIED = 24
-"""Number of values of N that each round tries. The first round covers all N, the next ones the values near the best
-N."""
+"""Number of tried values of N in each round: in the first round over the whole range, then near the best N."""
 
 _REFINED = 3
 
@@ -138,8 +137,7 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
 def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: int) -> npt.NDArray[np.int32]:
     """Return the pairs of hosts that are linked, int32 [link, 2]. The search stops after `most` links.
 
-    If the delay of a pair is near the limit, or was not measured, `_are_neighbours` decides from the delays to other
-    hosts.
+    If a pair's delay is near the limit, or was not measured, `_are_neighbours` uses the delays to other hosts.
 
     Args:
         limit: delay between the delays over one link and over two links, seconds.
@@ -177,8 +175,7 @@ def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], 
 
 
 def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uint8] | None:
-    """Return the number of hops between all pairs of hosts, uint8 [n, n]; None if a pair has no path of at most 255
-    hops.
+    """Return the number of hops between all hosts, uint8 [n, n]; None if a pair has no path of at most 255 hops.
 
     `within` has a bit for each pair of hosts, 64 hosts in a word. `digits` stores each binary digit of the numbers of
     hops in the same form.
@@ -426,8 +423,7 @@ def _find_links(
 
 
 def _sample_delays(delays: Floats, known: Known) -> tuple[Floats, Known]:
-    """Return the delays from all hosts to a sample of hosts, [n, sample], and which of them are known, bool [n,
-    sample]."""
+    """Return the delays from all hosts to a sample of hosts, [n, sample], and the same columns of `known`."""
     hosts = np.linspace(0, len(delays) - 1, min(len(delays), _FITTED)).astype(int)
     return delays[:, hosts], known[:, hosts]
 
@@ -467,8 +463,7 @@ _BETWEEN = 1.5
 """Two hosts are not linked if their delays to a third host differ by more than this multiple of a link's delay."""
 
 _UNSURE = 4
-"""A delay that is less than this number of standard errors from the limit does not show whether two hosts are
-linked."""
+"""A delay within this number of standard errors of the limit does not show whether two hosts are linked."""
 
 _DIFFERING = 0.04
 """Two hosts may be linked if their delays to less than this fraction of the compared hosts differ by more than a
@@ -535,8 +530,7 @@ class _Judge:
             self.best_count = count
 
     def _judge(self, deviation: Floats, links: int) -> float:
-        """Return Schwarz's criterion. The variance of the errors is known for means, and estimated for delays of single
-        pairs."""
+        """Return Schwarz's criterion; the variance of the errors is known for means, and else estimated."""
         if self._means is None:
             return 2 * len(deviation) * log(max(float(deviation.mean()), FLOOR)) + links * log(len(deviation))
         pairs = self._means.pairs[self._above]
@@ -566,8 +560,7 @@ class _Judge:
         return distance
 
     def _fit_line(self, distance: Floats) -> tuple[float, float]:
-        """Fit delay = overhead + scale * distance, where the errors of delays are relative; return overhead and
-        scale."""
+        """Fit delay = overhead + scale * distance with relative errors; return overhead and scale."""
         x, y = distance[self._above], self._delays[self._above]
         weight = 1 / np.square(self._noisy[self._above])
         if not self._free:

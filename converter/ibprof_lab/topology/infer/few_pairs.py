@@ -32,8 +32,7 @@ _FEWEST_FIRST = 16
 """Initial number of core hosts: half of all hosts, but 16 to 40. All pairs of core hosts are measured."""
 
 _OF_A_SWITCH = 3
-"""Final number of core hosts of each lowest switch. The three delays between them prove the switch; one delay does
-not."""
+"""Final number of core hosts of a lowest switch. Three delays between them prove the switch; one does not."""
 
 _AGREEING = 2
 """Number of agreeing delays after which a host descends, or gets a new switch."""
@@ -52,8 +51,7 @@ _MOST_MEASURED = 0.5
 """If more than this fraction of the pairs was measured, the topology of all hosts is inferred without a core."""
 
 _CAUTION = 5.0
-"""A host's switch is certain if all other switches have a log-likelihood that is lower by this value, a factor of
-150."""
+"""A host's switch is certain if the log-likelihood of all others is lower by this value, a factor of 150."""
 
 
 @dataclass(slots=True)
@@ -61,8 +59,7 @@ class _Subtree:
     """A switch or a single host in the tree of placed hosts.
 
     Attributes:
-        height: logarithm of the delay (seconds) between two hosts whose lowest common switch this is; for a single
-            host, an estimate.
+        height: logarithm of the delay (seconds) of hosts with this lowest common switch; estimated for a single host.
         children: subtrees below; empty for a single host, and for a lowest switch.
         hosts: all hosts in the subtree.
     """
@@ -245,8 +242,8 @@ class PairSearch:
                 elif not node.children:
                     self._settle(host, above[id(node)])
                 elif is_out.all() and not is_grown:
-                    # Only one new switch at a time: the next excluded hosts may belong to it, and are first measured
-                    # with its host.
+                    # Only one new switch at a time: further excluded hosts may be on it, and are first measured with
+                    # its host.
                     lone = _Subtree(min(self._lowest, node.height), [])
                     node.children.append(lone)
                     above[id(lone)] = [*above[id(node)], lone]
@@ -404,8 +401,7 @@ class _Fit:
 
     Args:
         inner: topology of the core.
-        home, link: index of each host's switch (-1 if unknown), and latency of its link in seconds; `attach` changes
-            both.
+        home, link: index of each host's switch (-1 if unknown), latency of its link; `attach` changes both.
         seconds: [n, n].
     """
 

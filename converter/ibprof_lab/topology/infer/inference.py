@@ -56,8 +56,7 @@ class InferenceEffort:
 
     Attributes:
         models: models to try, from `MODELS`.
-        replicates: number of resampled delay matrices from which the support of edges is computed; 0 to compute no
-            support.
+        replicates: number of resampled delay matrices for the support of edges; 0 to compute no support.
         seconds: time limit for resampling.
     """
 
@@ -134,8 +133,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A model, its topology, the number of samples for the edges' support, and the reason if the topology is
-    unreliable."""
+    """A model, its topology, the number of resampled matrices, and the reason if the topology is unreliable."""
 
     choice: ModelChoice
     topology: InferredTopology
@@ -150,8 +148,7 @@ def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffo
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
-    """Infer the topology of the core hosts and attach all other hosts; return None if nested switches do not fit the
-    core."""
+    """Infer the topology of the core hosts and attach all other hosts; return None if the core is no hierarchy."""
     chosen, said = _leave_out(values.seconds)
     if not np.isin(core, chosen).all():
         return None
@@ -184,8 +181,7 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
 def _prefer_two_rails(
     choice: ModelChoice, delays: npt.NDArray[np.floating], models: tuple[str, ...]
 ) -> tuple[TwoRails | None, ModelChoice]:
-    """Return two rails and the model of the delays without their factor; None and `choice` if two rails are not
-    better."""
+    """Return two rails and the model of delays without their factor; None and `choice` if this is not better."""
     known = delays > 0
     if choice.levels is None or not is_network(delays[known]):
         return None, choice
@@ -222,8 +218,7 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
-    """Return the largest connected set of hosts, and notes with the hosts that each note names. Edges are measured
-    pairs."""
+    """Return the largest set of hosts that measured pairs connect, and notes with the hosts that they name."""
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []

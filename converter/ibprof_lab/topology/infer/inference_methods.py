@@ -30,8 +30,7 @@ class InferenceMethod:
         clique_seconds: limit of CPU time for Bufe's method.
         length: message length, bytes; None for the shortest.
         statistic: name from `METHOD_STATISTICS`; None to choose (see `take_pair_delays`).
-        bootstrap: number of resampled delay matrices from which the support of edges is computed; 0 to compute no
-            support.
+        bootstrap: number of resampled delay matrices for the support of edges; 0 to compute no support.
         seconds: time limit for resampling.
         unit: unit of delays in a CSV or numpy matrix, from `UNITS`.
     """

@@ -23,12 +23,10 @@ from ibprof_lab.topology.infer.binary_trees import BinaryTree, RootedTree, link_
 from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, Candidate, Floats, find_pattern
 
 _NETWORK_SECONDS = (600e-9, 100e-6)
-"""Range of typical delays in the network of one building. Delays inside a machine are shorter, delays between sites
-longer."""
+"""Range of typical delays in one building's network. Delays in a machine are shorter, between sites longer."""
 
 NETWORK_STEP, _OTHER_STEP = log(1.06), log(1.3)
-"""Smallest difference between the heights of a switch and its parent: for delays in `_NETWORK_SECONDS`, and for
-others."""
+"""Smallest difference between the heights of a switch and its parent: in a network, and otherwise."""
 
 _SHARED, _INDEPENDENT = 2.5, 1.2
 """Smallest difference between the heights of a switch and its parent, in standard deviations of the errors: `_SHARED`
@@ -42,8 +40,7 @@ _OTHER_STEPS = 0.1
 half a clock step."""
 
 _ON_STEPS = 0.97
-"""Delays count as multiples of a clock step if the mean resultant length of their phases exceeds this. The length is 1
-for exact multiples."""
+"""Delays count as multiples of a clock step if the mean resultant length of their phases exceeds this (exact: 1)."""
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
@@ -105,8 +102,7 @@ class Levels:
         return replace(self, tree=tree, height=height, node=kept)
 
     def as_candidate(self) -> Candidate:
-        """Return the levels as a graph with explained delays. The explained delays do not include the factors of
-        hosts."""
+        """Return the levels as a graph with explained delays, which do not include the factors of hosts."""
         tree, delay = self.tree, np.exp(self.height)
         own = delay[tree.node_of_leaf]
         # A host's factor lengthens its link by the time that the factor adds to a delay within the host's switch.
@@ -148,8 +144,7 @@ class LinkedHosts:
             self.height[node] = max(below, float(np.median(values))) if len(values) else below
 
     def between(self, node: int) -> npt.NDArray[np.floating]:
-        """Return the logarithms of delays between the hosts of a node's two children, a view: [host of first, host of
-        second]."""
+        """Return log delays between the hosts of a node's two children, a view: [host of first, host of second]."""
         other = self.child[node - self.leaves, 1]
         begin, middle = self.begin[node], self.begin[other]
         return self.logs[begin:middle, middle : middle + self.size[other]]
@@ -166,8 +161,8 @@ class LinkedHosts:
     def take_nodes(
         self, kept: npt.NDArray[np.integer], middle: Callable[[npt.NDArray[np.floating]], np.floating] = np.median
     ) -> tuple[RootedTree, Floats]:
-        """Return the tree of the kept nodes (`kept` begins with the root), and each node's height: mean or median, by
-        `middle`."""
+        """Return the tree of the kept nodes (first the root), and each node's height, the `middle` of its log
+        delays."""
         leaves, nodes = self.leaves, 2 * self.leaves - 1
         owner = np.zeros(nodes, np.int32)
         owner[kept] = np.arange(len(kept))

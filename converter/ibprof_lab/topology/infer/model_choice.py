@@ -65,8 +65,7 @@ class ModelChoice:
 
     Attributes:
         candidate: graph of the model.
-        levels: nested switches, found before other models are tried; None if a regular network of many hosts explains
-            the delays.
+        levels: nested switches; None if only a regular network of many hosts was searched for.
         delays: [n, n], delays that the candidate was fitted to, seconds. If `levels` is None, unmeasured delays are
             nan; else, they are estimated.
         measured: bool [n, n], True for measured delays.
@@ -196,8 +195,7 @@ def _find_networks(delays: Floats, known: npt.NDArray[np.bool_], levels: Levels)
 
 
 def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Callable[[Candidate], Candidate]]:
-    """Return the delays without the factors of slow hosts, and a function that adds the factors to a candidate
-    again."""
+    """Return delays without the factors of slow hosts, and a function that adds the factors to a candidate."""
     factor: Floats = find_slow_hosts(delays, known).astype(delays.dtype)
     slow = int(np.count_nonzero(factor > 1))
     if not slow:
@@ -225,8 +223,7 @@ def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]
 def find_outliers(
     candidate: Candidate, delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.bool_], float]:
-    """Return which delays deviate too far from the explained delays, bool [n, n], and the typical relative
-    deviation."""
+    """Return which delays deviate too far from the explained ones, bool [n, n], and the typical deviation."""
     if not measured.any():
         return np.zeros_like(measured), 0.0
     deviation = candidate.residuals(delays)
@@ -238,8 +235,7 @@ def find_outliers(
 
 
 def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:
-    """Return pairs of hosts on a lowest switch of only 2 or 3 hosts, bool [n, n]; one wrong delay can cause such a
-    switch."""
+    """Return pairs on a lowest switch of 2 or 3 hosts, bool [n, n]; one wrong delay can cause such a switch."""
     end = np.sort(candidate.edge, axis=1)
     degree = np.bincount(candidate.edge.ravel(), minlength=hosts + candidate.switches)
     on_switch = end[(end[:, 0] < hosts) & (end[:, 1] >= hosts)]

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One delay per pair of hosts, from the delays between its processes in both directions; invalid delays are left
-out."""
+"""One delay per pair of hosts, from the delays between their processes in both directions."""
 
 from __future__ import annotations
 
@@ -51,8 +50,7 @@ def take_pair_delays(delays: Delays, length: int | None = None, statistic: str |
 
     Args:
         length: message length, bytes; None for the shortest.
-        statistic: `median`, `minimum` and so on. None for the median, unless the two directions agree clearly better in
-            another statistic.
+        statistic: `median`, `minimum` and so on. None: median, or the statistic with clearly closer directions.
 
     Raises:
         UsageError: the length was not measured, or the file lacks the statistic.

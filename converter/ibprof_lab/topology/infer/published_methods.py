@@ -160,8 +160,7 @@ class _Model:
         return None
 
     def _makes_three(self, a: Vertex, b: Vertex) -> bool:
-        """Return True if a switch in place of the edge would have a third link: a common neighbour, equally far from
-        both."""
+        """Return True if a switch on the edge would have a third link: to a common neighbour, equally far from both."""
         return any(
             are_equal(self.graph.edges[a, each][_LATENCY], self.graph.edges[b, each][_LATENCY], self._epsilon)
             for each in nx.common_neighbors(self.graph, a, b)

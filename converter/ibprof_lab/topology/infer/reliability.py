@@ -43,9 +43,8 @@ _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""A topology is refused if a host has no measured delay to a neighbouring switch with `_FEWEST_TOGETHER` hosts or more:
-the host may be on that switch. It is also refused if a wrong delay may separate the host from `_FEW_TOGETHER` or fewer
-hosts."""
+"""A host may be on a neighbouring switch if no delay to it was measured and it has `_FEWEST_TOGETHER` hosts or more, or
+if a delay to it is an outlier and it has `_FEW_TOGETHER` hosts or fewer."""
 
 
 def weigh_support(

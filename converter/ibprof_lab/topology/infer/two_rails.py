@@ -153,8 +153,7 @@ def _find_rails_as_switches(
 
 
 def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None:
-    """Return the most frequent difference, except about 0, between the logarithms of two hosts' delays to a third
-    host."""
+    """Return the most frequent difference, except about 0, between two hosts' log delays to a third host."""
     hosts = len(logs)
     one, other, third = np.random.default_rng(0).integers(0, hosts, (3, _TRIPLES))
     valid = known[one, third] & known[other, third] & (one != other)
@@ -221,8 +220,7 @@ def _off_both(values: Floats, longer: float) -> Floats:
 
 
 def _is_worth_it(found: TwoRails, delays: Floats, known: npt.NDArray[np.bool_]) -> bool:
-    """Return True if the difference between the rails exceeds the errors, and the improved score exceeds
-    `TwoRails.cost`."""
+    """Return True if the rails differ by more than the errors, and improve the score by more than their cost."""
     if not _LEAST_SHARE <= found.share <= 1 - _LEAST_SHARE:
         return False
     even = found.even_out(delays)

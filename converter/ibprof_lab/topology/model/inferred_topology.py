@@ -18,8 +18,7 @@ _NEVER_ZERO = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class LinkThroughput:
-    """Measured throughput of links and switches. A value is a lower bound if another resource may have been the
-    bottleneck.
+    """Measured throughput of links and switches; a lower bound if another resource may have been the bottleneck.
 
     Attributes:
         edge_gbps: float64 [edge], data rate of one direction in Gb/s; nan where not measured.
@@ -47,10 +46,8 @@ class InferredTopology:
         switches: one synthetic name per switch.
         edge: int32 [edge, 2], the two vertices of each edge; the smaller index is first unless `directed`.
         latency_seconds: float64 [edge], time that the edge adds to a delay, seconds.
-        support: float64 [edge], fraction of resampled delay matrices from which the edge was inferred again; nan
-            without resampling.
-        probability: float64 [edge], fraction of the message lengths whose topology has the edge; 1 for one message
-            length.
+        support: float64 [edge], fraction of resampled delay matrices that yield the edge again; nan without resampling.
+        probability: float64 [edge], fraction of the message lengths whose topology has the edge; 1 for one length.
         directed: True if an edge leads only from its first vertex to its second.
         overhead_seconds: part of each delay that does not depend on the path, seconds. 0 in hierarchical topologies:
             delays cannot separate it from the latency of the hosts' edges, which then includes it.
@@ -241,8 +238,7 @@ class InferredRoutes:
         return int(near.sum()) == len(self.switches(one, other)) - 1
 
     def behind(self, near: int, far: int) -> list[int]:
-        """Return the hosts to which the switch `far` has its shortest path over its neighbour `near`, sorted by
-        `spread`."""
+        """Return the hosts that the switch `far` reaches over its neighbour `near`, in the order of `spread`."""
         return self.spread(near, np.flatnonzero(self._is_behind(near, far)))
 
     def count_behind(self, near: int, far: int) -> tuple[int, int]:
@@ -255,8 +251,7 @@ class InferredRoutes:
         return np.asarray(by_near <= self.distance[far, own] * (1 + 1e-9))
 
     def spread(self, at: int, hosts: npt.ArrayLike) -> list[int]:
-        """Sort hosts: first the nearest host of each branch of the switch `at`, then the second host of each branch,
-        and so on.
+        """Sort hosts: first the nearest host of each branch of the switch `at`, then a second host of each, and so on.
 
         In a branch, one host of each switch comes first, then a second one: the first hosts share few links.
         """
@@ -276,8 +271,7 @@ class InferredRoutes:
 
 
 def _deal(group: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """Return indices that sort the members of groups: first the first member of each group, then the second ones, and
-    so on."""
+    """Return indices that sort members of groups: the first member of each group, then the second, and so on."""
     order = np.argsort(group, kind="stable")
     begins = np.diff(group[order], prepend=group[order[:1]] - 1) != 0
     first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
@@ -293,8 +287,7 @@ class HostAttachment:
     Attributes:
         switch_name: the topology's switches, then a switch for each host that forwards packets of other hosts.
         host_switch: int64 [host], index of each host's switch.
-        host_edge: int64 [host], index of the topology's edge from host to switch; `NO_EDGE` if the switch stands for
-            the host.
+        host_edge: int64 [host], index of the edge from host to switch; `NO_EDGE` if the switch stands for the host.
         cable: int64 [cable, 2], the two switches of each cable.
         cable_edge: int64 [cable], index of the topology's edge of each cable.
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs of a comparison with a reference: text, JSON, and drawings (DOT, SVG) of the reference coloured by
-differences."""
+"""Outputs of a comparison with a reference: text, JSON, and coloured drawings of the reference (DOT, SVG)."""
 
 from __future__ import annotations
 
@@ -115,7 +114,7 @@ def _rounded(value: float, digits: int) -> float | None:
 
 
 def write_dot(file: TextIO, comparison: ReferenceComparison) -> None:
-    """Write the reference for Graphviz. Links are coloured by time, or as found or missing; hosts with differences are
+    """Write the reference for Graphviz. Colours of links show times, or missing links; hosts with differences are
     orange."""
     names, named = comparison.reference.names, _named_vertices(comparison)
     file.write("graph compared {\n")

@@ -261,8 +261,7 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Syn
 
 
 def _link_rates(topology: InferredTopology, attachment: HostAttachment, gbps: float) -> npt.NDArray[np.float64]:
-    """Return the data rates of cables, then of hosts' links, Gb/s: the measured rate, or `gbps` without a
-    measurement."""
+    """Return the data rates of cables, then of hosts' links, Gb/s: as measured, or `gbps` if not measured."""
     edge = np.concatenate([attachment.cable_edge, attachment.host_edge])
     rates = np.full(len(edge), gbps)
     if topology.throughput is not None:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of an inferred topology's vertices in space, chosen so that edges are as long as their latencies; their
-page.
+"""Positions of a topology's vertices in space, with edges about as long as their latencies; a web page of them.
 
 Both methods minimise a stress, the mean of two parts. Part f1 is the sum over edges of (d^2 - M^2)^2, with distance d
 and expected distance M. Part f2 is gamma times the sum of 1 / d^2 over pairs of vertices that have no edge and are
@@ -79,9 +78,8 @@ class VertexPositions:
         """Return a sentence on the quality."""
         stress, f1, f2 = (f"{round(part, 6):.4g}" for part in (self.stress, self.f1, self.f2))
         return (
-            f"positions are chosen so that links are as long as their delays (method {self.method}): lengths deviate "
-            f"by {self.deviation:.1%}; stress {stress}, the mean of {f1} for the lengths of links and {f2} for other "
-            f"pairs that are too near (gamma {self.gamma:g})"
+            f"positions are chosen so that links are as long as their delays ({self.method}): lengths deviate by "
+            f"{self.deviation:.1%}; stress {stress}, mean of {f1} (links) and {f2} (near pairs, gamma {self.gamma:g})"
         )
 
 
@@ -99,8 +97,7 @@ class EdgeLengths:
     length: Floats
 
     def stress(self, place: Floats, gamma: float) -> tuple[Floats, Floats]:
-        """Return float64 [3] with f1, f2 and the number of pairs in the sum of f2, and the gradient of the stress,
-        [vertex, 3].
+        """Return f1, f2 and the number of pairs in f2, float64 [3], and the gradient of the stress, [vertex, 3].
 
         Raises:
             ValueError: a position is not finite.
@@ -205,8 +202,7 @@ def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> F
 def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
     """Return positions whose distances to pivots approximate the graph distances, float64 [vertex, 3].
 
-    The small random `displaced` separates vertices with the same distances to all pivots, such as the hosts of one
-    switch.
+    The small random `displaced` separates vertices with the same distances to all pivots, as the hosts of a switch.
     """
     pivots, distance = _find_pivots(wanted)
     place = _scale_pivots(distance) + displaced
@@ -225,8 +221,7 @@ def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
 
 
 def _find_pivots(wanted: EdgeLengths) -> tuple[npt.NDArray[np.intp], Floats]:
-    """Choose vertices far from each other as pivots; return the pivots, and the graph distances, float64 [vertex,
-    pivot]."""
+    """Choose vertices far from each other as pivots; return them, and the distances, float64 [vertex, pivot]."""
     count = wanted.vertices
     graph = weigh_edges(wanted.edge, wanted.length, count)
     pivots = np.zeros(min(_PIVOTS, count), np.intp)

@@ -102,9 +102,8 @@ def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
 def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Graph) -> TopologyDifferences:
     """Compare the links of direct networks.
 
-    The similarity is the mean probability of the inferred arcs over all pairs of hosts that are linked in the
-    reference. The paper's formula is a sum, but its text describes this mean. Of several arcs between the processes of
-    two hosts, the largest probability is taken.
+    The similarity is the mean probability of arcs over the reference's links; the paper's formula is a sum, but its
+    text describes this mean. Of several arcs between two hosts' processes, the largest probability is taken.
     """
     host_of = np.full(found.vertices, -1, np.int64)
     for host, members in enumerate(matched.of_inferred):
@@ -198,8 +197,7 @@ def are_linked_in_cycles(graph: nx.Graph, hosts: Integers, leaf: Integers) -> bo
 
 
 def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> InferredTopology:
-    """Return the topology that exact delays would show: the tree, or, for another graph, the topology inferred from
-    hops."""
+    """Return the topology that exact delays would show: a tree as it is, another graph as inferred from hops."""
     number = {int(vertex): place for place, vertex in enumerate(matched.vertex)}
     if nx.is_tree(graph):
         switches = [vertex for vertex in graph if vertex not in number]

@@ -42,8 +42,7 @@ class MisplacedHost:
 
 @dataclass(frozen=True, slots=True)
 class SeparatedHosts:
-    """Hosts with longer delays than the other hosts of their switch: they have slow links, or are on a different
-    switch.
+    """Hosts with longer delays than the other hosts of their switch: slow links, or a different switch.
 
     Attributes:
         switch: switch of the hosts in the reference.
@@ -115,14 +114,12 @@ class TopologyDifferences:
         hosts: hosts that occur in both topologies.
         not_in_reference: measured hosts that are not in the reference.
         not_measured: hosts of the reference that were not measured; they do not count as differences.
-        similarity: mean probability of the inferred arcs over all links of the reference, 0 to 1; nan if
-            `HIERARCHICAL`.
+        similarity: mean probability of inferred arcs over the reference's links, 0 to 1; nan if `HIERARCHICAL`.
         missing: links of the reference that the delays do not show.
         extra: links that the delays show, but that are not in the reference.
         misplaced: hosts on a different switch than in the reference.
         separated: hosts with longer delays than the other hosts of their switch.
-        merged: groups of switches of the reference that the delays do not distinguish; they do not count as
-            differences.
+        merged: switches of the reference that delays do not distinguish; they do not count as differences.
         recabled: switches whose nearest switches are different from the reference.
         regrouped: groups of hosts that only one topology has.
         cables: links with different numbers of cables, if both topologies have numbers of cables.
@@ -169,8 +166,7 @@ class MatchedHosts:
 
 
 def match_hosts(labels: Sequence[str], reference: Reference) -> MatchedHosts:
-    """Find measured hosts in a reference by name. If no label is a host's name, the labels are taken as processes
-    `HOST#N`.
+    """Find measured hosts in a reference by name; if there is none, labels `HOST#N` of processes by `HOST`.
 
     Raises:
         InconsistentError: no host is in the reference, or two names belong to one vertex.
@@ -204,8 +200,7 @@ _MOST_PAIRS = 300_000
 
 
 def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Return the pairs of hosts that have a delay, int64 [pair, 2]; of more than `_MOST_PAIRS` pairs, a random
-    sample."""
+    """Return the pairs of hosts with a delay, int64 [pair, 2]; of more than `_MOST_PAIRS`, a random sample."""
     hosts = len(matrix)
     if hosts * (hosts - 1) > _MOST_PAIRS:
         draw = np.unique(np.random.default_rng(0).integers(hosts * hosts, size=_MOST_PAIRS))

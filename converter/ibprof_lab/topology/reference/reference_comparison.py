@@ -207,8 +207,7 @@ def _measure_throughput(
 
 
 def make_observable_topology(reference: Reference) -> InferredTopology:
-    """Return a fabric as a topology that can be compared with a reference; parts that delays cannot show are left
-    out."""
+    """Return a fabric as a topology to compare with a reference, without parts that delays cannot show."""
     hosts = np.flatnonzero(reference.is_end).tolist()
     graph = reduce_graph(reference, np.array(hosts, np.int64))
     switches = [vertex for vertex in graph if vertex not in set(hosts)]

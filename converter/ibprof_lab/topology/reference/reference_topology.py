@@ -116,8 +116,7 @@ class Reference:
         return found
 
     def count_hops(self, hosts: Integers) -> npt.NDArray[np.float32]:
-        """Return the number of links on the shortest path between each two hosts, float32 [host, host]; inf without a
-        path."""
+        """Return the number of links on shortest paths between hosts, float32 [host, host]; inf without a path."""
         graph = self.adjacency()
         near = [graph.indices[graph.indptr[host] : graph.indptr[host + 1]] for host in hosts.tolist()]
         if all(len(each) == 1 for each in near):
@@ -274,8 +273,7 @@ class ReferencePaths:
     """The paths of host pairs, as lists of links.
 
     Attributes:
-        offset: int64 [pair + 1]. The path of pair i is `link[offset[i]:offset[i + 1]]`; it is empty if there is no
-            path.
+        offset: int64 [pair + 1]. The path of pair i is `link[offset[i]:offset[i + 1]]`, empty without a path.
         link: int64, indices of the reference's links.
     """
 

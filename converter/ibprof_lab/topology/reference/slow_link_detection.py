@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slow links: links with a longer delay than similar links, or with a throughput below their speed.
 
-Two methods find them. The first compares the median delays of paths over each link with the delays of similar paths. It
-fails for a link that is on half of the paths or more, such as an uplink of four leaf switches. The second fits the
-latencies of all links to the delays of all paths. Errors are relative, and Huber's weights limit the influence of
-grossly wrong delays.
+One method compares the median delay of the paths over a link with similar paths. It fails if the link is on half of the
+paths or more, such as an uplink of one of four leaf switches. The other method fits the latencies of all links to all
+delays. Errors are relative, and Huber's weights limit the influence of grossly wrong delays.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ _FAR_SLOWER = 2.5
 multiple of 2, the link may be two links with a switch that is missing in the plan."""
 
 LARGEST = 1024
-"""Latencies are fitted only if the reference has at most this many links. With more links, most paths avoid each link,
-and medians suffice."""
+"""Largest number of links for a fit. With more links, most paths avoid each link, and medians suffice."""
 
 _ROUNDS = 5
 _NOTHING = 1e-6
@@ -238,8 +236,7 @@ def find_slow_by_speed(
 def find_slow_by_fit(
     reference: Reference, paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], least: float
 ) -> dict[int, tuple[float, float]]:
-    """Fit the latencies of all links; find links with a longer latency than links of equal speed and distance from
-    hosts.
+    """Fit all latencies; find links with a longer latency than links of equal speed and distance from hosts.
 
     Args:
         delays: float64 [pair], seconds.
@@ -265,8 +262,7 @@ def find_slow_by_fit(
 
 
 def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
-    """Return each link's latency and its standard error, seconds, float64 [link]; the latency is nan if not
-    determined."""
+    """Return each link's latency (nan if undetermined) and its standard error, seconds, float64 [link]."""
     weight = np.ones(len(delays))
     for _ in range(_ROUNDS):
         rows = diags(np.sqrt(weight) / delays) @ matrix
@@ -277,8 +273,7 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
         left = np.abs(1 - (matrix @ latency) / delays)
         scale = NORMAL * float(np.median(left))
         weight = np.minimum(1.0, _BELIEVED * max(scale, _NOTHING) / np.maximum(left, 1e-300))
-    # The two directions of a pair may be one measurement, and the residuals are too small because latencies were
-    # fitted.
+    # The two directions of a pair may be one measurement, and a fit makes residuals smaller than errors.
     pairs = len(delays) / 2
     inflated = scale * np.sqrt(2 * pairs / max(pairs - np.count_nonzero(told), 1.0))
     error: Floats = inflated * np.sqrt((np.square(base) / value[told]).sum(axis=1))

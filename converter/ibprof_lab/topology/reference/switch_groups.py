@@ -43,8 +43,7 @@ class SwitchDistances:
     Attributes:
         vertex: int64 [switch], vertex of each switch in the reference.
         members: names of each switch's hosts.
-        hops: float64 [switch, switch], number of links between hosts of the two switches in the reference; inf on the
-            diagonal.
+        hops: float64 [switch, switch], number of links between their hosts in the reference; inf on the diagonal.
         delay: float64 [switch, switch], seconds, mean delay between hosts of the two switches, in the direction where
             it is shorter; inf on the diagonal and where not measured.
         inside: float64 [switch], seconds, mean delay between the hosts of one switch; nan for a switch with one host.
@@ -152,8 +151,7 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
 
 
 def _count_around(graph: nx.Graph, one: int, other: int) -> int:
-    """Return the number of links on the shortest path between linked switches without their link; 1 if there is
-    none."""
+    """Return the number of links on the shortest detour between two linked switches; 1 if there is no detour."""
     without = nx.restricted_view(graph, [], [(one, other)])
     try:
         return int(nx.shortest_path_length(without, one, other))
@@ -162,8 +160,7 @@ def _count_around(graph: nx.Graph, one: int, other: int) -> int:
 
 
 def group_by_switch(topology: InferredTopology, hosts: Sequence[int]) -> Integers:
-    """Return an index of each host's switch, int64 [host]; a host without exactly one switch has an index that no other
-    host has."""
+    """Return the index of each host's switch, int64 [host]; a host without exactly one has a separate index."""
     degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
     place = np.arange(topology.vertices)
     for a, b in topology.edge.tolist():

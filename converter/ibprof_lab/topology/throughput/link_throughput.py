@@ -31,8 +31,7 @@ SAME = 0.9
 """If a link's rate reaches this fraction of the bound that other links set, another link may be the bottleneck."""
 
 _ALL_PAIRS = 8
-"""With at most this many hosts on a switch, all pairs of them are measured. With more hosts, each host is measured with
-the next one in the order of their links' latency."""
+"""All pairs of at most this many hosts on a switch are measured; of more hosts, only neighbours in order of latency."""
 
 _FEWEST_TO_SHARE = 4
 _TRIED = 32
@@ -295,8 +294,7 @@ def split_evenly(sizes: list[int]) -> list[int]:
 def _pair_up(
     routes: InferredRoutes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
 ) -> PairJob | None:
-    """Pair each host of `near` with the first unpaired host of `far` for which `fits` is True and the route is
-    certain."""
+    """Pair each host of `near` with the first unpaired host of `far` that `fits` and has a certain route."""
     limit = min(len(near), len(far)) if most is None else most
     free = dict.fromkeys(far)
     pairs: list[Pair] = []

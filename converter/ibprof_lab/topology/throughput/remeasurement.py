@@ -114,8 +114,7 @@ standard deviations."""
 
 
 def choose_representatives(routes: InferredRoutes, each: int = 1) -> list[Pair]:
-    """Return pairs of hosts that determine every link's latency: `each` sets of pairs, of different hosts if
-    possible."""
+    """Return pairs that determine every link's latency: `each` sets of pairs, of different hosts if possible."""
     pairs: dict[Pair, None] = {}
     for turn in range(each):
         for one, other in _of_links(routes, turn):
@@ -153,8 +152,7 @@ def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
 
 
 def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.floating]) -> list[Pair]:
-    """Return pairs whose measured delay the topology does not explain, the worst first. `seconds`: [host, host],
-    delays."""
+    """Return pairs whose delay the topology does not explain, the worst first. `seconds`: [host, host], delays."""
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(np.log(seconds / topology.explain_delays()))
     off = np.triu(np.fmax(off, off.T), 1)
