@@ -29,7 +29,7 @@ CAUTION = 5.0
 
 @dataclass(frozen=True, slots=True)
 class BinaryTree:
-    """A binary tree. Node `leaves + k` joins two nodes with smaller numbers; the last node is the root.
+    """A binary tree. Node `leaves + k` is the parent of two nodes with smaller indices; the last node is the root.
 
     Attributes:
         child: int32 [leaves - 1, 2], the two child nodes of each inner node.
@@ -123,7 +123,7 @@ class RootedTree:
         return np.sort(edge, axis=1).astype(np.int32), length, self.nodes
 
     def without_node(self, node: int) -> RootedTree:
-        """Return the tree without a node; its children move to the node above."""
+        """Return the tree without a node; its children become children of its parent."""
         above = self.parent[node]
         parent = np.delete(np.where(self.parent == node, above, self.parent), node)
         node_of_leaf = np.where(self.node_of_leaf == node, above, self.node_of_leaf)

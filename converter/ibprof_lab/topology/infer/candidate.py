@@ -43,8 +43,7 @@ about 2, and seldom exceed this limit even with only ten hosts."""
 
 _LIKELY_PATTERN = 2.1
 """Residuals with a larger `ResidualPattern.strength` probably have a pattern. Of a hundred matrices with independent
-errors (6 to 192 hosts), one exceeds this limit. A false alarm does little harm: much longer links are found in spite of
-it."""
+errors (6 to 192 hosts), one exceeds this limit. A false alarm does little harm: much longer links are still found."""
 
 _LOOKED_AT = 192
 """The test for a pattern takes the residuals of at most this many hosts."""

@@ -34,8 +34,8 @@ _LINKED_BELOW = 0.75
 subtracted from both delays."""
 
 _SLOW, _FEW_SLOW = 1.2, 0.05
-"""A host is slow if its shortest delay is more than `_SLOW` times the median of all hosts' shortest delays. If more
-than one host and more than the fraction `_FEW_SLOW` of all hosts exceed this, no host counts as slow."""
+"""A host is slow if its shortest delay is more than `_SLOW` times the median of all hosts' shortest delays. But no host
+counts as slow if these are several hosts, and more than the fraction `_FEW_SLOW` of all."""
 
 _TRIED = 24
 """Number of tried values of N in each round: in the first round over the whole range, then near the best N."""
@@ -98,7 +98,7 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
         delays, known: as for `find_direct`.
 
     Returns:
-        The network; None if the delays have no such gap, or if the links found do not connect all hosts.
+        The network; None if sorted delays have no gap, or if the links found do not connect all hosts.
     """
     hosts = len(delays)
     if hosts <= _MOST_NEIGHBOURS + 1:
@@ -142,7 +142,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
     Args:
         limit: delay between the delays over one link and over two links, seconds.
         errors: standard error of the logarithm of a delay.
-        most: smallest number of links that is too large for a regular network.
+        most: number of links at which the search stops, since it is too large for a regular network.
     """
 
     def list_pairs(is_asked: Callable[[Known, Floats], Known], block: int) -> Iterator[npt.NDArray[np.integer]]:
@@ -382,7 +382,7 @@ def _find_links(
         noisy: [n, n], measured delays, from which `delays` was computed. The error of each element of `delays` is
             proportional to the same element of `noisy`.
         known: bool [n, n], True for delays that are fitted.
-        means: None if `delays` has no means, but delays of single pairs.
+        means: set if `delays` are means over pairs of hosts; else None.
 
     Returns:
         The links, their latencies, the overhead, and the distances between all vertices; None if no set of links fits.

@@ -2,7 +2,7 @@
 """Topologies from few measured pairs: all pairs of the core hosts are measured; a search places the remaining hosts.
 
 A tree over n hosts needs about n * depth * degree distances instead of n^2 / 2. Each host descends from the root. At
-each switch, its delay to one host of a subtree shows whether the host belongs to that subtree. Placed hosts serve as
+each switch, a host's delay to one host of a subtree shows whether it belongs to that subtree. Placed hosts serve as
 partners for the descending hosts, so that a round measures many pairs at once. `PairSearch` chooses the pairs to
 measure; `attach_hosts` places the hosts by the measured delays.
 
@@ -32,7 +32,8 @@ _FEWEST_FIRST = 16
 """Initial number of core hosts: half of all hosts, but 16 to 40. All pairs of core hosts are measured."""
 
 _OF_A_SWITCH = 3
-"""Final number of core hosts of a lowest switch. Three delays between them prove the switch; one does not."""
+"""Final number of core hosts of a lowest switch. Three delays between three hosts prove the switch; one delay does
+not."""
 
 _AGREEING = 2
 """Number of agreeing delays after which a host descends, or gets a new switch."""
@@ -51,7 +52,7 @@ _MOST_MEASURED = 0.5
 """If more than this fraction of the pairs was measured, the topology of all hosts is inferred without a core."""
 
 _CAUTION = 5.0
-"""A host's switch is certain if the log-likelihood of all others is lower by this value, a factor of 150."""
+"""A host's switch is certain if all other switches have a log-likelihood that is lower by this (factor 150)."""
 
 
 @dataclass(slots=True)
@@ -327,8 +328,7 @@ class Attachment:
 
 
 def find_complete_hosts(seconds: npt.NDArray[np.floating]) -> npt.NDArray[np.integer] | None:
-    """Return a set of hosts with all pairs measured; None if the set is too small, or if half of all pairs were
-    measured.
+    """Return a set of hosts with all pairs measured; None if the set is too small or not needed (see `_MOST_MEASURED`).
 
     Args:
         seconds: [n, n], nan where not measured.

@@ -148,7 +148,7 @@ def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffo
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
-    """Infer the topology of the core hosts and attach all other hosts; return None if the core is no hierarchy."""
+    """Infer the core's topology, and attach all other hosts; return None if nested switches do not explain the core."""
     chosen, said = _leave_out(values.seconds)
     if not np.isin(core, chosen).all():
         return None
@@ -181,7 +181,7 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
 def _prefer_two_rails(
     choice: ModelChoice, delays: npt.NDArray[np.floating], models: tuple[str, ...]
 ) -> tuple[TwoRails | None, ModelChoice]:
-    """Return two rails and the model of delays without their factor; None and `choice` if this is not better."""
+    """Return two rails and the model without their factor; None and `choice` if two rails are no improvement."""
     known = delays > 0
     if choice.levels is None or not is_network(delays[known]):
         return None, choice
@@ -224,7 +224,7 @@ def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.intege
         return np.arange(len(seconds)), []
     pairs = np.count_nonzero(measured, axis=1)
     count = 1
-    if pairs.min() < len(measured) / 2:  # otherwise any two hosts have a common third host
+    if pairs.min() < len(measured) / 2:  # otherwise, measured pairs connect all hosts
         count, label = connected_components(csr_matrix(measured.astype(np.int8)), directed=False)
     if count <= 1:
         share = 1 - pairs.sum() / max(measured.size - len(measured), 1)

@@ -64,8 +64,8 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
     """Infer a topology.
 
     Returns:
-        The inference, and the delays between hosts from which it was made. The delays are None for the method
-        `bannikov-salnikov`, which uses delays between processes.
+        The inference, and the delays between hosts from which the topology was inferred. The delays are None for the
+        method `bannikov-salnikov`, which uses delays between processes.
 
     Raises:
         UsageError: the message length was not measured.
@@ -129,7 +129,7 @@ def join_models(
         inner: topology of one host's cores and one core of another host, the external vertex.
         external: name of the external vertex.
         measured_from: core that measured the delays of the outer topology. The path from this core out of the host is
-            subtracted from them. None for the core nearest to the external vertex.
+            subtracted from these delays. None for the core nearest to the external vertex.
 
     Source: Bufe (see `published_methods`), section 2.7.
     """

@@ -57,8 +57,8 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""A pair is false if its two hosts' delays to other hosts differ too much. Limit, as a multiple of the difference
-between one of the two hosts and the host third most similar to it."""
+"""A pair is false if its two hosts' delays to other hosts differ too much. This is the limit, as a multiple of the
+difference between one of the two hosts and the host third most similar to it."""
 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02
@@ -161,7 +161,7 @@ class LinkedHosts:
     def take_nodes(
         self, kept: npt.NDArray[np.integer], middle: Callable[[npt.NDArray[np.floating]], np.floating] = np.median
     ) -> tuple[RootedTree, Floats]:
-        """Return the tree of the kept nodes (first the root), and each node's height, the `middle` of its log
+        """Return the tree of the kept nodes (first the root), and each node's height: mean or median of its log
         delays."""
         leaves, nodes = self.leaves, 2 * self.leaves - 1
         owner = np.zeros(nodes, np.int32)
@@ -329,8 +329,8 @@ def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], no
 def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """Return the heights that replace the logarithms of false pairs, [n, n]; nan for all other pairs.
 
-    A false pair has a far too short delay, which is the only reason for a switch with its two hosts. Their delays to
-    other hosts are different. If many switches with two hosts have the same delay, their pairs are not false.
+    A false pair has a far too short delay, which is the only reason for a switch with its two hosts. The two hosts have
+    different delays to other hosts. If many switches with two hosts have the same delay, their pairs are not false.
     """
     instead = np.full(logs.shape, np.nan)
     linked = levels.linked

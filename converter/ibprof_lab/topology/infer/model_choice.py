@@ -65,7 +65,7 @@ class ModelChoice:
 
     Attributes:
         candidate: graph of the model.
-        levels: nested switches; None if only a regular network of many hosts was searched for.
+        levels: nested switches; None if a regular network was found without a search for nested switches.
         delays: [n, n], delays that the candidate was fitted to, seconds. If `levels` is None, unmeasured delays are
             nan; else, they are estimated.
         measured: bool [n, n], True for measured delays.
@@ -187,8 +187,8 @@ def _find_networks(delays: Floats, known: npt.NDArray[np.bool_], levels: Levels)
     else:
         found = [find_switched(even, known, tree), direct := find_direct(even, known)]
         if direct is not None:
-            # The network of hosts shows the true size of the errors. If they are smaller than assumed so far, more
-            # switches are found.
+            # The network of hosts shows the true size of the errors. If the errors are smaller than assumed so far,
+            # more switches are found.
             errors = max(find_outliers(direct, even, known)[1], FLOOR)
             found.append(find_switched(even, known, find_levels(even, known, errors).tree, errors))
     return [restore(each) for each in found if each is not None]

@@ -45,12 +45,13 @@ class PairDelays:
 def take_pair_delays(delays: Delays, length: int | None = None, statistic: str | None = None) -> PairDelays:
     """Return one delay for each pair of hosts.
 
-    The delay of two hosts is the shortest delay between their processes, since longer ones include paths inside a host.
-    If all processes run on one host, they take the place of hosts.
+    The delay of two hosts is the shortest delay between their processes, since longer delays include paths inside a
+    host. If all processes run on one host, the processes take the place of hosts.
 
     Args:
         length: message length, bytes; None for the shortest.
-        statistic: `median`, `minimum` and so on. None: median, or the statistic with clearly closer directions.
+        statistic: `median`, `minimum` and so on. None to choose: the median, unless the two directions agree clearly
+            better in another statistic.
 
     Raises:
         UsageError: the length was not measured, or the file lacks the statistic.
@@ -160,7 +161,7 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
 
 
 def fill_gaps(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> Floats:
-    """Estimate the delays of unmeasured pairs: the longest delay on the path of measured pairs where it is shortest.
+    """Estimate delays of unmeasured pairs: the smallest value, over paths of measured pairs, of a path's longest delay.
 
     Args:
         delays: [n, n], symmetric.

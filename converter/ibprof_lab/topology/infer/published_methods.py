@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published inference methods for comparison: the methods of Bufe, and of Bannikov and Salnikov.
 
-Bufe's method links two hosts if every path over other links is longer. It then replaces each clique of links with equal
-latencies by a switch.
+Bufe's method links two hosts if every path over other links is longer. The method then replaces each clique of links
+with equal latencies by a switch.
 
 Bannikov and Salnikov's method finds arcs between processes. The probability of an arc is the fraction of message
 lengths with the arc. Bannikov and Salnikov's method finds no switches: in a hierarchical network nearly all pairs
@@ -10,7 +10,7 @@ become arcs. Delays may be asymmetric.
 
 Source: A. Bufe, "Automatic Analysis of a Supercomputer's Topology and Performance Characteristics", thesis, University
 of Hamburg, 2014, sections 1.5 and 2.2. P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's
-communication environment by load tests (in Russian, 2013). Its formula (1) has a misprint, = instead of <.
+communication environment by load tests (in Russian, 2013). Formula (1) of the latter has a misprint, = instead of <.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: f
         until: limit of this thread's CPU time, seconds; machine load does not change the result.
 
     Raises:
-        TookTooLong: the limit was reached.
+        TookTooLong: the limit of CPU time was reached.
 
     Source: algorithm 1, equation 2.2.
     """
@@ -251,8 +251,8 @@ def infer_bannikov_salnikov(
         delays: [L, n, n] for L message lengths, seconds, nan where not measured.
         hosts: one name per process.
         epsilon_s: the arcs of a shared-memory group are longer than its first arc by at most this fraction, 0 to 0.5.
-        epsilon_d: fraction, 0 to 1. If one direction of a pair is longer than the other by more, only the shorter
-            direction is an arc.
+        epsilon_d: 0 to 1. If one direction of a pair is longer than the other by more than this fraction, only the
+            shorter direction is an arc.
 
     Raises:
         UsageError: there are more than `LARGEST` processes (the time is O(n^3)).

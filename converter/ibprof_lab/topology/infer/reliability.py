@@ -34,7 +34,7 @@ phylogenetic analysis", Systematic Biology 42, 1993: groups with a support of 70
 """
 
 _MAJORITY = 0.5
-"""For the model `levels`, a switch with less support is dropped."""
+"""For the model `levels`, a switch with a support below this is dropped."""
 
 _OF_HOSTS = 0.7
 """Fraction of the hosts in each random subset."""
@@ -43,8 +43,8 @@ _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""A host may be on a neighbouring switch if no delay to it was measured and it has `_FEWEST_TOGETHER` hosts or more, or
-if a delay to it is an outlier and it has `_FEW_TOGETHER` hosts or fewer."""
+"""A host may be on a neighbouring switch with `_FEWEST_TOGETHER` hosts or more if no delay between them was measured,
+or, with `_FEW_TOGETHER` hosts or fewer, if a delay between them is an outlier."""
 
 
 def weigh_support(
@@ -209,6 +209,6 @@ def _refuse_single_hosts(
 
 
 def name_some(hosts: Sequence[str], which: Sequence[int]) -> str:
-    """Return the names of at most five hosts; ", ..." stands for more."""
+    """Return the names of at most five hosts, and ", ..." if there are more."""
     names = [hosts[host] for host in which[:5]]
     return ", ".join(names) + (", ..." if len(which) > 5 else "")

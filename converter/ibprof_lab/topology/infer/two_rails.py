@@ -3,7 +3,7 @@
 
 Any pair may use the slower rail. Hosts that share the faster rail look like hosts of a common switch, since the delays
 between them are shorter. The method first finds the factor from the differences of two hosts' delays to a third host.
-It then clusters the hosts by their delays without the factor, and assigns each pair to a rail.
+The method then clusters the hosts by their delays without the factor, and assigns each pair to a rail.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _OF_A_ROUTE = 0.9
 rails are routes between switches."""
 
 _SEVERAL = 4
-"""Two switches with fewer host pairs between them are left out of this average."""
+"""Two switches with fewer host pairs between them are not considered for `_OF_A_ROUTE`."""
 
 _RAIL_ROUNDS = 8
 _RAILS_SETTLED = 1e-4
@@ -66,7 +66,7 @@ class TwoRails:
 
     @property
     def share(self) -> float:
-        """Share of the pairs on the slower rail."""
+        """Fraction of the pairs that are on the slower rail."""
         return np.count_nonzero(self.slower) / (len(self.slower) * (len(self.slower) - 1))
 
     def cost(self, known: npt.NDArray[np.bool_]) -> float:

@@ -28,7 +28,7 @@ COMPARISON_ENDINGS = (".dot", ".svg", ".json")
 
 _FOUND, _MISSING, _EXTRA, _NAMED = "#2a7f2a", "#cc0000", "#999999", "#e07000"
 _NEVER_PASSED = "#e0e0e0"
-"""Colour of links that no path passes. The paper draws them white, which is invisible on a white page."""
+"""Colour of links that no path passes. The paper draws such links white, which is invisible on a white page."""
 _NOT_THERE = "not in the reference"
 _PALEST = 0.25
 _WIDTH, _ROW = 1200.0, 160.0

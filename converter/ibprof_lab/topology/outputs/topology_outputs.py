@@ -144,7 +144,7 @@ def describe_inference(
     """Yield the lines of a topology, the most important first.
 
     Args:
-        values: delays between hosts from which the topology was inferred; None if they were between processes.
+        values: delays between hosts from which the topology was inferred; None if the delays were between processes.
         again: number of pairs to measure again.
         refusal: reason why the topology is unreliable; None if it is reliable.
     """

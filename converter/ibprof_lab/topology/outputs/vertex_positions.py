@@ -75,7 +75,7 @@ class VertexPositions:
         return (self.f1 + self.f2) / 2
 
     def describe(self) -> str:
-        """Return a sentence on the quality."""
+        """Return a sentence on the quality of the positions."""
         stress, f1, f2 = (f"{round(part, 6):.4g}" for part in (self.stress, self.f1, self.f2))
         return (
             f"positions are chosen so that links are as long as their delays ({self.method}): lengths deviate by "
@@ -145,8 +145,9 @@ def position_vertices(
 
 
 def find_lengths(topology: InferredTopology) -> EdgeLengths:
-    """Return the expected length of each edge, proportional to its latency. The latency of two arcs is their mean,
-    weighted by probability. Latencies below a twentieth of the median, such as 0, are raised to a twentieth.
+    """Return the expected length of each edge, proportional to its latency. The latency of two opposite arcs is the
+    mean of their latencies, weighted by probability. Latencies below a twentieth of the median, such as 0, are raised
+    to a twentieth.
 
     Source: formula (2).
     """

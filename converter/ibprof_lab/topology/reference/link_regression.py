@@ -198,7 +198,7 @@ def describe_regression(links: RegressedLinks) -> dict[str, Any]:
 
 
 def write_regression_csv(path: Path, links: RegressedLinks) -> None:
-    """Write a row for each link.
+    """Write a CSV file with a row for each link.
 
     Raises:
         OSError: the file cannot be written.

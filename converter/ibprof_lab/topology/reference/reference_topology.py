@@ -354,8 +354,8 @@ class LinkTimes:
         )
 
     def saturation(self) -> Floats:
-        """Return the strength of each link's colour, 0 to 1, float64 [link]. It is proportional to the difference
-        between the time on the link and the time at line rate.
+        """Return the strength of each link's colour, 0 to 1, float64 [link]. The strength is proportional to the
+        difference between the time on the link and the time at line rate.
         """
         difference = np.abs(np.nan_to_num(self.seconds - np.nan_to_num(self.line_rate_seconds)))
         most = float(difference.max(initial=0.0))
@@ -364,7 +364,7 @@ class LinkTimes:
 
 def spread_delays(paths: ReferencePaths, delays: Floats, gbps: Floats, length: int) -> LinkTimes:
     """Divide each pair's delay among the links of its path, in inverse proportion to link speed. The time of a link is
-    the mean over all paths.
+    the mean over all paths with the link.
 
     Args:
         delays: float64 [pair], seconds.

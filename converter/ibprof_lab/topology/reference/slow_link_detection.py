@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slow links: links with a longer delay than similar links, or with a throughput below their speed.
 
-One method compares the median delay of the paths over a link with similar paths. It fails if the link is on half of the
-paths or more, such as an uplink of one of four leaf switches. The other method fits the latencies of all links to all
-delays. Errors are relative, and Huber's weights limit the influence of grossly wrong delays.
+One method compares the median delay of the paths over a link with the median over similar paths. This method fails if
+the link is on half of the paths or more, such as an uplink of one of four leaf switches. The other method fits the
+latencies of all links to all delays. Errors are relative, and Huber's weights limit the influence of grossly wrong
+delays.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class SlowLink:
         link: index of the link in the reference.
         why: sentence with the evidence.
         ratio: delay of messages over the link / expected delay.
-        excess_seconds: time by which the link delays a message, seconds; slow links in a row share it equally. 0 if the
-            evidence is the throughput.
+        excess_seconds: time by which the link delays a message, seconds; slow links in a row share this time equally. 0
+            if the evidence is the throughput.
         bytes_per_second: largest throughput of a pair over the link; nan if the evidence is the delay.
     """
 
@@ -173,8 +174,8 @@ def _without_peers(
 ) -> Iterator[SlowLink]:
     """Find slow links that have no similar link.
 
-    All paths with a certain number of hops use the link, and no shorter path does. The time that these hops add is
-    compared with the time of other hops. The shortest paths' time includes the overhead of a message.
+    All paths with a certain number of hops use the link, and no shorter path does. The time that the additional hops
+    take is compared with the time of other hops. The shortest paths' time includes the overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])

@@ -154,8 +154,8 @@ class ThroughputMeasurement:
 def pair_neighbours(routes: InferredRoutes) -> list[list[PairJob]]:
     """Pair directly linked hosts; return rounds that cover all links between hosts (2.3.1, algorithms 4 and 5).
 
-    In each round, paths follow links that were not yet measured. A path begins at the host with the most such links,
-    and goes on to the neighbour with the most. The round measures every second link of a path.
+    In each round, paths follow links that were not yet measured. A path begins at the host with the most unmeasured
+    links, and goes on to the neighbour with the most. The round measures every second link of a path.
     """
     host_of = {
         int(switch): host
