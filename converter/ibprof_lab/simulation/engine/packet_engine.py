@@ -109,7 +109,7 @@ class Client:
 
     Attributes:
         host, job: index of the host, and index of the job.
-        steps: steps of one round; many steps may be an array of `STEP`. Several clients may have the same object.
+        steps: steps of one round; many steps may be an array of `STEP`. Several clients may share this object.
         next: index of the step that is executed first.
         arrivals: number of messages that the client receives in a round, one per slot.
         start: start time, ticks.
@@ -195,7 +195,8 @@ class Simulation:
         adaptive: True if packets take the least occupied port on a shortest route instead of the tables' port.
         lanes: uint8 [switch, switch], virtual lane of packets from one leaf to another; None if all use lane 0.
         skip_hops: True to skip hops at which nothing can delay a packet, if the engine supports it for these arguments.
-            Messages have the same times, except by the order of events within a tick. Loads are not counted.
+            Messages have the same times, except by the order of events within a tick. Loads of link directions are not
+            counted.
 
     Attributes:
         skips_hops: True if the engine skips hops.
@@ -304,7 +305,8 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Return for each waiting packet two link directions, whose buffer it occupies and awaits, uint32 [packet, 2].
+        """Return for each waiting packet the link direction whose buffer it occupies, and the link direction for whose
+        buffer it waits, uint32 [packet, 2].
 
         Args:
             only_stuck: True to find only packets that will never move again.

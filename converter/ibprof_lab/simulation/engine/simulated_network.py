@@ -175,7 +175,7 @@ def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
     to = leads_to[at, port]
     leaves = np.unique(network.host_leaf)
     hops = count_hops(switches, np.column_stack([at, to]), leaves).T
-    # [leaf, switch], hops from the switch to the leaf. Without a path nan, which is unequal to every distance.
+    # [leaf, switch], hops from the switch to the leaf; nan, which is unequal to every number, without a path.
     distance = np.where(hops < 0, np.nan, hops)
     minimal = np.zeros((switches, switches, -(-ends.shape[1] // 64)), np.uint64)
     for here, by, there in zip(at.tolist(), port.tolist(), to.tolist(), strict=True):

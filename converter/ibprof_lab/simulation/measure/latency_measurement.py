@@ -283,8 +283,8 @@ class Rounds:
         return True
 
     def _complete(self, end: int) -> bool:
-        """Run until the messages of all rounds before a tick are complete, at most for one round; return False if it
-        ends."""
+        """Run until the messages of all rounds before a tick are complete, at most for one round; return False if the
+        simulation ends before."""
         progress, until = self._simulation.look_at_clients(), end + self._round
         wanted = (progress.steps + progress.busy)[self._clients]
         if self._own_round:
@@ -298,7 +298,7 @@ class Rounds:
         return True
 
     def _judge(self, rounds: int, came: bool) -> Latency:
-        """Return the latency over complete rounds. Its note is empty if more rounds must be measured."""
+        """Return the latency over complete rounds. The note of the latency is empty if more rounds must be measured."""
         simulation, effort = self._simulation, self._effort
         sent_all = not came and (self._has_sent_all() or simulation.state.stop == Stop.DONE)
         latency = self._operations.add_to(self._summarise(rounds, sent_all))

@@ -29,8 +29,8 @@ NO_END = 1 << 62
 _FIRST_CHUNK_NS = 50e3
 
 _LEAST = 10
-"""Smallest number of measured operations of a collective. A smallest number of messages would not suffice, since one
-operation may have tens of messages."""
+"""Smallest number of measured operations of a collective. A limit for messages would not suffice, since one operation
+may have tens of messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ QUICK = Effort(warm_up=20, least_warm_up=0, messages=20, background=5, hops=1e9)
 SURVEY = Effort(least_warm_up=0, messages=60, background=20, hops=2e10)
 """Effort for hundreds of simulations. With `least_warm_up=50`, a simulation would take four times as long."""
 FULL = Effort(precision=0.0, warm_up=50, least_warm_up=0, messages=1000, background=50, hops=1e13, steady=0.005)
-"""Effort for final results. It detects steady states; `replace(FULL, steady=0.0)` simulates every message."""
+"""Effort for final results. This effort detects steady states; `replace(FULL, steady=0.0)` simulates every message."""
 
 EFFORTS: Mapping[str, Effort] = {"quick": QUICK, "survey": SURVEY, "full": FULL}
 
@@ -90,7 +90,7 @@ class Latency:
         measured_ns: simulated time of the measurement, ns.
         is_settled: True if `mean` is valid: it has the required precision, or all messages were measured.
         note: reason why the mean is not settled, or the rule that ended the measurement.
-        change: relative change of the mean over the measured time if this is why it did not settle; else 0.
+        change: relative change of the mean over the measured time if the mean did not settle for this reason; else 0.
         histogram: for each non-empty bin of `bin_edges`: lower edge and upper edge in ns, number of messages.
         by_client: for each client with messages: index of its host, number of messages, mean latency.
         over_time: for each slice of time with messages: begin and end in ns, number of messages, mean latency.
@@ -205,7 +205,8 @@ def leave_hosts(
 
 
 class MeanOperation:
-    """Collector of the durations of a collective's operations. For other jobs, it collects nothing."""
+    """Collector of the durations of a collective's operations. For jobs that are no collective, the collector stays
+    empty."""
 
     def __init__(self, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> None:
         job = int(simulation.job_of_client[clients][0])
@@ -370,8 +371,8 @@ class SteadyState:
         if left <= 0:
             return False
         half = find_half(values) * math.sqrt(left)
-        # Assume that the drift continues. Its effect on the mean of all messages is smaller if fewer messages remain
-        # than were measured.
+        # Assume that the drift continues. The drift's effect on the mean of all messages is smaller if fewer messages
+        # remain than were measured.
         change = abs(find_change(values)) * min(left / (1 - left), 1.0)
         return half <= self._part * mean and change <= 2 * self._part * mean
 

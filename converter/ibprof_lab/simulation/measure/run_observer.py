@@ -165,12 +165,12 @@ class Operations:
 
 
 class Watch:
-    """Observer that runs a simulation and records its messages and queues. It has no effect on the results.
+    """Observer that runs a simulation and records its messages and queues. The observer has no effect on the results.
 
     Args:
         simulation: simulation that has not run yet.
-        every_ns: initial time between observations of queues, and initial width of a time slice. Both double when there
-            are `_MOMENTS` observations or slices.
+        every_ns: initial time between observations of queues, and initial width of a time slice. Both times double when
+            there are `_MOMENTS` observations or slices.
     """
 
     def __init__(self, simulation: Simulation, every_ns: float = 1000.0) -> None:

@@ -143,7 +143,7 @@ def client_rows(watch: Watch) -> Iterator[Row]:
     """Yield a row of `CLIENT_COLUMNS` for each client.
 
     `messages` and `mean_us` are over sampled messages to other hosts. `last_us` is the simulated time at which the
-    client completed its last step; None if it did not, or if its job has no limit.
+    client completed its last step; None if the client did not complete it, or if the job has no limit.
     """
     simulation = watch.simulation
     network, fabric = simulation.network, simulation.network.subnet.fabric

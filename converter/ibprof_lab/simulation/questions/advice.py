@@ -56,7 +56,7 @@ that follows its time line must complete one round."""
 _CHUNK_NS = 1e6
 
 _PARTS = 20
-"""Each step of this simulation is at least 1 / this number of the time simulated so far."""
+"""Each step of the simulation that observes the loads is at least 1 / this number of the time simulated so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +240,8 @@ class SharedLink:
 def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]:
     """Return the busiest link directions that all jobs of a cell use, and the number of all such link directions.
 
-    With forwarding tables, a job uses all links on the routes of its messages. With adaptive routing, it uses the links
-    that its messages crossed in a simulation.
+    With forwarding tables, a job uses all links on the routes of its messages. With adaptive routing, a job uses the
+    links that its messages crossed in a simulation.
 
     Args:
         cell: cell with all jobs running.

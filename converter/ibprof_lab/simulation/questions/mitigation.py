@@ -30,7 +30,7 @@ MOST_SEEDS_ASKED = 100
 """Largest number of seeds that an answer proposes."""
 
 WORTH = 0.95
-"""A change is recommended only if it reduces the time of MPI messages to less than this fraction."""
+"""A change is recommended only if it reduces the time of MPI messages below this fraction of their present time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,8 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
     """Choose the change with the fastest MPI messages among the changes that keep the I/O rate.
 
     Returns:
-        Its scenario, or None; and the changes with a larger gain but too wide 95% intervals, the largest gain first.
+        The scenario with this change, or None; and changes with a larger gain but too wide 95% intervals, sorted by
+        gain.
     """
     now, *changes = scenarios
     good: list[tuple[float, Scenario]] = []

@@ -66,9 +66,9 @@ class ReplayedTime:
     Attributes:
         measured: measured time of the recorded run, seconds.
         computing: time of the recorded run outside MPI, seconds.
-        replayed: the same two times on the recorded network; None for a run on one host.
+        replayed: simulated times on the recorded network if ranks wait early, and late; None for a run on one host.
         seconds, low, high: predicted time and its interval, seconds.
-        predicted: simulated times on the other network if ranks wait early, and late, seconds, before calibration.
+        predicted: simulated times on the other network if ranks wait early, and late, before calibration.
     """
 
     measured: float
@@ -157,7 +157,7 @@ def _both(setting: Setting, jobs: Sequence[Workload], seed: int) -> tuple[Cell, 
 
 
 def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
-    """Simulate, and predict the time.
+    """Simulate the cells, and predict the run's time.
 
     Raises:
         InconsistentError: the replay on the recorded network deviates too far from the run, or a simulation has no

@@ -43,7 +43,7 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
 WHISKER, FEWER, ABSENT, UNSTEADY = "_whisker", "_fewer seeds", "_not simulated", "_no steady state"
-"""Labels of marks. They begin with _, so that matplotlib's legends do not show them."""
+"""Labels of marks. With a leading _, matplotlib's legends do not show a label."""
 
 MARKS: Mapping[str, str] = {
     WHISKER: "whisker: 95% interval of the mean over seeds",
@@ -254,7 +254,7 @@ class Bar:
     """One bar of a cluster.
 
     Attributes:
-        row: row of the table of means. If it is None or has no mean, a mark is drawn.
+        row: row of the table of means. If the row is None or has no mean, a mark is drawn.
     """
 
     row: Row | None

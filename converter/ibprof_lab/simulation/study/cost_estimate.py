@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates of a simulation's packet hops and processor time, from bounds for closed queueing networks.
 
-A client sends its next message after the previous one is complete. Its cycle is therefore at least its interval plus
-the time of a message alone, and at least the time in which the servers' links carry one message of every client.
+A client sends its next message after the previous one is complete. The cycle of a client is therefore at least its
+interval plus the time of a message alone, and at least the time in which the servers' links carry one message of every
+client.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978.
@@ -33,7 +34,8 @@ _NS_OF_HOP = 50.0
 """Processor time for each packet hop that the engine does not skip, ns."""
 
 _NS_OF_SHORT = 55.0
-"""Processor time for each skipped hop of a message of one packet, ns. About half of it is for the message."""
+"""Processor time for each skipped hop of a message of one packet, ns. About half of this time is for the message, not
+for hops."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
 """Processor time for each skipped hop of a longer message, ns, for pairs and for other jobs. The second value of each
@@ -66,7 +68,7 @@ def find_transfer_ns(cell: Cell, workload: Workload) -> float:
 
 def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
     """Return the time in which the servers' links carry one message of every client, ns; 0 for jobs without servers.
-    The slowest server's link determines it, since each client uses all servers in turn.
+    The slowest server's link determines this time, since each client uses all servers in turn.
     """
     at_servers = _find_server_byte_ns(cell, workload)
     if at_servers is None:

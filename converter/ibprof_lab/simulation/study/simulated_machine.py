@@ -219,7 +219,7 @@ class ReplayedPorts:
 def allocate_hosts(
     setting: Setting, workload: Workload, hosts: tuple[int, ...], adapters: tuple[int, ...] = ()
 ) -> Workload:
-    """Give a job fixed hosts; its share becomes their fraction of the compute hosts."""
+    """Give a job fixed hosts; the job's share becomes the fraction of the compute hosts that these are."""
     network = setting.load()
     return replace(workload, hosts=hosts, adapters=adapters, share=len(hosts) / (network.hosts - setting.servers))
 

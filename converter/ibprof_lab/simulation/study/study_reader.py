@@ -112,7 +112,7 @@ def load_yaml(path: Path) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class StudyReader:
-    """Reader of values. Its methods raise an InputError with the line number of an invalid value.
+    """Reader of values. The reader's methods raise an InputError with the line number of an invalid value.
 
     Attributes:
         lines: name of a value -> its line number; filled while values are read.

@@ -42,7 +42,7 @@ class StudyOutput:
     """Destination and formats of a study's results.
 
     Attributes:
-        folder: folder of results. If it has an unfinished study, only missing simulations are run.
+        folder: folder of results. If the folder has an unfinished study, only missing simulations are run.
         stored: True to write tables of stored results, and simulate nothing.
         parquet: True to write tables also as Parquet.
     """
@@ -160,7 +160,7 @@ def _summarise(plan: StudyPlan, found: StudyResults) -> dict[str, Any]:
 
 def _conclude(means: Sequence[Mean], traced: Collection[str]) -> dict[str, Any]:
     """Return for each measured job its time alone, its time next to the other jobs, and its slow-down. The time is the
-    mean latency of messages. For a traced program, it is the run time; keys of the latency contain `_message`.
+    mean latency of messages. For a traced program, the time is the run time; keys of the latency contain `_message`.
 
     Args:
         means: the table of means.

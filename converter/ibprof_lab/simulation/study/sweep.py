@@ -139,7 +139,7 @@ def _open_ranks() -> Iterator[Executor | None]:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Block interrupts in this process within the context, and always in processes started in it, which end with it."""
+    """Block interrupts in this process within the context, and permanently in processes that are started within it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -214,7 +214,7 @@ def run_cells(
 
 
 def _is_little(cells: Iterable[Cell], seconds: float) -> bool:
-    """Return True if the work is too little to start processes; recorded runs, with too low estimates, are not."""
+    """Return True if the work is too little to start processes; False for recorded runs, with too low estimates."""
     recorded = any(each.role in _RECORDED for cell in cells for each in cell.workloads)
     return not recorded and seconds <= _WORTH_PROCESSES_S
 

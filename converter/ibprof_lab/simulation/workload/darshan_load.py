@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The I/O load of a job that Darshan recorded: size, number and time of its requests.
 
-Source: the POSIX module of Darshan's logs (darshan-util manual, "Additional modules"). The module counts all requests
-to the file system's client, including requests of MPI-IO and HDF5. `python -m` with this Python module and a log prints
-the log's load as JSON.
+Source: the POSIX module of Darshan's logs (darshan-util manual, "Additional modules"). Darshan's POSIX module counts
+all requests to the file system's client, including requests of MPI-IO and HDF5. `python -m` with this Python module and
+a log prints the log's load as JSON.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _sum(tables: list[dict[str, Any]], counter: str) -> int:
 
 
 def _find_span(tables: list[dict[str, Any]]) -> tuple[float, float]:
-    """Return first start and last end of all requests, seconds since the job's start; 0 in a log is no time."""
+    """Return first start and last end of all requests, seconds since the job's start; times of 0 are left out."""
     starts, ends = [], []
     for table in tables:
         for kind in ("READ", "WRITE"):

@@ -116,8 +116,8 @@ def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
 def _make_processor(
     rank: int, operations: Sequence[Operation], arrivals: list[int], sender_of: dict[tuple[int, int], int]
 ) -> list[_Row]:
-    """Return the steps of a rank's client. They are messages within the rank's host: one at the begin of the run, one
-    that starts each message of a sender, and one after each wait. The last steps are a dissemination barrier of all
+    """Return the steps of a rank's client. The steps are messages within the rank's host: one at the begin of the run,
+    one that starts each message of a sender, and one after each wait. The last steps are a dissemination barrier of all
     ranks.
     """
     rows: list[_Row] = [(rank, NOBODY, 0, 0, 1, 0)]
@@ -145,7 +145,8 @@ def _make_processor(
 
 
 def _make_sender(sends: Sequence[Operation]) -> list[_Row]:
-    """Return the steps of the client that sends one rank's messages to another; the rank's client starts each."""
+    """Return the steps of the client that sends one rank's messages to another; the rank's client starts each
+    message."""
     rows: list[_Row] = []
     for number, each in enumerate(sends, start=1):
         rows.append((each.peer, each.peer, each.receive.slot if each.receive else 0, number, each.amount, 0))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of a recorded run, or of a modelled training step, for a simulation.
 
-Their partners and sizes are computed from the run's counters, their times from its time line.
+Partners and sizes of messages are computed from the run's counters, times of messages from its time line.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def load_messages(path: Path, with_times: bool) -> Recorded:
 
     Raises:
         InputError: the file is no profile.
-        InconsistentError: no rank sent a message to another. With times: no time line, or too many messages.
+        InconsistentError: no rank sent a message to another, or with times, there is no time line or too many messages.
     """
     return lay_out_messages(load_run(str(path)), str(path), with_times)
 
