@@ -219,7 +219,7 @@ class ReplayedPorts:
 def allocate_hosts(
     setting: Setting, workload: Workload, hosts: tuple[int, ...], adapters: tuple[int, ...] = ()
 ) -> Workload:
-    """Give a job fixed hosts; the job's share becomes the fraction of the compute hosts that these are."""
+    """Assign fixed hosts to a job; the job's share becomes the number of these hosts / the number of compute hosts."""
     network = setting.load()
     return replace(workload, hosts=hosts, adapters=adapters, share=len(hosts) / (network.hosts - setting.servers))
 
@@ -227,7 +227,8 @@ def allocate_hosts(
 def allocate_named(
     setting: Setting, workload: Workload, names: Sequence[str], named: NamedHosts, taken: dict[int, str], refuse: Refuse
 ) -> Workload:
-    """Give a job named hosts. For a recorded run, the names are in the order of the lowest rank on each recorded host.
+    """Assign named hosts to a job. For a recorded run, the names are in the order of the lowest rank on each recorded
+    host.
 
     Args:
         setting: setting with the fabric and the number of servers.
@@ -261,8 +262,8 @@ def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> lis
 def stay_as_recorded(
     setting: Setting, workloads: Sequence[Workload], named: NamedHosts, sampled: Collection[str]
 ) -> tuple[list[Workload], list[str]]:
-    """Give recorded runs without fixed hosts their recorded hosts, if these are free. A run that was recorded on one
-    host gets no fixed hosts, since each of its ranks is simulated on a separate host.
+    """Assign recorded hosts to recorded runs without fixed hosts, if the recorded hosts are free. A run that was
+    recorded on one host gets no fixed hosts, since each of its ranks is simulated on a separate host.
 
     Args:
         setting: setting with the servers' hosts.

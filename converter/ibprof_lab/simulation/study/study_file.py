@@ -257,7 +257,7 @@ def _place_named(
     setting: Setting,
     workloads: Sequence[Workload],
 ) -> tuple[Setting, list[Workload], list[str]]:
-    """Give servers and jobs their named hosts, and recorded runs their recorded hosts; also return notes for the user.
+    """Assign named hosts to servers and jobs, and recorded hosts to recorded runs; also return notes for the user.
 
     Raises:
         InputError: a name is unknown, or a host is named twice.
