@@ -28,7 +28,7 @@ class Hardware:
         lane_bytes: size of the buffer of each virtual lane of each link direction.
         switch_ns: delay of a switch: from the arrival of a packet's last bit to its start on the next link.
         wire_ns: propagation delay of a link.
-        nic_gap_ns: time between two packets for which a host's adapter sends nothing.
+        nic_gap_ns: idle time of a host's adapter between two packets.
         gbps: speed of all links, Gb/s; None to use the speeds in the fabric.
         tick_ns: duration of a tick; None for the time of 8 bytes on the fastest link.
     """

@@ -23,7 +23,7 @@ OPERATION_COLUMNS = ("job", "from_us", "to_us", "operations")
 TIME_COLUMNS = ("job", "from_us", "to_us", "messages", "mean_us")
 QUEUE_COLUMNS = ("time_us", "guid", "name", "port", "bytes")
 BUSY_COLUMNS = ("a_busy_us", "b_busy_us")
-"""Additional columns of links.csv: the time for which a row's job kept the two link directions busy."""
+"""Additional columns of links.csv: busy time of the two link directions with a row's job."""
 
 _FULLEST = 32
 """Number of link directions in the table of queues."""
@@ -86,7 +86,7 @@ def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
 
 
 def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
-    """Return the ticks for which each link direction was busy with each job, float64 [link direction, job].
+    """Return the busy ticks of each link direction with each job, float64 [link direction, job].
 
     The engine counts a packet when a link direction admits it to its queue. This function subtracts the bytes that are
     admitted but not sent, from all jobs in proportion. A packet that waits for the next link direction's buffer is

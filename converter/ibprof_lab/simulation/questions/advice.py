@@ -227,7 +227,7 @@ class SharedLink:
         end: index of the link direction.
         name, port: name of the sending node, and its port.
         to: name of the receiving node.
-        busy: name of a job -> fraction of the time for which the job keeps the link direction busy.
+        busy: name of a job -> fraction of time in which the link direction transmits the job's bytes.
     """
 
     end: int
@@ -280,7 +280,7 @@ def _trace(prepared: Prepared) -> npt.NDArray[np.bool_]:
 
 
 def _find_busy_parts(simulation: Simulation) -> npt.NDArray[np.float64]:
-    """Return the fraction of time for which each link direction sends bytes of each job, float64 [link direction, job].
+    """Return the fraction of time in which each link direction sends bytes of each job, float64 [link direction, job].
     The time begins when all clients have begun; if they do not all begin, at 0.
     """
     network = simulation.network

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prediction of a recorded run's time on other hosts, with other forwarding tables, or next to another job.
 
-The recording does not contain for which messages a rank waits. A replay therefore consists of two simulations, in which
+The recording does not show the messages that a rank waits for. A replay therefore consists of two simulations, in which
 ranks wait as early, or as late, as the recording allows. The run is replayed on the recorded network for calibration,
 by comparison with the measured time, and then on the other network.
 """

@@ -66,7 +66,7 @@ _HOPS_MOST = 5e7
 _DOTS_PER_INCH = 120
 
 _QUEUES = 4
-"""Number of link directions whose queues are drawn: the ones with the longest mean queue."""
+"""Number of link directions whose queues are drawn; their mean queues are the longest."""
 
 
 def run_and_show(

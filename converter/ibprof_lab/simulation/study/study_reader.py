@@ -45,7 +45,7 @@ QUICK_KEYS = ("vary", "cases")
 """Keys of the mapping `quick`, whose values replace the study's."""
 
 _PLAIN_LISTS = ("hosts", "servers")
-"""Keys for which a list is one value, and does not stand for several changes."""
+"""Keys with lists as values: a list of such a key does not stand for several changes."""
 
 _DEPTH = 2
 """Number of levels of mappings inside a change: `jobs`, and each job."""
@@ -126,7 +126,7 @@ class StudyReader:
         # For a missing value, use the line of the mapping that should contain it.
         job, *_ = re.split(r"'s |\.", where)
         line = self.lines.get(where) or self.lines.get(job) or self.lines.get("jobs" if job[:4] == "job " else "")
-        # Lists and mappings are not printed: YAML aliases can make them larger than memory.
+        # Lists and mappings are not printed: with YAML aliases, their text can be larger than memory.
         said = (
             ("a list" if found else "an empty one")
             if isinstance(found, list)
@@ -300,7 +300,7 @@ def _list_choices(change: YamlMapping, depth: int) -> Iterator[list[Any]]:
 
 
 def _count(change: YamlMapping, depth: int = _DEPTH) -> int:
-    """Return the number of changes for which a change with lists stands."""
+    """Return the number of changes that a change with lists stands for."""
     counts = (
         _count(value, depth - 1)
         if isinstance(value, YamlMapping) and depth
@@ -313,7 +313,7 @@ def _count(change: YamlMapping, depth: int = _DEPTH) -> int:
 
 
 def _spread(change: YamlMapping, depth: int = _DEPTH) -> Iterator[YamlMapping]:
-    """Yield the changes for which a change with lists stands."""
+    """Yield the changes that a change with lists stands for."""
     for values in product(*_list_choices(change, depth)):
         spread = YamlMapping()
         spread.line, spread.lines = change.line, change.lines

@@ -16,8 +16,7 @@ _Row = tuple[int, int, int, int, int, int]
 _COLUMNS = ("host", "client", "slot", "awaits", "bytes", "pause")
 
 LEAST_RENDEZVOUS = 1 << 16
-"""Smallest size in bytes of a message for which the sender waits (rendezvous), as in MPI libraries; LogGOPSim's
-default."""
+"""The sender of a message of at least this many bytes waits (rendezvous), as in MPI libraries; LogGOPSim's default."""
 
 
 @dataclass(slots=True)
@@ -29,9 +28,9 @@ class Operation:
         kind: `calc`, `send`, or `recv`, which waits for a message's arrival.
         amount: time in ns for `calc`, bytes for `send` and `recv`.
         peer, tag: the other rank, and the tag, of a message.
-        missing: number of operations for which this operation still waits.
+        missing: number of operations that this operation still waits for.
         after: operations that wait for this operation; with each, True if it waits only for the beginning.
-        needs: sends and receives for which this operation waits; with each, True if it waits only for the beginning.
+        needs: sends and receives that this operation waits for; with each, True if it waits only for the beginning.
             None after this operation is in the order of its rank.
         slot: for a `recv`, its index among all `recv`s of its rank.
         is_ordered: True for a `recv` that is in the order of its rank.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recorded run as a program, in which each rank computes, sends, and waits for messages.
 
-For each interval, a recording contains the time inside MPI and the sent messages, but not the messages for which the
-rank waited. This module assumes the waits as follows. If the receiver is inside MPI when a message arrives at line
-rate, it waits for the message: from the arrival at the earliest, at the end of this time inside MPI at the latest. If
-the receiver computes then, it waits in its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS` bytes or
+For each interval, a recording contains the time inside MPI and the sent messages, but not the messages that the rank
+waited for. This module assumes the waits as follows. If the receiver is inside MPI when a message arrives at line rate,
+it waits for the message: from the arrival at the earliest, at the end of this time inside MPI at the latest. If the
+receiver computes then, it waits in its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS` bytes or
 more waits in the same manner. No rank waits for a message that begins after the wait; two ranks therefore never wait
 for each other.
 """

@@ -73,7 +73,7 @@ class ModelChoice:
         scores: model -> score; smaller is better.
         noise: typical relative deviation of a measured delay from the explained delay.
         unexplained: True if the residuals have a pattern.
-        untried: models that were not tried, since the hosts are too many for them.
+        untried: models that were not tried, since there are more hosts than `LARGEST`.
     """
 
     candidate: Candidate
@@ -223,7 +223,7 @@ def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]
 def find_outliers(
     candidate: Candidate, delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.bool_], float]:
-    """Return which delays deviate too far from the explained ones, bool [n, n], and the typical deviation."""
+    """Return bool [n, n], True for delays that deviate too far from explained delays, and the typical deviation."""
     if not measured.any():
         return np.zeros_like(measured), 0.0
     deviation = candidate.residuals(delays)

@@ -222,7 +222,7 @@ def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
 
 
 def _find_pivots(wanted: EdgeLengths) -> tuple[npt.NDArray[np.intp], Floats]:
-    """Choose vertices far from each other as pivots; return them, and the distances, float64 [vertex, pivot]."""
+    """Choose vertices far from each other as pivots; return the pivots, and distances, float64 [vertex, pivot]."""
     count = wanted.vertices
     graph = weigh_edges(wanted.edge, wanted.length, count)
     pivots = np.zeros(min(_PIVOTS, count), np.intp)
