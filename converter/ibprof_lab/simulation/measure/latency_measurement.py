@@ -225,7 +225,7 @@ class Rounds:
     def _has_warmed_up(self) -> bool:
         """Return True if the warm-up has ended. Each client of the other jobs must have completed `Effort.background`
         messages, or all messages of its limit or its round. The clients of the measured job must have completed, on
-        average, the messages that are left out.
+        average, as many messages as are left out.
         """
         steps, effort = self._simulation.look_at_clients().steps, self._effort
         left_out = 0 if self._ends else effort.left_out(0)

@@ -27,8 +27,8 @@ _MESSAGES = 8
 """Messages per client after which most means settle, in simulations that end at a required precision."""
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
-"""Messages per client between the warm-up and a steady state, for pairs and for other jobs. The second value of each is
-for jobs that the servers' links limit."""
+"""Messages per client between the warm-up and a steady state, for pairs and for other jobs. The second value of each
+pair is for jobs whose rate the servers' links limit."""
 
 _NS_OF_HOP = 50.0
 """Processor time for each packet hop that the engine does not skip, ns."""
@@ -39,7 +39,7 @@ for hops."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
 """Processor time for each skipped hop of a longer message, ns, for pairs and for other jobs. The second value of each
-is for jobs that the servers' links limit."""
+pair is for jobs whose rate the servers' links limit."""
 
 
 @lru_cache(maxsize=8)
@@ -139,7 +139,7 @@ def _list_running(cell: Cell) -> list[Workload]:
 
 
 def _has_full_servers(cell: Cell) -> bool:
-    """Return True if the servers' links limit a running job."""
+    """Return True if the servers' links limit the rate of a running job."""
     return any(find_cycle_ns(cell, each) <= find_bottleneck_ns(cell, each) for each in _list_running(cell))
 
 

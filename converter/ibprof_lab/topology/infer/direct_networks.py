@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks with cycles: rings, meshes and tori. Their nodes are hosts, or switches with hosts.
+"""Networks with cycles: rings, meshes and tori. The nodes of these networks are hosts, or switches with hosts.
 
 A delay is an overhead per message plus the latencies of a shortest path. Two methods search for the links; the better
-result is used. The first method links two hosts if every path over a third host has a longer delay. This method finds
-links of any length, but one wrong delay causes a wrong link. The second method sorts the pairs: first are pairs with a
-short delay whose hosts have similar delays to all other hosts. It links the first N pairs, with the N that explains the
-delays best.
+result is used. The first method links two hosts if every path over a third host has a longer delay. The first method
+finds links of any length, but one wrong delay causes a wrong link. The second method sorts the pairs: first are pairs
+with a short delay whose hosts have similar delays to all other hosts. The second method then links the first N pairs,
+with the N that explains the delays best.
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
-    """Return the largest set of hosts that measured pairs connect, and notes with the hosts that they name."""
+    """Return the largest set of hosts that measured pairs connect, and notes, each with the hosts that it names."""
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []

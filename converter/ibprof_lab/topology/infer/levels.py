@@ -2,9 +2,9 @@
 """The model `levels`: nested switches, where all pairs of hosts with the same lowest common switch have the same delay.
 
 Average linkage on the logarithm of the delays gives a binary tree. A node of the binary tree is a switch if its parent
-has a clearly longer delay. The gap between the two delays must exceed the largest gap that random errors cause, and a
-lower limit. Gaps below the limit can come from cable lengths alone. The limit is higher inside a machine and between
-sites than in a network.
+has a clearly longer delay. The gap between the parent's delay and the node's must exceed the largest gap that random
+errors cause, and a lower limit. Gaps below the limit can come from cable lengths alone. The limit is higher inside a
+machine and between sites than in a network.
 
 Two kinds of errors are then removed. A slow core lengthens all delays of a host by a common factor. A disturbed
 measurement makes the delay of one pair far too long.
@@ -57,8 +57,8 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""A pair is false if its two hosts' delays to other hosts differ too much. This is the limit, as a multiple of the
-difference between one of the two hosts and the host third most similar to it."""
+"""A pair is false if its two hosts' delays to other hosts differ too much. The limit is this multiple of the difference
+between one of the two hosts and the host third most similar to it."""
 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02
@@ -389,8 +389,8 @@ def find_support(
 
     Returns:
         Three values. For each link between switches, the fraction of the subsets in which it is found; the key has the
-        hosts on the link's side away from host 0. For each host, the same fraction for its switch, float64 [host]. The
-        number of subsets.
+        hosts on the link's side away from host 0. For each host, the fraction of the subsets in which its switch is
+        found, float64 [host]. The number of subsets.
     """
     hosts, count = len(delays), 0
     groups = [_away_from(0, group, frozenset(range(hosts))) for group in levels.groups()]

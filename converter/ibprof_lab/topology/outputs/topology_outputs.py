@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An inferred topology as text and as files (graphs, fabrics, positions, a page); a file's suffix selects its format.
 
-A fabric and its forwarding tables are written in ibdiagnet's format for the commands that read dumps. Their GUIDs, LIDs
-and ports are synthetic, and their routes are shortest paths by latency. For each host of a direct network, the fabric
-has a switch that forwards packets of other hosts.
+A fabric and its forwarding tables are written in ibdiagnet's format for the commands that read dumps. GUIDs, LIDs and
+ports of the fabric are synthetic, and its routes are shortest paths by latency. For each host of a direct network, the
+fabric has a switch that forwards packets of other hosts.
 """
 
 from __future__ import annotations

@@ -158,8 +158,8 @@ def _judge(
 def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult) -> bool:
     """Return True if the link certainly cannot carry the traffic of all pairs together.
 
-    There are three such cases. The measured throughput of the link is below the sum of the rates. Or the other pairs
-    slow each other down. Or the only other pair consists of the two hosts at the ends of the link.
+    There are three such cases. The measured throughput of the link is below the sum of the rates; the other pairs slow
+    each other down; the only other pair consists of the two hosts at the ends of the link.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)
