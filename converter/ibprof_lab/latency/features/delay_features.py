@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peaks and steps of delays over the message length.
 
-The profile of a pair is the list of its delays over the lengths. A peak at k resembles the unit vector e_k; a step
-after k resembles e_k in the differences. Pearson's coefficient measures the resemblance.
+The profile of a pair is the list of its delays over the lengths. If a profile has a peak at length k, it resembles the
+unit vector e_k. If it has a step after length k, the differences of adjacent delays resemble e_k. Pearson's correlation
+coefficient measures the resemblance.
 
 Source: Salnikov, Begaev, Maysuradze, "Visualization and clustering of computational cluster delays in 3 dimensional
-analytical space", formulas (1) to (4). The printed formulas lack a 1/n and the root of one variance. With both, as
-here, the formulas are Pearson's coefficient.
+analytical space", formulas (1) to (4). The formulas in the paper lack a factor 1/n and the square root of one variance;
+this module adds both.
 """
 
 from __future__ import annotations
@@ -20,28 +21,27 @@ import numpy.typing as npt
 from ibprof_lab.latency.model.delays import Delays
 
 PAPERS_THRESHOLD = 0.25
-"""Threshold of the paper, read from a picture of K-60's delays."""
+"""Correlation threshold of the paper, estimated from its picture of the delays of the cluster K-60."""
 
 FEWEST_LENGTHS = 4
-"""A profile has at least this many lengths, since a peak needs other values for comparison."""
+"""Smallest number of message lengths for a search for peaks and steps."""
 
 _LEAST = 0.1
-"""Smallest threshold. A smaller correlation explains less than a hundredth of the variance, and is no feature even with
-little noise."""
+"""Smallest correlation threshold; a correlation below 0.1 explains less than 1% of the variance."""
 
 _MOST = 0.98
 _QUIET_SHARE = 0.8
-"""At least this share of the correlations is noise: their quantile at this share shows the width of the noise. The
-median would allow more features, but a median filter makes many differences 0.
+"""Fraction of the correlations that are assumed to be noise. The quantile at this fraction is compared with the same
+quantile of Gaussian noise; the median would be 0 too often, since the median filter makes many differences 0.
 """
 
 _ROUNDING = 1e-6
-"""Relative rounding error of single precision."""
+"""Deviations from the line below this fraction are rounding errors of single precision."""
 
 _NOISE_PROFILES, _FAINT, _HARDLY_EVER = 10_000, 0.01, 0.999
 
 _BLOCK = 1 << 22
-"""Number of values processed at the same time."""
+"""Largest number of values that are processed in one block."""
 
 Profiles = npt.NDArray[np.float32]
 
@@ -69,13 +69,13 @@ class DelayFeatures:
 
     @property
     def peaks(self) -> npt.NDArray[np.int8]:
-        """Peaks, int8 [P, L]: 1 upwards, -1 downwards, else 0."""
+        """Peaks, int8 [P, L]: 1 for a high value, -1 for a low value, 0 for no peak."""
         signs = _signs(self.peak_correlations, self.peak_threshold)
         return signs if self.scattered is None else np.where(self.scattered, 0, signs).astype(np.int8)
 
     @property
     def steps(self) -> npt.NDArray[np.int8]:
-        """Steps, int8 [P, L - 1]: 1 for a permanent rise, -1 for a fall, else 0."""
+        """Steps, int8 [P, L - 1]: 1 if the delay rises and stays high, -1 if it falls and stays low, 0 for no step."""
         return _signs(self.step_correlations, self.step_threshold)
 
 
@@ -84,9 +84,10 @@ def find_features(
 ) -> DelayFeatures:
     """Find peaks and steps of all pairs.
 
-    The straight line of delay over length is subtracted first, so that the transfer time is no feature. A median filter
-    of width 3 removes peaks before the search for steps. Where quartiles are known, a peak's quartiles must not overlap
-    the quartiles of the next shorter and longer length, since errors with long tails cause outlying values too.
+    A straight line of delay over length is fitted and subtracted first, because the transfer time grows with the
+    length. A median filter of width 3 removes peaks before the search for steps. If the quartiles are known, the
+    quartile range of a peak must not overlap the quartile ranges at the next shorter and the next longer length.
+    Otherwise a measurement error could be reported as a peak.
 
     Args:
         delays: delays of at least `FEWEST_LENGTHS` lengths.
@@ -131,9 +132,10 @@ def find_features(
 def _find_scattered(
     profiles: npt.NDArray[np.float64], lower: Profiles, upper: Profiles, lengths: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Return True for values whose quartiles are neither above nor below the quartiles of both next lengths.
+    """Return a mask of values that scatter too widely for a peak, bool [P, L].
 
-    All quartiles are first divided by the line of delay over length.
+    After `detrend`, the quartile range of such a value is neither above nor below the ranges at both neighbouring
+    lengths.
     """
     level = detrend(profiles, lengths)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -143,7 +145,6 @@ def _find_scattered(
     above[:, :-1] &= low[:, :-1] > high[:, 1:]
     below[:, 1:] &= high[:, 1:] < low[:, :-1]
     below[:, :-1] &= high[:, :-1] < low[:, 1:]
-    # Pairs without samples are not scattered.
     return ~(above | below) & np.isfinite(low) & np.isfinite(high)
 
 
@@ -155,7 +156,7 @@ def _correlate(
 
 
 def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return Pearson's coefficient of each profile with each unit vector, float64 [P, n] from [P, n].
+    """Return Pearson's correlation coefficients of profiles, [P, n], with all n unit vectors, float64 [P, n].
 
     corr_k = (x_k - mean) / (sqrt(n - 1) sigma), sigma^2 the mean of (x - mean)^2; 0 where a profile is constant.
     """
@@ -170,8 +171,8 @@ def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
 def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Return the deviation of each profile from its line of delay over length, relative to the line, float64 [P, L].
 
-    Errors grow with the delay, so that the line minimises relative squares. With absolute squares, the longest messages
-    would have all peaks and steps.
+    The line minimises the sum of squared relative deviations, because measurement errors grow with the delay. With
+    absolute deviations, only the longest messages would have peaks and steps.
     """
     weight = 1 / np.square(np.maximum(profiles, 1e-12))
     total = weight.sum(axis=1, keepdims=True)
@@ -188,8 +189,8 @@ def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -
 def filter_median(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Replace each value by the median of the value and its two neighbours.
 
-    At an end, the missing neighbour lies on the line through the next two values (Tukey's end rule). Padding with zeros
-    would turn each end into a step; padding with the end value would keep a peak there.
+    The first and last values have one neighbour; the other neighbour is extrapolated from the next two values (Tukey's
+    end rule).
     """
     smooth = profiles.copy()
     smooth[:, 1:-1] = _middle(profiles[:, :-2], profiles[:, 1:-1], profiles[:, 2:])
@@ -206,11 +207,11 @@ def _middle(
 
 
 def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating]) -> float:
-    """Choose a threshold that noise hardly ever exceeds; the data show how wide their noise is.
+    """Return a correlation threshold that noise exceeds in one of 1000 profiles.
 
-    The median filter and the number of lengths change the tails of noise. The tails are therefore taken from
-    `of_noise`, [profile, n], the correlations of Gaussian noise after the same filter. One of a thousand of its
-    profiles exceeds the threshold.
+    The threshold is the 0.999 quantile of the largest |correlation| in each profile of `of_noise`, scaled to the width
+    of the measured noise. `of_noise`, [profile, n], has the correlations of Gaussian noise after the same median
+    filter.
     """
     if not correlations.size:
         return PAPERS_THRESHOLD

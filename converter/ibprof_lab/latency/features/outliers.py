@@ -26,16 +26,15 @@ Matrix = npt.NDArray[np.float64]
 _NEIGHBOURS = 5
 _PIVOTS = 64
 _LARGEST = 2048
-"""With more processes, no delay is predicted from similar processes: n^2 medians of ten values would take minutes."""
+"""With more processes, predicting delays from similar processes would take minutes and is left out."""
 
 _FLOOR = 0.01
-"""Smallest assumed robust standard deviation, relative to a delay. Outliers deviate by more than `THRESHOLD` times
-this."""
+"""Smallest assumed robust standard deviation, relative to a delay. An outlier thus deviates by more than 3.5%."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutlyingProcess:
-    """A process whose row or column is an outlier.
+    """A process with outlying delays as sender (matrix row), as receiver (column), or as both.
 
     Attributes:
         role: `sender` (row), `receiver` (column), or `both`.
@@ -53,7 +52,7 @@ def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
     """Find processes with outlying delays to or from most other processes, sorted by absolute deviation, descending.
 
     The logarithm of the matrix over all lengths is modelled as sender effect + receiver effect + residual (Tukey's
-    median polish). Senders and receivers with an outlying effect are returned.
+    median polish). The result has the processes whose sender effect or receiver effect is an outlier.
     """
     if delays.processes < 3:
         return []
@@ -100,7 +99,7 @@ def _polish(matrix: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _stand_out(effects: Matrix) -> Matrix:
-    """Return robust z-scores of effects: 0 for small effects, infinite for a process without a value."""
+    """Return robust z-scores of effects: 0 up to `LEAST_CHANGE`, infinite for a process without a delay."""
     away = np.abs(effects - np.nanmedian(effects))
     scale = MAD_TO_SIGMA * np.nanmedian(away)
     score = away / max(scale, 1e-3)
@@ -110,9 +109,7 @@ def _stand_out(effects: Matrix) -> Matrix:
 def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[np.int64]:
     """Return at most `budget` pairs of one message length to measure again, the most outlying first: int64 [k, 2].
 
-    The delay of a pair is compared with the scatter of its samples, with the delay of the other direction, and with the
-    delays of similar processes. Processes on the same switch have similar delays to the rest of the cluster. Pairs
-    without a value come first.
+    `rate_outliers` rates the pairs. Pairs without a delay come first.
     """
     doubt = rate_outliers(delays, index)
     pairs = np.argwhere(doubt > THRESHOLD)
@@ -123,8 +120,9 @@ def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[n
 def rate_outliers(delays: Delays, index: int) -> Matrix:
     """Return the largest of three robust z-scores per ordered pair, float64 [n, n].
 
-    The scores are of the distance between the quartiles, of the difference between both directions, and of the
-    difference from the predicted delay. The result is infinite for a pair without a value, and 0 on the diagonal.
+    The three scores rate the distance between the quartiles of the samples, the difference between the two directions,
+    and the difference from the delay predicted from similar processes. A pair without a delay has the score infinity;
+    the diagonal is 0.
     """
     median = delays.median[index].astype(np.float64)
     size = len(median)
@@ -147,7 +145,7 @@ def rate_outliers(delays: Delays, index: int) -> Matrix:
 
 
 def _score(values: Matrix, centred: bool) -> Matrix:
-    """Return robust z-scores of large values: distances from the median with `centred`, else from 0."""
+    """Return robust z-scores of values: their distances from the median if `centred`, else from 0."""
     middle = float(np.nanmedian(values)) if centred else 0.0
     if not np.isfinite(middle):
         return np.zeros_like(values)
@@ -156,7 +154,7 @@ def _score(values: Matrix, centred: bool) -> Matrix:
 
 
 def _predict(logarithm: Matrix) -> Matrix:
-    """Predict each pair by the delays of the processes most similar to its sender and to its receiver."""
+    """Predict log(delay) of each pair, [n, n], from processes similar to its sender or its receiver."""
     from scipy.spatial import KDTree  # noqa: PLC0415  (slow to import, and needed on one process)
 
     size = len(logarithm)
@@ -169,7 +167,7 @@ def _predict(logarithm: Matrix) -> Matrix:
     seen = np.where(np.isfinite(seen), seen, np.nanmedian(seen))
     seen = np.nan_to_num(seen)
     count = min(_NEIGHBOURS, size - 2)
-    # Sums of absolute differences limit the influence of an outlier: two similar processes stay similar.
+    # Similarity is the sum of absolute differences (p=1), since squares would give one outlier too much weight.
     found = KDTree(seen).query(seen, k=count + 1, p=1)[1]
     neighbours = np.asarray(found, np.int64)
     predicted = np.empty_like(both)
@@ -188,13 +186,14 @@ class DelayChange:
     Attributes:
         labels: processes in both measurements.
         lengths: message lengths in both, bytes.
-        overall: median ratio of all pairs.
+        overall: median over all pairs of later / earlier delay.
         pairs: ordered pairs whose ratio differs from the overall ratio, as indices of `labels`, int64 [k, 2]; the
             largest change first.
         ratios: later / earlier delay of each of `pairs`, median over the lengths, float64 [k].
-        appeared, vanished: ordered pairs with a value in only one measurement, int64 [k, 2].
+        appeared, vanished: ordered pairs with a delay only in the later, or only in the earlier measurement, int64 [k,
+            2].
         only_before, only_after: processes in only one measurement.
-        outlying: processes with changes in most of their pairs.
+        outlying: processes whose delays changed to or from most other processes.
     """
 
     labels: tuple[str, ...]
@@ -217,13 +216,13 @@ class DelayChange:
 def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -> DelayChange:
     """Find the pairs that changed between two measurements of one cluster.
 
-    The ratio of a changed pair differs from the overall ratio by more than `least`, and by more than `THRESHOLD` robust
-    standard deviations of all ratios. If both measurements have quartiles, the earlier quartiles of a changed pair do
-    not overlap its later quartiles.
+    A pair has changed if its ratio of later to earlier delay differs from the overall ratio by more than `least`, and
+    by more than `THRESHOLD` robust standard deviations of all ratios. If both measurements have quartiles, the earlier
+    and later quartile ranges of a changed pair must not overlap.
 
     Args:
         before, after: measurements; processes are matched by label, lengths by bytes.
-        least: the ratio of a changed pair differs from the overall ratio by more than this share.
+        least: smallest relative deviation of a changed pair's ratio from the overall ratio.
 
     Raises:
         InconsistentError: the measurements have no process, or no length, in common.
@@ -268,9 +267,9 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
 
 
 def _is_apart(one: Delays, other: Delays) -> npt.NDArray[np.bool_]:
-    """Return a mask of values whose quartiles do not overlap between two measurements, bool [L, n, n].
+    """Return a mask of delays whose quartile ranges in the two measurements do not overlap, bool [L, n, n].
 
-    If one of the measurements has no quartiles, all entries are True.
+    If a measurement has no quartiles, the mask is True everywhere.
     """
     quartiles = one.lower_quartile, one.upper_quartile, other.lower_quartile, other.upper_quartile
     if any(each is None for each in quartiles):

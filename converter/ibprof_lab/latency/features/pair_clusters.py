@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters of pairs with similar delays, and the compressed cube made from them: centroids and a label per pair."""
+"""Clusters of pairs with similar delays, and compressed cubes: a centroid per cluster, a cluster per pair."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ibprof_lab.latency.features.delay_features import DelayFeatures
 from ibprof_lab.latency.model.delays import Delays
 
 MOST = 12
-"""The search for the elbow tries at most this many clusters."""
+"""Largest number of clusters that `find_elbow` can choose."""
 
 _SAMPLE = 50_000
-"""The centres are fitted to at most this many profiles; further profiles are only assigned."""
+"""Largest number of profiles for fitting the centres; the other profiles are only assigned to the nearest centre."""
 
 _BLOCK = 1 << 18
 
@@ -32,8 +32,8 @@ class PairClusters:
     Attributes:
         labels: cluster of each pair of `DelayFeatures.pairs`, uint8 [P]; cluster 0 has the lowest delays.
         centroids: median delay of each cluster's pairs at each length, seconds, float32 [K, L].
-        sse: sum of squared distances to the centres for 1, 2, ... clusters, in units of the clustered values.
-        by: clustered quantity, from `BY`.
+        sse: sum of squared distances to the centres with 1, 2, ... clusters, in squared units of the clustered values.
+        by: clustered quantity, an element of `BY`.
     """
 
     labels: npt.NDArray[np.uint8]
@@ -70,8 +70,7 @@ def cluster_pairs(features: DelayFeatures, count: int | None = None, by: str = B
     Args:
         features: features of at least one pair.
         count: number of clusters, up to 255; None to choose it by the elbow of the SSE.
-        by: clustered quantity, from `BY`. Delays are compared by their logarithms, so that near and far pairs count
-            equally.
+        by: clustered quantity, from `BY`. The logarithms of delays are clustered, so that relative differences count.
     """
     points = _points(features, by)
     rng = np.random.default_rng(seed)
@@ -94,17 +93,14 @@ def cluster_pairs(features: DelayFeatures, count: int | None = None, by: str = B
 
 
 def find_elbow(sse: list[float]) -> int:
-    """Return the number of clusters beyond which more clusters help little.
-
-    At this elbow, the curve of the SSE lies farthest below the line from its first point to its last.
-    """
+    """Return the number of clusters at the elbow of the curve `sse`, where the curve lies farthest below its chord."""
     if len(sse) < 3 or sse[0] <= 0:
-        # A second cluster pays off if it removes most of the error.
+        # A second cluster must remove at least half of the error.
         return 2 if len(sse) == 2 and sse[1] < 0.5 * sse[0] else 1
     y = np.array(sse) / sse[0]
     x = np.linspace(0, 1, len(y))
     below = y[0] + (y[-1] - y[0]) * x - y
-    # Clusters of noise reduce the error slowly and evenly, without an elbow.
+    # If the data are noise, more clusters reduce the error slowly, and the curve has no elbow.
     return int(np.argmax(below)) + 1 if below.max() > 0.1 else 1
 
 
@@ -119,7 +115,7 @@ def _fit(sample: npt.NDArray[np.float32], k: int, seed: int) -> Any:
     from sklearn.cluster import KMeans  # noqa: PLC0415  (slow to import)
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  (of an optional library)
 
-    # K-Means' threads spin while they wait: on a busy machine they take longer than a single thread.
+    # One thread: the waiting threads of K-Means spin, which is slower on a busy machine.
     with threadpool_limits(1):
         return KMeans(k, n_init=4, random_state=seed).fit(sample)
 
@@ -153,7 +149,6 @@ def write_compressed(path: Path, delays: Delays, features: DelayFeatures, cluste
         labels=labels,
     )
     write_atomically(path, content.getvalue())
-    # The file stores each pair as its cluster's centroid.
     kept = clusters.centroids[clusters.labels]
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.abs(kept - features.profiles) / features.profiles

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delays printed by other programs: OSU's tests, nccl-tests, captioned tables, NUMA distances, core-to-core-latency.
 
-OSU's tests and nccl-tests have a run per pair. The firmware's NUMA distances have no unit; local memory has the
-distance 10. A distance of 1 is read as 1 ns.
+A file of OSU's tests or nccl-tests has one run for each pair. NUMA distances have no unit (10 is local memory); ibprof
+reads a distance of 1 as 1 ns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ibprof_lab.latency.model.delays import Delays
 
 Lines = Sequence[str]
 Run = tuple[tuple[str, str], dict[int, float]]
-"""A run of two processes: their names, and seconds by message length."""
+"""A run of two processes: their names, and a dict from message length, in bytes, to seconds."""
 
 _OSU = re.compile(r"#\s*OSU\s.*\bTest\b")
 _OSU_LATENCY = re.compile(r"#\s*OSU \S+ (Multi |Multi-threaded |Multi-process )?Latency Test\b")
@@ -57,8 +57,8 @@ def read_benchmark_runs(path: Path, lines: Lines) -> Delays:
     """Read a file with one run of OSU's latency tests or nccl-tests per pair.
 
     Output of nccl-tests names the hosts; OSU's does not. A line before each OSU run must have two names, or be the
-    launcher's command with `-H` or `--host`. The first process is the sender. The delay of a pair with several runs is
-    the median of these runs.
+    launcher's command with `-H` or `--host`. The first of the two names is the sender. The delay of a pair with several
+    runs is the median of these runs.
 
     Raises:
         InputError: the output is invalid; the message has the line.
@@ -150,9 +150,9 @@ def _name(host: str, device: int, shared: bool) -> str:
 
 
 def _read_times(path: Path, lines: Lines, header: int) -> dict[int, float]:
-    """Return seconds by size from a table.
+    """Return the times of a table: message size, in bytes -> seconds.
 
-    The position of the time column is counted from the end of the line, since fields of `redop` may be empty.
+    The time column is found by its distance from the end of the line, since the column `redop` may be empty.
     """
     names = lines[header].lstrip("# ").split()
     units = lines[header + 1].split() if header + 1 < len(lines) else []
@@ -181,7 +181,7 @@ def _read_field(path: Path, index: int, fields: Sequence[str], column: int, what
 
 
 def find_captions(lines: Sequence[str]) -> list[int]:
-    """Return the numbers of caption lines, which end with a unit of time or rate in brackets."""
+    """Return the indices of caption lines. A caption ends with a unit of time or rate in brackets."""
     return [index for index, line in enumerate(lines) if _find_unit(line) is not None and not _is_header(lines, index)]
 
 
@@ -251,7 +251,7 @@ def _read_rows(
 
 
 def _find_size(header: list[str], body: list[list[str]]) -> int:
-    """Return the largest n for which the first n rows have a label and n delays each."""
+    """Return the table's size: the largest n so that each of the first n rows has a label and n delays."""
     for size in range(min(len(header), len(body)), 0, -1):
         if all(len(fields) > size for fields in body[:size]):
             return size

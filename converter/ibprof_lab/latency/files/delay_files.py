@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delay files in all formats; a file's first bytes determine the format. Text and numpy's files are read here."""
+"""Read and write delay files in all formats; the first bytes of a file determine its format."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from ibprof_lab.latency.model.delays import FIRMWARE, Attribute, Delays, clear_d
 _NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
 
 _SHORTEST = 1e-10
-"""Lower bound of a delay in seconds. Numbers in seconds that are read as microseconds are far below this bound."""
+"""If the longest delay of a file, in seconds, is shorter than this, the assumed unit is wrong."""
 
 _log = logging.getLogger(__name__)
 
@@ -58,14 +58,14 @@ def read_delays(
 ) -> Delays:
     """Read delays in any format: ibprof's NetCDF-4, clustbench's classic NetCDF, text, or numpy's .npy or .npz.
 
-    Any of clustbench's four files may be named; the others are read with it. Impossible times (negative, infinite)
-    become NaN, "not measured", and a warning reports their number. The diagonal becomes 0.
+    If `path` is one of clustbench's four files, the other three are read too. Negative and infinite times become NaN
+    (not measured), and a warning reports their number. The diagonal becomes 0.
 
     Args:
         statistics: statistics to read if the file has several; the median is always read. Statistics that are not read
             take no memory.
-        unit: seconds per unit of a text or numpy matrix without a stated unit. None means microseconds; in files of
-            core-to-core-latency, nanoseconds.
+        unit: seconds per unit of a text or numpy matrix without a stated unit. None means microseconds, or nanoseconds
+            in files of core-to-core-latency.
 
     Raises:
         InputError: the file has another format, or is damaged.
@@ -102,11 +102,11 @@ def _check_unit(path: Path, delays: Delays) -> None:
 def write_delays(path: str | PathLike[str], delays: Delays) -> None:
     """Write delays as NetCDF-4, or as a CSV matrix of one length in microseconds if the name ends with `.csv`.
 
-    The file appears completely or not at all.
+    The file is written completely or not at all.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
-        InputError: CSV cannot hold several lengths.
+        InputError: the name ends with `.csv`, and there are several lengths.
     """
     path = Path(path)
     if path.suffix == ".csv":
@@ -160,7 +160,7 @@ def _read_numpy(path: Path, unit: float) -> Delays:
 
 
 def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
-    """Return the cube of a file from `ibprof-latency features`: each pair gets its cluster's centroid."""
+    """Return the cube of a compressed file: the delays of a pair are its cluster's centroid."""
     centroids, labels = np.asarray(members["centroids"]), np.asarray(members["labels"])
     if centroids.ndim != 2 or labels.ndim != 2 or labels.dtype != np.uint8 or len(centroids) > NO_CLUSTER:
         raise InputError(path, None, "centroids [K, L] and labels [n, n], uint8", f"{centroids.shape}, {labels.shape}")
@@ -185,16 +185,16 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+")
 def read_text_matrix(path: Path, unit: float | None) -> Delays:
     """Read a matrix (rows are senders, columns are receivers), or a file with a line per pair.
 
-    With names, the first row and the first column have the same names in the same order. The first field of the first
-    row, or all its other fields, may have a unit in brackets. Commas, semicolons, tabs or blanks separate fields. If
-    the separator is not a comma, numbers may have decimal commas. An empty field, `-` or `nan` means "not measured".
-    One triangle of a matrix is enough, with or without its diagonal. A line of a pair file (`a,b,latency`, header in
-    any language) has two names and a delay. The first lines identify the output of OSU's benchmarks, of nccl-tests,
-    tables with a unit in their caption, and NUMA distances of the firmware.
+    A matrix may have names: the first row and the first column then have the same names in the same order. The first
+    field of the first row, or all its other fields, may have a unit in brackets. Commas, semicolons, tabs or blanks
+    separate fields. If the separator is not a comma, numbers may have decimal commas. An empty field, `-` or `nan`
+    means "not measured". One triangle of a matrix is enough, with or without its diagonal. A line of a pair file
+    (`a,b,latency`, header in any language) has two names and a delay. Other formats are recognised by their first
+    lines: output of OSU's benchmarks and of nccl-tests, tables with a unit in the caption, and NUMA distances.
 
     Args:
-        unit: seconds per unit if the file states no unit. None means microseconds; in files of
-            `core-to-core-latency --csv` (a lower triangle without names, padded with empty fields), nanoseconds.
+        unit: seconds per unit if the file states no unit. None means microseconds, or nanoseconds in files of
+            `core-to-core-latency --csv` (a lower triangle without names, padded with empty fields).
 
     Raises:
         InputError: the file is invalid; the message has the line.
@@ -223,7 +223,7 @@ def read_text_matrix(path: Path, unit: float | None) -> Delays:
     if all(
         len(parts) == len(fields) + 1 and not _is_value(parts[0]) and all(map(_is_value, parts[1:]))
         for _, parts in fields
-    ):  # names before the rows of a square, but not above its columns
+    ):  # Each row begins with a name, but the columns have no names.
         fields = [(0, ["", *(parts[0] for _, parts in fields)]), *fields]
     table = [parts for _, parts in fields]
     is_firmware = is_slit(table)
@@ -244,7 +244,7 @@ def read_text_matrix(path: Path, unit: float | None) -> Delays:
         if names is not None:
             if parts[0] != names[row]:
                 raise InputError(path, number, f"the row of {quote_found(names[row])}", quote_found(parts[0]))
-            is_lower = len(parts) - 1 in (row, row + 1)  # a triangle, with or without its diagonal
+            is_lower = len(parts) - 1 in (row, row + 1)  # lower triangle, with or without the diagonal
             parts = _put(parts[1:], 0, size) if is_lower else parts[1:]  # noqa: PLW2901
         if len(parts) != size:
             raise InputError(path, number, f"{size} delays", f"{len(parts)}")
@@ -280,7 +280,7 @@ def _split(line: str, separator: str | None) -> list[str]:
 
 
 def _refuse_mixed_decimals(path: Path, rows: list[tuple[int, str]], separator: str | None) -> None:
-    """Refuse 1.234 in a file with 950,5: with a decimal comma, the point would separate thousands."""
+    """Refuse a file with decimal commas (950,5) and points (1.234): the points would separate thousands."""
     if separator in (None, ",") or not any("," in line for _, line in rows):
         return
     parts = [(number, part.strip()) for number, line in rows for part in line.split(separator)]
@@ -291,7 +291,7 @@ def _refuse_mixed_decimals(path: Path, rows: list[tuple[int, str]], separator: s
 
 
 def _drop_last_separators(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return rows without the trailing separator of each line, after names or after a square of delays."""
+    """Return rows without the last field if it is empty in every row, because each line ends with a separator."""
     _, first = rows[0]
     is_named = len(first) > 1 and all(part and not _is_value(part) for part in first[1:-1])
     if (
@@ -306,7 +306,7 @@ def _drop_last_separators(rows: list[tuple[int, list[str]]]) -> list[tuple[int, 
 def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ...] | None:
     """Return the names in the first row; None if the row has no names."""
     number, first = rows[0]
-    if not any(first):  # the first row of a triangle
+    if not any(first):  # first row of a triangle
         return None
     if len(first) > 1 and first[0] == "" and len(rows) == len(first):
         return tuple(first[1:])
@@ -316,16 +316,13 @@ def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ..
         raise InputError(path, number, "a matrix of delays", quote_found(" ".join(first)))
     if first[0] and _is_value(first[0]) and any(map(_is_value, first[1:])):
         raise InputError(path, number, "a delay", quote_found(next(part for part in first if not _is_value(part))))
-    if len(rows) > 1 and len(rows[1][1]) == len(first) + 1:  # no field above the names
+    if len(rows) > 1 and len(rows[1][1]) == len(first) + 1:  # no field above the column of names
         return tuple(first)
     return tuple(first[1:])
 
 
 def _take_units(rows: list[tuple[int, list[str]]], unit: float) -> tuple[list[tuple[int, list[str]]], float]:
-    """Return rows without the units in brackets of the first row, and the seconds per unit.
-
-    Without a unit in the first row, `unit` is returned.
-    """
+    """Remove bracketed units from the first row; return all rows, and the seconds per unit (default: `unit`)."""
     number, first = rows[0]
     of_fields = [find_bracketed_unit(part) for part in first]
     found = sorted({each[1] for each in of_fields if each})
@@ -353,14 +350,14 @@ def make_median_delays(
     lengths: npt.NDArray[np.int64] | None = None,
     is_firmware: bool = False,
 ) -> Delays:
-    """Return delays with a single known statistic, in single precision.
+    """Return delays, in single precision, with the median as their only statistic.
 
     Args:
         hosts: one name per process.
         seconds: [L, n, n].
         lengths: int64 [L], bytes; None for a single unknown length, stored as 0.
-        is_firmware: True for NUMA distances of the firmware, which have no errors; `attributes["source"]` is then
-            `FIRMWARE`.
+        is_firmware: True for NUMA distances of the firmware, which have no measurement errors. True sets
+            `attributes["source"]` to `FIRMWARE`.
     """
     with np.errstate(over="ignore"):
         median = np.ascontiguousarray(seconds, np.float32)
@@ -391,9 +388,9 @@ _ZERO = re.compile(r"0+\.?0*|\.0+")
 def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
     """Complete the rows of a triangle to equal length; the missing half stays empty.
 
-    Rows have line numbers and fields, without names. In a lower triangle each row is one field longer than the last; in
-    an upper triangle, one field shorter. The file has the diagonal if each row has a zero, or an empty field, at the
-    diagonal's position. A triangle without the diagonal has no zero at all. Other rows are returned unchanged.
+    A row is a line number and its fields, without a name. In a lower triangle each row is one field longer than the row
+    before it, in an upper triangle one field shorter. A triangle has its diagonal if each diagonal field is zero or
+    empty; a triangle without the diagonal has no zero. Rows that are no triangle are returned unchanged.
     """
     lengths = [len(fields) for _, fields in rows]
     count = len(rows)
@@ -415,13 +412,13 @@ def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, 
 def align_named_upper(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
     """Complete the rows of an upper triangle with names, where each row is one field shorter than the row above.
 
-    Each row has a line number and fields: a name, then the delays. The diagonal may be missing, so that the last row
-    has no delays. Other rows are returned unchanged.
+    Each row has a line number and fields: a name, then the delays. The diagonal may be missing; the last row then has
+    no delays. Rows of another shape are returned unchanged.
     """
     count = len(rows)
     lengths = [len(fields) for _, fields in rows]
     if rows and rows[-1][1][1:] == [""]:
-        lengths[-1] = 1  # a separator without a delay
+        lengths[-1] = 1  # the row ends with a separator and has no delay
     if count < _FEWEST_ROWS or lengths != list(range(lengths[0], lengths[0] - count, -1)):
         return list(rows)
     if lengths[0] == count + 1 and not _is_diagonal([fields[1] for _, fields in rows]):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays as NetCDF-4 (docs/formats/delays.md), and in clustbench's classic NetCDF.
+"""Read and write delays as NetCDF-4 (docs/formats/delays.md) and as clustbench's classic NetCDF.
 
-clustbench (network_tests2) writes a file per statistic, and the hosts as text. A prefix `P` means the files
+clustbench (network_tests2) writes a file per statistic, and the hosts as text. The files of the prefix `P` are
 `P_average.nc`, `P_median.nc`, `P_deviation.nc`, `P_min.nc` and `P_hosts.txt`.
 """
 
@@ -30,14 +30,13 @@ FORMAT = "ibprof delays 1"
 _CUBE = ("length", "sender", "receiver")
 _SIDE = 16
 _CHUNK = 1 << 16
-"""Values per chunk. If a file has few lengths, a chunk has more pairs than 16 x 16: otherwise 10,000 hosts would need
-about a million chunks."""
+"""Values per chunk; with few lengths a chunk has more than 16 x 16 pairs, to limit the number of chunks."""
 
 _RESERVED = ("format", "units")
 
 CLASSIC_MAGICS = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 _FILES = {"median": "median", "average": "mean", "deviation": "deviation", "min": "minimum"}
-"""Suffix of a file's name -> statistic of `Delays`; if there is no median, `Delays.median` has the values of the first
+"""Suffix of a file's name -> statistic of `Delays`; without a median file, `Delays.median` has the values of the first
 existing file."""
 
 _DATA_TYPES = {"average": 1, "median": 2, "deviation": 3, "min": 4}
@@ -54,7 +53,7 @@ _log = logging.getLogger(__name__)
 def write_netcdf(path: Path, delays: Delays) -> None:
     """Write delays as NetCDF-4.
 
-    The file is composed in memory and written in one piece, since HDF5 does not survive a full disk.
+    The file's bytes are made in memory and written at once, since HDF5 cannot handle a full disk.
 
     Raises:
         OSError: the file cannot be written.
@@ -153,7 +152,7 @@ def _read_names(dataset: Any, name: str) -> tuple[str, ...]:
 
 
 def check_memory(shape: tuple[int, ...], cubes: int) -> None:
-    """Refuse cubes that do not fit into memory, since a damaged header can require any size.
+    """Raise an error if cubes do not fit into memory; a damaged header can state any size.
 
     Raises:
         MemoryError: the cubes do not fit.
@@ -165,14 +164,14 @@ def check_memory(shape: tuple[int, ...], cubes: int) -> None:
 
 
 def has_layout(path: Path) -> bool:
-    """Return True if a NetCDF-4 file has clustbench's variables, as written by newer programs of that family."""
+    """Return True if a NetCDF-4 file has clustbench's variables; newer clustbench programs write NetCDF-4."""
     from netCDF4 import Dataset  # noqa: PLC0415  (slow to import)
 
     try:
         with Dataset(os.fspath(path)) as dataset:
             return {"data", "proc_num"} <= set(dataset.variables)
     except (OSError, RuntimeError, ValueError, UnicodeError):
-        return False  # the reader reports the damage
+        return False  # read_netcdf reports the damage
 
 
 def read_classic(path: Path, statistics: tuple[str, ...]) -> Delays:
@@ -317,15 +316,15 @@ _HEAP_HEAD = struct.Struct("<8xQ")
 
 
 _OBJECT_HEAD = struct.Struct("<HHxxxxQ")
-"""Head of an object: number, references, size."""
+"""Head of an object in a heap: object number, reference count, size."""
 
 
 _FREE = 0
-"""Object number of free space. The size in the head of free space includes the head."""
+"""Object number of free space. Only for free space does the size in the head include the head."""
 
 
 def check_heaps(path: Path) -> None:
-    """Refuse a file with a damaged heap: the library would loop forever.
+    """Raise an error for a damaged heap, since the HDF5 library would loop forever.
 
     Raises:
         InputError: the file has such a heap.
@@ -338,7 +337,7 @@ def check_heaps(path: Path) -> None:
 
 
 def _has_end(data: mmap.mmap, start: int) -> bool:
-    """Return True if steps from object to object reach the end of the heap or file, and do not stay in place."""
+    """Return True if following the object sizes reaches the end of the heap or file; False at an object of size 0."""
     (size,) = _HEAP_HEAD.unpack_from(data, start)
     end, place = min(start + size, len(data)), start + _HEAP_HEAD.size
     while place + _OBJECT_HEAD.size <= end:

@@ -16,17 +16,17 @@ from ibprof.errors import InputError, quote_found
 from ibprof_converter.outputs.atomic_write import write_atomically
 
 Fields = Sequence[tuple[int, list[str]]]
-"""Line numbers, and the fields of each line."""
+"""The line number and the fields of each line."""
 
 MISSING = {"", "-", "na", "n/a", "nan", "none", "null"}
-"""Lower-case fields for delays that were not measured."""
+"""Field values, in lower case, that mean "not measured"."""
 
 SECONDS = {
     "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "milliseconds": 1e-3,
     "us": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "µs": 1e-6, "μs": 1e-6,
     "ns": 1e-9, "nsec": 1e-9, "nanoseconds": 1e-9,
 }  # fmt: skip
-"""Lower-case units of captions and columns -> seconds."""
+"""Unit of time, in lower case -> seconds."""
 
 NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|inf(inity)?)", re.I)
 ENDS = re.compile(
@@ -51,18 +51,18 @@ HEADER = ("sender", "receiver")
 
 
 def find_bracketed_unit(text: str) -> tuple[str, float] | None:
-    """Return a name without its time unit in brackets, and the unit in seconds; None if the name has no time unit."""
+    """Split `NAME [UNIT]` into the name and the seconds of the time unit; return None for another text."""
     found = _IN_BRACKETS.fullmatch(text)
     unit = SECONDS.get(found.group(2).lower()) if found else None
     return (found.group(1), unit) if found and unit is not None else None
 
 
 def find_value_column(rows: Fields) -> int | None:
-    """Return the delay column of a pair file; None for another format.
+    """Return the index of the delay column in a pair file, or None if the rows are no pair file.
 
-    A header names two ends, such as `a,b,latency` or `src,dst,bytes,latency_us`. A header of three columns may be in
-    any language. Without a header, lines have two names and a number, or there are more than three lines of two rank
-    numbers and a number.
+    The header names the two ends, such as `a,b,latency` or `src,dst,bytes,latency_us`; a header of three columns may be
+    in any language. A pair file without a header has lines of two names and a delay, or more than three lines of two
+    ranks and a delay.
     """
     _, first = rows[0]
     if len(first) <= _VALUE or [fields[0] for _, fields in rows[1:]] == first[1:]:
@@ -78,7 +78,8 @@ def find_value_column(rows: Fields) -> int | None:
 
 
 def _are_pairs(rows: Fields, end: re.Pattern[str]) -> bool:
-    """Return True if all lines have two valid ends, most have a delay or no value, and at least one has a delay."""
+    """Return True if all lines have two valid ends, most lines have a delay or a missing value, and at least one has a
+    delay."""
     values = [fields[_VALUE] for _, fields in rows]
     delays = sum(NUMBER.fullmatch(value) is not None for value in values)
     missing = sum(value.lower() in MISSING for value in values)
@@ -93,12 +94,12 @@ def read_pair_rows(
 
     Args:
         rows: lines of the file.
-        column: number of the delay column, from `find_value_column`.
+        column: index of the delay column, from `find_value_column`.
         unit: seconds per unit if neither the column's name nor another column states the unit.
 
     Returns:
-        Names; lengths, int64 [length], ascending (0 if the file has none); delays, float64 [length, n, n], seconds: the
-        median of a pair's lines, nan without a line.
+        Names of the n ends; message lengths in bytes, int64 [length], ascending (0 if the file has no lengths); delays
+        in seconds, float64 [length, n, n]: the median of a pair's lines, nan for a pair without a line.
 
     Raises:
         InputError: a line is invalid; the message has the line.
@@ -140,7 +141,7 @@ def read_pair_rows(
     lengths = sorted({length for length, _, _ in found})
     values = np.full((len(lengths), len(place), len(place)), np.nan)
     for (length, sender, receiver), delays in found.items():
-        # An impossible time counts only if a pair has no other value; the impossible time is then reported.
+        # An impossible time is kept only if the pair has no valid time, so that it is reported.
         times = [each for each in delays if 0 <= each < np.inf] or delays
         values[lengths.index(length), sender, receiver] = np.median(times)
     values[:, range(len(place)), range(len(place))] = 0.0
@@ -150,8 +151,8 @@ def read_pair_rows(
 def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
     """Read lines `sender,receiver` with process numbers, labels, or names of hosts.
 
-    A host's name means all of its processes. Further columns are ignored; a header is skipped. `labels` are the
-    processes' labels, `Delays.labels`.
+    The name of a host stands for all of its processes. Columns after the second and a header are ignored. `labels` has
+    the label of each process (`Delays.labels`).
 
     Returns:
         Pairs of processes, int64 [p, 2].
@@ -184,7 +185,8 @@ def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def write_named_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
-    """Write pairs in both directions as `sender,receiver`; a host's name means all of its processes.
+    """Write pairs as lines `sender,receiver`, each pair in both directions. The name of a host stands for all of its
+    processes.
 
     Raises:
         OSError: the file cannot be written.
@@ -195,7 +197,7 @@ def write_named_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
 def write_pairs(
     path: Path, labels: Sequence[str], pairs: npt.NDArray[np.int64], ratios: npt.NDArray[np.float64]
 ) -> None:
-    """Write changed pairs as `sender,receiver,ratio`, a format of `read_pairs`.
+    """Write changed pairs as lines `sender,receiver,ratio`; `read_pairs` can read the file.
 
     Raises:
         OSError: the file cannot be written.

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process's part in a round: measure with its peer, echo, make noise, or rest; concurrent loops of several pairs.
-
-The loops are echoes for shift patterns and network_tests2's all_to_all, and streams.
-"""
+"""Work of one process in a round: it measures, answers, sends noise, or rests. Loops that run on many pairs at once."""
 
 from __future__ import annotations
 
@@ -36,12 +33,11 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""A batch of a stream lasts at least the measured time / this number. Longer batches would often end long after the
-measured time."""
+"""Smallest number of batches in the timed seconds of a stream; a long batch would end too late."""
 
 
 class ConcurrentEchoes:
-    """Pings of `length` bytes to some ranks, and echoes to received pings; each process times its own pings."""
+    """Pings of `length` bytes to the ranks `to`, and answers to the pings of the ranks `back`."""
 
     def __init__(self, comm: Any, to: Sequence[int], back: Sequence[int], length: int) -> None:
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
@@ -59,7 +55,7 @@ class ConcurrentEchoes:
         self.request = MPI.Prequest
 
     def run(self, turns: int) -> npt.NDArray[np.float64]:
-        """Do a number of turns; return the sum of the seconds from ping to echo, float64 [pinged rank]."""
+        """Do `turns` turns; return the total seconds from ping to echo for each rank in `to`, float64."""
         request, to = self.request, self.to
         elapsed = np.zeros(to)
         for _ in range(turns):
@@ -83,10 +79,10 @@ class ConcurrentEchoes:
 
 
 def sample_echoes(comm: Any, echoes: ConcurrentEchoes, sampling: Sampling) -> npt.NDArray[np.float64]:
-    """Time batches on all processes at the same time, with a common number of turns.
+    """Time batches on all processes at the same time; all processes do the same number of turns.
 
     Returns:
-        Delays (half round trips), seconds, float64 [repetitions, pinged ranks].
+        Half round-trip times in seconds, float64 [repetitions, ranks in `to`].
     """
     from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
 
@@ -108,7 +104,7 @@ def sample_echoes(comm: Any, echoes: ConcurrentEchoes, sampling: Sampling) -> np
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """Bytes per message, messages in flight, and timed seconds."""
+    """Settings of a stream: bytes per message, messages in flight, and seconds to measure."""
 
     length: int = 256 * 1024
     window: int = 16
@@ -116,20 +112,19 @@ class StreamSettings:
 
 
 class ConcurrentStreams:
-    """Streams between this process and others; every process of the job creates one and calls the same methods."""
+    """Streams of this process. Every process of the job creates a `ConcurrentStreams` and calls the same methods."""
 
     def __init__(self, comm: Any, barrier: RoundBarrier, streaming: StreamSettings) -> None:
         self.comm, self.barrier, self.streaming = comm, barrier, streaming
         self.stopped = False
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64] | None:
-        """Let pairs of ranks send at the same time, from the first rank to the second; no rank is in two pairs.
+        """Measure streams from the first to the second rank of all pairs at the same time; no rank is in two pairs.
 
-        Streams begin before the clocks start, and processes that finish early do not wait, so that all clocks cover the
-        same time.
+        All streams run before the first clock starts, and go on until the last clock stops.
 
         Returns:
-            Bytes per second, float64 [pair], on the first process; None on the others.
+            Bytes per second of each pair, float64 [pair], on rank 0; None on the other ranks.
         """
         mine = next((row for row, pair in enumerate(pairs) if self.comm.rank in pair), None)
         rate = 0.0
@@ -176,14 +171,14 @@ class ConcurrentStreams:
 
 
 _NOISY, _QUIET = 5, 6
-"""Tags of messages that report the start of noise, and of messages that permit its end."""
+"""Message tags: noise has started; noise may end."""
 
 Row = list[float]
-"""A result: index of the length, sender, receiver, the statistics in the order of `STATISTICS`, repetitions."""
+"""One result: index of the message length, sender, receiver, statistics (order of `STATISTICS`), repetitions."""
 
 
 class RoundMeasurer:
-    """This process's part in all rounds of a plan."""
+    """The measurements of this process in all rounds of a plan."""
 
     def __init__(self, comm: Any, plan: MeasurementPlan) -> None:
         self.comm, self.plan = comm, plan
@@ -200,7 +195,7 @@ class RoundMeasurer:
         Args:
             index: index of the message length.
             pairs: int [k, 2], pairs of processes.
-            sampling: batches of a pair.
+            sampling: number and duration of batches per pair.
             at_once: True to measure all pairs of the round by concurrent echoes.
             both_directions: True to measure also the other direction of each pair, with the second process as the
                 leader.
@@ -277,10 +272,7 @@ class RoundMeasurer:
     # -- noise
 
     def _draw_noise(self, pairs: Round) -> list[int]:
-        """Return the noise processes of this round: at each even index the process that leads, then its partner.
-
-        All processes make the same choice.
-        """
+        """Return the processes that exchange noise in this round: each even index is a leader, the next its partner."""
         noise = self.plan.noise
         if not noise.processes or not len(pairs):
             return []
@@ -306,7 +298,7 @@ class RoundMeasurer:
 
 
 def _sample(kernel: TimedLoop, sampling: Sampling) -> npt.NDArray[np.float64]:
-    """Lead one loop's batches; return delays, seconds, float64 [repetitions]."""
+    """Run the batches of a loop as the timing process; return one-way delays in seconds, float64 [repetitions]."""
     elapsed, turns = sample_batches(sampling, lambda turns: lead_batch(kernel, turns))
     end_batches(kernel)
     delays: npt.NDArray[np.float64] = elapsed / (turns * kernel.delays_of_a_turn)

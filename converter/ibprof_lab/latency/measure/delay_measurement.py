@@ -51,24 +51,24 @@ from ibprof_lab.latency.model.delays import Delays, empty_delays
 Chooser: TypeAlias = Callable[[Delays], Sequence[Round]]
 
 _TRIED = 24
-"""At most this many lengths are measured to estimate the time of the whole measurement."""
+"""Largest number of message lengths that are tried to estimate the time of the whole measurement."""
 
 
 class PairChooser(Protocol):
-    """Chooses pairs by the delays so far; `is_hierarchy` becomes False if all pairs are needed."""
+    """Chooses the pairs to measure next. `is_hierarchy` becomes False if all pairs must be measured."""
 
     is_hierarchy: bool
 
     def choose_pairs(self, seconds: npt.NDArray[np.floating]) -> list[tuple[int, int]] | None:
-        """Return disjoint pairs for the next round, chosen by the delays so far [n, n]; None if no pair is left."""
+        """Return disjoint pairs for the next round, or None if no pair is needed. `seconds`: delays so far, [n, n]."""
 
 
 ChooserFactory: TypeAlias = Callable[[int], PairChooser]
-"""Function that returns a chooser for a number of hosts."""
+"""Function that returns a `PairChooser` for the given number of hosts."""
 
 
 class MeasurementSession:
-    """A measurement into the file `path`; every process of the job creates one and calls the same methods."""
+    """A measurement into the file `path`. Every process of the job creates a session and calls the same methods."""
 
     def __init__(self, module: Any, plan: MeasurementPlan, path: Path) -> None:
         self.module, self.plan, self.path = module, plan, path
@@ -84,19 +84,19 @@ class MeasurementSession:
         self._places: list[tuple[str, str]] = self.comm.allgather(describe_place(module))
 
     def say(self, line: str) -> None:
-        """Print a line on stderr, from one process only."""
+        """Print a line on stderr, on the first process only."""
         if self.is_first:
             print(f"ibprof-latency: {line}", file=sys.stderr, flush=True)
 
     def estimate(self) -> None:
-        """Try one message of each length, and print the expected time of the measurement."""
+        """Time one message of each length, and print the expected duration of the measurement."""
         plan = self.plan
         at_once = self.measurer.at_once
         rounds = 1 if plan.mode == ALL_TO_ALL else count_rounds(plan.schedule, self.size)
         turns = self._try_turns() * (plan.window if plan.mode == "bandwidth" else 1)
         if plan.mode == ALL_TO_ALL:
             turns = turns * max(self.size - 1, 1)
-        # The search for the turns of a batch takes about a batch and a half.
+        # The search for the number of turns per batch takes the time of about 1.5 batches.
         batches = plan.sampling.repetitions + 1.5
         parts = (1 if at_once else 2) * (2 if plan.one_way else 1)
         a_round = parts * batches * np.maximum(turns, plan.sampling.batch_s) + SYNCHRONISING_S
@@ -108,16 +108,16 @@ class MeasurementSession:
         )
 
     def measure(self, resume: bool, choose: Chooser | None = None, search: ChooserFactory | None = None) -> int:
-        """Measure missing pairs, then outlying pairs again; write the file, and print the measured share.
+        """Measure pairs without delays, repeat outlying pairs, write the file, and print a summary.
 
         Args:
-            resume: True to keep the file's results and measure the rest.
-            choose: function that chooses rounds by the delays in the file, called on the first process; None for all
-                rounds.
-            search: function that returns the chooser of few pairs, called on the first process; None for all pairs.
+            resume: True to keep the results in the file and measure only missing pairs.
+            choose: function from the delays in the file to the rounds to repeat, called on the first process; None to
+                measure all missing pairs. search: function that returns a chooser of few pairs, called on the first
+                process; None for all pairs.
 
         Returns:
-            The number of the signal that ended the measurement; 0 if there is none.
+            The number of the signal that ended the measurement; 0 if no signal arrived. ||126
 
         Raises:
             IbprofError: a file cannot be read or written, or belongs to another measurement.
@@ -178,7 +178,7 @@ class MeasurementSession:
     # -- rounds
 
     def _measure_missing(self) -> None:
-        """Measure the rounds of the schedule that lack a delay."""
+        """Measure the rounds of the schedule with at least one missing delay."""
         todo = self.comm.bcast(self._find_missing() if self.is_first else None)
         if self.is_first:
             self.meter.start("measuring", sum(len(numbers) for numbers in todo))
@@ -226,7 +226,7 @@ class MeasurementSession:
         return self._repeat(rounds_of, "measuring outlying pairs again")
 
     def _measure_few(self, make: ChooserFactory) -> bool:
-        """Measure the pairs chosen by a search, one process per host; return False if the search needs all pairs."""
+        """Measure the pairs of a `PairChooser`, one process per host. Return False if all pairs are needed."""
         hosts = [host for host, _ in self._places]
         first = [hosts.index(host) for host in dict.fromkeys(hosts)]
         processes = np.array(first if len(first) > 1 else range(self.size), np.int64)
@@ -289,7 +289,7 @@ class MeasurementSession:
         keep_lower: bool,
         both_directions: bool = True,
     ) -> None:
-        """Measure rounds of one message length, until all processes stop."""
+        """Measure rounds of the message length with this index; end early if a process wishes to stop."""
         for pairs in rounds:
             self.measurer.measure(index, pairs, sampling, at_once, both_directions)
             word = self.barrier.wait(self._wish())
@@ -319,9 +319,9 @@ class MeasurementSession:
                 self._opened_store.add(rows, keep_lower)
 
     def _try_turns(self) -> npt.NDArray[np.float64]:
-        """Return the round-trip time of each length, seconds, float64 [L], for the slowest pair of the first round.
+        """Return the round-trip time of each length, seconds, float64 [L], of the slowest pair in the first round.
 
-        If there are many lengths, some are measured and the others interpolated.
+        At most `_TRIED` lengths are measured; the other times are interpolated.
         """
         lengths = self.plan.lengths
         chosen = np.unique(np.linspace(0, len(lengths) - 1, min(len(lengths), _TRIED)).astype(int))
@@ -356,16 +356,15 @@ def measure_delays(
 
     Args:
         module: `mpi4py.MPI`.
-        output: file of the delays; like the following arguments, the same on all processes.
+        output: file of the delays; this and the following arguments must be equal on all processes.
         plan: lengths, schedule and limits.
-        resume: True to keep results in the file.
-        pairs: file of pairs to measure again and nothing else; None for all pairs.
-        few_pairs: True to choose pairs by `search`.
-        dry_run: True to only print an estimate.
+        resume: True to keep results in the file. pairs: file of pairs to repeat, without a measurement of other pairs;
+        None for all pairs.
+        few_pairs: True to measure only the pairs that `search` chooses. dry_run: True to only print an estimate.
         search: function that returns the chooser of few pairs.
 
     Returns:
-        The number of the signal that ended the measurement, with partial results in the file; 0 if there is none.
+        The number of the signal that ended the measurement, with partial results in the file; 0 if no signal arrived.
 
     Raises:
         UsageError: the plan does not fit the number of processes.

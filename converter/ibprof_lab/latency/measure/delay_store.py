@@ -23,14 +23,14 @@ from ibprof_lab.latency.model.delays import Attribute, Delays, empty_delays
 _log = logging.getLogger(__name__)
 
 _SAVING_SHARE = 0.05
-"""Saving takes at most this share of the time: 10,000 processes have gigabytes of results."""
+"""Largest fraction of the time for saving; the results of 10,000 processes are gigabytes."""
 
 _SAME = ("mode", "schedule", "one_way", "window", "noise_mes_length", "num_noise_mes", "num_noise_proc")
-"""Attributes that must be equal to continue a measurement."""
+"""Attributes of the file that must be equal to the plan's, so that the measurement can continue."""
 
 
 class DelayStore:
-    """The delays during a measurement, on the process that stores them; saved at most every `save_every_s` seconds."""
+    """The delays during a measurement, held by the first process and saved at most every `save_every_s` seconds."""
 
     def __init__(self, path: Path, delays: Delays, save_every_s: float) -> None:
         self.path, self.save_every_s = path, save_every_s
@@ -44,8 +44,8 @@ class DelayStore:
 
         Args:
             rows: float64 [k, 10]: index of the length, sender, receiver, statistics, repetitions.
-            keep_lower: True to keep, of a pair's old and new result, the result with the lower median, since other load
-                only increases a delay.
+            keep_lower: True to keep the result with the lower median if a pair has an old result, since other load only
+                increases a delay. False to keep the new result.
         """
         places = tuple(rows[:, column].astype(np.int64) for column in range(3))
         medians = rows[:, 3]
@@ -84,7 +84,7 @@ class DelayStore:
             self.saving_s = self.saved - begin
 
     def save_if_possible(self) -> None:
-        """Write the file; log a failure and continue, since the disk may have space again at the end."""
+        """Write the file. If this fails, log the error and continue, since a later save may succeed."""
         try:
             self.save()
         except OSError as error:
@@ -101,7 +101,7 @@ def continue_delays(
     """Read the results of an earlier run, reordered to this run's processes.
 
     Raises:
-        InconsistentError: the earlier run used other hosts or other settings.
+        InconsistentError: the earlier run had other hosts or settings.
         InputError: the file holds no delays.
     """
     earlier = read_delays(path)
@@ -134,7 +134,7 @@ def check_writable(path: Path) -> None:
 
     Raises:
         OSError: the file cannot be written.
-        InputError: the name belongs to something other than a file.
+        InputError: the path exists and is no file.
     """
     if path.exists() and not path.is_file():
         raise InputError(path, None, "a file to write", "something else")

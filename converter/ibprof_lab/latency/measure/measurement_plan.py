@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a measurement: lengths, mode, noise, limits; and schedules of pairs for each round.
+"""The plan of a measurement (lengths, mode, noise, limits), and schedules: the pairs of each round.
 
 A round is an int32 array [p, 2] of pairs measured at the same time. In rounds of `sequential`, `round_robin`, `halving`
-and `color_pairs`, no process is in two pairs. Each unordered pair occurs once and is measured in both directions. In
-rounds of `shifts`, each process sends to one process and receives from another. Each ordered pair occurs once.
+and `color_pairs`, no process is in two pairs. They contain each unordered pair once, and measure it in both directions.
+In a round of `shifts`, each process sends to one process and receives from one. All rounds of `shifts` contain each
+ordered pair once.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from ibprof_lab.latency.measure.timed_loops import Sampling
 from ibprof_lab.latency.model.delays import Attribute
 
 AGAIN_MORE = 3
-"""Number of batches of a pair that is measured again / usual number of batches of a pair."""
+"""A repeated measurement of a pair has this multiple of the usual number of batches."""
 
 SYNCHRONISING_S = 3e-4
-"""Approximate time of the synchronisation after a round."""
+"""Assumed time of the synchronisation after a round, in seconds."""
 
 Round: TypeAlias = npt.NDArray[np.int32]
 
@@ -54,13 +55,12 @@ class MeasurementPlan:
         mode: name from `MODES`.
         schedule: name from `SCHEDULES`.
         sampling: number and duration of batches per pair and length.
-        one_way: True for empty answers, so that the two directions can differ.
-        window: number of messages in flight, for bandwidth.
-        noise: messages between other processes.
+        one_way: True to measure each direction separately: the receiver answers with an empty message.
+        window: number of messages in flight, for mode bandwidth. noise: messages between processes that do not measure.
         save_every_s: interval between saves, seconds.
         limit_s: time limit, seconds; None for no limit.
-        again: share of the pairs that may be measured again.
-        again_s: approximate time limit for measuring pairs again, seconds, in place of `again`.
+        again: largest fraction of the pairs that may be repeated. again_s: approximate time limit for repetitions,
+        seconds; if not None, `again` is ignored.
     """
 
     lengths: npt.NDArray[np.int64]
@@ -77,10 +77,10 @@ class MeasurementPlan:
     again_s: float | None = None
 
     def check(self, processes: int) -> None:
-        """Refuse a plan that does not fit the number of processes.
+        """Raise an error if the plan is invalid for this number of processes.
 
         Raises:
-            UsageError: the plan does not fit.
+            UsageError: the plan is invalid; the message has the option.
         """
         at_once = self.mode == ALL_TO_ALL or self.schedule == "shift"
         if self.schedule == "shift" and self.mode != ONE_TO_ONE:
@@ -99,12 +99,12 @@ class MeasurementPlan:
 
     @property
     def is_directed(self) -> bool:
-        """Return True if both directions of a pair have separate delays; round trips and exchanges have one delay."""
+        """Return True if the two directions of a pair have separate delays, False if they share one delay."""
         return self.one_way or self.mode == BANDWIDTH
 
     @property
     def seconds_of_pair_again(self) -> float:
-        """Longest time to measure one length of a pair again, seconds, as if the pair were alone."""
+        """Longest time to repeat one length of a pair in a separate round, seconds."""
         return 2 * (AGAIN_MORE * self.sampling.repetitions + 1.5) * self.sampling.batch_s + SYNCHRONISING_S
 
     def describe(self) -> dict[str, Attribute]:
@@ -124,7 +124,7 @@ class MeasurementPlan:
 
 
 def sequential(processes: int) -> Iterator[Round]:
-    """Yield n (n - 1) / 2 rounds of one pair: other processes do not use the network."""
+    """Yield n (n - 1) / 2 rounds of one pair; the other processes do not send messages."""
     for pair in combinations(range(processes), 2):
         yield np.array([pair], np.int32)
 
@@ -136,7 +136,7 @@ def round_robin(processes: int) -> Iterator[Round]:
     """
     if processes < 2:
         return
-    players = processes + processes % 2  # a resting player makes the number even
+    players = processes + processes % 2  # with odd n, a virtual player: its opponent rests
     circle = players - 1
     steps = np.arange(1, players // 2)
     for turn in range(circle):
@@ -151,7 +151,8 @@ def round_robin(processes: int) -> Iterator[Round]:
 def halving(processes: int) -> Iterator[Round]:
     """Yield Bufe's rounds: all pairs between two halves, then recursively within both halves at the same time.
 
-    There are T(n) = T(ceil(n/2)) + ceil(n/2) rounds, T(1) = 0. Ten processes need 11 rounds, and 9 by `round_robin`.
+    There are T(n) = T(ceil(n/2)) + ceil(n/2) rounds, T(1) = 0. For ten processes `halving` yields 11 rounds, and
+    `round_robin` 9.
 
     Source: Bufe 2014, section 2.3.2, equation (2.3).
     """
@@ -171,26 +172,27 @@ def _halve(group: list[int]) -> Iterator[list[tuple[int, int]]]:
 
 
 def shifts(processes: int) -> Iterator[Round]:
-    """Yield n - 1 rounds; in round k each process i sends to (i + k) mod n, which fills the network."""
+    """Yield n - 1 rounds; in round k all processes send at the same time, process i to process (i + k) mod n."""
     sender = np.arange(processes)
     for distance in range(1, processes):
         yield np.column_stack((sender, (sender + distance) % processes)).astype(np.int32)
 
 
 def color_pairs(pairs: npt.ArrayLike, alone: bool = False) -> list[Round]:
-    """Put unordered pairs into rounds, each pair into the first round with both processes free.
+    """Return rounds of unordered pairs: each pair is put into the first round in which both processes are free.
 
     Args:
         pairs: integers [p, 2]; duplicates in either order count once.
         alone: True for one pair per round.
 
     Returns:
-        The rounds. Without `alone` there are at most 2 k - 1, where k is the largest number of pairs of a process.
+        The rounds. Without `alone` there are at most 2 k - 1 rounds, where k is the largest number of pairs that one
+        process is in.
     """
     unordered = np.unique(np.sort(np.asarray(pairs, np.int64).reshape(-1, 2), axis=1), axis=0)
     if alone:
         return list(unordered[:, None].astype(np.int32))
-    busy: dict[int, int] = {}  # process -> bit mask of its rounds
+    busy: dict[int, int] = {}  # process -> bit mask of the rounds in which it is busy
     rounds: list[list[tuple[int, int]]] = []
     for one, other in unordered.tolist():
         taken = busy.get(one, 0) | busy.get(other, 0)

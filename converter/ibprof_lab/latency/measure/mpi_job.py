@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI jobs: start by mpi4py, agreement of all ranks on errors and signals, the end, and progress on stderr.
-
+"""MPI jobs with mpi4py: start, end, progress on stderr, and the same reaction of all ranks to errors and signals.
 mpi4py is imported late, so that reading delays needs no MPI.
 """
 
@@ -27,16 +26,15 @@ _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 T = TypeVar("T")
 GO_ON, SAVE, STOP = 0, 1, 2
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGXCPU)
-"""Signals from a launcher, a user or a batch system that end a job; SIGKILL follows soon."""
+"""Signals of a launcher, a user or a batch system that end the job; a SIGKILL may follow soon."""
 
 _SPIN_S = 2e-4
 _LONGEST_NAP_S = 1e-3
 _KILLED_BY = 128
-"""Exit status of a command ended by a signal, minus the signal's number."""
+"""Exit status after a signal = this value + the signal's number."""
 
 _FIRST_LINE_S = 10.0
-"""First interval between lines of progress; each next interval is twice as long. A launcher forwards stderr through a
-pipe, where a progress bar is useless."""
+"""Seconds before the first line of progress; each next interval is twice as long."""
 
 
 def start_mpi() -> Any:
@@ -45,7 +43,7 @@ def start_mpi() -> Any:
     Raises:
         MissingToolError: mpi4py is missing, or is built with another MPI library than the launcher's.
     """
-    # mpi4py may be built for several MPI libraries: use the launcher's, not the first installed one.
+    # mpi4py may support several MPI libraries: select the launcher's library, not the first installed one.
     if "OMPI_COMM_WORLD_SIZE" in os.environ and not {"MPI4PY_MPIABI", "MPI4PY_LIBMPI"} & os.environ.keys():
         os.environ["MPI4PY_MPIABI"] = "openmpi"
     try:
@@ -81,7 +79,7 @@ def describe_place(module: Any) -> tuple[str, str]:
 
 
 class FirstProcessError(IbprofError):
-    """The first process has failed and reports the reason; this process exits with the same status, silently."""
+    """Raised on the other ranks if rank 0 fails: they exit with its status, and only rank 0 reports the error."""
 
     def __init__(self, status: int) -> None:
         super().__init__("the first process failed")
@@ -89,11 +87,11 @@ class FirstProcessError(IbprofError):
 
 
 def on_first(comm: Any, work: Callable[[], T]) -> T | None:
-    """Call `work` on the first process only and return its result there; None on the others.
+    """Call `work` on rank 0 only. Return its result on rank 0, and None on the other ranks.
 
     Raises:
-        IbprofError: raised on the first process by `work` or by the operating system.
-        FirstProcessError: raised on the others if the first process failed.
+        IbprofError: on rank 0, `work` failed.
+        FirstProcessError: on the other ranks, rank 0 failed.
     """
     error: IbprofError | None = None
     given: T | None = None
@@ -118,8 +116,7 @@ def on_first(comm: Any, work: Callable[[], T]) -> T | None:
 class RoundBarrier:
     """Barrier at the end of each round; all processes agree whether to save or to stop.
 
-    A waiting process mostly sleeps. If there are more processes than cores, or cores share a clock budget, spinning
-    would slow down the measuring processes.
+    A process sleeps most of the time it waits. Spinning could slow down the measuring processes.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -139,7 +136,7 @@ class RoundBarrier:
             signal.signal(number, handler)
 
     def wait(self, wish: int = GO_ON) -> int:
-        """Wait for all processes and return the strongest wish of any process; a signal is a wish to stop."""
+        """Wait for all processes; return the largest wish: GO_ON, SAVE, or STOP (after a signal)."""
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
 
         self._mine[0] = STOP if self.signal else wish
@@ -154,11 +151,11 @@ class RoundBarrier:
 
 
 def work_together(work: Callable[[Any], int]) -> int:
-    """Start MPI, run the same work on all ranks and return its exit status; only rank 0 prints errors.
+    """Start MPI, call `work` on all ranks, and return the exit status; only rank 0 prints errors.
 
     Args:
-        work: function that takes `mpi4py.MPI` and returns the number of the ending signal, or 0. An error found by all
-            ranks is raised on all.
+        work: function that takes `mpi4py.MPI` and returns the number of the ending signal, or 0. If it raises an error,
+            it must do so on all ranks.
     """
     module = start_mpi()
     if module.COMM_WORLD.rank:
@@ -169,11 +166,11 @@ def work_together(work: Callable[[Any], int]) -> int:
     except FirstProcessError as error:
         return error.status
     except IbprofError as error:
-        if module.COMM_WORLD.rank:  # all ranks found the same error
+        if module.COMM_WORLD.rank:  # rank 0 prints the error
             return error.status
         raise
     except Exception:
-        # The other ranks wait for this rank; only an abort releases them.
+        # Without an abort, the other ranks would wait for this rank forever.
         traceback.print_exc()
         sys.stderr.flush()
         module.COMM_WORLD.Abort(UNEXPECTED)
@@ -181,7 +178,7 @@ def work_together(work: Callable[[Any], int]) -> int:
 
 
 class ProgressMeter:
-    """Progress of a measurement: a bar on stderr, or lines printed by `say`."""
+    """Progress of a measurement: a bar if stderr is a terminal, else lines printed with `say`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timed loops of two processes in batches, and statistics of the samples.
-
-The leading process of a pair sets the number of turns of a batch and times it. The other process follows. The loops
-call MPI's Send and Recv on byte buffers; docs/how-to/measure-delays.md states Python's overhead per message.
+"""Timed loops of two processes, and statistics of the samples. The leading process of a pair chooses the number of
+turns in a batch, and times the batch. The other process follows. The loops call MPI's Send and Recv on byte buffers;
+docs/how-to/measure-delays.md states Python's overhead per message.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy.typing as npt
 from ibprof_lab.lab_choices import STATISTICS
 
 TURN, CONTROL = 1, 2
-"""Tags of timed messages, and of control messages."""
+"""Message tags: timed messages; control messages."""
 
 _END = 0
 
@@ -28,7 +27,7 @@ _GROWTH = 10
 
 
 class TimedLoop(ABC):
-    """A timed loop with one peer, for messages of `length` bytes."""
+    """A timed loop of messages of `length` bytes with one peer."""
 
     def __init__(self, comm: Any, peer: int, length: int) -> None:
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
@@ -58,7 +57,7 @@ class TimedLoop(ABC):
 
 
 class PingPong(TimedLoop):
-    """A turn is a round trip (Bufe, section 1.4), so that only one clock is used."""
+    """A turn is a round trip (Bufe, section 1.4), timed with the leader's clock only."""
 
     def lead(self, turns: int) -> None:
         """Send a message, and wait for the answer."""
@@ -78,22 +77,21 @@ class PingPong(TimedLoop):
 
 
 class OneWay(TimedLoop):
-    """A turn is a full-length message and an empty answer, so that the two directions of a pair can differ.
-
-    The time of a turn includes the delay of the empty answer, which the same pair measures.
+    """A turn is a message of `length` bytes and an empty answer, so that each direction has a separate delay. The
+    caller subtracts the delay of the empty answer, measured by `PingPong`.
     """
 
     delays_of_a_turn = 1.0
 
     def lead(self, turns: int) -> None:
-        """Send a message, and wait for an empty one."""
+        """Send a message, and wait for the empty answer."""
         send, receive, outgoing, empty, peer = self.comm.Send, self.comm.Recv, self.outgoing, self.empty, self.peer
         for _ in range(turns):
             send(outgoing, peer, TURN)
             receive(empty, peer, TURN)
 
     def follow(self, turns: int) -> None:
-        """Wait for a message, and send an empty one."""
+        """Wait for a message, and send the empty answer."""
         send, receive, incoming, empty, peer = self.comm.Send, self.comm.Recv, self.incoming, self.empty, self.peer
         for _ in range(turns):
             receive(incoming, peer, TURN)
@@ -101,7 +99,7 @@ class OneWay(TimedLoop):
 
 
 class Exchange(TimedLoop):
-    """Both processes send at the same time without waiting: network_tests2's async_one_to_one."""
+    """Both processes send at the same time (network_tests2's async_one_to_one)."""
 
     delays_of_a_turn = 1.0
 
@@ -121,17 +119,15 @@ class Exchange(TimedLoop):
 
 
 class Stream(TimedLoop):
-    """Many messages in flight, then an acknowledgement, to measure the bandwidth of the link.
-
-    A turn has `window` messages. The delay of a message is the turn's time divided by `window`; bandwidth is length /
-    delay.
+    """Measures bandwidth: a turn is `window` messages in flight, then an acknowledgement. The delay of a message is the
+    turn's time / `window`; bandwidth is length / delay.
     """
 
     def __init__(self, comm: Any, peer: int, length: int, window: int) -> None:
         super().__init__(comm, peer, length)
         self.delays_of_a_turn = float(window)
         self.sends = [comm.Send_init(self.outgoing, peer, TURN) for _ in range(window)]
-        # MPI allows a buffer in several concurrent sends, but not in several receives.
+        # Concurrent sends may share a buffer, concurrent receives may not.
         buffers = [(np.zeros(max(length, 1), np.uint8), length, self.outgoing[2]) for _ in range(window)]
         self.receives = [comm.Recv_init(buffer, peer, TURN) for buffer in buffers]
         self.requests = self.sends + self.receives
@@ -154,7 +150,7 @@ class Stream(TimedLoop):
 
 
 def lead_batch(kernel: TimedLoop, turns: int) -> float:
-    """Return the time of one batch, seconds. The follower is ready when the clock starts."""
+    """Return the time of one batch, seconds. The clock starts when the follower is ready."""
     comm, peer = kernel.comm, kernel.peer
     comm.Send(np.array([turns], np.int64), peer, CONTROL)
     comm.Recv(kernel.empty, peer, CONTROL)
@@ -169,7 +165,7 @@ def end_batches(kernel: TimedLoop) -> None:
 
 
 def follow_batches(kernel: TimedLoop) -> None:
-    """Do the follower's part of batches until the leader ends them."""
+    """Follow in batches until the leader calls `end_batches`."""
     comm, peer = kernel.comm, kernel.peer
     turns = np.zeros(1, np.int64)
     while True:
@@ -182,19 +178,16 @@ def follow_batches(kernel: TimedLoop) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Number of batches per pair and length, and the seconds that a batch must last at least.
-
-    A batch is long compared with the clock's resolution and the overhead of a batch.
-    """
+    """Number of batches per pair and length, and the shortest duration of a batch in seconds."""
 
     repetitions: int = 11
     batch_s: float = 1e-3
 
 
 def sample_batches(sampling: Sampling, run: Callable[[int], float]) -> tuple[npt.NDArray[np.float64], int]:
-    """Find the number of turns that fills a batch, then time the batches; `run` does turns and returns their seconds.
+    """Find the number of turns per batch, then time the batches; `run(turns)` does turns and returns their seconds.
 
-    The turns of the search are not timed batches, since the first messages of a pair set up connections and caches.
+    The times of the search are discarded, since the first messages of a pair set up connections and caches.
 
     Returns:
         Seconds of each batch, float64 [repetitions], and the number of turns of a batch.
@@ -208,16 +201,13 @@ def sample_batches(sampling: Sampling, run: Callable[[int], float]) -> tuple[npt
 
 
 def next_turns(turns: int, elapsed: float, batch_s: float) -> int:
-    """Return the next number of turns to try: an estimate for a batch, at most a multiple of `turns`.
-
-    The limit is needed because the first turns are slow.
-    """
+    """Return the estimated number of turns per batch, but at most `_GROWTH` times `turns`, since first turns are slow."""
     needed = 1.05 * turns * batch_s / max(elapsed, 1e-9)
     return min(int(min(needed, _GROWTH * turns)) + 1, _MOST_TURNS)
 
 
 def summarise(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the statistics in the order of `STATISTICS`: float64 [6] for samples [r], or [6, k] for [r, k].
+    """Return the statistics in the order of `STATISTICS`, float64 [6] from samples [r], or [6, k] from samples [r, k].
 
     Quartiles are interpolated as numpy does; the deviation is the sample standard deviation, NaN for a single sample.
     """

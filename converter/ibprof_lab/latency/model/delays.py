@@ -17,7 +17,7 @@ Cube: TypeAlias = npt.NDArray[np.float32]
 Attribute: TypeAlias = str | int | float
 
 FIRMWARE = "firmware"
-"""`attributes["source"]` of NUMA distances of the firmware, which have no errors and no unit."""
+"""Value of `attributes["source"]` for NUMA distances of the firmware, which have no measurement errors and no unit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,12 +31,13 @@ class Delays:
     Attributes:
         hosts: name of each process's host, length n. Several processes of one host repeat the name.
         lengths: message lengths in bytes, int64 [L], ascending.
-        median: median of the samples, seconds, float32 [L, n, n]. If a source has only one statistic, this member has
-            that statistic, and `attributes["statistic"]` has its name.
-        minimum, lower_quartile, upper_quartile, mean, deviation: as `median`; None if the source lacks the statistic or
-            `read_delays` did not read it. The deviation is the sample standard deviation (divisor: count - 1).
+        median: median of the samples, seconds, float32 [L, n, n]. If the file has no median, `median` holds another
+            statistic, and `attributes["statistic"]` has its name.
+        minimum, lower_quartile, upper_quartile, mean, deviation: shape and unit as `median`; None if the file lacks the
+            statistic or `read_delays` did not read it. The deviation is the sample standard deviation (divisor: count -
+            1).
         repetitions: number of samples (batches) of each value, uint32 [L, n, n]; None where unknown.
-        cores: cores that each process was bound to, as `0-3,8`; length n or 0 (unknown).
+        cores: cores that each process was bound to, as `0-3,8`; n elements, or empty if unknown.
         attributes: attributes of the measurement: `mpi`, `mode`, `schedule`, `started`, `finished` and others,
             docs/formats/delays.md.
     """
@@ -71,7 +72,7 @@ class Delays:
 
     @property
     def present(self) -> dict[str, Cube]:
-        """The statistics that are not None, by name."""
+        """The statistics that are not None: name -> cube."""
         return {name: cube for name in STATISTICS if (cube := getattr(self, name)) is not None}
 
     @property
@@ -89,10 +90,10 @@ class Delays:
 
         Args:
             length: message length, bytes; None for the shortest.
-            statistic: name of a present statistic, from `STATISTICS`.
+            statistic: element of `STATISTICS`; this statistic must not be None.
 
         Raises:
-            KeyError: the length was not measured, or the statistic is not present.
+            KeyError: the length was not measured, or the statistic is None.
         """
         row = 0
         if length is not None:
@@ -105,14 +106,14 @@ class Delays:
     def bandwidth(self) -> npt.NDArray[np.float64]:
         """Return the bandwidth, bytes/s, float64 [L, n, n]: length / median delay; NaN where not measured.
 
-        The value includes the latency (Bufe, equation 1.4). It approaches the link's bandwidth with growing length.
+        The delay includes the latency (Bufe, equation 1.4), so that short messages have a low bandwidth.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             seen = self.lengths[:, None, None] / self.median.astype(np.float64)
         return np.where(np.isfinite(seen) & self.measured, seen, np.nan)
 
     def select(self, processes: npt.ArrayLike | None = None, lengths: npt.ArrayLike | None = None) -> Delays:
-        """Return the delays of the selected processes and lengths, given by index."""
+        """Return the delays of the processes and lengths with the given indices; None selects all."""
         chosen = np.arange(self.processes) if processes is None else np.asarray(processes)
         rows = np.arange(len(self.lengths)) if lengths is None else np.asarray(lengths)
 
@@ -146,7 +147,7 @@ def empty_delays(
     cores: tuple[str, ...] = (),
     attributes: Mapping[str, Attribute] | None = None,
 ) -> Delays:
-    """Return empty delays with every statistic: NaN, but 0 on the diagonal and in repetitions."""
+    """Return `Delays` without measured values: every statistic is NaN (0 on the diagonal), and repetitions are 0."""
     shape = (len(lengths), len(hosts), len(hosts))
     cubes = {name: np.full(shape, np.nan, np.float32) for name in STATISTICS}
     for cube in cubes.values():

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LONGEST = (1 << 31) - 1
-"""Largest message in bytes that every MPI library supports, since its count is an int."""
+"""Largest message, in bytes, that every MPI library supports: MPI's count of bytes is an int."""
 
 MOST = 100_000
-"""A list has at most this many lengths; clustbench's runs have some hundreds."""
+"""Largest number of lengths in a list."""
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -83,7 +83,7 @@ def parse_length(text: str) -> int:
     """Parse one length, such as 64, 4K or 1M, into bytes.
 
     Raises:
-        UsageError: the text has another form, or the length is beyond `LONGEST`.
+        UsageError: the text has another form, or the length is above `LONGEST`.
     """
     match = re.fullmatch(r"(\d{1,12})([kmg]?)(?:i?b)?", text.strip().lower())
     length = int(match[1]) * _UNITS[match[2]] if match else -1
@@ -93,7 +93,7 @@ def parse_length(text: str) -> int:
 
 
 def format_length(length: int) -> str:
-    """Return a number of bytes in the format of `parse_length`, with a unit for multiples."""
+    """Return a length as text that `parse_length` accepts: `4K` for 4096."""
     for unit, size in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
         if length >= size and length % size == 0:
             return f"{length // size}{unit}"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries on delays; documents, tables and pictures."""
+"""Queries on delays, and their results as JSON documents, tables and pictures."""

@@ -25,7 +25,7 @@ _MICRO = 1e6
 _CURVES, _CURVES_OF_CLUSTER, _DOTS = 6, 150, 40_000
 _figure = partial(Figure, dpi=130, layout="constrained")
 _NAMED = 40
-"""The names of at most this many processes fit on a heat map."""
+"""A heat map with more processes has no process names."""
 
 
 def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:
@@ -49,7 +49,7 @@ def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:
 
 
 def draw_curves(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> None:
-    """Draw some pairs' delays with peaks and steps, and below them the correlations with both thresholds."""
+    """Draw delays of some pairs with their peaks and steps; a lower plot has the correlations and thresholds."""
     figure = _figure(figsize=(10, 9))
     above, peaks, steps = figure.subplots(3, 1, sharex=True, height_ratios=(3, 1, 1))
     chosen = _choose(clusters)
@@ -78,7 +78,7 @@ def draw_curves(path: Path, delays: Delays, features: DelayFeatures, clusters: P
 
 
 def draw_histograms(path: Path, delays: Delays, features: DelayFeatures) -> None:
-    """Draw histograms: peaks per pair, and message lengths of steps (figures 4 and 5 of the paper)."""
+    """Draw two histograms: peaks per pair, and steps per message length (figures 4 and 5 of the paper)."""
     figure = _figure(figsize=(11, 4.5))
     left, right = figure.subplots(1, 2)
     count = np.count_nonzero(features.peaks, axis=1)
@@ -139,7 +139,7 @@ def draw_steps(path: Path, delays: Delays, features: DelayFeatures, clusters: Pa
 
 
 def _choose(clusters: PairClusters) -> npt.NDArray[np.int64]:
-    """Choose the displayed pairs: the first pair of each cluster, then others."""
+    """Return the indices of the displayed pairs: the first pair of each cluster, then evenly spaced pairs."""
     order = np.argsort(clusters.labels, kind="stable")
     _, first = np.unique(clusters.labels[order], return_index=True)
     rest = np.linspace(0, len(order) - 1, _CURVES).astype(int)
@@ -148,7 +148,7 @@ def _choose(clusters: PairClusters) -> npt.NDArray[np.int64]:
 
 def _scale_lengths(axes: Axes, delays: Delays) -> None:
     gaps = np.diff(delays.lengths)
-    if gaps.max() > 8 * gaps.min():  # lengths grow by a factor
+    if gaps.max() > 8 * gaps.min():  # lengths in geometric steps
         axes.set_xscale("symlog", base=2, linthresh=int(delays.lengths[delays.lengths > 0][0]))
         axes.set_xlim(left=0)
     axes.set_xlabel("bytes")

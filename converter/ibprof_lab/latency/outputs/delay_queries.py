@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries on measured delays: arguments in, documents out; pictures and files on request."""
+"""Queries on measured delays: each returns a JSON document, and writes pictures and files if requested."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ibprof_lab.latency.outputs.delay_tables import (
 )
 
 _MOST_IN_JSON = 512
-"""Without --length, the JSON document has the matrix of at most this many processes."""
+"""Without --length, the JSON document has no matrix if there are more processes."""
 
 _QUARTILES = ("lower_quartile", "upper_quartile")
 
@@ -34,7 +34,7 @@ _QUARTILES = ("lower_quartile", "upper_quartile")
 def query_delays(
     delays: Path, unit: str, length: int | None, statistic: str, bandwidth: bool, png: Path | None, json: bool
 ) -> Document:
-    """Return a summary of the measurement, with the matrix of one length if small enough or requested.
+    """Return a summary of the measurement, and the matrix of one length if it is small or `length` is given.
 
     The arguments are those of `ibprof-latency show`.
 
@@ -51,7 +51,7 @@ def query_delays(
 
         draw_matrix(png, read, index, statistic)
     document = describe_delays(read, statistic)
-    # The matrix of thousands of processes is gigabytes of text: only on request.
+    # The matrix of thousands of processes would be gigabytes of text.
     is_small = read.processes <= (_MOST_IN_JSON if json else MOST_SHOWN)
     if len(read.lengths) and (is_small or length is not None or bandwidth):
         document["matrix"] = describe_matrix(read, index, statistic, bandwidth)
@@ -102,7 +102,7 @@ def query_features(
 
 
 def query_changes(before: Path, after: Path, unit: str, least: float, output: Path | None) -> DelayChange:
-    """Return the pairs that changed between two measurements, and write them on request.
+    """Return the pairs that changed between two measurements, and write them to `output` if given.
 
     The arguments are those of `ibprof-latency diff`.
 

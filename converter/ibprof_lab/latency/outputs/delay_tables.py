@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays as documents, which `--json` prints, and as tables made from these documents."""
+"""Delays as JSON documents (for `--json`), and tables printed from these documents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof_lab.latency.model.delays import Delays
 _MOST_ROWS = 20
 
 MOST_SHOWN = 16
-"""The matrix of at most this many processes is printed."""
+"""A matrix of more processes is not printed."""
 
 Document = dict[str, Any]
 
@@ -277,7 +277,7 @@ def _describe_clusters(delays: Delays, features: DelayFeatures, clusters: PairCl
                 "senders": len(np.unique(features.pairs[members, 0])),
                 "receivers": len(np.unique(features.pairs[members, 1])),
                 "centroid_s": [float(value) for value in centroid],
-                # A feature of most pairs of a cluster belongs to the cluster.
+                # Lengths at which at least half of the cluster's pairs have a peak, or a step.
                 "peaks": _common(delays.lengths, shares["peaks"]),
                 "steps": _common(delays.lengths[1:], shares["steps"]),
             }
@@ -312,5 +312,5 @@ def describe_change(change: DelayChange) -> Document:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number for JSON: None for NaN and infinity."""
+    """Return a number for JSON, or None for NaN and infinity, which JSON lacks."""
     return float(value) if math.isfinite(value) else None

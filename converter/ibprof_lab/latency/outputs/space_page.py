@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Web pages of points in space: a general page, and the page of steps in delays."""
+"""Web pages of points in 3-D: a general page, and the page of steps in delays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.latency.model.typed_quantities import format_length
 
 _MOST_DOTS = 20_000
-"""At most this many steps are displayed. If there are more steps, every n-th step is displayed."""
+"""Largest number of displayed steps. If there are more steps, every n-th step is displayed."""
 
 _TICKS = 4
 
@@ -34,14 +34,14 @@ def write_space_page(
     ends: npt.NDArray[np.integer],
     arrays: Arrays,
 ) -> None:
-    """Write a page of nodes in space, without traffic.
+    """Write a page of nodes at 3-D positions, without traffic.
 
     Args:
         header: `title`, `about`, `node_names`, and other entries of the document (docs/formats/view.md).
         position: float64 [node, 3].
-        leaves: number of nodes displayed as hosts; they come first.
+        leaves: number of nodes displayed as hosts; these nodes are the first in `position`.
         ends: [link, 2], the two nodes of each link.
-        arrays: additional arrays of the document, or replacements of its arrays.
+        arrays: arrays that are added to the document, or replace its arrays of the same name.
 
     Raises:
         OSError: the file cannot be written.
@@ -83,7 +83,7 @@ def write_space_page(
 
 
 def write_steps_page(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> None:
-    """Write the page of steps: a dot at the sender, the receiver and the length of each step.
+    """Write the page of steps; each step is a dot at (sender, receiver, message length).
 
     Raises:
         OSError: the file cannot be written.
@@ -124,7 +124,7 @@ def write_steps_page(path: Path, delays: Delays, features: DelayFeatures, cluste
 
 
 def _mark_axes(delays: Delays, lengths: list[str]) -> Iterator[tuple[str, Point, int | None]]:
-    """Yield the name and position of each mark on an axis, and the number of the previous mark."""
+    """Yield the name and position of each mark on an axis, and the index of the mark before it, or None."""
     last = delays.processes - 1
     yield f"{delays.labels[0]}, {lengths[0]}", (0.0, 0.0, 0.0), None
     yield f"sender {delays.labels[last]}", (1.0, 0.0, 0.0), 0
