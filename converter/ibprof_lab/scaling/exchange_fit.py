@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes #x that recorded runs exchange, fitted by c n^i g(p) with a function g of p; confidence intervals.
+"""Fit the bytes #x that recorded runs exchange with c n^i g(p), where g is a function of p; confidence intervals.
 
-The functions of p are typical of algorithms, as in performance modelling by normal forms (Calotoiu et al., "Using
-automated performance modeling to find scalability bugs in complex codes", SC'13). If several forms fit the points, all
-are reported.
+The functions g occur in common algorithms, as in performance modelling by normal forms (Calotoiu et al., "Using
+automated performance modeling to find scalability bugs in complex codes", SC'13). If several forms fit the recorded
+bytes about equally well, all are reported.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _FORMS: dict[str, Callable[[Floats], Floats]] = {
 
 _CONFIDENCE = 0.95
 _AS_GOOD = 2.0
-"""A form is reported as an alternative if its scatter is at most this multiple of the best form's scatter."""
+"""Alternative forms are reported if their scatter is at most this multiple of the best form's scatter."""
 
 _ROUNDING = 1e-6
-"""A form with a smaller relative deviation counts as exact."""
+"""A form fits exactly if the relative deviation of the points is smaller than this value."""
 
 WHOLE = "*"
-"""Name of all regions together."""
+"""Name of the sum over all regions."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceInterval:
-    """A value and its 95% confidence interval; nan with too few points."""
+    """A value and its 95% confidence interval; low and high are not finite if there are too few points."""
 
     value: float
     low: float
@@ -86,12 +86,12 @@ class ExchangeFit:
     Attributes:
         form: best-fitting form.
         coefficient: the coefficient c, in Byte.
-        scatter: relative standard deviation of the points from the form, computed from logarithms.
+        scatter: standard deviation of log(measured bytes / fitted bytes).
         points: number of runs that exchanged bytes.
         alternatives: other forms that fit about as well.
-        size_exponent, process_exponent: exponents of a free power law n^i p^j, for comparison; None if n or p is
-            constant, or with too few points.
-        sizes, processes: measured ranges of n and p.
+        size_exponent, process_exponent: exponents i and j of a fitted power law n^i p^j, for comparison with `form`;
+            None for a constant n or p, or if there are too few points.
+        sizes, processes: smallest and largest measured n and p.
     """
 
     form: ExchangeForm
@@ -109,7 +109,7 @@ class ExchangeFit:
         return self.coefficient.value * float(self.form.evaluate(n, p))
 
     def spread(self) -> float:
-        """Return the 95% bound on a new point's deviation from the fit, as a factor; infinite with a single point."""
+        """Return the 95% bound of measured / fitted bytes for a further run; infinite if the fit has a single point."""
         if self.scatter < _ROUNDING:
             return 1.0
         return math.exp(find_quantile_t(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))
@@ -118,7 +118,8 @@ class ExchangeFit:
 def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Sequence[float]) -> ExchangeFit | None:
     """Find the form that best describes measured points.
 
-    Forms with g(1) = 0 are tried only if the exchange of one process is 0; other forms only if it is not.
+    If runs with one process exchange no bytes, only forms with g(1) = 0 are tried; if they exchange bytes, only forms
+    with g(1) > 0.
 
     Args:
         sizes, processes, exchanged: n, p and bytes of each run.
@@ -127,7 +128,7 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
         The fit; None if no run exchanged bytes.
 
     Raises:
-        ValueError: fewer than two numbers of processes have an exchange, so that no form can be fitted.
+        ValueError: the runs that exchange bytes do not have at least two different numbers of processes.
     """
     n, p, x = (np.asarray(each, float) for each in (sizes, processes, exchanged))
     has_bytes = x > 0
@@ -169,7 +170,7 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
 
 
 def _score(form: ExchangeForm, n: Floats, p: Floats, log_x: Floats) -> float:
-    """Return the root mean square deviation of each point from the form fitted to the other points (leave one out)."""
+    """Return the leave-one-out error of a form: the RMS deviation of each point from the fit to the other points."""
     residual = log_x - np.log(form.evaluate(n, p))
     residual = residual - residual.mean()
     count = len(residual)
@@ -194,18 +195,18 @@ def _free_exponents(n: Floats, p: Floats, log_x: Floats) -> tuple[ConfidenceInte
 
 
 def find_quantile_t(freedom: int) -> float:
-    """Return the 95% interval factor of Student's t; infinite without degrees of freedom."""
+    """Return the factor of a 95% interval by Student's t for this number of degrees of freedom; infinite for 0."""
     from scipy.stats import t  # noqa: PLC0415  (slow to import)
 
     return float(t.ppf((1 + _CONFIDENCE) / 2, freedom)) if freedom > 0 else math.inf
 
 
 def fit_relative_line(x: Floats, y: Floats, scale: float) -> tuple[float, float]:
-    """Return start and slope of y = start + slope x, by least relative squares, both at least 0.
+    """Return start and slope, both at least 0, of the line y = start + slope x with the least squared relative errors.
 
     Args:
         x, y: coordinates of the points; y above 0.
-        scale: magnitude of x, for a well-conditioned fit.
+        scale: order of magnitude of x.
     """
     from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
 
@@ -215,14 +216,14 @@ def fit_relative_line(x: Floats, y: Floats, scale: float) -> tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class RecordedExchange:
-    """The exchange of one run.
+    """Bytes exchanged in one run.
 
     Attributes:
         size: problem size n.
         processes: p, ranks in MPI_COMM_WORLD.
-        exchanged: bytes by (region, operation); regions without exchange are left out.
-        seconds: wall time by region, largest over all ranks; `WHOLE` for the run.
-        notes: data that was not recorded, a sentence each.
+        exchanged: (region, operation) -> bytes; entries with 0 bytes are left out.
+        seconds: region -> wall time, the largest of all ranks; `WHOLE` -> time of the run.
+        notes: sentences about data that was not recorded.
     """
 
     name: str
@@ -243,12 +244,12 @@ class RecordedExchange:
 
 
 def choose_ends(profiles: Sequence[Profile]) -> str:
-    """Return the endpoints for counting bytes: hosts if any profile has several hosts, else ranks."""
+    """Return `HOSTS` if any profile has several hosts, else `RANKS`: the endpoints between which bytes are counted."""
     return HOSTS if any(len(profile.hosts) > 1 for profile in profiles) else RANKS
 
 
 def sum_exchange(profile: Profile, size: float, between: str) -> RecordedExchange:
-    """Return the exchange of a run.
+    """Return the bytes exchanged in a run.
 
     Args:
         size: problem size n.

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time of the Linpack benchmark by HPL's own model: processes on a grid, with separate links.
+"""Time of the Linpack benchmark by the model of HPL's authors: each process of the grid has a separate link.
 
 Source: A. Petitet, R. C. Whaley, J. Dongarra, A. Cleary, "HPL: a portable implementation of the high-performance
 Linpack benchmark", netlib.org/benchmark/hpl, page "scalability":
 
     T = 2 N^3 gamma / (3 P Q) + beta N^2 (3 P + Q) / (2 P Q) + alpha N ((NB + 1) log2(P) + P) / NB
 
-gamma: s/Flop of a process in matrix products; alpha: s and beta: s/word of a message; NB: block size. Each process
-moves its own share of the bytes, while `scaling_model.linpack` moves all bytes over one bandwidth.
+gamma: s/Flop of a process in matrix products; alpha: s and beta: s/word of a message; NB: block size. The bytes of each
+process use a separate link; in `scaling_model.linpack`, all bytes share one link.
 
-If k processes share a node's adapter and memory, three terms change. The changes are found by counting bytes. The
-adapter gives each process 1/k of its rate b. Each word of a message is copied on its way out and on its way in, and
-each copy reads and writes memory: beta becomes w k (1 / b + 4 / m). An update of rank NB reads and writes the whole
-matrix: 8 k / (NB m) s/Flop. Each of N pivots exchanges two rows of the panel in log2(P) rounds: 2 N (NB + 2) log2(P)
-words (HPL_pdmxswp).
+If k processes share a node's adapter (rate b) and memory (rate m), three terms change. Each word of a message is copied
+on its way out and on its way in, and each copy reads and writes memory: beta becomes w k (1 / b + 4 / m). An update of
+rank NB reads and writes the whole matrix: gamma grows by 8 k / (NB m). Each of N pivots exchanges two rows of the panel
+in log2(P) rounds: 2 N (NB + 2) log2(P) more words are sent (HPL_pdmxswp).
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class HplRun:
 
     @property
     def operations(self) -> float:
-        """Operations counted for R_max, 2/3 N^3, in Flop."""
+        """Number of operations that R_max counts, 2/3 N^3, in Flop."""
         return 2 / 3 * self.n**3
 
     @property
@@ -66,8 +65,7 @@ class NodeSharing:
 
     Attributes:
         processes: number k of processes on a node.
-        memory: rate m of a node's memory while all processors use it, as STREAM measures it, in Byte/s; infinite if
-            memory is no limit.
+        memory: total rate m of a node's memory, in Byte/s, as STREAM measures it; infinite if memory is no limit.
     """
 
     processes: int
@@ -76,7 +74,7 @@ class NodeSharing:
 
 @dataclass(frozen=True, slots=True)
 class HplTimes:
-    """Times of a run in seconds: computing, bytes, latencies."""
+    """Times of a run in seconds: computing, transfer of bytes (moving), latencies (waiting)."""
 
     computing: float
     moving: float
@@ -97,11 +95,11 @@ def time_hpl(
         run: size and grid.
         rate: 1 / gamma, rate of a process in matrix products, in Flop/s.
         latency: alpha, in seconds.
-        bandwidth: of a process, in Byte/s; if `sharing` is given, of a node.
+        bandwidth: bandwidth of a process, in Byte/s; bandwidth of a node if `sharing` is given.
         sharing: processes that share a node; None if each process has its own node, as in HPL's own model.
 
     Raises:
-        ValueError: there are fewer blocks than rows or columns, so that the load is not even.
+        ValueError: the matrix has fewer blocks than the grid has rows or columns, so that some processes have no work.
     """
     if run.n / run.block < max(run.rows, run.columns):
         raise ValueError(
@@ -129,7 +127,7 @@ def predict_hpl(
     bandwidth: ConfidenceInterval,
     sharing: NodeSharing | None = None,
 ) -> ConfidenceInterval:
-    """Return the performance in Flop/s for the middle, the worst and the best values of all parameters."""
+    """Return the performance in Flop/s, with an interval from the worst and the best values of all parameters."""
     ends = (
         (rate.value, latency.value, bandwidth.value),
         (rate.low, latency.high, bandwidth.low),
@@ -143,7 +141,7 @@ _VALIDITY = (
     "the model has no look-ahead, which hides a part of moving and waiting, and no accelerators with transfers of "
     "their own",
 )
-"""Range of validity of all predictions."""
+"""Sentences about the limits of the model, for all predictions."""
 
 _ALONE = (
     "each process is taken to have its own adapter and memory bus. For processes that share them, give --slots and "
@@ -155,7 +153,7 @@ _SHARED = (
 )
 
 _COPIED = 4
-"""Bytes that memory moves for each byte of a message: two copies, on the way out and in, each a read and a write."""
+"""Bytes of memory traffic per byte of a message: the sender and the receiver copy it, each with a read and a write."""
 
 
 def query_hpl(
@@ -170,21 +168,21 @@ def query_hpl(
     delays: Path | None,
     unit: str,
 ) -> dict[str, Any]:
-    """Return the performance of a run with its interval, and the shares of its time.
+    """Return the performance of a run with its interval, and the fractions of its time.
 
     Args:
         n, nb: order of the matrix, and block size.
         grid: P and Q.
         rate: smallest and largest rate of a process in matrix products, in Flop/s.
-        bandwidth: in Byte/s, of a process, or of a node if `slots` is given; None with `delays`.
+        bandwidth: bandwidth of a process in Byte/s, or of a node if `slots` is given; None if `delays` is given.
         latency: latency of a message, in seconds.
-        slots: number of processes on a node; None for a node for each process.
+        slots: number of processes on a node; None if each process has a separate node.
         memory: rate of a node's memory, in Byte/s; None if it is no limit.
-        delays: file of measured delays; None to use `bandwidth` and `latency`.
+        delays: file of measured delays; None to use the arguments `bandwidth` and `latency`.
         unit: unit of the delays if the file does not state it, from `UNITS`.
 
     Raises:
-        UsageError: the bandwidth has no source, or several.
+        UsageError: both or neither of `bandwidth` and `delays` are given.
         InputError: the delays cannot be read.
         InconsistentError: the delays show no bandwidth, or the model is not applicable.
     """

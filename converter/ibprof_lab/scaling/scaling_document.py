@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as JSON documents with null for infinite and unknown values, and as tables made from these documents."""
+"""Results as JSON documents (null for infinite and unknown values), and tables printed from these documents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOT_MEANT = (
     "R_max per core is not a peak: it contains the time of communicating",
     "a rank correlation is not a cause: R_max, which decides the list's rank, is a factor of both quantities",
 )
-"""Sentences against misreadings of the numbers of a TOP500-like list."""
+"""Sentences that prevent wrong readings of the numbers of a TOP500-like list."""
 
 _OPTIMUM = (
     ("p_half", "p_1/2, half of the peak is reached"),
@@ -48,7 +48,7 @@ _OPTIMUM = (
 
 
 def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[int]) -> Document:
-    """Return the document of a kernel: optimum by the exact and the slides' forms, formulas, curves."""
+    """Return the document of a kernel: formulas, curves, and the optimum by the exact and by the slides' formulas."""
     exact, closed = find_optimum(kernel.exact, cluster), kernel.closed
     return _finite(
         {
@@ -78,7 +78,7 @@ def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[in
 
 
 def describe_shares(shares: WorkShares) -> Document:
-    """Return the document of different processing units."""
+    """Return the document of the model for processing units of different speed."""
     return _finite(asdict(shares))
 
 
@@ -95,7 +95,7 @@ def describe_list(path: Path, unit: str | None, word: float) -> Document:
 
 
 def describe_study(study: ScalingStudy, between: str) -> Document:
-    """Return the document of a set of recordings."""
+    """Return the document of `ScalingStudy` results."""
     first = study.regions[0] if study.regions else None
     return _finite(
         {
@@ -249,7 +249,7 @@ def print_systems(console: Console, document: Document) -> None:
 
 
 def print_study(console: Console, document: Document) -> None:
-    """Print the results of recordings: regions, curves, bandwidths."""
+    """Print the regions, curves and bandwidths of a study."""
     regions = [document["whole"], *document["regions"]]
     table = new_table("region", "#x(n, p)", "95%", "p_1/2", "p_max", "l_max")
     table.columns[1].justify = "left"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model: run time is computing time plus communication time; the slides' kernels by exact and approximate forms.
+"""The analytic model: run time = computing time + communication time. Its kernels have exact and approximate formulas.
 
 "Slide" refers to H. Kredel, S. Richling, J. P. Kruse, E. Strohmaier and H. G. Kruse, "A simple concept for the
 performance analysis of cluster-computing", ISC'13. The quantities:
@@ -20,7 +20,7 @@ Exchange = Callable[[float], float]
 """Bytes communicated between p processing units, #x(p)."""
 
 _MOST_PROCESSES = 1e12
-"""End of the search for an optimum, beyond any machine."""
+"""Upper limit of p in the search for an optimum, far above any machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Optimum:
         p_max: number of processing units at the largest performance (slide 12).
         l_max: largest performance, in Flop/s.
 
-    Each value is infinite if the model has no limit: without communication, performance scales for ever.
+    A value is infinite if the model has no such limit, for example without communication.
     """
 
     p_half: float
@@ -79,13 +79,13 @@ class Optimum:
 
 
 def inverse_communication_intensity(work: Work, p: float) -> float:
-    """Return r = #b / #x at p (slide 10); infinite without communication."""
+    """Return r = #b / #x for p processing units (slide 10); infinite if #x is 0."""
     exchanged = work.exchange(p)
     return work.data / exchanged if exchanged else math.inf
 
 
 def balance_at_one(work: Work, cluster: Cluster, p: float) -> float:
-    """Return x without its 1/p: (a / a*) r(p), the numerator of slide 12's x, dimensionless."""
+    """Return p x = (a / a*) r(p), the numerator of x on slide 12, dimensionless."""
     return work.intensity / cluster.intensity * inverse_communication_intensity(work, p)
 
 
@@ -107,7 +107,7 @@ def performance(work: Work, cluster: Cluster, p: float) -> float:
 def speed_up(work: Work, cluster: Cluster, p: float) -> float:
     """Return S = (1 + x1) / (1 + x1 / p) with x1 of `balance_at_one` (slide 11, homogeneous).
 
-    The slide compares with one unit that has the same communication as p units. S is p without communication.
+    The slide's reference is one unit with the communication time of p units. Without communication, S is p.
     """
     at_one = balance_at_one(work, cluster, p)
     return (1 + at_one) / (1 + at_one / p) if math.isfinite(at_one) else p
@@ -126,7 +126,7 @@ def find_optimum(work: Work, cluster: Cluster) -> Optimum:
         return math.log(work.operations / (p * cluster.peak)) - math.log(work.exchange(p) / cluster.bandwidth)
 
     end = math.log(_MOST_PROCESSES)
-    begin = math.log1p(1e-9)  # forms such as sqrt(p) - 1 are 0 at p = 1, and have no logarithm there
+    begin = math.log1p(1e-9)  # slightly above p = 1, where #x may be 0 and have no logarithm
     if not work.exchange(_MOST_PROCESSES) or excess(end) > 0:
         p_half = math.inf
     elif work.exchange(1 + 1e-9) and excess(begin) <= 0:
@@ -147,16 +147,15 @@ def find_optimum(work: Work, cluster: Cluster) -> Optimum:
     return Optimum(p_half, p_max, performance(work, cluster, p_max))
 
 
-# -- different shares of the work --------------------------------------------------------------------------------------
+# -- processing units with different work ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class WorkShare:
-    """The share of processing unit k (slides 7 to 11).
+    """Work and speed of processing unit k (slides 7 to 11).
 
     Attributes:
-        operations: omega_k, share of #op.
-        data: delta_k, share of #b.
+        operations: omega_k, the unit's fraction of #op. data: delta_k, the unit's fraction of #b.
         peak: l_peak_k, in Flop/s.
         intensity: a_k = o_k / d_k, in Flop/Byte.
         balance: x_k = omega_k (a / a*_k) r.
@@ -173,14 +172,14 @@ class WorkShare:
 
 @dataclass(frozen=True, slots=True)
 class WorkShares:
-    """The model for different processing units.
+    """Results of the model for processing units of different speed.
 
     Attributes:
         units: share of each processing unit.
         slowest: index of the unit that determines the time.
         time: t, time of the slowest unit, in seconds (slide 10).
         performance: #op / t, in Flop/s.
-        speed_up: time of the slowest unit alone, with the same communication, divided by t (slide 11).
+        speed_up: time of all work on the slowest unit, with the same communication, / t (slide 11).
     """
 
     units: tuple[WorkShare, ...]
@@ -199,7 +198,7 @@ def share_work(
     operation_shares: Sequence[float] | None = None,
     data_shares: Sequence[float] | None = None,
 ) -> WorkShares:
-    """Evaluate the model for different processing units (slides 7 to 11).
+    """Evaluate the model for processing units of different speed (slides 7 to 11).
 
     Args:
         operations, data, exchanged: #op in Flop, #b and #x in Byte.
@@ -208,7 +207,7 @@ def share_work(
         operation_shares, data_shares: omega_k and delta_k of each unit, each with the sum 1; None for equal shares.
 
     Raises:
-        ValueError: the numbers of units differ, or shares do not add up to 1.
+        ValueError: the arguments have different numbers of units, or shares do not add up to 1.
     """
     p = len(peaks)
     omega = list(operation_shares or [1 / p] * p)
@@ -242,7 +241,7 @@ WORD = 8.0
 """w, bytes of a number in double precision."""
 
 ALPHA = 1 / 3
-"""Linpack's share of the communication (slide 19)."""
+"""Factor alpha of Linpack's communication (slide 19)."""
 
 PRINTED_TOO_SMALL = 16
 """Slide 17 prints x = (3/2048) n / sqrt(p), but its #op, #b and #x give (3/128) n / sqrt(p), 16 times as much. The
@@ -251,7 +250,7 @@ reason is unknown."""
 
 @dataclass(frozen=True, slots=True)
 class KernelFormula:
-    """An approximation of the slides.
+    """An approximate formula on the slides.
 
     Attributes:
         quantity: symbol of the quantity.
@@ -273,8 +272,7 @@ class AnalyticKernel:
     Attributes:
         slide: number of the slide that defines the kernel.
         exact: exact counts of operations, data and exchange.
-        approximate: the slides' approximation of these counts.
-        closed: the slides' optimum in closed form.
+        approximate: the slides' approximations of these counts. closed: optimum by the slides' closed formulas.
         formulas: the slides' formulas with their values.
         notes: notes on the formulas, a sentence each.
     """

@@ -21,7 +21,7 @@ _POINTS = 200
 
 
 def draw_kernel(path: Path, kernel: AnalyticKernel, cluster: Cluster) -> None:
-    """Draw a kernel's performance by the exact and the slides' forms."""
+    """Draw the performance of a kernel by the exact and by the slides' formulas."""
     figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
     axes = figure.subplots()
     optimum = find_optimum(kernel.exact, cluster)
@@ -40,7 +40,7 @@ def draw_kernel(path: Path, kernel: AnalyticKernel, cluster: Cluster) -> None:
 
 
 def draw_study(path: Path, study: ScalingStudy) -> None:
-    """Draw the results of recordings: bytes exchanged with their fits, and performance with the measured points."""
+    """Draw two plots of a study: measured and fitted bytes, and predicted and measured performance."""
     figure = Figure(figsize=(13, 5), dpi=150, layout="constrained")
     left, right = figure.subplots(1, 2)
     regions = (study.whole, *study.regions) if len(study.regions) > 1 else (study.whole,)
@@ -109,7 +109,7 @@ def _mark(axes: Axes, work: Work, cluster: Cluster, optimum: Optimum, colour: st
 
 
 def _mark_slide(axes: Axes, kernel: AnalyticKernel, cluster: Cluster) -> None:
-    """Mark the slides' closed forms: p_1/2 on its curve, l_max at p_max."""
+    """Mark two points from the slides' closed formulas: p_1/2 on the curve, and l_max at p_max."""
     closed = kernel.closed
     marks = [
         (closed.p_half, performance(kernel.approximate, cluster, closed.p_half), "s", f"p_1/2 = {closed.p_half:.4g}"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries of the model: arguments in, JSON documents out; pictures on request; formulas as users type them."""
+"""Queries of the analytic model. They return JSON documents, draw pictures if requested, and parse typed formulas."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _MOST_PREDICTED = 1 << 20
 def find_cluster(
     l_peak: float, bandwidth: float | None, fabric: Path | None, delays: Path | None, unit: str = "us"
 ) -> Cluster:
-    """Return the hardware parameters, with one of three sources of the bandwidth.
+    """Return the hardware parameters. Exactly one of `bandwidth`, `fabric` and `delays` must be given.
 
     Args:
         l_peak: peak of a process, in Flop/s.
         bandwidth: bandwidth of the network, in Byte/s.
-        fabric: fabric; the bandwidth is the rate of its slowest host link.
-        delays: file of delays; the bandwidth is the rate of the slowest process.
+        fabric: fabric file; its slowest host link gives the bandwidth. delays: file of delays; the slowest process
+        gives the bandwidth.
         unit: unit of the delays if the file does not state it, from `UNITS`.
 
     Raises:
-        UsageError: the bandwidth has no source, or several.
-        InconsistentError: the source does not show the bandwidth.
+        UsageError: none or several of the three are given.
+        InconsistentError: the fabric or the delays do not show a bandwidth.
     """
     if len([each for each in (bandwidth, fabric, delays) if each is not None]) != 1:
         raise UsageError("give one of --bandwidth, --fabric and --delays")
@@ -83,19 +83,19 @@ def query_recordings(
     processes: list[int] | None,
     figure: Path | None,
 ) -> Document:
-    """Return the exchange of recordings, and the expected speed-up by region.
+    """Return the exchanged bytes of recorded runs, and the expected speed-up of each region.
 
     Args:
         runs: problem size and profile or recording of each run.
-        operations: formulas of n for #op: of the whole program, or of a region as `REGION:FORMULA`.
+        operations: formulas of n for #op of the program; `REGION:FORMULA` is for one region.
         data: formula of n for #b.
         n: problem size to predict for; None for the largest measured size.
-        between: `HOSTS` or `RANKS`; None for hosts if there are several.
+        between: `HOSTS` or `RANKS`; None for `HOSTS` if there are several hosts, else `RANKS`.
         processes, figure: as for `query_kernel`.
 
     Raises:
         UsageError: a formula is invalid.
-        InconsistentError: the runs do not show the dependence of the exchange on the number of processes.
+        InconsistentError: the runs do not show how the exchanged bytes depend on the number of processes.
         InputError: a profile cannot be read.
     """
     of_program, of_regions = read_operations(operations)
@@ -125,10 +125,10 @@ def query_shares(
     operation_shares: list[float] | None,
     data_shares: list[float] | None,
 ) -> Document:
-    """Return the model for different processing units; the arguments are those of `share_work`.
+    """Return the model for processing units of different speed; `share_work` documents the arguments.
 
     Raises:
-        UsageError: the numbers of units differ, or shares do not add up to 1.
+        UsageError: the arguments have different numbers of units, or shares do not add up to 1.
     """
     try:
         shares = share_work(operations, data, exchanged, bandwidth, peaks, operation_shares, data_shares)
@@ -159,23 +159,22 @@ def slowest_host_link(listing: Path) -> float:
 
 
 SHORTEST_BULK = 1 << 16
-"""A message of at least this many bytes shows a bandwidth; in smaller messages the latency dominates."""
+"""Smallest message, in bytes, that can show a bandwidth; the time of shorter messages is mostly latency."""
 
 
 def slowest_process(path: Path, unit: float | None = None) -> float:
     """Return the bandwidth of the slowest process in Byte/s, from the delays of long messages.
 
-    The bandwidth of a process is the median over all other processes; if there are several hosts, over all processes on
-    other hosts. For round trips, a bandwidth is (s2 - s1) / (OWD(s2) - OWD(s1)), which excludes the latency. OWD(s) is
-    the one-way delay of s bytes; s1 is the shortest length, s2 the longest. For delays of mode bandwidth, with many
-    concurrent messages, a bandwidth is s / OWD(s).
+    The bandwidth of a process is the median over all other processes, or over the processes of other hosts if there are
+    several hosts. The bandwidth of a pair is (s2 - s1) / (delay(s2) - delay(s1)), which excludes the latency; s1 is the
+    shortest, s2 the longest message length. In mode bandwidth it is s2 / delay(s2).
 
     Args:
         unit: seconds per unit if the file states no unit.
 
     Raises:
         InputError: the file holds no delays.
-        InconsistentError: the file has no message of `SHORTEST_BULK` bytes, or no measured pair.
+        InconsistentError: the file has no messages of at least `SHORTEST_BULK` bytes, or no measured pair.
 
     Source: Bufe 2014, equation (1.5), and (1.4) for large s.
     """
@@ -206,7 +205,7 @@ def _rates(median: npt.NDArray[np.float32], lengths: npt.NDArray[np.int64], mode
         rate = size / long
         if len(lengths) > 1 and mode != "bandwidth":
             beyond = long - median[0]
-            # Noise can make the long message faster than the short one; the whole delay then counts.
+            # If noise makes the long message faster than the short one, the bandwidth is s2 / delay(s2).
             rate = np.where(beyond > 0, (size - float(lengths[0])) / beyond, rate)
     return np.where(np.isfinite(rate), rate, np.nan)
 
@@ -226,7 +225,7 @@ def parse_formula(option: str, text: str) -> Callable[[float], float]:
     def evaluate(n: float) -> float:
         try:
             return float(numexpr.evaluate(text.replace("^", "**"), {"n": np.float64(n)}, {}))
-        except Exception as error:  # numexpr raises errors of Python's parser and of numpy
+        except Exception as error:  # numexpr raises exceptions of many types
             raise UsageError(f"{option}: expected a formula of n such as 2*n**3, found {quote_found(text)}") from error
 
     value = evaluate(2.0)
@@ -236,7 +235,7 @@ def parse_formula(option: str, text: str) -> Callable[[float], float]:
 
 
 def read_operations(given: Sequence[str]) -> tuple[Callable[[float], float], dict[str, Callable[[float], float]]]:
-    """Return the formula of the whole program (without one, the sum of the regions), and formulas by region.
+    """Return the formula of the program (by default, the sum of the regions' formulas), and the formula of each region.
 
     Args:
         given: formulas; a formula of a region has the form `REGION:FORMULA`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speed-up curves from recordings of several sizes by region; the region that stops scaling first."""
+"""Speed-up curves of each region from recorded runs, and the order in which regions stop scaling."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ibprof_lab.scaling.scaling_model import (
 )
 
 OfSize = Callable[[float], float]
-"""A quantity as a function of the problem size n."""
+"""Function from the problem size n to a quantity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Prediction of the model for p processes.
+    """The model's prediction for p processes.
 
     Attributes:
         processes: p.
@@ -73,16 +73,14 @@ class RunBandwidth:
 
 @dataclass(frozen=True, slots=True)
 class RegionStudy:
-    """Results of one region, or of all regions together.
+    """Results for one region, or for the sum of all regions.
 
     Attributes:
-        name: name of the region; `WHOLE` for all.
-        operations: #op of the region at the predicted size, in Flop.
-        fit: fit of the region's #x; None without exchange.
-        optimum: limits of scaling by the model, with `fit` as #x.
-        predictions: predictions by number of processes.
-        got: bandwidth of each run.
-        by_operation: bytes of each operation in the largest run, largest first.
+        name: name of the region; `WHOLE` for the sum. operations: #op of the region at the predicted size, in Flop.
+        fit: fit of the region's #x; None if the region exchanges no bytes.
+        optimum: limits of scaling by the model, with `fit` as #x. predictions: a prediction for each number of
+        processes. got: bandwidth achieved by each run. by_operation: bytes of each operation in the largest run, sorted
+        by bytes, descending.
     """
 
     name: str
@@ -100,9 +98,9 @@ class ScalingStudy:
 
     Attributes:
         size: problem size n of the predictions.
-        whole: results of all regions together.
-        regions: regions in the order in which they stop scaling; regions without operations come last.
-        notes: assumptions, and data that was not recorded, a sentence each.
+        whole: results for the sum of all regions. regions: regions in the order in which they stop scaling, then
+        regions without operations.
+        notes: sentences about assumptions and data that was not recorded.
     """
 
     size: float
@@ -124,15 +122,15 @@ def study_runs(
     """Fit #x(n, p) and evaluate the model.
 
     Args:
-        runs: measured runs with at least two different numbers of processes.
+        runs: recorded runs with at least two different numbers of processes.
         operations, data: #op in Flop and #b in Byte of the whole program, as functions of n.
-        size: n to predict for.
+        size: problem size n of the predictions.
         region_operations: #op of single regions. The other regions share the remaining operations in proportion to
             their times in the smallest run.
-        processes: p to predict for.
+        processes: numbers of processes p of the predictions.
 
     Raises:
-        ValueError: the runs do not show the dependence of #x on p.
+        ValueError: the runs do not show how #x depends on p.
     """
     runs = sorted(runs, key=lambda run: (run.size, run.processes))
     smallest = min(runs, key=lambda run: run.processes)
@@ -154,7 +152,7 @@ def study_runs(
         return lambda n: shares[name] * operations(n) / whole
 
     regions = [one(name, region_operations.get(name, part(name))) for name in names]
-    # Regions without computing come last: they cannot scale.
+    # Regions without operations come last, since they have nothing to scale.
     regions.sort(key=lambda region: (not region.operations, region.optimum.p_max, region.name))
     return ScalingStudy(size, cluster, one(WHOLE, operations), tuple(regions), tuple(notes))
 

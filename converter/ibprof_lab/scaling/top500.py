@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effective bandwidth of the systems of a TOP500-like list in Linpack, and predictors of rank (slides 22 to 24)."""
+"""Effective Linpack bandwidth of the systems in a TOP500-like list, and predictors of the rank (slides 22 to 24)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ibprof.errors import InputError, quote_found
 from ibprof_lab.scaling.scaling_model import WORD
 
 UNITS = {"flop/s": 1.0, "gflop/s": 1e9, "tflop/s": 1e12, "pflop/s": 1e15}
-"""Units of R_max in a header."""
+"""Unit of R_max in a header, in lower case -> Flop/s."""
 
 _COLUMNS = {
     "rank": "rank",
@@ -31,11 +31,10 @@ class ListedSystem:
 
     Attributes:
         rank: rank in the list, from 1; the row number if the list has no ranks.
-        name: untrusted text.
-        cores: number of processors; None where unknown.
+        name: name of the system, untrusted text. cores: number of processors; None if unknown.
         r_max: R_max, in Flop/s.
         n_max: size of the system of equations; None where unknown.
-        bandwidth: b_eff of slide 22, in Byte/s; None without N_max.
+        bandwidth: b_eff of slide 22, in Byte/s; None if N_max is unknown.
     """
 
     rank: int
@@ -47,7 +46,7 @@ class ListedSystem:
 
     @property
     def per_core(self) -> float | None:
-        """R_max / cores, in Flop/s: the l_peak for comparison on slide 22."""
+        """R_max / cores, in Flop/s, which slide 22 compares as l_peak."""
         return self.r_max / self.cores if self.cores else None
 
 
@@ -124,7 +123,7 @@ def _read_row(
 
 
 def effective_bandwidth(r_max: float, n_max: float, word: float = WORD) -> float:
-    """Return b_eff = R_max 3 w 10 / (9 N_max), in Byte/s: slide 21's l_max solved for b_c (slide 22).
+    """Return b_eff = R_max 3 w 10 / (9 N_max), in Byte/s: the l_max of slide 21, solved for b_c (slide 22).
 
     Args:
         r_max: largest Linpack performance, in Flop/s.
@@ -135,9 +134,9 @@ def effective_bandwidth(r_max: float, n_max: float, word: float = WORD) -> float
 
 
 def correlate_with_rank(systems: list[ListedSystem]) -> dict[str, float]:
-    """Return the rank correlation (Spearman) of each quantity with the list's order; nan with fewer than three systems.
+    """Return Spearman's correlation of each quantity with the rank in the list; nan for fewer than three systems.
 
-    A quantity with a value near -1 is a good predictor: a larger quantity means a better rank.
+    Near -1, the quantity is a good predictor: a larger value means a better (smaller) rank.
     """
     from scipy.stats import spearmanr  # noqa: PLC0415  (slow to import)
 

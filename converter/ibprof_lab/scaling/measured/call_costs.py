@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time of a recorded run's calls, and of collective operations by the rounds of their algorithms.
+"""Recorded times of MPI calls, and predicted times of collective operations from the rounds of their algorithms.
 
 Recorded times are from the rank with the smallest time inside MPI. This rank is the last to arrive at each collective
-call. Its time in calls is communication; the time of the other ranks also contains waiting.
+call. The time of this rank in calls is communication time; the other ranks also wait in calls.
 
-Predicted times include link sharing between messages. The time of an operation is the time of its fastest algorithm,
-since MPI libraries choose by size and number of ranks. A share is the time of the most loaded link direction, divided
-by the time of a single message on a host's link. The share is the inverse of an effective bandwidth; for the last round
-of `DOUBLING` this is a bisection bandwidth.
+Messages that use the same link slow each other down. The factor is called share: the time of the most loaded link
+direction, divided by the time of a single message on a host's link. An operation takes the time of its fastest
+algorithm, since MPI libraries choose the algorithm by size and number of ranks.
 
 Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
-International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. Their alpha is L + 2o
-here, their beta is G. The computation in reductions is left out.
+International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. The paper's alpha is L
++ 2o here, and its beta is G. The computing time of reductions is left out.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ RING = "ring"
 """Pattern in which each rank sends to the next rank."""
 
 ALL_PAIRS = "all-pairs"
-"""Pattern in which each rank sends to every other rank, one per round."""
+"""Pattern in which each rank sends to every other rank, to one rank per round."""
 
 ROOT = "root"
 """Pattern in which all messages go to or from one rank, whose link is the bottleneck."""
@@ -48,25 +47,25 @@ ROOT = "root"
 PATTERNS = (DOUBLING, RING, ALL_PAIRS, ROOT)
 
 Shares = Callable[[str, int], float]
-"""Function of pattern and number of ranks: time of the most loaded link / time of a single message."""
+"""Function (pattern, number of ranks) -> time of the most loaded link / time of a single message."""
 
 Ints = npt.NDArray[np.int64]
 
 _UNIT = 1 << 20
-"""Bytes of each message for the computation of shares, which are ratios and do not depend on this size."""
+"""Bytes of each message for the computation of shares. The shares do not depend on this size."""
 
 _MOST_PAIRS = 1 << 22
-"""At most this many pairs are listed. If all ranks have more pairs, the pairs at evenly spaced rank distances are
+"""Largest number of pairs in `ALL_PAIRS`. If the ranks have more pairs, only evenly spaced rank distances are
 listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A part of an algorithm.
+    """A part of an algorithm with one communication pattern.
 
     Attributes:
         pattern: communication pattern, from `PATTERNS`.
-        rounds: number of consecutive messages of a rank.
+        rounds: number of messages that a rank sends one after the other.
         bytes: total bytes that a rank sends in all rounds.
     """
 
@@ -76,14 +75,15 @@ class Stage:
 
 
 Algorithms = Callable[[int, float], Sequence[Sequence[Stage]]]
-"""Algorithms for p ranks and s bytes, each as stages; s as in the table of docs/formats/recording.md."""
+"""Function (number of ranks p, bytes s) -> algorithms, each a list of stages; docs/formats/recording.md defines s."""
 
 
 class MessageTimes(Protocol):
-    """Times of a message."""
+    """Function object for the time of a message."""
 
     def times(self, length: float) -> tuple[float, float]:
-        """Return two parts of a message's time in seconds: independent of its length, and proportional to it."""
+        """Return the time of a message in seconds as two parts: the constant part, and the part proportional to the
+        length."""
 
 
 def _rounds(p: int) -> int:
@@ -123,7 +123,7 @@ _BY_OPERATIONS: dict[tuple[str, ...], Algorithms] = {
 }
 
 ALGORITHMS = {name: algorithms for names, algorithms in _BY_OPERATIONS.items() for name in names}
-"""Algorithms by operation. Nonblocking operations are not included: their time passes in a later wait."""
+"""Operation -> algorithms. Nonblocking operations are left out, since their time passes in a later wait call."""
 
 
 def time_stage(stage: Stage, ranks: int, network: MessageTimes, share: Shares) -> float:
@@ -135,7 +135,7 @@ def time_stage(stage: Stage, ranks: int, network: MessageTimes, share: Shares) -
 
 
 def time_collective(operation: str, ranks: int, size: float, network: MessageTimes, share: Shares) -> float:
-    """Return the time of one collective operation by its fastest algorithm, in seconds; 0 for a single rank."""
+    """Return the time of a collective operation with its fastest algorithm, in seconds; 0 for a single rank."""
     if ranks < 2:
         return 0.0
     return min(
@@ -145,7 +145,8 @@ def time_collective(operation: str, ranks: int, size: float, network: MessageTim
 
 
 def list_messages(pattern: str, ranks: int) -> tuple[Ints, Ints, Ints]:
-    """Return sender, receiver and round of each message, int64 [message]; rounds that may overlap share a number."""
+    """Return sender, receiver and round of each message, int64 [message]; rounds that may overlap have the same
+    number."""
     all_ranks = np.arange(ranks, dtype=np.int64)
     if pattern == RING:
         return all_ranks, (all_ranks + 1) % ranks, np.zeros(ranks, np.int64)
@@ -171,12 +172,12 @@ def list_messages(pattern: str, ranks: int) -> tuple[Ints, Ints, Ints]:
 
 @dataclass(slots=True)
 class LinkSharing:
-    """Shares on one subnet for a rank placement.
+    """Slow-down of messages by link sharing (share), for one subnet and rank placement.
 
     Attributes:
         subnet: fabric and forwarding tables.
-        rule: placement rule, as for `--placement`.
-        slots: number of consecutive ranks on a host; None for the smallest number with which all ranks fit.
+        rule: placement rule, a value of `--placement`.
+        slots: number of consecutive ranks on a host; None for the smallest number with a place for every rank.
     """
 
     subnet: Subnet
@@ -190,14 +191,14 @@ class LinkSharing:
 
     @property
     def most_ranks(self) -> int | None:
-        """Number of ranks that fit on the hosts; None for any number."""
+        """Largest number of ranks that the hosts have slots for; None if there is no limit."""
         return len(self._hosts.name) * self.slots if self.slots else None
 
     def share(self, pattern: str, ranks: int) -> float:
-        """Return the share of a pattern, averaged over its rounds.
+        """Return the mean share over the rounds of a pattern.
 
         Raises:
-            UsageError: too many ranks for the hosts.
+            UsageError: the hosts have too few slots for the ranks.
             InconsistentError: a message has no route, or no link has a known speed.
         """
         key = pattern, ranks
@@ -225,25 +226,25 @@ class LinkSharing:
             raise InconsistentError(f"{fabric.name}: expected links of known speed")
         busiest = (loads.bytes.max(axis=1) / rates[:, None]).max(axis=0)
         share = busiest * float(np.median(of_hosts)) / _UNIT
-        # A rank sends the messages of all rounds in sequence; the unit of a share is the time of one of these messages.
+        # Loads are of all rounds together; a share is relative to one message of a rank.
         each = {ALL_PAIRS: len(source) / ranks, ROOT: float(ranks - 1)}.get(pattern, 1.0)
         return float(share.mean()) / each
 
 
 MESSAGES = "messages"
-"""Name of all operations except blocking collectives: messages between two ranks, and waits."""
+"""Group of all operations except blocking collectives: point-to-point calls and waits."""
 
 _VECTORS = ("ALLTOALLV", "ALLTOALLW")
 
 
 @dataclass(frozen=True, slots=True)
 class CallGroup:
-    """Calls of one operation, or `MESSAGES`.
+    """Mean calls of a rank: of one operation, or of the group `MESSAGES`.
 
     Attributes:
-        calls: number of calls of a rank. For `MESSAGES`, number of messages that a rank sends.
-        size: bytes of a call, as defined for `ALGORITHMS`. For `MESSAGES`, bytes of a message.
-        seconds: time inside the calls.
+        calls: number of calls; in `MESSAGES`, number of sent messages. size: bytes of a call, as `Algorithms` defines
+        them; in `MESSAGES`, bytes of a message.
+        seconds: total time inside the calls.
     """
 
     calls: float
@@ -257,12 +258,9 @@ class TimedRun:
 
     Attributes:
         size: problem size n.
-        processes: p.
-        seconds: wall time.
-        computing: time outside MPI, s.
+        processes: number of ranks p. seconds: wall time. computing: time outside MPI, in seconds.
         rank: rank whose times are used.
-        groups: calls by operation, or `MESSAGES`.
-        notes: data that is not included, a sentence each.
+        groups: operation, or `MESSAGES` -> calls. notes: sentences about data that is not included.
     """
 
     name: str
@@ -325,7 +323,8 @@ def _list_groups(run: Profile, rank: int) -> dict[str, CallGroup]:
 
 
 def _size_of(run: Profile, operation: int, name: str) -> float:
-    """Return the bytes that a call's arguments ask for: the largest of all ranks; for `_VECTORS`, the ranks' mean."""
+    """Return the mean bytes per call that the arguments of each rank state: the largest of all ranks, or for `_VECTORS`
+    the mean over ranks."""
     demands = run.demands
     rows = demands.operation == operation
     if not rows.any():

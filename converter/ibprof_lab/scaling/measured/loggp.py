@@ -2,8 +2,8 @@
 """LogGP parameters fitted to measured delays: a message of s bytes takes L + 2o + s G.
 
 Source: A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, "LogGP: Incorporating Long Messages into the LogP
-Model", Journal of Parallel and Distributed Computing 44(1), 1997. Round trips show the latency L and the overheads 2o
-as one sum.
+Model", Journal of Parallel and Distributed Computing 44(1), 1997. Round trips cannot separate the latency L from the
+overheads 2o.
 """
 
 from __future__ import annotations
@@ -25,20 +25,18 @@ _RESAMPLES = 200
 _TAILS = (2.5, 97.5)
 _LEAST_LENGTHS = 2
 _LEAST_RANGE = 16
-"""The longest length is at least this many times the shortest, so that the slope exceeds the noise."""
+"""Smallest ratio of longest to shortest message length; with a smaller ratio, noise hides the slope."""
 
 _SPLIT_GAIN = 2.0
-"""Two lines must fit better than one line by this factor to prove a change of protocol."""
+"""A change of protocol is assumed if two lines have an error smaller than one line's by this factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class DelaySegment:
-    """Messages sent with one protocol of the MPI library.
+    """Range of message lengths that the MPI library sends with one protocol.
 
     Attributes:
-        first, last: shortest and longest measured length, bytes.
-        start: L + 2o, s.
-        per_byte: G, s/byte.
+        first, last: shortest and longest measured length, in bytes. start: L + 2o, in seconds. per_byte: G, s/byte.
     """
 
     first: int
@@ -52,9 +50,9 @@ class LogGP:
     """Parameters of a network.
 
     Attributes:
-        segments: segments by message length, the shortest first: one, or two if the protocol changes.
+        segments: one segment, or two in order of length if the protocol changes.
         pairs: number of measured pairs of processes.
-        misfit: largest relative deviation of a length's mean delay from the line.
+        misfit: largest relative deviation of the mean delay of a length from the fitted line.
     """
 
     segments: tuple[DelaySegment, ...]
@@ -62,7 +60,7 @@ class LogGP:
     misfit: float
 
     def times(self, length: float) -> tuple[float, float]:
-        """Return L + 2o and s G of a message of s bytes, in seconds."""
+        """Return L + 2o and length G, in seconds."""
         segment = next((each for each in self.segments if length <= each.last), self.segments[-1])
         return segment.start.value, segment.per_byte.value * length
 
@@ -73,7 +71,7 @@ class LogGP:
 
 
 def read_loggp(path: Path, unit: float | None = None, seed: int = 1) -> LogGP:
-    """Fit the parameters to a file of delays between hosts; between processes for a single host.
+    """Fit the LogGP parameters to a file of delays: between hosts, or between processes if there is a single host.
 
     Args:
         path: output of `ibprof-latency measure`, in a mode with one message at a time.
@@ -103,9 +101,7 @@ def read_loggp(path: Path, unit: float | None = None, seed: int = 1) -> LogGP:
 
 
 def fit_loggp(delays: Delays, seed: int = 1) -> LogGP:
-    """Fit the parameters to delays, with 95% intervals by resampling processes.
-
-    Pairs of one process share the errors of that process. Processes are therefore resampled instead of pairs.
+    """Fit the LogGP parameters to delays, with 95% intervals by resampling processes.
 
     Raises:
         ValueError: no pair has delays of all lengths.
@@ -145,7 +141,7 @@ def fit_loggp(delays: Delays, seed: int = 1) -> LogGP:
 
 
 def _find_cuts(lengths: Floats, means: Floats) -> list[tuple[int, int]]:
-    """Return first and last index (exclusive) of each segment: one segment, or two if two fit much better than one."""
+    """Return the first and the end index of each segment: one segment, or two if two lines fit much better."""
     whole = [(0, len(lengths))]
     candidates = [[(0, cut), (cut, len(lengths))] for cut in range(3, len(lengths) - 2)]
     if not candidates:

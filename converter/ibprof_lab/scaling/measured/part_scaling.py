@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds as a function of the number of processes p: forms of few terms, and random draws of all forms that fit.
+"""Time as a function of the number of processes p, as random draws of fitted formulas (forms).
 
-A form is one or two of the terms p^a log2(p)^b, with coefficients of at least 0. Cross-validation gives the weight of a
-form: each number of processes is predicted from the others. Each random draw chooses a form by weight, and a variance
-of the noise. The draw then fits the coefficients to the runs plus this noise. All draws together show the uncertainty
-of the form, of its coefficients, and of a run.
+A form is one or two of the terms p^a log2(p)^b, with coefficients of at least 0. Cross-validation gives each form a
+weight: the time at each number of processes is predicted from the other numbers. Each draw chooses a form with the
+probability of its weight, adds random noise to the fitted times, and fits the coefficients again. The draws thus show
+the uncertainty of form, coefficients and run.
 
 Source: A. Calotoiu, T. Hoefler, M. Poke, F. Wolf, "Using automated performance modeling to find scalability bugs in
 complex codes", SC'13: the normal form and its choice by cross-validation. J. A. Hoeting, D. Madigan, A. E. Raftery,
@@ -28,8 +28,8 @@ _TERMS: tuple[Term, ...] = (
 )  # fmt: skip
 """Exponents a and b of each term.
 
-Divided work takes p^-1, or p^-1.5 if it also fits caches better. Surfaces of blocks take p^(-2/3) in 3 dimensions, and
-p^(-1/2) in 2. Trees take log2(p), and a message to each process takes p."""
+Examples: p^-1 divided work, p^-1.5 divided work that fits caches better, p^(-2/3) surfaces of blocks in 3 dimensions,
+p^(-1/2) in 2, log2(p) trees, p a message to each process."""
 
 FORMS: tuple[tuple[Term, ...], ...] = (
     (_CONSTANT,),
@@ -39,20 +39,20 @@ FORMS: tuple[tuple[Term, ...], ...] = (
 )
 
 _LEAST_NOISE = 0.03
-"""Equal runs are assumed to scatter by at least this share."""
+"""Smallest assumed relative standard deviation of the time of equal runs."""
 
 _NOISE_RUNS = 2
-"""The assumed scatter counts as much as this number of runs."""
+"""Weight of the assumed scatter, as a number of runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartDraws:
-    """Draws of a part's seconds.
+    """Random draws of the seconds of one part of the run time.
 
     Attributes:
-        form: the form with the largest weight, with its coefficients, such as `0.1 + 2 p^-1`.
-        seconds: float64 [draw, p], without the noise of a run.
-        noise: float64 [draw], relative standard deviation of a run.
+        form: text of the form with the largest weight, such as `0.1 + 2 p^-1`.
+        seconds: float64 [draw, p], fitted, without the noise of a single run. noise: float64 [draw], relative standard
+        deviation of a single run.
     """
 
     form: str
@@ -63,17 +63,15 @@ class PartDraws:
 def draw_part(
     processes: Floats, seconds: Floats, floor: Floats, noise: float, at: Floats, ranks: Floats, rng: np.random.Generator
 ) -> PartDraws:
-    """Return draws of seconds at other numbers of processes.
+    """Return random draws of the seconds at the numbers of processes `at`.
 
     Args:
         processes, seconds: values of each run.
-        floor: smallest seconds that matter, for each run. An error is relative to `seconds` or `floor`, whichever is
-            larger.
+        floor: for each run, seconds that are negligible. Errors are relative to the larger of `seconds` and `floor`.
         noise: relative scatter between equal runs.
-        at: numbers of processes to evaluate. The seconds at the last number give the order of growth of the forms.
-        ranks: float64 [draw], 0 to 1: position of each draw's form in the order of growth, 1 for the fastest growing
-            form. Two parts that are drawn with the same `ranks` grow together: nothing shows that their errors would
-            cancel.
+        at: numbers of processes to evaluate. The forms are sorted by their seconds at the last number.
+        ranks: float64 [draw], 0 to 1: quantile of each draw's form in this order; 1 is the form that grows fastest. The
+            same `ranks` for all parts of a run make their errors add up rather than cancel.
     """
     sizes = np.unique(processes)
     usable = [form for form in FORMS if len(form) <= len(sizes)]
@@ -85,7 +83,7 @@ def draw_part(
     assumed = max(noise, _LEAST_NOISE) ** 2
     if len(sizes) > 2:
         scores = np.array([_cross_validate(columns, target, processes) for columns in scaled])
-    else:  # two sizes cannot be cross-validated: all forms that pass through both count
+    else:  # no cross-validation with two numbers of processes
         scores = misfit / len(processes)
     weights = (scores + _LEAST_NOISE**2) ** (-len(sizes) / 2)
     weights /= weights.sum()
@@ -106,12 +104,12 @@ def draw_part(
 
 
 def _evaluate(form: Iterable[Term], processes: Floats) -> Floats:
-    """Return the terms' values: float64 [term, p]."""
+    """Return the value of each term: float64 [term, p]."""
     return np.stack([processes**power * np.log2(processes) ** logs for power, logs in form])
 
 
 def _fit(columns: Floats, target: Floats) -> Floats:
-    """Return coefficients of at least 0 with least squares, [row, term], for one or two columns [term, run]."""
+    """Return least-squares coefficients that are not negative, [row, term], for one or two `columns` [term, run]."""
     products, norms = target @ columns.T, (columns**2).sum(axis=1)
     alone: Floats = np.maximum(products / np.maximum(norms, 1e-300), 0)
     if len(columns) == 1:
@@ -120,7 +118,7 @@ def _fit(columns: Floats, target: Floats) -> Floats:
     determinant = norms[0] * norms[1] - mixed**2
     is_singular = determinant <= 1e-12 * norms[0] * norms[1]
     both = (products * norms[::-1] - products[:, ::-1] * mixed) / (np.inf if is_singular else determinant)
-    # Where the free solution has a coefficient below 0, one term alone is best.
+    # If the unconstrained solution has a negative coefficient, only one term is used.
     gains = alone * products
     single = np.where(gains == gains.max(axis=1, keepdims=True), alone, 0)
     single[:, 1] = np.where((single > 0).all(axis=1), 0, single[:, 1])
@@ -129,7 +127,7 @@ def _fit(columns: Floats, target: Floats) -> Floats:
 
 
 def _cross_validate(columns: Floats, target: Floats, processes: Floats) -> float:
-    """Return the mean square of the errors of predictions at each number of processes from all other numbers."""
+    """Return the mean squared error of the predictions at each number of processes from the other numbers."""
     errors = []
     for size in np.unique(processes):
         rest = processes != size

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Query of predicted run times: arguments in; JSON document, tables and picture out."""
+"""Query that predicts run times: its JSON document, tables and picture."""
 
 from __future__ import annotations
 
@@ -46,25 +46,26 @@ def query_prediction(
     processes: list[int] | None,
     figure: Path | None,
 ) -> dict[str, Any]:
-    """Return predicted run times by number of processes, with intervals.
+    """Return predicted run times with intervals for each number of processes.
 
     Args:
-        runs: problem size n and profile of each run; n is None if not given.
+        runs: problem size n (or None) and profile of each run.
         operations: formula of n for #op; None without `delays`.
         delays: file of measured delays; None to predict from the times of the profiles alone.
         unit: unit of the delays if the file does not state it, from `UNITS`.
         fabric: fabric whose forwarding tables determine link sharing; None for no sharing.
         placement: rank placement on the fabric's hosts: `packed`, `spread` or `random:SEED`; None for `packed`.
-        slots: number of ranks per host; None for the smallest number with which all ranks fit.
+        slots: number of ranks per host; None for the smallest number with a place for every rank.
         scaling: `STRONG` or `WEAK`; None for `STRONG` if `delays` is given, else for the kind that the runs show.
-        n: problem size of strong scaling; None for the size of the largest recorded run.
+        n: problem size for strong scaling; None for the problem size of the largest recorded run.
         processes: numbers of processes to predict for; None for powers of two within the valid range.
         figure: picture file of the curve; None for no picture.
 
     Raises:
-        UsageError: a formula or the placement is invalid, or an option is given without another option that it needs.
+        UsageError: a formula or the placement is invalid, or an option lacks another option that it needs.
         InputError: a file cannot be read.
-        InconsistentError: the runs do not determine an answer, or the query is outside the valid range.
+        InconsistentError: the runs do not determine the predicted times, or `processes` or `n` is outside the valid
+            range.
     """
     if delays is None:
         needing = {"operations": operations, "fabric": fabric, "placement": placement, "slots": slots, "n": n}
@@ -97,7 +98,7 @@ def _predict_on_network(
     processes: list[int] | None,
     notes: list[str],
 ) -> tuple[dict[str, Any], list[tuple[int, float]]]:
-    """Return the document, and p and seconds of the runs on its curve."""
+    """Return the document, and (p, seconds) of each recorded run with a problem size of the curve."""
     runs = [run for run in recorded if run.processes > 1] or recorded
     try:
         model = TimeModel(
@@ -116,7 +117,7 @@ def _predict_on_network(
     else:
         curve, stop = [_predict(model, scaling, size, p) for p in processes], None
     notes = notes + [f"{run.name}: {note}" for run in runs for note in run.notes]
-    # A run with one process has no communication and says nothing about calls, but is the base of the speed-up.
+    # Runs with one process have no communication; they serve only as the base of the speed-up.
     alone = [run for run in recorded if run not in runs]
     bases = [run for run in alone if scaling == STRONG and run.size == size]
     base = (1, statistics.median(run.seconds for run in bases)) if bases else (curve[0].processes, curve[0].seconds)
@@ -168,7 +169,8 @@ def _predict(model: TimeModel, scaling: str, size: float, processes: int) -> Pre
 
 
 def _follow(model: TimeModel, scaling: str, size: float) -> tuple[list[PredictedTime], str | None]:
-    """Return predictions for powers of two within the range, and the reason if the predictions end earlier."""
+    """Return predictions for powers of two in the valid range; if they end before its end, also the reason, else
+    None."""
     least, most = model.processes
     curve: list[PredictedTime] = []
     for power in range(math.ceil(math.log2(least)), int(math.log2(most)) + 1):
@@ -201,7 +203,7 @@ def _describe_network(network: LogGP) -> dict[str, Any]:
 def _describe_curve(
     curve: Sequence[PredictedTime], scaling: str, processes: int, seconds: float
 ) -> list[dict[str, Any]]:
-    """Return a row per prediction, with the speed-up over `seconds` on `processes`."""
+    """Return a row per prediction. The base of the speed-up is `seconds` with `processes` processes."""
     rows = []
     for each in curve:
         ratio = seconds / each.seconds
@@ -287,7 +289,7 @@ def _time(row: dict[str, Any]) -> str:
 
 
 def _add_interval(texts: list[str]) -> str:
-    """Return one text from three: a value, and the ends of its interval. Equal ends are left out."""
+    """Join three texts: a value, and the ends of its interval. The interval is left out if its ends are equal."""
     value, low, high = texts
     return value if low == high else f"{value} ({low} to {high})"
 
@@ -298,7 +300,7 @@ def _draw_prediction(path: Path, document: dict[str, Any], runs: Sequence[tuple[
     Args:
         path: png, svg or pdf file.
         document: result of `query_prediction`.
-        runs: p and seconds of the recorded runs.
+        runs: (p, seconds) of the recorded runs.
     """
     from matplotlib.figure import Figure  # noqa: PLC0415  (slow to import)
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run times predicted from profiles alone: computing, waiting and transfer of each call site; what stops scaling.
+"""Predict run times from profiles alone: from the computing time, and from waiting and transfer at each call site.
 
 The time of a run is a sum: the mean time of its ranks outside MPI, the mean time in the calls of each call site, and
-the time until its last rank ends. Calls are split into waiting, transfer and an unsplit rest, as
-`ibprof.waiting` measured them. Each part is fitted separately (`part_scaling`).
+the time until its last rank ends. The time in calls is split into waiting, transfer and an unsplit rest
+(`ibprof.waiting`). Each of these times is fitted separately (`part_scaling`).
 
-A call site stops scaling at the number of processes at which the call site alone halves the efficiency. The time of the
-call site then exceeds its ideal time by the ideal time of the whole run. This is p_1/2 of Kredel et al. with measured
-time instead of communication.
+A call site stops scaling at the number of processes p_1/2 where its time exceeds its ideal time by the ideal time of
+the whole run. This call site alone then halves the efficiency. Kredel et al. define p_1/2 with communication time.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ Floats = npt.NDArray[np.float64]
 COMPUTING, WAITING, TRANSFER, UNSPLIT = "computing", "waiting", "transfer", "unsplit"
 
 _SMALL = 0.01
-"""Call sites with a smaller share of the run time, in all runs, are joined as `OTHERS`."""
+"""Call sites with a smaller fraction of the run time in every run are summed as `OTHERS`."""
 
 _NOISE = 0.08
-"""Assumed relative scatter of equal runs, if no run was repeated."""
+"""Assumed relative standard deviation of the time of equal runs, if no run was repeated."""
 
 _DRAWS = 2000
 _GRID = 65
@@ -53,7 +52,7 @@ _TAILS = (0.025, 0.5, 0.975)
 
 
 class CallPlace(NamedTuple):
-    """An operation at a call site; computing has no operation."""
+    """An operation at a call site. An empty operation means computing (time outside MPI)."""
 
     operation: str
     site: str
@@ -71,15 +70,15 @@ ENDS = CallPlace("FINALIZE", "")
 
 @dataclass(frozen=True, slots=True)
 class RunParts:
-    """The times of a run.
+    """Times of one run.
 
     Attributes:
         processes: number of ranks of MPI_COMM_WORLD, recorded or not.
-        seconds: run time of the last rank; the sum of `parts`.
-        parts: seconds by call site and kind, means over ranks.
+        seconds: run time of the last rank; the sum of `parts`. parts: (call site, kind of time) -> mean seconds of a
+        rank.
         program: name of the program.
         hosts: number of hosts.
-        notes: missing data, a sentence each.
+        notes: sentences about missing data.
     """
 
     name: str
@@ -140,7 +139,7 @@ def read_parts(path: Path) -> RunParts:
 
 
 def _name_program(command: str) -> str:
-    """Return the file name of the program; for an interpreter, the name of the script or module."""
+    """Return the file name of the program; if the program is an interpreter, the name of the script or module."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -152,11 +151,11 @@ def _name_program(command: str) -> str:
 
 
 def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -> tuple[list[RunParts], str | None]:
-    """Return the runs, and the kind of scaling if the problem sizes show it.
+    """Return the runs, and the kind of scaling that the problem sizes show (None if they show none).
 
     Raises:
-        InputError: the profiles are not of one program at different numbers of processes.
-        UsageError: some runs have a problem size, others not, or `scaling` contradicts them.
+        InputError: the profiles have different programs, or only one number of processes.
+        UsageError: only some runs have a problem size, or `scaling` contradicts the problem sizes.
     """
     runs = [read_parts(path) for _, path in given]
     for run in runs[1:]:
@@ -185,7 +184,7 @@ def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -
 
 
 def find_scaling(runs: Sequence[RunParts]) -> str:
-    """Return `STRONG` if the computing time of a rank falls by more than the square root of p, else `WEAK`."""
+    """Return `STRONG` if the computing time per rank falls faster than p^-0.5, else `WEAK`."""
     p = np.log([run.processes for run in runs])
     seconds = np.log([max(run.parts[COMPUTES, COMPUTING], 1e-9) for run in runs])
     return STRONG if float(np.polyfit(p, seconds, 1)[0]) < -0.5 else WEAK
@@ -194,7 +193,7 @@ def find_scaling(runs: Sequence[RunParts]) -> str:
 def predict_split(
     runs: Sequence[RunParts], scaling: str, is_found: bool, wanted: Sequence[int] | None, seed: int = 1
 ) -> dict[str, Any]:
-    """Return the document: predicted times, the call sites that stop scaling, the range of validity.
+    """Return a document with predicted times, the call sites that stop scaling, and the valid range.
 
     Raises:
         InconsistentError: a wanted number of processes is outside of the valid range.
@@ -279,7 +278,7 @@ def predict_split(
 
 
 def _merge_small(runs: Sequence[RunParts]) -> list[dict[tuple[CallPlace, str], float]]:
-    """Return the parts of each run, with all small call sites joined."""
+    """Return `parts` of each run; all small call sites are summed as `OTHERS`."""
     most: defaultdict[CallPlace, float] = defaultdict(float)
     for run in runs:
         of_run: defaultdict[CallPlace, float] = defaultdict(float)
@@ -310,7 +309,7 @@ def _draw_parts(
     drawn = {}
     for place, kind in keys:
         seconds = np.array([part.get((place, kind), 0.0) for part in parts])
-        # One process waits for nobody and sends nothing: it says nothing about calls.
+        # Runs with one process have no communication to fit.
         used = (processes > 1) | (place == COMPUTES)
         made = draw_part(processes[used], seconds[used], _SMALL * walls[used], noise, at, ranks, rng)
         if place != COMPUTES:
@@ -320,7 +319,7 @@ def _draw_parts(
 
 
 def _measure_noise(processes: Floats, walls: Floats) -> float:
-    """Return the relative scatter of equal runs; if no run was repeated, an assumed scatter."""
+    """Return the relative standard deviation of the time of equal runs; `_NOISE` if no run was repeated."""
     logs = np.log(walls)
     errors = np.concatenate([logs[processes == p] - logs[processes == p].mean() for p in np.unique(processes)])
     freedom = len(walls) - len(np.unique(processes))
@@ -330,7 +329,8 @@ def _measure_noise(processes: Floats, walls: Floats) -> float:
 def _find_stops(
     drawn: dict[tuple[CallPlace, str], PartDraws], falls: Floats, ideal: Floats, grid: Floats
 ) -> list[dict[str, Any]]:
-    """Return the number of processes at which each call site halves the efficiency, sorted by this number."""
+    """Return a row per call site with the number of processes at which it halves the efficiency, sorted by this
+    number."""
     by_place: dict[CallPlace, Floats] = {}
     kinds: defaultdict[CallPlace, dict[str, float]] = defaultdict(dict)
     for (place, kind), each in drawn.items():
@@ -359,7 +359,7 @@ def _find_stops(
 
 
 def _describe_limit(values: Floats) -> dict[str, float | None]:
-    """Return the median and the 95% interval of draws of a number of processes; None for each infinite value."""
+    """Return the median and the 95% interval of draws; None in place of infinity."""
     low, value, high = np.quantile(values, _TAILS, method="nearest").tolist()
     return {
         name: each if math.isfinite(each) else None for name, each in (("value", value), ("low", low), ("high", high))

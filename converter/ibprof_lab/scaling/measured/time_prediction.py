@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted run times for other numbers of processes and problem sizes, with intervals and a valid range.
+"""Predict run times for other numbers of processes and problem sizes, with intervals and a valid range.
 
 A run takes the time of computing plus the time of its calls. Computing time is a constant plus a multiple of the
-operations per process. The time of a call is its algorithm's time on the measured network, times a correction factor of
-the operation from the recorded runs. The numbers of calls and bytes are functions of the problem size n and the number
-of processes p, fitted to the recorded runs.
+operations per process. The time of a call is the time of the algorithm on the measured network, times a factor. The
+recorded runs determine the factor of each operation. The numbers of calls and bytes are functions of the problem size n
+and the number of processes p, fitted to the recorded runs.
 
-Each run is predicted once from all others. The deviations of these predictions give the errors of computing and of
-calls, as 95% intervals by Student's t. The errors grow with the distance from the recorded runs: by sqrt(1 + d^2) at
-2^d times the largest recorded n or p.
+To estimate errors, each run is predicted from all other runs. Student's t gives 95% intervals from the deviations. For
+n or p of 2^d times the largest recorded value, the intervals are sqrt(1 + d^2) times as wide.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from ibprof_lab.scaling.measured.call_costs import (
 OfSize = Callable[[float], float]
 
 LEAST_RUNS = 3
-"""At least this many runs are needed; two runs do not show the errors of predictions."""
+"""Smallest number of runs; fewer runs do not show the errors of predictions."""
 
 FARTHEST = 4.0
 """Predictions are valid up to this multiple of the largest recorded p, of the largest recorded n, and of the longest
@@ -44,7 +43,7 @@ WIDEST = 2.0
 
 
 class OutOfRangeError(ValueError):
-    """The prediction is outside its valid range; the message has the reason."""
+    """The requested prediction is outside the valid range; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class PredictedTime:
         size, processes: n and p.
         seconds, low, high: wall time and its 95% interval.
         computing: time outside MPI, s.
-        groups: seconds by operation, or `MESSAGES`.
+        groups: operation, or `MESSAGES` -> seconds.
         beyond: p / the largest recorded number of processes; above 1 the prediction is an extrapolation.
     """
 
@@ -71,7 +70,7 @@ class PredictedTime:
 
 @dataclass(frozen=True, slots=True)
 class RunCheck:
-    """A recorded run predicted from the others.
+    """Measured time of a run, and the time predicted from the other runs.
 
     Attributes:
         size, processes: n and p.
@@ -90,9 +89,9 @@ class _Quantity:
     """A number of calls or bytes as a function of n and p.
 
     Attributes:
-        fit: fit of the quantity times `scale`; None if it is always 0.
-        others: forms that fit equally well, each with its coefficient.
-        scale: factor depending on p, so that a quantity that falls with p can be fitted too.
+        fit: fit of quantity x `scale`(p); None if the quantity is always 0. others: further forms that fit about
+        equally well, with their coefficients. scale: function of p; it makes quantities that decrease with p fit the
+        forms.
     """
 
     fit: ExchangeFit | None
@@ -104,7 +103,7 @@ class _Quantity:
         return self.fit.exchange(size, processes) / self.scale(processes) if self.fit else 0.0
 
     def list_others(self, size: float, processes: int) -> list[float]:
-        """Return the quantity by each of the other forms."""
+        """Return the values of the quantity by the forms in `others`."""
         return [
             coefficient * float(form.evaluate(size, processes)) / self.scale(processes)
             for form, coefficient in self.others
@@ -116,8 +115,8 @@ class _Fit:
     """All fitted parameters of a set of runs.
 
     Attributes:
-        computing: constant time, and time per operation.
-        factors: measured time / modelled time, by group.
+        computing: constant seconds, and seconds per operation. factors: group of calls -> measured time / modelled
+        time.
     """
 
     computing: tuple[float, float]
@@ -131,10 +130,10 @@ class TimeModel:
     Attributes:
         operations: #op as a function of n.
         network: times of a message.
-        share: slow-down of messages by link sharing.
-        most_processes: the fabric has slots for at most this many processes; None for any number.
+        share: slow-down of messages by link sharing, a factor. most_processes: number of slots in the fabric; None if
+        there is no limit.
         longest: longest measured message, bytes.
-        checks: each run predicted from the others.
+        checks: prediction of each run from the other runs.
 
     Raises:
         ValueError: the runs do not show the dependence of times on the number of processes.
@@ -240,7 +239,7 @@ class TimeModel:
         """Return the problem size with the same number of operations per process as in the smallest run.
 
         Raises:
-            OutOfRangeError: no size in the range satisfies this.
+            OutOfRangeError: this problem size is outside the range of the recorded runs.
         """
         from scipy.optimize import brentq  # noqa: PLC0415  (slow to import)
 
@@ -288,7 +287,7 @@ class TimeModel:
         return _Fit(fit_relative_line(shares, computing, float(shares.max())), factors)
 
     def _predict(self, fit: _Fit, size: float, processes: int) -> tuple[float, dict[str, float]]:
-        """Return the time of computing, and the time of each group."""
+        """Return the seconds of computing, and of each group of calls."""
         constant, each = fit.computing
         groups = {
             name: factor
@@ -300,7 +299,8 @@ class TimeModel:
         return constant + each * self.operations(size) / processes, groups
 
     def _doubt_of_forms(self, size: float, processes: int) -> tuple[float, float]:
-        """Return by how many seconds the other forms of calls and bytes could shorten and lengthen the run time."""
+        """Return two numbers of seconds: with other forms that fit equally well, the run could be shorter or longer by
+        them."""
         less = more = 0.0
         for name, factor in self._fit.factors.items():
             calls, length = self._calls[name], self._sizes[name]
@@ -321,8 +321,7 @@ class TimeModel:
 
 
 _SCALES: dict[str, OfSize] = {"ALLTOALL": lambda processes: processes * processes}
-"""Operation -> `_Quantity.scale` of its size. If a problem is divided among p processes, all-to-all's blocks shrink as
-1 / p^2. Other sizes shrink at most as 1 / p."""
+"""Operation -> `_Quantity.scale` of its bytes per call, if not p: the blocks of an all-to-all shrink as 1 / p^2."""
 
 
 def _group(run: TimedRun, name: str) -> CallGroup:
@@ -351,7 +350,7 @@ def _log_ratio(measured: float, predicted: float) -> float:
 
 
 def _spread(errors: Sequence[float]) -> float:
-    """Return the half width of the interval for a new deviation, as a logarithm."""
+    """Return the half width of the 95% interval for the log ratio measured / predicted of a further run."""
     count = len(errors)
     scatter = math.sqrt(math.fsum(error**2 for error in errors) / count)
     return find_quantile_t(count - 1) * scatter if count > 1 else math.inf
