@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions behind the package's public names, with paths and plain values as arguments."""
+"""Public functions of the package; arguments are paths and plain values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ StrPath = str | PathLike[str]
 
 @with_plain_errors
 def simulate(study: StrPath, folder: StrPath, *, workers: int = 1) -> StudyResults:
-    """Simulate the jobs of a study packet by packet, to find how much they slow each other down.
+    """Simulate the jobs of a study packet by packet, and return how much they slow each other down.
 
     Args:
         study: study file for `ibprof-sim run`.
@@ -25,7 +25,7 @@ def simulate(study: StrPath, folder: StrPath, *, workers: int = 1) -> StudyResul
         workers: number of processes.
 
     Returns:
-        Slow-downs (`conclusions`), a row per simulation (`rows`, latencies in microseconds) and notes.
+        The slow-downs (`conclusions`), one row per simulation (`rows`, latencies in microseconds), and notes.
 
     Raises:
         InputError: the study is invalid.

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""User choices of the laboratory by name, and defaults that help texts state.
-
-Parsers and help need only these names, so this module imports nothing that reads files or holds arrays.
-"""
+"""Names of user choices, and default values that --help prints. For a fast --help, this module imports no numpy."""
 
 from __future__ import annotations
 
@@ -15,38 +12,37 @@ UNITS: dict[str, float | None] = {"auto": None, "s": 1.0, "ms": 1e-3, "us": MICR
 """Unit of delays in a CSV or numpy matrix -> seconds per unit; None to use the unit that the file states."""
 
 NO_CLUSTER = 255
-"""Label of a pair without a cluster."""
+"""Cluster label of a pair that is in no cluster."""
 
 ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH = "one_to_one", "async", "all_to_all", "bandwidth"
 
 MODES = (ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH)
-"""Message patterns of a measuring pair, with network_tests2's names."""
+"""Message patterns between the two processes of a pair, with network_tests2's names."""
 
 SCHEDULES = ("rounds", "sequential", "halving", "shift")
-"""Schedules, which decide the pairs that measure at the same time; see `measurement_plan`."""
+"""Schedules: the pairs that measure at the same time (see `measurement_plan`)."""
 
 STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean", "deviation")
-"""Statistics of the samples of a pair and length; each is a field of `Delays`, seconds."""
+"""Statistics of the samples of a pair and length; each is a member of `Delays`, in seconds."""
 
 BY = ("delays", "correlations")
-"""Clustered quantities. With `delays`, the pairs of a cluster have similar delays. With `correlations`, as in the
-paper, they have similar peaks and steps."""
+"""Clustered quantities: pairs with similar delays, or (as in the paper) pairs with similar peaks and steps."""
 
 LEAST_CHANGE = 0.1
-"""A pair with a smaller relative difference counts as unchanged, even if the difference exceeds the scatter."""
+"""Default of the smallest relative change of a delay that counts as a change."""
 
 HOSTS, RANKS = "host", "rank"
-"""Endpoints between which exchanged bytes are counted."""
+"""Endpoints for counting exchanged bytes: between hosts, or between ranks."""
 
 BLOCK = 192
 """Default block size of HPL."""
 
 STRONG, WEAK = "strong", "weak"
-"""Scaling with a constant problem size, and with constant work per process."""
+"""Kinds of scaling: constant problem size, or constant work per process."""
 
 
 class JobPlacement(str, Enum):
-    """Assignment of compute hosts to jobs."""
+    """How the compute hosts of jobs are chosen."""
 
     RANDOM_NODE = "random-node"
     RANDOM_SWITCH = "random-switch"
@@ -71,8 +67,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 """Smallest and largest value of each property of `Hardware`.
 
-The limits keep counters from overflowing. A counter of 32 bits has the bytes at a link direction, and another the bytes
-that wait for the link direction at all ports of a switch. The ticks of a packet have 64 bits."""
+The limits prevent overflow: counters of queued bytes have 32 bits, and times in ticks have 64 bits."""
 
 MOST_SEEDS = 1000
 
@@ -127,27 +122,27 @@ files: next to the study, or else in the current folder
 """
 
 HOSTS_PER_SERVER = 18
-"""Default number of the fabric's hosts per I/O server."""
+"""By default, the fabric has one I/O server for this number of hosts."""
 
 DRAWN = "drawn"
-"""Keyword in place of host names: the hosts of a recorded run are sampled, as the hosts of other jobs are."""
+"""Keyword in place of the host names of a recorded run: its hosts are chosen at random."""
 
 METHODS = ("auto", "levels", "additive", "direct", "bufe", "bannikov-salnikov")
-"""Methods of inference: the best model, one of three models, or a published method."""
+"""Methods of inference: the best of three models (`auto`), one of the three models, or a published method."""
 
 METHOD_STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean")
-"""Statistics of repetitions that an inference can use."""
+"""Statistics of the samples that an inference can use as delays."""
 
 POSITION_METHODS = ("fast", "paper")
 GAMMA = 0.5
-"""Methods for positions of vertices in space, and default repulsion between hosts."""
+"""Methods for 3-D positions of vertices; default weight of the repulsion between hosts."""
 
 NONE, MINIMUM, STORE_AND_FORWARD = "none", "minimum", "store-and-forward"
 CORRECTIONS = (NONE, MINIMUM, STORE_AND_FORWARD)
 """Corrections of delays for the transfer time: see `ibprof-topology regress`."""
 
 UNIQUE, SHORTEST = "unique", "shortest"
-"""Treatment of pairs with several shortest paths: leave them out, or take one of the paths."""
+"""Treatment of pairs with several shortest paths: leave the pairs out, or use one of the paths."""
 
 LEAST_DELAY = 0.1
 """A link is slow if its delay exceeds the expected delay by more than this share of the expected delay."""

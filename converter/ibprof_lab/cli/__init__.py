@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of the laboratory: parse, call, print."""
+"""The commands of the laboratory."""

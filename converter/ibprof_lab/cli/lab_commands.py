@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared parts of the laboratory's commands: runs on all ranks of a job, the unit of delays."""
+"""Functions that several commands of the laboratory use."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ibprof_converter.cli.arguments import parse_subcommand
 from ibprof_lab.lab_choices import UNITS
 
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
-"""Environment variables in which a launcher states a process's rank, before MPI is started."""
+"""Environment variables with the rank of a process, which a launcher sets before MPI starts."""
 
 _MOMENT_S = 1.0
-"""The other ranks wait this long before they exit with an error, so that rank 0 can print the error: after the exit of
-one process, a launcher may kill the others."""
+"""Seconds before the other ranks exit with an error. A launcher may kill rank 0 after this exit, and rank 0 must print
+the error first."""
 
 
 def run_on_ranks(make_parser: Callable[[], argparse.ArgumentParser], argv: Sequence[str] | None) -> int | None:
-    """Parse a command line and run its subcommand.
+    """Parse a command line and run its subcommand; only rank 0 prints usage errors.
 
     Args:
         make_parser: function that returns the parser of a command with subcommands.
@@ -44,7 +44,7 @@ def run_on_ranks(make_parser: Callable[[], argparse.ArgumentParser], argv: Seque
 
 
 def add_unit(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for the unit of delays in files without a stated unit."""
+    """Add the option --unit: the unit of delays in files that state no unit."""
     parser.add_argument(
         "--unit", choices=tuple(UNITS), default="auto", help="unit of delays in CSV and numpy matrices that state none "
         "(default: `us`; for files of core-to-core-latency `ns`)",

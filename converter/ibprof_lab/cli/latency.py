@@ -47,7 +47,7 @@ examples:
 """
 
 _MEASURE_SHOWN = ("--output", "--lengths", "--mode", "--few-pairs", "--resume", "--max-time", "--dry-run")
-"""Options that the short help of `measure` shows."""
+"""Options in the short help of `measure`."""
 
 _count = count_in(1, 1_000_000)
 _number = count_in(0)
@@ -82,7 +82,7 @@ examples:
 """
 
 _PIPE_WIDTH = 160
-"""Width of printed tables, in characters, if the output is no terminal."""
+"""Width of tables, in characters, if stdout is no terminal."""
 
 _print = partial(print_document, indent=1, pipe_width=_PIPE_WIDTH)
 
@@ -114,18 +114,18 @@ def _add_measure(commands: Subcommands) -> None:
         "(NetCDF-4)")  # fmt: skip
     add("--lengths", metavar="LIST", type=_lengths, default="0", help="bytes of messages: 0,64,1K:1M:x2 or 1K:64K:1K "
         "(default: 0)")  # fmt: skip
-    add("--mode", choices=MODES, default=MODES[0], help="messages of a pair, named as in network_tests2 (default: "
-        "one_to_one)")  # fmt: skip
+    add("--mode", choices=MODES, default=MODES[0], help="pattern of messages between a pair, as in network_tests2 "
+        "(default: one_to_one)")  # fmt: skip
     add("--schedule", choices=SCHEDULES, default="rounds", help="rounds: disjoint pairs at the same time; sequential: "
-        "one pair at a time; halving: as Bufe, between two halves of the processes; shift: all processes send at the "
-        "same time (default: rounds)")  # fmt: skip
-    add("--repetitions", metavar="N", type=_count, default=11, help="batches of a pair and length (default: 11)")
+        "one pair at a time; halving: pairs between two halves of the processes (Bufe); shift: all processes send at "
+        "the same time (default: rounds)")  # fmt: skip
+    add("--repetitions", metavar="N", type=_count, default=11, help="batches per pair and length (default: 11)")
     add("--batch-time", metavar="T", type=_duration, default=1e-3, help="minimum time of a batch (default: 1ms)")
-    add("--one-way", action="store_true", help="answer with empty messages, so that a pair's directions can differ")
+    add("--one-way", action="store_true", help="answer with empty messages, to measure each direction of a pair")
     add("--window", metavar="N", type=_count, default=64, help="messages in flight in --mode bandwidth (default: 64)")
     add("--noise-processes", metavar="N", type=_number, default=0, help="even number of other processes that exchange "
         "messages during a measurement (default: 0)")  # fmt: skip
-    add("--noise-messages", metavar="N", type=_count, default=1, help="messages of a burst of noise (default: 1)")
+    add("--noise-messages", metavar="N", type=_count, default=1, help="messages in a burst of noise (default: 1)")
     add("--noise-length", metavar="BYTES", type=_length, default="64K", help="bytes of a noise message (default: 64K)")
     add("--seed", metavar="N", type=_number, default=0, help="seed of random choices (default: 0)")
     add("--again", metavar="BUDGET", type=_budget, default=(0.05, None), help="limit for measuring outlying pairs "
@@ -133,8 +133,8 @@ def _add_measure(commands: Subcommands) -> None:
     add(
         "--pairs", metavar="FILE", type=Path, help="measure only the pairs of FILE again; its lines are sender,receiver"
     )
-    add("--few-pairs", action="store_true", help="choose pairs by the delays so far, one process of each host. This is "
-        "enough for `ibprof-topology infer` if switches are nested; else all pairs are measured")  # fmt: skip
+    add("--few-pairs", action="store_true", help="measure few pairs, with one process per host, chosen by the delays "
+        "so far. This is enough for `ibprof-topology infer` if switches are nested; else all are measured")  # fmt: skip
     add("--resume", action="store_true", help="keep the delays in FILE, and measure the missing ones")
     add("--max-time", metavar="T", type=_duration, help="stop after this time, such as 90s, 10m or 2h; --resume "
         "continues")  # fmt: skip
@@ -179,11 +179,11 @@ def _add_show(commands: Subcommands) -> None:
     _add_input(parser)
     add = parser.add_argument
     add("--length", metavar="BYTES", type=_length, help="length of the matrix's messages (default: the shortest)")
-    add("--statistic", choices=STATISTICS, default="median", help="statistic of the repetitions (default: median)")
+    add("--statistic", choices=STATISTICS, default="median", help="statistic of a pair's samples (default: median)")
     add("--bandwidth", action="store_true", help="show the matrix as bandwidth")
     add("--figure", dest="png", metavar="FILE", type=Path, help="draw the matrix as a heat map (png, svg or pdf)")
     rename_option(parser, "--png", "--figure")
-    add("--json", action="store_true", help="print JSON; the matrix needs --length if above 512 processes")
+    add("--json", action="store_true", help="print JSON; with more than 512 processes, no matrix without --length")
 
 
 def _build_show(arguments: argparse.Namespace) -> Callable[[], None]:
@@ -200,12 +200,12 @@ def _add_features(commands: Subcommands) -> None:
     add, threshold = parser.add_argument, number_in(0, 1)
     add("-o", "--output", metavar="DIR", type=Path, help="folder for pictures, steps.html, clusters.npz (compressed "
         "delays) and features.json")  # fmt: skip
-    add("--threshold", metavar="X", type=threshold, help="a peak or step correlates by more than this, such as 0.25 "
+    add("--threshold", metavar="X", type=threshold, help="smallest correlation of peaks and steps, such as 0.25 "
         "(default: from the data)")  # fmt: skip
-    add("--peak-threshold", metavar="X", type=threshold, help="the same for peaks only")
-    add("--step-threshold", metavar="X", type=threshold, help="the same for steps only")
+    add("--peak-threshold", metavar="X", type=threshold, help="smallest correlation of peaks")
+    add("--step-threshold", metavar="X", type=threshold, help="smallest correlation of steps")
     add("--clusters", metavar="K", type=count_in(1, NO_CLUSTER), help="number of clusters (default: elbow of the SSE)")
-    add("--by", choices=BY, default=BY[0], help="quantity that the pairs of a cluster share (default: delays)")
+    add("--by", choices=BY, default=BY[0], help="quantity that is similar in a cluster (default: delays)")
     add("--seed", metavar="N", type=int, default=0, help="seed of the clusters' first centres (default: 0)")
     add("--json", action="store_true", help="print JSON")
 
@@ -222,8 +222,8 @@ def _add_diff(commands: Subcommands) -> None:
     add = parser.add_argument
     add("before", metavar="BEFORE", type=Path, help="delays, in any format")
     add("after", metavar="AFTER", type=Path, help="later delays of the same cluster")
-    add("--least", metavar="SHARE", type=parse_share, default=LEAST_CHANGE, help="a changed pair differs by more than "
-        "this (default: 10%%)")  # fmt: skip
+    add("--least", metavar="SHARE", type=parse_share, default=LEAST_CHANGE, help="report pairs whose delay changed by "
+        "more than this (default: 10%%)")  # fmt: skip
     add("--fail", action="store_true", help="exit with status 1 when a pair changed, vanished or appeared")
     add("-o", "--output", metavar="FILE", type=Path, help="file of the changed pairs as CSV, for `measure --pairs`")
     add_unit(parser)

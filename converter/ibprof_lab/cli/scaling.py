@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None) -> int | None:
 
 def _build(arguments: argparse.Namespace) -> Callable[[], None]:
     """Return a command that prints the document of its query, as JSON or as tables."""
-    # --help and invalid options do not need the model. Importing the model takes several times as long as the rest.
+    # Imported late: --help and invalid options do not need these modules, which are slow to import.
     from ibprof_lab.scaling import hpl, scaling_document, scaling_queries  # noqa: PLC0415
     from ibprof_lab.scaling.measured import prediction_query  # noqa: PLC0415
 
@@ -129,7 +129,7 @@ def _add_fit(commands: Subcommands) -> None:
     _add_cluster(parser)
     add("--n", metavar="N", type=_parse_number, help="problem size to predict for (default: the largest measured)")
     add("--by", dest="between", choices=(HOSTS, RANKS), type=lambda given: given.removesuffix("s"), help="count bytes "
-        "between hosts, or between ranks (default: host, if there are several)")  # fmt: skip
+        "exchanged between hosts, or between ranks (default: host, if there are several)")  # fmt: skip
     _add_curve(parser)
 
 
@@ -137,18 +137,18 @@ def _add_predict(commands: Subcommands) -> None:
     summary = "predict run times, and which call stops scaling first, from recorded runs"
     parser = _add(commands, "predict", summary)
     add = parser.add_argument
-    add("runs", nargs="+", metavar="[N:]PROFILE", type=_parse_sized_run, help="profiles or recordings, each after its "
-        "problem size, of two numbers of processes or more; with --delays, of three numbers above 1")  # fmt: skip
+    add("runs", nargs="+", metavar="[N:]PROFILE", type=_parse_sized_run, help="profiles or recordings of runs, each "
+        "after its problem size; at least two different numbers of processes (--delays: three above 1)")  # fmt: skip
     add("--delays", metavar="FILE", type=Path, help="predict from delays of this network, which ibprof-latency "
         "measured with --lengths 0,1K:1M:x4 (default: from waiting and transfer in the profiles)")  # fmt: skip
     add("--operations", metavar="FORMULA", help="with --delays: #op as a formula of n, in any unit")
     add_unit(parser)
-    add("--fabric", metavar="LST", type=Path, help="fabric whose tables show which messages share links (default: "
-        "messages share no links)")  # fmt: skip
+    add("--fabric", metavar="LST", type=Path, help="fabric whose forwarding tables show which messages share links "
+        "(default: messages share no links)")  # fmt: skip
     add("--placement", metavar="HOW", help="packed, spread or random:SEED (default: packed)")
     add("--slots", metavar="N", type=count_in(1), help="ranks on a host (default: as few as possible)")
     add("--scaling", choices=(STRONG, WEAK), help="strong: the same problem for all numbers of processes; weak: as "
-        "much work for each process as in the smallest run (default: as the runs; strong with --delays)")  # fmt: skip
+        "much work for each process as in the smallest run (default: as the runs show; --delays: strong)")  # fmt: skip
     add(
         "--n", metavar="N", type=_parse_number, help="problem size of strong scaling (default: size of the largest run)"
     )
@@ -162,10 +162,10 @@ def _add_hpl(commands: Subcommands) -> None:
     add("--n", metavar="N", type=_parse_number, required=True, help="order of the matrix")
     add("--nb", metavar="NB", type=_parse_number, default=float(BLOCK), help=f"block size (default: {BLOCK})")
     add("--grid", metavar="PxQ", type=_parse_grid, required=True, help="rows and columns of processes")
-    add("--rate", metavar="FLOPS[:FLOPS]", type=_parse_range, required=True, help="rate of a process in matrix "
-        "products in Flop/s, as measured; or the smallest and the largest rate")  # fmt: skip
-    add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth in bytes/s: of a process; with --slots, of a "
-        "node")  # fmt: skip
+    add("--rate", metavar="FLOPS[:FLOPS]", type=_parse_range, required=True, help="measured rate of a process in "
+        "matrix products, in Flop/s; or the smallest and the largest rate")  # fmt: skip
+    add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth of a process in bytes/s; with --slots, "
+        "bandwidth of a node")  # fmt: skip
     add("--slots", metavar="N", type=count_in(1), help="processes on a node, which share its adapter and memory")
     rename_option(parser, "--share", "--slots")
     add("--memory", metavar="B", type=_parse_number, help="rate of a node's memory in bytes/s, as STREAM measures it "
@@ -176,7 +176,7 @@ def _add_hpl(commands: Subcommands) -> None:
 
 
 def _add_shares(commands: Subcommands) -> None:
-    summary = "processing units with different peaks or shares of the work (slides 7 to 11)"
+    summary = "performance of processing units with different peaks or work (slides 7 to 11)"
     add = _add(commands, "shares", summary).add_argument
     for option, meaning in (
         ("operations", "#op, operations in Flop"), ("data", "#b, bytes of data involved"),
@@ -204,9 +204,9 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--l-peak", metavar="FLOPS", type=_parse_number, required=True, help="peak of a process, in Flop/s")
     add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth of the network, in bytes/s")
-    add("--fabric", metavar="LST", type=Path, help="in place of --bandwidth: rate of this fabric's slowest host link")
-    add("--delays", metavar="FILE", type=Path, help="in place of --bandwidth: rate of the slowest process in these "
-        "delays, measured by ibprof-latency with --lengths 0,1M")  # fmt: skip
+    add("--fabric", metavar="LST", type=Path, help="use the slowest host link of this fabric as bandwidth")
+    add("--delays", metavar="FILE", type=Path, help="use the slowest process in these delays as bandwidth; "
+        "measure with ibprof-latency --lengths 0,1M")  # fmt: skip
     add_unit(parser)
 
 

@@ -81,7 +81,7 @@ examples:
 """
 
 _SHOWN = ("--quick", "--seeds", "--fabric", "--servers", "--adaptive", "--output", "--workers")
-"""Options that the short help of each question shows. The following tuples add the options of single questions."""
+"""Options in the short help of `threshold`, `advise` and `study`; the next tuples add further options."""
 
 _THRESHOLD_SHOWN = ("--size", "--share", *_SHOWN, "--json")
 _ADVISE_SHOWN = ("--mpi", "--io", "--share", "--mpi-hosts", "--io-hosts", *_SHOWN, "--json")
@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None) -> None:
 
     run = build_command(arguments)
     with open_pool(arguments.workers) as pool:
-        if pool is not None:  # None in a rank that has served another rank's pool
+        if pool is not None:  # None on a rank that was a worker of another rank
             run(pool)
 
 
@@ -172,13 +172,13 @@ def _add_advise(commands: Subcommands) -> None:
     parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, description, shown=_ADVISE_SHOWN)
     add = parser.add_argument
     add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="messages of the MPI job: "
-        "SIZE@INTERVAL between random pairs; a profile, which follows its time line or has @INTERVAL; or a training "
+        "SIZE@INTERVAL between random pairs; a profile (by its time line, or with @INTERVAL); or a training "
         "step, pattern:nccl-ring:tp=8,dp=16@INTERVAL")  # fmt: skip
     add("--io", metavar="LOAD", type=type_of(parse_messages), required=True, help="requests of the I/O job: "
         "SIZE[@INTERVAL] (no interval: a checkpoint), a log of Darshan (*.darshan), or the profile of a second job "
         "")  # fmt: skip
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="share of the compute hosts for MPI; the rest "
-        "is for I/O. Less if named hosts leave less (default: 0.5)")  # fmt: skip
+        "is for I/O; a smaller share if too few hosts are left by named hosts (default: 0.5)")  # fmt: skip
     parser.add_argument(
         "--mpi-hosts", metavar="HOSTS", type=type_of(read_hosts),
         help="hosts of the MPI job in place of a share: node[01-04,7],login1 or a file of such lines. For a profile: "
@@ -237,7 +237,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
-    """Add the arguments for the results folder and the number of processes."""
+    """Add the options for the folder of results and the number of processes."""
     default = f"default: {output}" if output else "default: not kept"
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, default=output,
@@ -278,12 +278,12 @@ def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: 
         help="jobs without named hosts: random-node: hosts sampled one by one; random-switch: whole leaf switches "
         "(default: random-node)",
     )  # fmt: skip
-    parser.add_argument("--adaptive", action="store_true", help="packets choose among shortest routes")
+    parser.add_argument("--adaptive", action="store_true", help="adaptive routing among the shortest routes")
     _add_hardware(parser)
 
 
 def _add_replayed(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for the network of a recorded run, and for the network of its prediction."""
+    """Add the options for the recorded network of a run, and for the network to predict for."""
     _add_network(parser, needs_fabric=True)
     add, hosts = parser.add_argument, type_of(read_hosts)
     add("--to-fabric", metavar="LST", help="fabric of the prediction (default: --fabric)")
@@ -310,7 +310,7 @@ def _add_network(parser: argparse.ArgumentParser, needs_fabric: bool) -> None:
 
 
 def _add_hardware(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for properties of packets, switches and links that dumps do not state."""
+    """Add the options for properties of packets, switches and links, which dumps of the fabric do not state."""
     add, delay, speed = parser.add_argument, number_in(*RANGES["switch_ns"]), number_in(*RANGES["gbps"])
     add("--packet", metavar="B", type=_bytes_in("packet_bytes"), default=4096, help="bytes of a packet (default: 4096)")
     add("--lane", metavar="B", type=_bytes_in("lane_bytes"), default=65536, help="buffer of a virtual lane in bytes "
@@ -322,13 +322,13 @@ def _add_hardware(parser: argparse.ArgumentParser) -> None:
 
 
 def _bytes_in(name: str) -> Callable[[str], int]:
-    """Return the argparse `type` of a `Hardware` property in bytes."""
+    """Return an argparse `type` that parses the `Hardware` property `name`, in bytes."""
     least, most = RANGES[name]
     return count_in(int(least), int(most))
 
 
 def read_hosts(text: str) -> list[str]:
-    """Return the hosts in a Slurm expression or in a file of any format of `hostlists`, without duplicates.
+    """Return the hosts in a Slurm expression, or in a file of a format that `hostlists` reads, without duplicates.
 
     Raises:
         UsageError: the expression is invalid.

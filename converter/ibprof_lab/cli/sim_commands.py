@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of `ibprof-sim` after their arguments are parsed: options, simulations, printed answers."""
+"""The commands of `ibprof-sim` after their arguments are parsed."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from ibprof_lab.simulation.study.sweep import keep_results, run_cells
 _NAME = "ibprof-sim"
 
 Answering = Callable[[Sequence[str]], AbstractContextManager[Simulate]]
-"""Function that prints notes and yields a function that simulates."""
+"""Context manager that prints the given notes and yields a function that simulates."""
 
 Answer = Callable[[Answering], tuple[dict[str, Any], str]]
-"""Function that returns the answer to a question as a JSON document and as text."""
+"""Function that simulates and returns the answer to a question, as a JSON document and as text."""
 
 
 def build_command(arguments: argparse.Namespace) -> Callable[[Executor], None]:
-    """Return the command selected by the arguments: a function that takes a pool for simulations.
+    """Return the selected command as a function; its argument is the pool of processes for simulations.
 
     Raises:
         IbprofError: options contradict each other.
@@ -113,13 +113,13 @@ def _build_hardware(arguments: argparse.Namespace) -> Hardware:
 
 def _estimate(plan: StudyPlan, pool: Executor, workers: int) -> None:
     print_warnings(_NAME, plan.notes)
-    # Under mpirun the other ranks are the workers.
+    # Under mpirun, the workers are the other ranks, not `workers` processes.
     print_json(estimate_study(plan, getattr(pool, "num_workers", workers)), indent=None)
 
 
 def _run_study(plan: StudyPlan, output: StudyOutput, pool: Executor) -> None:
     need_lab("matplotlib", "scipy")
-    # Questions draw nothing, so the modules for pictures are imported here and below, only by commands that draw.
+    # Only the commands that draw import the modules for pictures.
     from ibprof_lab.simulation.reports.simulated_run import describe_results, run_and_show  # noqa: PLC0415
 
     print_warnings(_NAME, list_notes(plan))
@@ -142,7 +142,8 @@ def _draw(results: Sequence[Path], output: Path, form: str) -> None:
 def _answering(
     folder: Path | None, pool: Executor, simulated: dict[Cell, Outcome], notes: Sequence[str]
 ) -> Iterator[Simulate]:
-    """Print a question's notes, store its simulations until it is answered, and add the simulations to `simulated`."""
+    """Print the notes of a question and yield a function that simulates cells, stores the results in the folder, and
+    adds them to `simulated`."""
     need_lab("scipy")
     print_warnings(_NAME, notes)
     with keep_results(folder) as kept, show_progress("simulating") as tell:

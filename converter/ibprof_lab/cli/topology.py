@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology`: topologies inferred from measured delays, without dumps of the fabric."""
+"""`ibprof-topology`: infer topologies from measured delays, without dumps of the fabric."""
 
 from __future__ import annotations
 
@@ -66,8 +66,7 @@ written with --accept-weak.
 """
 
 _INFER_SHOWN = ("--output", "--html", "--json", "--unit", "--length", "--statistic", "--method", "--accept-weak")
-"""Options that the short help of `infer` shows. The next tuple has the options that the short help of `compare`
-shows."""
+"""Options in the short help of `infer`; the next tuple is for `compare`."""
 
 _COMPARE_SHOWN = ("--fail", "--least", "--output", "--json", "--unit", "--length")
 
@@ -257,7 +256,7 @@ def _add_direct_links(commands: Subcommands) -> None:
 
 
 def _add_stream_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for the topology and for sending between pairs."""
+    """Add the arguments that measurements of throughput share: the topology, and the settings of streams."""
     add, count = parser.add_argument, count_in(1, 999_999)
     add("topology", metavar="TOPOLOGY", type=Path, help="topology as JSON, written by `ibprof-topology infer`")
     add("--length", metavar="BYTES", type=type_of(parse_length), default="256K", help="bytes of a message (256K)")

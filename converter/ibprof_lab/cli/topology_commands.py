@@ -194,7 +194,7 @@ def _build_rounds(
     plan: Callable[[InferredTopology], RoundsPlan[Found]],
     finish: Callable[[InferredTopology, Found], None],
 ) -> Command:
-    """Return a measurement of pairs on all processes.
+    """Return a command that measures pairs of hosts on all processes of the job.
 
     Raises:
         UsageError: the message length is 0.
@@ -207,7 +207,7 @@ def _build_rounds(
 
 
 def _find_hosts(topology: InferredTopology, between: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
-    """Return pairs of hosts by number.
+    """Return pairs of hosts, given by name, as pairs of host indices.
 
     Raises:
         UsageError: the topology lacks a host.
@@ -220,7 +220,7 @@ def _find_hosts(topology: InferredTopology, between: Sequence[Sequence[str]]) ->
 
 
 def _build_outputs(arguments: argparse.Namespace) -> TopologyOutputs:
-    """Return the outputs of a topology.
+    """Return the output files and formats that the arguments ask for.
 
     Raises:
         UsageError: a file cannot be written, or is also an input.
@@ -231,10 +231,10 @@ def _build_outputs(arguments: argparse.Namespace) -> TopologyOutputs:
 
 
 def _write_outputs(outputs: TopologyOutputs, topology: InferredTopology, remark: str) -> None:
-    """Write a topology into the requested files, and print notes for their readers on stderr.
+    """Write a topology into the requested files, and print notes on them on stderr.
 
     Raises:
-        UsageError: the topology cannot become a fabric.
+        UsageError: the topology cannot be written as a fabric (.lst).
         OSError: a file cannot be written.
     """
     for note in write_inferred(outputs, topology, remark):
