@@ -60,7 +60,7 @@ commands; a .fdbs with modelled routes (shortest paths) is written next to it. A
 shows the topology in space. A .csv has the positions in space, for ibprof-view topology.lst TRAFFIC --node-data
 positions.csv -o view.html.
 
-Weak links are found again in less than 70% of the resampled matrices. If there are weak links, or if hosts may have a
+A link is weak if fewer than 70% of the resampled matrices show it. If there are weak links, or if hosts may have a
 switch that the topology lacks, the first line reports this and the exit status is 5. A .lst or .conf is then only
 written with --accept-weak.
 """
@@ -121,9 +121,9 @@ examples:
   mpirun ibprof-topology direct-links measured.json -o corrected.json
   mpirun ibprof-topology direct-links measured.json --between node1 node7
 
-Start a process on each host of the topology; of several processes on a host, the first one measures. Results of
-`throughput` in TOPOLOGY decide more pairs. -o writes the topology with the found direct links, in the formats of
-`ibprof-topology infer`.
+Start a process on each host of the topology; of several processes on a host, the first one measures. With
+results of `throughput` in TOPOLOGY, more pairs can be decided. -o writes the topology with the direct links that were
+found, in the formats of `ibprof-topology infer`.
 """
 
 _REMEASURE_EXAMPLES = """\
@@ -132,8 +132,8 @@ examples:
   mpirun ibprof-topology remeasure topology.json delays.nc --budget 20%
   ibprof-topology infer delays.nc -o better.json
 
-Pairs that the topology does not explain come first, then a few pairs that represent every link. Pairs of one round
-share no switch. The lower value of a pair is kept.
+Pairs with delays that the topology does not explain are measured first, then a few pairs for each link. Pairs that
+are measured at the same time share no switch. A new delay is kept only if it is lower than the old one.
 """
 
 _ALIASES = {"bannikov": "bannikov-salnikov"}
@@ -221,7 +221,7 @@ def _add_remeasure(commands: Subcommands) -> None:
     add("--each", metavar="N", type=count, default=1, help="pairs per link, of different hosts if possible (1)")
     add("--budget", metavar="BUDGET", type=budget, default=(1.0, None), help="limit: a share of all pairs such as "
         "20%%, or a time such as 30s (default: no limit)")  # fmt: skip
-    add("--repetitions", metavar="N", type=count, default=11, help="a pair is measured in 3 N batches (11)")
+    add("--repetitions", metavar="N", type=count, default=11, help="measure each pair in 3 N batches (11)")
     add("--schedule", choices=("rounds", "sequential"), default="rounds", help="rounds: disjoint paths at the same "
         "time; sequential: one pair at a time (default: rounds)")  # fmt: skip
     rename_option(parser, "--sequential", "--schedule=sequential")
@@ -342,7 +342,7 @@ def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--statistic",
         choices=METHOD_STATISTICS,
-        help="statistic of the repetitions (default: with the best agreement of both directions)",
+        help="statistic of a pair's samples (default: with the best agreement of both directions)",
     )
     add("--bootstrap", metavar="N", type=count_in(0), default=100, help="number of resampled delay matrices; an edge's "
         "support is the share of matrices that have the edge (100)")  # fmt: skip
