@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of two compared runs: its totals, and its bytes by operation, region, site, size, rank pair and link."""
+"""One of two compared runs: totals, and bytes per operation, region, call site, message size, rank pair and link."""
 
 from __future__ import annotations
 
@@ -46,27 +46,27 @@ LINK = "link"
 DIMENSIONS = (OPERATION, REGION, SITE, SIZE, PAIR, LINK)
 
 _DUMP = re.compile(r"\.(lst|fdbs|lft|far|topo|ibnetdiscover|db_csv)(\.gz|\.xz)?$", re.IGNORECASE)
-"""Names of files that hold links and forwarding tables."""
+"""Names of dump files, which hold a fabric's links or forwarding tables."""
 
 _BYTE_TOTALS = ("bytes_total", "bytes_routed", "bytes_on_host", "max_link", "max_switch_link", "mean_link")
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """The comparable data of a run.
+    """The data of a run that are compared with another run.
 
     Attributes:
         name: the name that the user typed.
         ranks: number of the job's ranks; None if unknown.
-        totals: values by the metric names of conditions.
-        parts: bytes by dimension and name; for message sizes, numbers of messages.
-        messages: number of messages by dimension and name; no entry if unknown.
+        totals: metric -> value; the keys are those of `METRICS`.
+        parts: dimension -> name -> bytes; numbers of messages for the dimension SIZE.
+        messages: dimension -> name -> number of messages; no entry if unknown.
         notes: sentences on gaps and modelled data.
-        lost: sentences on large losses of ranks and recorded bytes.
-        nic: source of each rank's adapter, as in a report; None if no rank had a choice.
+        lost: sentences on large losses of ranks or recorded bytes.
+        nic: how the adapters of ranks were chosen, as in a report; None if no rank had several adapters to choose from.
         load_basis: loads used for links and times, `static` or `estimate`.
         verdict: verdict on the network, as in a report; None if unknown.
-        facts: facts that explain a change between runs.
+        facts: data that can explain a change between runs.
     """
 
     name: str
@@ -95,11 +95,13 @@ def pair_runs(
 
     Args:
         a, b: names of the runs.
-        placements: rank placements: one for both runs, or one for each; None or empty: as recorded.
-        rails: policy for bytes whose rail was not measured; None: the default policy.
-        strict: true if unroutable bytes are an error.
-        nic: policy for a host's adapter in one subnet; None: the measured or recorded adapter, else the default policy.
-        chosen: the calls to compare, in both runs.
+        placements: one rank placement for both runs, or one for each; ranks without a placement stay on their recorded
+            hosts.
+        rails: policy for bytes whose rail was not measured; None for the default policy.
+        strict: true if bytes without a route are an error.
+        nic: policy for a host's adapter in one subnet; None for the measured or recorded adapter, or else the default
+            policy.
+        chosen: restricts both runs to these calls.
 
     Raises:
         UsageError: there are more than two placements.
@@ -125,12 +127,12 @@ def pair_runs(
 def read_side(
     traffic: TrafficOptions, fabric: RoutedFabric | None, progress: Progress = no_progress, demand: Demand | None = None
 ) -> ComparedRun:
-    """Return a run to compare: from a report, links.csv or traffic, on a fabric if given.
+    """Read a run to compare: a report's JSON, a links.csv, or traffic, which is put on the fabric if there is one.
 
     Args:
         traffic: the run, and the options that place it on a fabric.
-        fabric: the fabric; None if there is none.
-        demand: the run's traffic; None: it is read.
+        fabric: the fabric, or None.
+        demand: the run's traffic; None to read it.
 
     Raises:
         InputError, UsageError: as `compare_runs` does.
@@ -153,7 +155,7 @@ def read_side(
 
 
 def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress, demand: Demand | None) -> ComparedRun:
-    """Return a run on the fabric, with all its link directions and pairs; a report has only some of them."""
+    """Route a run's traffic on the fabric; return the run with all link directions and all pairs of ranks."""
     if demand is None:
         loads = load_traffic(fabric, traffic, progress)
     else:
@@ -168,13 +170,13 @@ def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress
 
 
 def _with_all_pairs(side: ComparedRun, demand: RankTraffic) -> ComparedRun:
-    """Return a run with all pairs of ranks; for many ranks, a report has only sums."""
+    """Return a run with all pairs of ranks, which a report of many ranks does not list."""
     pairs = RankPairs.of_ranks(demand.source, demand.destination, demand.bytes)
     return replace(side, parts={**side.parts, PAIR: pairs.by_name()}, facts=replace(side.facts, pairs=pairs))
 
 
 def _side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
-    """Return the run of a report's JSON.
+    """Return the run that the JSON of a report describes.
 
     Raises:
         KeyError, TypeError, ValueError: the document is not a report.
@@ -193,7 +195,7 @@ def _side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
     for dimension, key in ((OPERATION, "operations"), (REGION, "regions"), (SITE, "sites")):
         rows = [row for row in document.get(key, ()) if row["name"] != "*"]
         if dimension == SITE and not rows:
-            continue  # not recorded, which differs from no bytes
+            continue  # unknown, not 0 bytes
         parts[dimension] = {row["name"]: row["bytes"] for row in rows}
         messages[dimension] = {row["name"]: row["messages"] for row in rows}
     if any(messages[OPERATION].values()):
@@ -244,12 +246,12 @@ def _facts_of_report(
 
 
 def _list_spots(document: Mapping[str, Any]) -> list[LoadedDirection]:
-    """Return the most loaded link directions of a report."""
+    """Return the most loaded link directions that a report lists."""
     return [direction_of_hotspot(each) for key in ("hotspots", "switch_hotspots") for each in document.get(key, ())]
 
 
 def _name_links(directions: Iterable[LoadedDirection]) -> dict[str, int]:
-    """Return the bytes of link directions, by their names."""
+    """Return a dict: name of a link direction -> bytes."""
     return {
         f"rail {each.rail}: {each.sender} port {each.port} -> {each.receiver} port {each.far_port}": each.bytes
         for each in directions
@@ -263,19 +265,19 @@ def _pairs_of_matrix(matrix: Mapping[str, Any]) -> RankPairs:
 
 
 def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the hashes of the dumps that a report was made from; None if the report has no dumps."""
+    """Return the hashes of the dumps that a report was made from; None for a report without dumps."""
     inputs = (document.get("reproduce") or {}).get("inputs", ())
     return frozenset(each["sha256"] for each in inputs if _DUMP.search(each["path"])) or None
 
 
 def _list_losses(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield sentences on large losses before routing; the verdict's text has the losses in routing."""
+    """Yield sentences on large losses at recording and collection. The verdict's text has the losses at routing."""
     accounts = [StageAccount(**each) for each in (document.get("coverage") or {}).get("accounts", ())]
     return describe_losses([each for each in accounts if each.stage in ("record", COLLECT)], complete=False)
 
 
 def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the gaps stated in a report: unseen, modelled or unrouted data, and notes."""
+    """Yield sentences on a report's data that were not seen, modelled, or not routed, and its notes."""
     coverage = document.get("coverage") or {}
     for key, label in (("not_seen", "not seen: "), ("modelled", "modelled: "), ("notes", "")):
         for sentence in coverage.get(key, ()):
@@ -285,7 +287,7 @@ def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list_limits(document: Mapping[str, Any], links: int) -> Iterator[str]:
-    """Yield the data that a report leaves out."""
+    """Yield sentences on data that a report's JSON leaves out."""
     if (document.get("matrix_ranks") or {"block": 1})["block"] > 1:
         yield "the report has sums of several ranks, so pairs of ranks cannot be compared"
     if links:
@@ -296,7 +298,7 @@ def _read_report(path: Path) -> ComparedRun:
     """Read the output of `ibprof-report --json`.
 
     Raises:
-        InputError: the file is not such output.
+        InputError: the file is no JSON report.
     """
     try:
         document = json.loads(path.read_text("utf-8"))
@@ -311,7 +313,7 @@ def _read_report(path: Path) -> ComparedRun:
 
 
 def _first_line(path: Path) -> str:
-    """Return the beginning of a file; empty without a file."""
+    """Return the first line of a file (at most 4096 bytes); empty if the file does not exist."""
     if not path.is_file():
         return ""
     with path.open("rb") as file:
@@ -327,7 +329,7 @@ def _is_links_csv(path: Path) -> bool:
 
 
 def has_loads(name: str) -> bool:
-    """Return true if a file already holds loads and needs no fabric: a report's JSON, or links.csv."""
+    """Return true if a file is a report's JSON or a links.csv: it holds the loads of links, so no fabric is needed."""
     return _is_report(Path(name)) or _is_links_csv(Path(name))
 
 

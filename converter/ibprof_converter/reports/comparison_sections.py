@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of a comparison of two runs, and its page."""
+"""Sections and HTML page of a comparison of two runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof_converter.reports.run_comparison import (
 )
 
 _LITTLE_CHANGE = 0.05
-"""A change of the time in MPI is not described if it is below this share of the time."""
+"""Smallest described change of the time in MPI, as a fraction of this time."""
 
 _TITLES = {
     OPERATION: "By operation",
@@ -32,7 +32,7 @@ _TITLES = {
     LINK: "By link direction: what its node sends",
 }
 _CHANGE = "change"
-"""Name of the section in the page's head."""
+"""Name of the section that the head of the page shows."""
 
 _WORDS = {
     "elapsed": "from MPI_Init to MPI_Finalize",
@@ -93,10 +93,10 @@ def _describe_jobs(comparison: RunComparison) -> Section:
 
 
 def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    """Return text on the change of the time in MPI, and on its largest part; empty if the change is small or unknown.
+    """Return a sentence on the change of the time in MPI and its largest part; empty for a small or unknown change.
 
     Args:
-        a, b: verdicts as in JSON, with measured waiting and transfer times.
+        a, b: verdicts of the two runs, as in a report's JSON.
     """
     parts = {"wait_s": "waiting", "transfer_s": "transfer", "unsplit_s": "not split"}
     if any(verdict.get(name) is None for verdict in (a, b) for name in ("mpi_s", *parts)):
@@ -116,16 +116,16 @@ def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
         for late in verdict.get("late", ()):
             waits[late["rank"]] += factor * late["wait_s"]
     rank = max(waits, key=lambda each: waits[each], default=None)
-    # These values are sums over ranks; the verdict has means.
+    # Sums over ranks: only compared with each other, since `mpi_s` is a mean.
     one = rank is not None and waits[rank] >= sum(each for each in waits.values() if each > 0) / 2 > 0
     return f"{text} for rank {rank}." if one else f"{text}."
 
 
 def describe_transfer_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Return the large changes of transfer at call sites, sorted by size, descending.
+    """Return a line for each call site with a large change of transfer time, the largest change first.
 
     Args:
-        a, b: verdicts as in JSON; without sampled calls there are no changes.
+        a, b: verdicts as in a report's JSON; if one has no sampled calls, the result is empty.
     """
     before, after = (
         {(each["operation"], each["site"], each["region"]): each["transfer_s"] for each in side["transfer_sites"]}
@@ -145,7 +145,7 @@ def describe_transfer_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> lis
 
 
 def _list_most_loaded(comparison: RunComparison) -> Section:
-    """List the most loaded link directions of both runs."""
+    """Return the section with the most loaded link directions of both runs."""
     columns = (
         Column("name", "link direction"),
         Column("bytes", "bytes", ValueKind.BYTES),
@@ -175,7 +175,7 @@ def _describe_verdicts(comparison: RunComparison) -> Section:
 
 
 def format_threshold(verdict: ThresholdVerdict) -> str:
-    """Return one line with a threshold's result and value."""
+    """Return one line with a threshold and the compared value."""
     if verdict.value is None:
         return f"{verdict.condition}: A has none"
     if "%" in verdict.condition:
@@ -231,7 +231,7 @@ def _describe_part(number: int, part: DimensionChange, by_share: bool, top: int)
 
 
 def name_part(dimension: str, name: str) -> str:
-    """Return the name of a changed part; for an operation, the name of its MPI call."""
+    """Return the name of an element of a dimension; for an operation, the name of the MPI call."""
     return name_call(name) if dimension == OPERATION else name
 
 
@@ -243,7 +243,7 @@ def _row(dimension: str, change: AmountChange, columns: list[Column]) -> tuple[V
 
 
 def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
-    """Return a comparison as a page, which begins with the thresholds and the largest changes."""
+    """Return a comparison as a page; its head has the thresholds and the largest changes."""
     crossed = [each for each in comparison.verdicts if each.holds]
     parts = [f'<p class="change">{escape(comparison.change.text)}</p>']
     if comparison.verdicts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on a job as a page: verdict, picture and list of the most loaded links, advice; other sections folded."""
+"""The report on a job as an HTML page: verdict, picture and list of the most loaded links, advice, folded sections."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ from ibprof_converter.reports.report_page import (
 from ibprof_converter.reports.report_sections import ValueKind
 
 _NAMED = 3
-"""Number of operations with missing bytes in the head."""
+"""Largest number of operations named in the warning of missing bytes."""
 
 _HYPHENATED = re.compile(r"(?<!\S)(?=\S{3,32}(?:\s|$))\S*-\S*")
-"""Words with hyphens that fit a line of the narrow page."""
+"""Words with hyphens, short enough for a line of the narrow page."""
 
 _TO = " \N{RIGHTWARDS ARROW} "
 
 _EVIDENCE = 1
-"""Number of sentences of evidence for each cause; the section on causes has more."""
+"""Number of sentences of evidence per cause in the head of the page."""
 
 _ITEM = 57
 _LINE = 19
 _LETTERS = 66
-"""`_ITEM`: pixels of a list item without senders. `_LINE`: pixels of a line of senders. `_LETTERS`: its letters."""
+"""Height of a list item without senders; height of a line of senders (both in pixels); letters in such a line."""
 
 _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
 )
 
 _IN_HEAD = "busiest"
-"""Name of the section that the head replaces by a picture and a list."""
+"""Name of a section that is left out, since the head has its data as picture and list."""
 
 _NO_PROBLEM = frozenset({VerdictKind.NOT_MPI, VerdictKind.WAITING, VerdictKind.ON_HOST})
-"""Kinds of verdict for which the network needs no change."""
+"""Kinds of verdict that need no change of the network."""
 
 _ADVICE = (
     '<p class="cause">Which links carry them is unknown without the fabric: '
@@ -74,8 +74,8 @@ def write_job_page(
     """Write a report as a page, with the network view if there is a fabric.
 
     Args:
-        attributes: the user's data on ranks and nodes, for the view.
-        paths: redactor of the page's paths; by default, paths stay in full.
+        attributes: the user's data on ranks and nodes, shown in the network view.
+        paths: replaces paths on the page by file names; by default, the page has whole paths.
 
     Raises:
         InputError, UsageError: as `render_view` does.
@@ -124,7 +124,7 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
 
 
 def _show_verdict(report: JobReport) -> str:
-    """Return HTML with the verdict, and with a list of data that would make the verdict surer."""
+    """Return HTML of the verdict, and of missing data that would make the verdict surer."""
     verdict = report.verdict
     missing = f'<p class="soft">Missing: {escape("; ".join(verdict.missing))}.</p>' if verdict.missing else ""
     tone = (
@@ -146,7 +146,7 @@ def _has_fault(report: JobReport) -> bool:
 
 
 def _answer(report: JobReport, links: LinkReport) -> str:
-    """Return HTML with the most loaded links, as picture and list, and the advice."""
+    """Return HTML of the most loaded links (picture and list) and of the advice."""
     if not links.groups:
         return '<section id="answer"><h2>No link carries bytes of this job</h2></section>'
     rails = len(report.rails)
@@ -176,7 +176,7 @@ def _list_height(groups: Sequence[LinkGroup]) -> int:
 
 
 def _warn_of_missing(coverage: Coverage) -> str:
-    """Return a warning if some bytes on links were recorded by no source; otherwise return an empty text."""
+    """Return HTML that warns of operations with unrecorded bytes on links; empty if there are none."""
     names = dict.fromkeys(each.operation for each in coverage.unaccounted if not each.on_host)
     if not names:
         return ""
@@ -187,7 +187,7 @@ def _warn_of_missing(coverage: Coverage) -> str:
 
 
 def _advise_balance(verdict: Verdict) -> list[str]:
-    """Return advice on the program, as list items: ranks that others wait for, and where."""
+    """Return HTML list items of advice on the program: the ranks that other ranks wait for, and the calls."""
     late = [each for each in verdict.evidence if each.rank is not None and verdict.kind is VerdictKind.WAITING]
     places = (
         f"{each.operation or 'MPI calls'}{f' at {each.site}' if each.site else ''}"
@@ -202,14 +202,14 @@ def _advise_balance(verdict: Verdict) -> list[str]:
 
 
 def _weigh(verdict: Verdict) -> str:
-    """Return a note if all remedies together gain too little; otherwise return an empty text."""
+    """Return an HTML note if all remedies together save too little time, else an empty text."""
     if verdict.is_worth_it is not False:
         return ""
     return f"<p>Not worth it: all these changes together save less than {WORTH_HAVING:.0%} of the run.</p>"
 
 
 def _advise(verdict: Verdict, diagnosis: Diagnosis) -> str:
-    """Return advice on the program, then the causes with their remedies; or a sentence that no cause was found."""
+    """Return HTML of advice on the program, then of each cause with its remedy, or of a sentence that there is none."""
     items = [*_advise_balance(verdict), *map(_advise_on, range(len(diagnosis.causes)), diagnosis.causes)]
     listed = f'<ol class="causes">{"".join(items)}</ol>' if items else ""
     if not diagnosis.causes:
@@ -230,7 +230,7 @@ def _advise_on(number: int, cause: LoadCause) -> str:
     left = len(cause.evidence) - _EVIDENCE
     more = f' (<a href="#why">and {left} more</a>)' if left > 0 else ""
     change = "" if cause.kind == REPAIR else f'<pre tabindex="0">{_escape_whole(cause.change)}</pre>'
-    if cause.kind in (PROGRAM, LINKS):  # prose, not a command to type
+    if cause.kind in (PROGRAM, LINKS):  # the change is a sentence, not a command
         is_new = cause.change.split(" (")[0].casefold() not in cause.advice.casefold()
         change = f"<p>{_escape_whole(_capitalise(cause.change))}.</p>" if is_new else ""
     evidence = "; ".join(cause.evidence[:_EVIDENCE])
@@ -248,18 +248,18 @@ def _capitalise(text: str) -> str:
 
 
 def _escape_whole(text: str) -> str:
-    """Return text as HTML in which options and names do not break at their hyphens."""
+    """Return text as HTML without line breaks at the hyphens of options and names."""
     return _HYPHENATED.sub(r'<span class="whole">\g<0></span>', escape(text))
 
 
 def _count_tried(diagnosis: Diagnosis) -> str:
-    """Return the end of a sentence: how many changes were tried without enough gain. Empty if none was tried."""
+    """Return the end of a sentence with the number of tried changes; empty if no change was tried."""
     tried = sum(each.max_time_after_s is not None for each in diagnosis.tried)
     return f"; {count_of(tried, 'change')} tried, without enough gain" if tried else ""
 
 
 def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> str:
-    """Return a list item for a group: its most loaded link direction, the time, and the senders."""
+    """Return HTML of a list item: the most loaded link direction of a group, its time, and its senders."""
     spot, path = group.busiest, f"link_groups.{number}.busiest"
     where = f"{spot.sender}{_TO}{spot.receiver.node}"
     time = show_number(f"{path}.line_rate_s", spot.line_rate_s, ValueKind.SECONDS)

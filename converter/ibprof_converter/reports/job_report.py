@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on a job: one model for its text, its JSON and its page."""
+"""The report on a job, the data of its text, JSON and HTML page."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
 
 SCHEMA = 2
-"""Number of the JSON's schema, raised when a key changes its meaning."""
+"""Version of the JSON's schema. It increases when a key changes its meaning."""
 
 _PLACE = "ibprof-place LST... TRAFFIC"
 
@@ -59,11 +59,11 @@ _ONE_FABRIC = " LST -o "
 
 @dataclass(frozen=True, slots=True)
 class RoutedBytes:
-    """Bytes that were routed, stayed on a host, or have no route.
+    """Bytes with the same fate: routed, within a host, or not routed for one reason.
 
     Attributes:
         fate: `routed over links`, `within a host`, or `not routed` with the reason.
-        bytes, share: number of bytes, and share of all bytes.
+        bytes, share: number of bytes, and its fraction of all bytes.
     """
 
     fate: str
@@ -76,24 +76,24 @@ class JobReport(NotebookView):
     """The report on a job.
 
     Attributes:
-        verdict: answer to the question whether the network slows the job down.
-        coverage: the measured, modelled and missing data behind all numbers.
-        provenance: data that reproduce the report.
+        verdict: whether the network slows the job down.
+        coverage: which data are measured, modelled or missing.
+        provenance: data to reproduce the report.
         links: loads of links, senders and causes; None without a fabric.
-        run: sums by operation, region and host; None if the traffic has no ranks.
-        requests: commands whose output an administrator can provide; empty with a fabric.
+        run: sums per operation, region and host; None if the traffic has no ranks.
+        requests: commands that an administrator can run to provide a fabric's dumps; empty with a fabric.
         loads: loads of the links; None without a fabric.
         job: the recorded job; None if no run was recorded.
         rails, levels: loads of rails and levels; empty without a fabric.
         regions: time in each region.
-        sizes: message sizes.
-        timeline: traffic over time; empty if not recorded.
+        sizes: number of messages per size class.
+        timeline: traffic over time; empty if it was not recorded.
         ranks: bytes from rank to rank; None if the traffic has no ranks.
         hosts: bytes from host to host; None with a single host.
-        lids: bytes from LID to LID, if only addresses are known.
-        balance: balance of ranks, hosts and rails.
-        additions: counters and bounds in addition to the loads, as JSON, by JSON key.
-        addition_lines: the same data in lines of text.
+        lids: bytes from LID to LID; None if ranks are known.
+        balance: balance of bytes over ranks, hosts and rails.
+        additions: JSON key -> comparison with port counters, or bounds of adaptive routing.
+        addition_lines: the data of `additions` as lines of text.
     """
 
     verdict: Verdict
@@ -144,7 +144,7 @@ class JobReport(NotebookView):
         if self.lids:
             document["matrix_LIDs"] = asdict(self.lids)
             document["bytes_total"] = sum(map(sum, self.lids.bytes))
-        # asdict would copy the bytes of each rank one by one.
+        # asdict would be slow: it copies each number of the matrices.
         names = [each.name for each in fields(SenderBalance)]
         document["balance"] = [{name: getattr(each, name) for name in names} for each in self.balance]
         provenance = asdict(self.provenance)
@@ -153,7 +153,7 @@ class JobReport(NotebookView):
 
     @property
     def fates(self) -> tuple[RoutedBytes, ...]:
-        """Routed, local and unrouted bytes; empty without a fabric."""
+        """Return the bytes routed, within hosts, and not routed for each reason; empty without a fabric."""
         if self.links is None:
             return ()
         total = self.links.bytes_total
@@ -176,9 +176,9 @@ def read_and_report(
 
     Args:
         fabric: the fabrics to read; None if there is none.
-        traffic: the traffic to read; without a fabric, only the first is read.
+        traffic: the traffic to read; without a fabric, only its first name is read.
         command: the command that makes the report, as typed.
-        files: files that are read for the report.
+        files: input files, for the provenance.
         top: number of most loaded link directions to list.
         rank_by: one of `RANKINGS`.
 
@@ -191,13 +191,13 @@ def read_and_report(
         demand = choose_demand(read_traffic(name, None), traffic.chosen, name)
         return report_on_demand(demand, describe_provenance(command, files))
     loads = load_fabric(fabric, traffic, progress)
-    # Reading may first collect a recording into a profile, whose hash belongs to the provenance.
+    # After the reading, which may turn a recording into a profile: the provenance needs the profile's hash.
     report = report_on_loads(loads, describe_provenance(command, files), top, progress, rank_by)
     return _name_files(report, fabric, traffic)
 
 
 def _name_files(report: JobReport, fabric: FabricOptions, traffic: TrafficOptions) -> JobReport:
-    """Return a report whose advised commands name its files and options, ready to be typed."""
+    """Return a report in which the advised commands have the real file names and options."""
     if report.links is None or report.links.diagnosis is None:
         return report
     diagnosis = report.links.diagnosis
@@ -211,7 +211,7 @@ def _name_files(report: JobReport, fabric: FabricOptions, traffic: TrafficOption
 
 
 def _list_options(fabric: FabricOptions, traffic: TrafficOptions) -> Iterator[str]:
-    """Yield options that `ibprof-place` shares with a report, with their values."""
+    """Yield the options of the report, with values, that `ibprof-place` has too."""
     if fabric.tables:
         yield from ("--fdbs", *fabric.tables)
     options = {
@@ -221,7 +221,7 @@ def _list_options(fabric: FabricOptions, traffic: TrafficOptions) -> Iterator[st
         "--interfaces": fabric.interfaces,
         "--placement": traffic.placements[0] if traffic.placements else None,
         "--rails": traffic.rails,
-        "--nic": None if traffic.nic == NEAR else traffic.nic,  # newly placed ranks have no cores yet
+        "--nic": None if traffic.nic == NEAR else traffic.nic,  # NEAR needs the cores of the ranks
     }
     for option, value in options.items():
         if value is not None:
@@ -237,11 +237,11 @@ def report_on_loads(
     progress: Progress = no_progress,
     rank_by: str = BY_TIME,
 ) -> JobReport:
-    """Report on traffic on the links of a fabric.
+    """Return the report on traffic whose loads on links are known.
 
     Args:
         top: number of most loaded link directions to list.
-        progress: function that receives each stage of the diagnosis.
+        progress: function that is called with the name of each stage of the diagnosis.
         rank_by: one of `RANKINGS`.
     """
     fabric, demand = loads.fabric, loads.demand
@@ -275,10 +275,10 @@ def report_on_loads(
 
 
 def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
-    """Report on traffic without any fabric.
+    """Return the report on traffic without a fabric.
 
     Raises:
-        UsageError: bytes were counted at the ports, which needs a fabric.
+        UsageError: the traffic is port counters, which need a fabric.
     """
     if isinstance(demand, Traffic):
         coverage = describe_coverage(None, demand, ())
@@ -303,7 +303,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
 
 
 def _with_ranks(report: JobReport, demand: RankTraffic) -> JobReport:
-    """Return a report with the data of traffic between ranks, and of its recorded run."""
+    """Return a report, supplemented with bytes between ranks and with facts of the recorded run."""
     run = demand.profile
     report = replace(report, ranks=matrix_of_ranks(demand) if len(demand.bytes) else None)
     if run is None:
@@ -318,7 +318,7 @@ def _with_ranks(report: JobReport, demand: RankTraffic) -> JobReport:
 
 
 def describe_additions(loads: FabricLoads) -> Iterator[str]:
-    """Yield lines on the comparison with counters, and on bounds of adaptive routing."""
+    """Yield lines on the comparison with port counters, and on the bounds of adaptive routing."""
     if loads.agreement:
         yield from describe_agreement(loads.agreement, loads.fabric.fabrics)
     if loads.bounds:

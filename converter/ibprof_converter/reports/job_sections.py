@@ -31,7 +31,7 @@ from ibprof_converter.routing.route_choice import are_modelled, describe_routes
 from ibprof_converter.traffic.adapter_policies import describe_nic
 
 _ALIKE = 5
-"""Index of the column with the number of alike links, in the groups of links."""
+"""Index of the column "links alike" in the table of link groups."""
 
 
 def describe_report(report: JobReport) -> list[Section]:
@@ -66,7 +66,7 @@ def describe_report(report: JobReport) -> list[Section]:
 
 
 def list_once(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections without links and pairs that another section shows in more detail."""
+    """Leave out tables of links and pairs whose rows another section has in more detail; return the other sections."""
     by_name = {section.name: section for section in sections}
     hot, ranks = by_name.get("hot"), by_name.get("pairs-ranks")
     kept = []
@@ -84,12 +84,12 @@ def list_once(sections: Sequence[Section]) -> list[Section]:
 
 
 def _amounts_of(pairs: Section) -> tuple[object, ...]:
-    """Return the number of pairs and the largest pair's bytes: equal values mean one rank per host."""
+    """Return the number of pairs and their bytes. If they are equal for hosts and ranks, each host has one rank."""
     return pairs.facts[0].value, *(row[2:] for row in pairs.tables[0].rows)
 
 
 def _warn_of_routes(loads: FabricLoads) -> Section:
-    """Return the section that warns of modelled routes; empty for the subnet's own routes."""
+    """Return the section that warns of modelled routes; empty if the routes are from the subnet's forwarding tables."""
     subnets = loads.fabric.subnets
     title = "Modelled routes" if are_modelled(subnets) else "Routes by OpenSM on this machine"
     routes = describe_routes(subnets)
@@ -333,7 +333,7 @@ def describe_coverage(coverage: Coverage) -> Section:
 
 
 def list_unaccounted(unaccounted: Sequence[Unaccounted]) -> Section:
-    """Return the section on operations whose seen bytes are fewer than their calls must send."""
+    """Return the section on operations with fewer recorded bytes than their calls must send."""
     columns = (
         Column("operation", "operation"),
         Column("region", "region"),

@@ -16,21 +16,21 @@ from ibprof_converter.traffic.link_loads import ESTIMATE
 from ibprof_converter.traffic.traffic_data import ALL
 
 _SHOWN = 4
-"""Number of sentences of evidence for each cause in the text."""
+"""Largest number of printed sentences of evidence per cause."""
 
 _TRIED = 1
-"""Number of ineffective changes per reason in the text."""
+"""Largest number of printed ineffective changes per reason."""
 
 _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"), ("site", "sites"))
 
 
 def name_basis(basis: str) -> str:
-    """Return the suffix of a title if the loads are estimated."""
+    """Return the suffix of a title for estimated loads; empty for other loads."""
     return " (estimate, adaptive routing)" if basis == ESTIMATE else ""
 
 
 def describe_bytes(report: JobReport, links: LinkReport) -> Section:
-    """Return the section on routed, local and unrouted bytes."""
+    """Return the section on bytes over links, within hosts, and without a route."""
     heat = links.heat
     facts = [Fact("links_used", f"links used, of {heat.links:,}", heat.links_used, ValueKind.COUNT)]
     if heat.links_used:
@@ -75,7 +75,7 @@ def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
 
 
 def describe_groups(links: LinkReport) -> Section:
-    """Return the section on groups of the most loaded link directions, numbered as in the page's picture."""
+    """Return the section on groups of the most loaded link directions; the picture of the page has the same numbers."""
     columns = (
         Column("", "no."),
         Column("busiest.line_rate_s", "at line rate", ValueKind.SECONDS),
@@ -103,7 +103,7 @@ def describe_groups(links: LinkReport) -> Section:
 
 
 def name_loaders(spot: Hotspot) -> Iterator[tuple[str, float, str]]:
-    """Yield the pair, call, line and region that load a link direction most: JSON key, share and text of each."""
+    """Yield (JSON key, share, text) of the rank pair, call, call site and region that load a link direction most."""
     causes = spot.contributors
     if causes is None or not causes.rank_pairs:
         return
@@ -178,7 +178,7 @@ def _list_senders(spot: Hotspot) -> tuple[str, ...]:
 
 
 def describe_diagnosis(diagnosis: Diagnosis) -> Section:
-    """Return the section on the causes of the most loaded link direction, and their remedies."""
+    """Return the section on the causes that load the most loaded link direction, and on their remedies."""
     facts = (
         Fact("diagnosis.max_link", "most loaded link direction", diagnosis.busiest),
         Fact("diagnosis.max_time_s", "its time at line rate", diagnosis.max_time_s, ValueKind.SECONDS),
@@ -224,7 +224,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
 
 
 def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
-    """Yield the changes that are not remedies, grouped by reason."""
+    """Yield a line for each reason why tried changes are no remedies, with these changes."""
     reasons: dict[tuple[int, str], list[str]] = {}
     for each in tried:
         if each.why_not is not None:
@@ -236,7 +236,7 @@ def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
 
 
 def format_verdict(diagnosis: Diagnosis) -> str:
-    """Return one sentence with the first cause, or with the result that none was found."""
+    """Return one sentence on the first cause, or that no problem was found."""
     if not diagnosis.causes:
         return f"no network problem found{name_basis(diagnosis.load_basis)}"
     cause = diagnosis.causes[0]

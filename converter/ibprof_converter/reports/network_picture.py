@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture at the top of a report's page: the used part of the network, with its most loaded links thick and
-numbered.
+"""The picture at the top of a report's page: the used part of the network, with thick, numbered most loaded links.
 
-A fabric with levels has one column per level, hosts first; other fabrics are drawn in a plane. In a full column, units
-without a thick link are folded into one box.
+A fabric with levels has one column of boxes per level, hosts first; other fabrics are drawn in a plane. In a column
+with many boxes, adjacent hosts or switches without a thick link share one box.
 """
 
 from __future__ import annotations
@@ -37,37 +36,37 @@ from ibprof_converter.reports.used_part import UsedPart, find_used_part
 _DESCRIPTION = "The used part of the network; its most loaded links are thick, with the numbers of the list"
 
 _ROWS = 14
-"""Largest number of boxes in a column without folding."""
+"""Columns with more hosts or switches are folded: several share one box."""
 
 _FEWEST = 2
-"""A column with at least this number of names leaves out the suffix that all its names share."""
+"""Smallest number of names in a column from which a common domain is cut off."""
 
 _ROW = 24.0
 
 _TOP = 40.0
 
 _LEAST_ROWS = {WIDE: 13, NARROW: 8}
-"""Least number of rows in each form of the picture."""
+"""Smallest number of rows in each form of the picture."""
 
 _CAPTION = 60.0
-"""Height of the caption below the wide form."""
+"""Height of the caption below the wide form, in pixels."""
 
 _FIRST_SCREEN = 400.0
-"""Largest height of the wide form, below the verdict, on the first screen. A longer list flows around the picture."""
+"""Largest height of the wide form, in pixels, so that verdict and picture fit on one screen."""
 
 _BOX_PART = 0.65
-"""Share of a column taken by its boxes; links take the rest."""
+"""Width of a box as a fraction of the column's width."""
 
 _MOST_COLUMNS = 5
-"""Largest number of columns of the narrow form; with more, two rails are stacked."""
+"""Largest number of columns in the narrow form. If there are more columns, two rails are drawn one above the other."""
 
 _APART = 10.0
-"""Distance of thick links at the same side of a box."""
+"""Distance between thick links that end at the same side of a box, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """One unit, or several folded units."""
+    """A box of one unit (host or switch), or of several folded units."""
 
     units: tuple[int, ...]
     name: str
@@ -84,12 +83,12 @@ class _Column:
 
 
 def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: bool, list_height: float = 0.0) -> str:
-    """Return the picture as HTML in a wide and a narrow form; the style shows one of them. Empty without groups.
+    """Return HTML of the picture in a wide and a narrow form; the page's style shows one. Empty if there are no groups.
 
     Args:
         groups: groups of the most loaded link directions, in the list's order.
-        has_fault: true if the first group is red.
-        list_height: pixels of the list next to the wide form; the levels are spread over this height.
+        has_fault: true to draw the first group in red.
+        list_height: height in pixels of the list next to the wide form; the picture is about as high.
     """
     if not groups:
         return ""
@@ -124,8 +123,8 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, hei
 
     Args:
         tones: CSS class of each thick link.
-        said: description of the picture, in words.
-        height: least height of the picture, in pixels.
+        said: text that describes the picture.
+        height: smallest height of the picture, in pixels.
     """
     columns = _fill_columns(part, form)
     pitch = form.width / len(columns)
@@ -159,7 +158,7 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, hei
 
 
 def _draw_head(column: _Column, number: int, count: int, form: Form) -> str:
-    """Draw a column's head: its subject, and the used share."""
+    """Draw the head of a column: its title, and the number of used units."""
     pitch = form.width / count
     anchor = "start" if number == 0 else "end" if number == count - 1 else "middle"
     x = {"start": 1.0, "middle": _spread(number, count, form.width, pitch * _BOX_PART), "end": form.width - 1.0}[anchor]
@@ -172,7 +171,7 @@ def _draw_head(column: _Column, number: int, count: int, form: Form) -> str:
 
 
 def _spread(number: int, count: int, width: float, box: float) -> float:
-    """Return the x of a column's middle; the outer columns are at the edges."""
+    """Return the x coordinate of a column's middle; the first and last column touch the picture's edges."""
     return width / 2 if count == 1 else box / 2 + 1 + number * (width - box - 2) / (count - 1)
 
 
@@ -196,7 +195,7 @@ def _fill_columns(part: UsedPart, form: Form) -> list[_Column]:
 
 
 def _fold(units: Sequence[int], named: set[int], names: Sequence[str]) -> Iterator[_Box]:
-    """Yield the boxes of a column: all units if few; otherwise neighbours without a name share a box."""
+    """Yield the boxes of a column. If there are many units, adjacent units without a thick link share a box."""
     run: list[int] = []
     few = len(units) <= _ROWS
     for unit in (*units, -1):
@@ -215,7 +214,7 @@ def _fold(units: Sequence[int], named: set[int], names: Sequence[str]) -> Iterat
 
 
 def _cut_endings(boxes: list[_Box]) -> list[_Box]:
-    """Add shorter names, without the domain that all names of a column share."""
+    """Return the boxes with shorter names added, in which the common domain of the column's names is cut off."""
     units = [box.name for box in boxes if box.kind != "folded"]
     if len(units) < _FEWEST:
         return boxes
@@ -231,7 +230,7 @@ def _cut_endings(boxes: list[_Box]) -> list[_Box]:
 
 
 def _join(middle_of: npt.NDArray[np.float64], pairs: npt.NDArray[np.intp], width: float, left: float) -> list[Curve]:
-    """Return the curves between boxes, without duplicates."""
+    """Return a curve for each distinct pair of boxes."""
     ends = middle_of[pairs].reshape(-1, 4)
     ends = np.unique(np.round(ends[~np.isnan(ends).any(axis=1)], 1), axis=0)
     curves = {_bend((x1, y1), (x2, y2), width, left) for x1, y1, x2, y2 in ends.tolist() if (x1, y1) <= (x2, y2)}
@@ -244,7 +243,8 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 
     Args:
         start, end: middles of the boxes.
-        left: x of a column. Curves within a column further right are on the left of their boxes, others on the right.
+        left: x coordinate of a column. Curves between boxes of one column run on the left of the boxes if the column is
+            to the right of `left`, else on the right.
     """
     if start[0] == end[0]:
         way = -1 if start[0] > left else 1
@@ -260,12 +260,12 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 def _place_thick(
     part: UsedPart, middle_of: npt.NDArray[np.float64], width: float, left: float, space_of: Mapping[Point, float]
 ) -> tuple[list[ThickLink], dict[Point, float]]:
-    """Return the thick links, and the heights of boxes where several of them end.
+    """Return the thick links, and box middle -> height of the box, larger where several thick links end.
 
     Args:
         middle_of: float64 [unit, 2], the middle of each unit's box.
         width, left: see `_bend`.
-        space_of: largest height of each box, by its middle.
+        space_of: middle of a box -> largest height of the box.
     """
     ends = [[tuple(middle_of[unit].tolist()) for unit in (mark.sender, mark.receiver)] for mark in part.marks]
     at_side: dict[tuple[Point, bool], list[tuple[float, int, int]]] = {}

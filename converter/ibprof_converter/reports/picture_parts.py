@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the picture of the network: boxes with names, thick links with numbers, as SVG without script or ids."""
+"""SVG elements of the picture of the network: boxes with names, and thick links with numbers."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ BOX = 18.0
 """Height of a box."""
 
 _LETTER = 6.6
-"""Mean width of a letter in the picture, at 11 pixels."""
+"""Mean width of a letter of the 11-pixel font."""
 
 BADGE = 9.0
-"""Radius of a number's circle."""
+"""Radius of the circle around a link's number, in pixels."""
 
 _HEAD = 8.0
 _THIN = 2.5
 _THICK = 2.5
-"""Largest width that a thick link has in addition to `_THIN`. This additional width grows with the link's time."""
+"""A thick link's width is `_THIN` + `_THICK` times its time relative to the first link's time."""
 
 _PLACES = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
-"""Candidate positions of a number on its link, as fractions of the curve, the best first."""
+"""Candidate positions of a number along its link, as fractions of the curve, the preferred position first."""
 
 _ASIDE = (12.0, 20.0, 28.0, 36.0)
-"""Candidate distances of a number from its link."""
+"""Candidate distances of a number beside its link, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of the picture, wide or narrow; the page shows the form that fits its window."""
+    """A form of the picture, wide or narrow. The page shows the form that fits the browser's window."""
 
     name: str
     width: int
@@ -47,12 +47,12 @@ NARROW = Form("narrow-form", 340)
 
 @dataclass(frozen=True, slots=True)
 class ThickLink:
-    """A thick link: a link direction of the list.
+    """A thick link of the picture: a direction in the list of the most loaded link directions.
 
     Attributes:
-        number: the direction's number in the list, from 1.
+        number: number in the list, from 1.
         curve: curve from the sender to the receiver.
-        part: the direction's time / the time of the list's first direction, 0 to 1.
+        part: time of this direction / time of the first direction in the list, 0 to 1.
     """
 
     number: int
@@ -69,7 +69,7 @@ def open_picture(form: Form, height: float, said: str) -> str:
 def draw_box(
     middle: Point, width: float, name: str, kind: str, height: float = BOX, shorter: Sequence[str] = ()
 ) -> str:
-    """Draw a box with a name, shortened to fit; the full name is its title.
+    """Draw a box with a name that is shortened to fit; the tooltip has the full name.
 
     Args:
         kind: CSS class: `named`, `plain`, `folded` or `idle`.
@@ -85,14 +85,14 @@ def draw_box(
 
 
 def draw_label(middle: Point, width: float, name: str) -> str:
-    """Draw a name without a box, on top of the picture."""
+    """Draw a name without a box."""
     x, y = middle
     shown = html.escape(shorten(name, width + 6))
     return f'<text class="label" x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{shown}</text>'
 
 
 def choose_fitting(texts: Sequence[str], width: float) -> str:
-    """Return the first text that fits a width, else the last text."""
+    """Return the first text that fits the width, or the last text if none fits."""
     return next((text for text in texts if len(text) <= _count_letters(width)), texts[-1])
 
 
@@ -101,41 +101,41 @@ def _count_letters(width: float) -> int:
 
 
 def shorten(name: str, width: float) -> str:
-    """Return the end of a name that fits a width; ends distinguish names."""
+    """Shorten a name to the width: keep its end, where names usually differ."""
     letters = _count_letters(width)
     return name if len(name) <= letters else f"\N{HORIZONTAL ELLIPSIS}{name[-(letters - 1) :]}"
 
 
 def draw_curves(curves: Iterable[Curve], kind: str) -> str:
-    """Draw thin links as one path; empty without links."""
+    """Return thin links as one SVG path; empty if there are none."""
     path = "".join(_write_curve(curve) for curve in curves)
     return f'<path class="{kind}" d="{path}"/>' if path else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Position and size of an element: its middle, and half of its width and height."""
+    """Position and size of a drawn element: its middle, and half of its width and height, in pixels."""
 
     middle: Point
     half: Point
 
     def holds(self, point: Point, around: float = 0.0) -> bool:
-        """Return true if a point is inside, or closer than `around`."""
+        """Return true if a point is inside the element, or at most `around` pixels outside."""
         return all(abs(a - b) <= half + around for a, b, half in zip(point, self.middle, self.half, strict=True))
 
     def overlaps(self, other: Spot) -> bool:
-        """Return true if two elements overlap, or nearly touch."""
+        """Return true if this element and the other overlap, or are less than 2 pixels apart."""
         reach = (a + b + 2 for a, b in zip(self.half, other.half, strict=True))
         return all(abs(a - b) < near for a, b, near in zip(self.middle, other.middle, reach, strict=True))
 
 
 def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequence[Point]) -> str:
-    """Draw the links of the list with their numbers; the first link is on top.
+    """Draw thick links with their numbers; the first link of the list is on top.
 
     Args:
-        links: thick links in the list's order.
+        links: thick links in the order of the list.
         tones: CSS class of each link.
-        badges: positions from `place_badges`.
+        badges: position of each number, from `place_badges`.
     """
     lines = [_draw_line(link, tone) for link, tone in zip(links, tones, strict=True)]
     numbers = [
@@ -147,12 +147,12 @@ def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequenc
 
 
 def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: Point | None = None) -> list[Point]:
-    """Return the position of each link's number: on the link, not on other numbers, and if possible not on boxes.
+    """Return a position for the number of each link, if possible on the link and clear of other numbers and boxes.
 
     Args:
-        links: thick links in the list's order.
+        links: thick links in the order of the list.
         boxes: elements that numbers should not cover.
-        size: size of the picture, if numbers may stand next to crowded links.
+        size: size of the picture, if numbers may be placed beside crowded links; else None.
     """
     taken: list[Point] = []
     for link in links:
@@ -173,7 +173,7 @@ def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: P
 
 
 def _list_aside(curve: Curve) -> Iterator[Point]:
-    """Yield points next to a curve, the nearest first."""
+    """Yield points beside a curve, in order of their distance from it."""
     for away in _ASIDE:
         for place in _PLACES:
             (x1, y1), (x, y), (x2, y2) = (follow(curve, place + step) for step in (-0.05, 0.0, 0.05))
@@ -207,7 +207,7 @@ def _write_curve(curve: Curve) -> str:
 
 
 def follow(curve: Curve, part: float) -> Point:
-    """Return the point of a curve at a fraction from 0 to 1."""
+    """Return the point of a curve at the fraction `part`, 0 (start) to 1 (end)."""
     a, b, c, d = curve
     weights = (1 - part) ** 3, 3 * part * (1 - part) ** 2, 3 * part**2 * (1 - part), part**3
     return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The used part of a torus, a dragonfly or another fabric without levels: its switches in a plane."""
+"""The picture of a torus, a dragonfly or another fabric without levels: its used switches in a plane."""
 
 from __future__ import annotations
 
@@ -30,44 +30,44 @@ from ibprof_converter.reports.picture_parts import (
 from ibprof_converter.reports.used_part import UsedPart
 
 _HEIGHT = 0.72
-"""Height of the picture, relative to its width."""
+"""Height of the picture / its width."""
 
 _MARGIN = 44.0
 _MOST_MARGIN = 0.18
-"""Largest margin above and below, relative to the height; it leaves space for hosts of switches at the edge."""
+"""Largest margin above and below the switches, as a fraction of the height; the margin has space for hosts."""
 
 _WIDEST = 84.0
 _NARROWEST = 40.0
-"""Least width of boxes with names; below it, switches have no boxes."""
+"""Smallest width of a box with a name. If there is less space, switches are drawn as dots."""
 
 _BOX_GAP = 14.0
 _HOST_GAP = 40.0
-"""Least vertical space between boxes with hosts between them."""
+"""Smallest vertical space between two boxes if a host may be drawn between them, in pixels."""
 
 _MOST_BOXES = 100
 _DOT = 3.0
 _MOST_LINKS = 500
-"""Largest number of thin links of one kind; those with most bytes are drawn."""
+"""Largest number of thin links that are drawn of one kind; links with fewer bytes are left out."""
 
 _BOW = 0.12
-"""Distance of a link's middle from the straight line, relative to its length; it separates the two directions."""
+"""Bend of a link: distance of its middle from the straight line / its length. The bend separates the two directions."""
 
 _LEAST_BOW = 12.0
 _MOST_BOW = 26.0
 _STEPS = 64
 _AWAY = 62.0
-"""Distance of a host from its switch, with space for the arrows and their numbers."""
+"""Distance of a host from its switch, in pixels."""
 
 _AROUND = tuple((math.cos(turn * math.pi / 8), math.sin(turn * math.pi / 8)) for turn in (4, 12, 0, 8, 2, 6, 10, 14))
-"""Candidate directions from a switch to a host."""
+"""Candidate directions from a switch to its host, as unit vectors."""
 
 
 def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> str:
-    """Draw the used switches in a plane, and the hosts at thick links.
+    """Return SVG of the used switches in a plane, and of the hosts at ends of thick links.
 
     Args:
         tones: CSS class of each thick link.
-        said: description of the picture, in words.
+        said: text that describes the picture.
     """
     height = form.width * _HEIGHT
     switches = np.flatnonzero(part.is_used & ~part.is_host)
@@ -107,7 +107,7 @@ def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> s
 
 
 def _fit(part: UsedPart, folded: npt.NDArray[np.bool_], width: float, height: float) -> npt.NDArray[np.float64]:
-    """Return positions that spread the used switches over the picture: float64 [unit, 2]."""
+    """Return positions in pixels at which the used switches fill the picture: float64 [unit, 2]."""
     switches = np.flatnonzero(part.is_used & ~part.is_host)
     on_ring = place_groups(part, folded)
     place = np.stack([part.x, -part.y], axis=1) if on_ring is None else on_ring
@@ -124,7 +124,7 @@ def _fit(part: UsedPart, folded: npt.NDArray[np.bool_], width: float, height: fl
 
 
 def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
-    """Return the largest box width without overlaps; 0 if boxes would be too small for names.
+    """Return the largest width at which boxes do not overlap; 0 if they would be too narrow for names.
 
     Args:
         place: float64 [switch, 2], positions of the switches.
@@ -140,7 +140,7 @@ def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
 
 
 def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: float) -> None:
-    """Add the hosts at thick links, each next to its switch, at the least covered position."""
+    """Add to `spots` each host at the end of a thick link: near its switch, where it covers the least."""
     between = [
         follow(_bow(spots[mark.sender], spots[mark.receiver], _LEAST_BOW), step / _STEPS)
         for mark in part.marks
@@ -168,11 +168,11 @@ def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: flo
 
 
 def _count_covered(host: Spot, switch: Point, spots: dict[int, Spot], between: Sequence[Point]) -> float:
-    """Return a measure of the units and thick links that a host and its link would cover."""
+    """Return a penalty for a host's position: it counts the elements and thick links that host and link would cover."""
     way = [tuple(a + (b - a) * step / 4 for a, b in zip(switch, host.middle, strict=True)) for step in range(1, 4)]
     covered = sum(3 * host.overlaps(other) for other in spots.values())
     covered += sum(other.middle != switch and other.holds((x, y), _DOT) for other in spots.values() for x, y in way)
-    is_moved = math.dist(switch, host.middle) < _AWAY / 2  # moved onto its switch at the picture's edge
+    is_moved = math.dist(switch, host.middle) < _AWAY / 2  # near the picture's edge, it would lie on its switch
     return covered + 4 * is_moved + sum(host.holds(point, 2) for point in between) / 2
 
 
@@ -181,7 +181,7 @@ def _clip(middle: float, half: float, size: float) -> float:
 
 
 def _bow(start: Spot, end: Spot, least: float = 0.0) -> Curve:
-    """Return the curve between the edges of two elements, bent to the left as seen from the start."""
+    """Return a curve between the edges of two elements; seen from the start, it bends to the left."""
     (x1, y1), (x2, y2) = start.middle, end.middle
     length = math.dist(start.middle, end.middle) or 1.0
     bow = 2 * min(max(_BOW * length, least), _MOST_BOW) / length
@@ -210,7 +210,7 @@ def _bow(start: Spot, end: Spot, least: float = 0.0) -> Curve:
 
 
 def _join(pairs: npt.NDArray[np.intp], spots: dict[int, Spot]) -> list[Curve]:
-    """Return thin links between drawn elements, without duplicates; their bend is the same for both orders of ends."""
+    """Return a curve for each distinct pair of drawn elements, the same for both orders of the pair."""
     joined: dict[tuple[Spot, Spot], None] = {}
     for one, other in pairs.tolist():
         if one in spots and other in spots and spots[one] != spots[other]:
@@ -222,7 +222,7 @@ def _join(pairs: npt.NDArray[np.intp], spots: dict[int, Spot]) -> list[Curve]:
 def _label_dots(
     part: UsedPart, units: Sequence[int], spots: dict[int, Spot], covered: Sequence[Spot], width: float
 ) -> list[str]:
-    """Return labels of switches without a box, if they cover no box and no number."""
+    """Return labels of switches without boxes; a label that would cover a box or a number is left out."""
     taken = list(covered)
     drawn = []
     for unit in units:
@@ -243,22 +243,22 @@ def _label_dots(
 NO_GROUP = -1
 
 _FOLDED_TURN = 0.15
-"""Angle of a folded group, relative to the angle of another group."""
+"""Angle on the circle of a folded group / angle of an unfolded group."""
 
 _WIDEST_TURN = 1.1
-"""Largest half angle of a group, in radians: with a larger angle, the arcs of two groups would have no ends."""
+"""Largest half angle of a group on the circle, in radians; tan() needs less than pi/2."""
 
 _FILLED = 0.7
-"""Share of its angle that a group fills."""
+"""Fraction of a group's angle that its switches fill."""
 
 _BULGE = 0.5
-"""Outward bulge of a group, relative to half of its width."""
+"""Outward bulge of a group's arc / half of its width."""
 
 
 def find_folded(part: UsedPart, most: int) -> npt.NDArray[np.bool_]:
-    """Return the switches drawn as one box with their group: bool [unit].
+    """Return the switches in folded groups, which are drawn as one dot: bool [unit].
 
-    These are the groups without a link of the list, if more than `most` switches are used.
+    If more than `most` switches are used, each group without a thick link is folded.
     """
     switches = part.is_used & ~part.is_host
     grouped = switches & (part.group != NO_GROUP)
@@ -269,14 +269,14 @@ def find_folded(part: UsedPart, most: int) -> npt.NDArray[np.bool_]:
 
 
 def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64] | None:
-    """Return positions of the used switches, from top to bottom: float64 [unit, 2].
+    """Return positions of the used switches with their groups on a circle: float64 [unit, 2].
 
     Args:
         folded: bool [unit], from `find_folded`.
 
     Returns:
-        None if the picture uses the layout's positions: for dragonflies with all groups used and none folded, and for
-            all other fabrics.
+        The positions, or None to use those of the layout: if the fabric is no dragonfly, or all groups are used and
+            none is folded.
     """
     switches = np.flatnonzero(part.is_used & ~part.is_host)
     group = part.group[switches]
@@ -298,7 +298,7 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
             place[units] = across, down
             continue
         along = np.pi * (np.arange(len(units)) + 0.5) / len(units)
-        if len(members) == 1:  # a separate ring
+        if len(members) == 1:  # the only group is a ring
             place[units] = np.stack([np.sin(2 * along), -np.cos(2 * along)], axis=1)
             continue
         half = _FILLED * math.tan(min(half_turn, _WIDEST_TURN))
@@ -308,7 +308,7 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
 
 
 def _order(part: UsedPart, switches: npt.NDArray[np.intp]) -> list[list[int]]:
-    """Return the switches of each group; groups and switches are in the order of the layout's ring."""
+    """Return the used switches of each group; groups and switches have the order of the layout's circle."""
     everyone = np.flatnonzero(part.group != NO_GROUP)
     x, y = (
         (axis - (axis[everyone].max() + axis[everyone].min()) / 2) / max(float(np.ptp(axis[everyone])), 1e-9)

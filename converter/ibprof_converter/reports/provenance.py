@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Provenance of a report: the command, the versions, the inputs with their hashes."""
+"""Provenance of a report: command, versions of the software, and inputs with their hashes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _find_versions() -> Iterator[tuple[str, str]]:
 
 
 VERSIONS = tuple(_find_versions())
-"""Versions of the packages that make reports."""
+"""Versions of Python and of the packages that affect a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class InputFile:
 
     Attributes:
         path: the path, as given or found.
-        bytes: total size.
-        sha256: hash of the file; for a folder, of the lines `SHA256  PATH` of its files, sorted by path.
+        bytes: size of the file, or of all files in the folder.
+        sha256: hash of the file; for a folder, hash of the lines `SHA256  PATH` of its files, sorted by path.
     """
 
     path: str
@@ -47,7 +47,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The data that reproduce a report.
+    """The data that a user needs to reproduce a report.
 
     Attributes:
         command: the command line.
@@ -61,7 +61,7 @@ class Provenance:
 
 
 NOWHERE = Provenance("", (), ())
-"""Provenance of a report that is only an intermediate step."""
+"""Empty provenance, for reports that are not shown."""
 
 
 def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
@@ -69,7 +69,7 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
 
     Args:
         command: the command line as typed.
-        inputs: files and folders; inputs that cannot be read twice, such as pipes, are left out.
+        inputs: files and folders; the result leaves out inputs that cannot be read twice, such as pipes.
     """
     named = dict.fromkeys(part for path in inputs for part in _parts(path))
     return Provenance(
@@ -80,7 +80,7 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
 
 
 def _parts(path: Path) -> Iterator[Path]:
-    """Yield the files of an input; an OTF2 archive has a folder and definitions next to its anchor."""
+    """Yield the files of an input; an OTF2 archive also has definitions and a folder next to its anchor file."""
     path = look_into(path)
     yield path
     if path.suffix == ".otf2":

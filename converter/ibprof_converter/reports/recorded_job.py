@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of a recorded job: command, hosts, duration; time in regions; sizes of messages; traffic over time."""
+"""Data of a recorded job: command, hosts, duration, time in regions, message sizes, and traffic over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ibprof.waiting.wait_split import measure_waiting, split_each
 _NS = 1e-9
 
 TIME_BINS = 96
-"""Number of columns of the time line."""
+"""Number of intervals in the time line."""
 
 _LATEST = 2**64 - 1
 
@@ -28,13 +28,14 @@ class RecordedJob:
     """A recorded job.
 
     Attributes:
-        command, mpi, job: fields of the profile.
+        command, mpi, job: command line, MPI library and job, as in the profile.
         ranks, ranks_recorded, hosts: number of ranks, of recorded ranks, and of hosts.
         started_ns: Unix time of the first rank's start.
-        elapsed_s: time until the last rank's MPI_Finalize, in seconds; None if a rank did not reach it.
-        sources: layers where bytes were recorded.
-        operations_asked: operations to record; empty for all.
-        scheduler: the batch system's names for the job; None outside a batch system.
+        elapsed_s: time from the first start to the last rank's MPI_Finalize, in seconds; None if a rank did not reach
+            it.
+        sources: names of the layers in which bytes were recorded.
+        operations_asked: operations that the user asked to record; empty for all.
+        scheduler: identification of the job in the batch system; None outside a batch system.
     """
 
     command: str
@@ -56,8 +57,9 @@ class RegionTime:
 
     Attributes:
         visits: number of visits by all ranks.
-        longest_s, mean_s: longest wall time of a rank in the region, and the mean over the ranks in it, in seconds.
-        mpi_s, wait_s, line_rate_s: seconds, as in `RegionShare`; None if unknown.
+        longest_s, mean_s: wall time of a rank in the region, in seconds: the longest, and the mean over ranks that
+            visited it.
+        mpi_s, wait_s, line_rate_s: as in `RegionShare`, in seconds; None if unknown.
     """
 
     name: str
@@ -74,11 +76,11 @@ class SizeClass:
     """Messages of one size class.
 
     Attributes:
-        name: the class in words.
+        name: text such as `1 KiB to 2 KiB`.
         from_bytes, to_bytes: smallest and largest message size of the class.
         messages: number of messages.
-        least_bytes, most_bytes: bounds on the sum of bytes, since sizes within a class are not recorded.
-        share: share of all messages.
+        least_bytes, most_bytes: bounds of the messages' total bytes, since exact sizes are not recorded.
+        share: fraction of all messages.
     """
 
     name: str
@@ -95,10 +97,11 @@ class TimeBin:
     """Bytes sent in a time interval.
 
     Attributes:
-        begin_s, end_s: seconds since the first interval's begin.
+        begin_s, end_s: seconds since the begin of the first recorded interval.
         bytes: bytes sent by all ranks.
-        mpi_s: sum over timed ranks of the time inside MPI calls, in seconds; None if not recorded.
-        wait_s: the waiting part of `mpi_s`, from the calls sampled in the interval; None without sampled calls.
+        mpi_s: time inside MPI calls, in seconds, summed over ranks; None if it was not recorded.
+        wait_s: part of `mpi_s` that is waiting, estimated from the calls sampled in the interval; None if no call was
+            sampled.
     """
 
     begin_s: float
@@ -109,7 +112,7 @@ class TimeBin:
 
 
 def describe_job(run: Profile) -> RecordedJob:
-    """Return the facts of a job."""
+    """Return the data of a recorded job."""
     starts = [rank.start_ns for rank in run.ranks]
     stops = [rank.stop_ns for rank in run.ranks]
     started = min(starts, default=0)
@@ -131,10 +134,10 @@ def describe_job(run: Profile) -> RecordedJob:
 
 
 def measure_regions(run: Profile, shares: Sequence[RegionShare] = ()) -> tuple[RegionTime, ...]:
-    """Return visits and time of each visited region, sorted by any rank's longest time in it, descending.
+    """Return the visits and times of each visited region, sorted by `longest_s`, descending.
 
     Args:
-        shares: the regions' shares of time in MPI; empty if not recorded.
+        shares: times inside MPI per region; empty if they were not recorded.
     """
     share_of = {share.name: share for share in shares}
     times, count = run.region_times, len(run.regions)
@@ -154,7 +157,7 @@ def measure_regions(run: Profile, shares: Sequence[RegionShare] = ()) -> tuple[R
 
 
 def count_sizes(run: Profile) -> tuple[SizeClass, ...]:
-    """Return the number of sent or fetched messages of user data, by size class."""
+    """Return the number of sent or fetched messages of user data in each size class with messages."""
     sizes = run.sizes
     chosen = (sizes.kind == Kind.USER) & (sizes.direction != Direction.RECEIVED)
     messages = sizes.messages[chosen].sum(axis=0, dtype=np.uint64).tolist() if chosen.any() else [0] * SIZE_BINS
@@ -168,7 +171,7 @@ def count_sizes(run: Profile) -> tuple[SizeClass, ...]:
 
 
 def _name_class(first: int, last: int) -> str:
-    """Name a class by its limits, in powers of two: 1 KiB is 1,024 bytes."""
+    """Return the name of the size class from `first` to `last` bytes."""
     if first == last:
         return "empty" if not last else "1 B"
     return f"{_binary(first)} to {_binary(last + 1)}"
@@ -182,10 +185,9 @@ def _binary(amount: int) -> str:
 
 
 def follow_time(run: Profile) -> tuple[TimeBin, ...]:
-    """Return the bytes sent over time, and the time inside calls; empty if no intervals were recorded.
+    """Return bytes sent and time inside calls over time; empty if no intervals were recorded.
 
-    The bytes of an interval are assumed to be spread evenly over it, like the time inside calls. The bins sum to all
-    bytes.
+    Bytes and time of a recorded interval are assumed to be spread evenly over it.
     """
     intervals, times = run.intervals, run.interval_times
     if not len(intervals.bytes):
@@ -212,7 +214,7 @@ def follow_time(run: Profile) -> tuple[TimeBin, ...]:
 
 
 def _follow_waiting(run: Profile, edges_ns: npt.NDArray[np.float64]) -> list[float | None]:
-    """Return the waiting part of the sampled calls that begin in each span of time; None if there are none."""
+    """Return the waiting fraction of the sampled calls that begin in each interval; None if no sampled call does."""
     spans = len(edges_ns) - 1
     measured = measure_waiting(run)
     if not measured:

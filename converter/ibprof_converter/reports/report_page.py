@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections as one self-contained HTML page, which may load nothing else; figures are SVG without script.
+"""Sections as one self-contained HTML page; figures are SVG without script.
 
-Names from fabrics and profiles are escaped as text. The policy in the page's head allows the page's style, and the
-script and style of the framed view, by their hashes. Nothing else runs, and no request is made.
+Names from fabrics and profiles are escaped as text. The Content-Security-Policy in the page's head allows the page's
+style, and the script and style of the network view, by their hashes. The browser runs no other script and makes no
+request.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from ibprof_converter.reports.traffic_sums import PairMatrix
 from ibprof_converter.viewer.view_file import hash_inline, page_hashes
 
 _LONG = 28
-"""Largest number of characters of a fact that shares a line."""
+"""Facts with more characters take a whole line."""
 
 _LONG_TABLE = 12
-"""Least number of rows of a section that may be split between pages."""
+"""Smallest number of rows from which a section may be split between printed pages."""
 
 _CLASSES = 10
-"""Number of colours, `q0` to `q9` of the style."""
+"""Number of colours of matrices: the CSS classes `q0` to `q9`."""
 
 _WIDE_RANGE = 1000
-"""Ratio of the largest to the smallest amount. Above this ratio, colours show logarithms of amounts."""
+"""If the largest amount exceeds the smallest by more than this factor, the colours have a logarithmic scale."""
 
 _SIDE = 420
 
@@ -49,12 +50,12 @@ class ReportPage:
     Attributes:
         title, subtitle: text of the heading.
         sections: sections in their order.
-        head: HTML that comes first.
-        figures: HTML of figures, by section name.
+        head: HTML before the sections.
+        figures: section name -> HTML of its figure.
         view: HTML of the network view, placed after the head; None without a view.
-        halves: names of sections that take half of the width.
-        spell: function applied to the page's texts as HTML, for example to shorten paths.
-        is_folded: true if the sections are folded, because the head has the main results. Printing unfolds them.
+        halves: names of sections that take half of the page's width.
+        spell: function applied to the HTML of the page's texts, for example to shorten paths.
+        is_folded: true to fold the sections, because the head has the main results. Printing unfolds them.
     """
 
     title: str
@@ -96,12 +97,12 @@ def render_report_page(page: ReportPage) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text as HTML; markup and unprintable characters are escaped."""
+    """Return a text with HTML escapes for markup and unprintable characters."""
     return html.escape(printable(text), quote=True)
 
 
 def show_number(path: str, value: Value, kind: ValueKind) -> str:
-    """Return a number as HTML, with its path in the JSON and its exact value."""
+    """Return HTML of a number for people, which also holds the exact value and the number's path in the JSON."""
     shown = "\n".join(map(html.escape, format_lines(value, kind)))
     if not isinstance(value, int | float) or not path:
         return shown
@@ -113,7 +114,7 @@ def _part(name: str) -> str:
 
 
 def _policy(style: str, framing: bool) -> str:
-    """Return the policy: it allows this style; with the view, also the view's script, style and pictures."""
+    """Return the Content-Security-Policy; with `framing` it allows the script and style of the network view."""
     styles, scripts = [hash_inline(style)], []
     if framing:
         script, view_style = page_hashes()
@@ -146,7 +147,7 @@ def _body(page: ReportPage) -> Iterator[str]:
 
 
 def _frame(page: ReportPage, section: Section) -> Iterator[str]:
-    """Yield a section with its frame and its figure."""
+    """Yield HTML of a section with its frame and figure."""
     classes = " ".join(
         name
         for name, given in (
@@ -158,7 +159,7 @@ def _frame(page: ReportPage, section: Section) -> Iterator[str]:
     attributes = f' class="{classes}"' if classes else ""
     heading = f"<h2>{escape(section.title)}</h2>"
     if page.is_folded:
-        # A link to an element inside the section opens the section.
+        # Browsers unfold the section if a link leads to an element inside it.
         yield f'<details{attributes}><summary>{heading}</summary><div id="{section.name}">'
     else:
         yield f'<section id="{section.name}"{attributes}>{heading}'
@@ -228,7 +229,7 @@ def _cell(path: str, value: Value, column: Column) -> str:
 
 
 def draw_share(share: float) -> str:
-    """Draw a share (0 to 1) as a bar next to its number."""
+    """Return SVG of a share (0 to 1) as a bar in a table cell."""
     width = max(0.0, min(1.0, share)) * 100
     return (
         '<svg class="share" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
@@ -237,7 +238,7 @@ def draw_share(share: float) -> str:
 
 
 def draw_bar(part: float) -> str:
-    """Draw a fraction (0 to 1) as a separate bar."""
+    """Return SVG of a fraction (0 to 1) as a bar."""
     return (
         '<svg class="bar hot" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect width="{max(0.0, min(1.0, part)) * 100:.1f}" height="1"/></svg>'
@@ -245,7 +246,7 @@ def draw_bar(part: float) -> str:
 
 
 def draw_matrix(matrix: PairMatrix) -> str:
-    """Draw the bytes from each sender (row) to each receiver (column)."""
+    """Return HTML of a coloured matrix: bytes from each sender (row) to each receiver (column)."""
     amounts = [amount for row in matrix.bytes for amount in row if amount]
     if not amounts:
         return ""
@@ -274,7 +275,7 @@ def draw_matrix(matrix: PairMatrix) -> str:
 
 
 def _label(matrix: PairMatrix, row: int) -> str:
-    """Return the labels of a row and its column."""
+    """Return SVG labels of a row and of the column with the same number."""
     middle = _MARGIN + (row + 0.5) * _SIDE / len(matrix.bytes) + 4
     near, name = _MARGIN - 6, _short(matrix.names[row])
     return (
@@ -302,11 +303,11 @@ def _class_of(amount: int, least: int, most: int, logarithmic: bool) -> int:
 
 
 def draw_amounts(amounts: Sequence[int], of: str, direction: str = "sent") -> str:
-    """Draw the sent or received bytes of each member, in order, as adjacent bars."""
+    """Return HTML of adjacent bars: the bytes of each rank, host or rail, in order."""
     most = max(amounts, default=0)
     if not most or len(amounts) < 2:
         return ""
-    # If there are more values than pixels, each bar shows the largest of several adjacent values.
+    # If there are more values than pixels, a bar shows the largest of several adjacent values.
     few = -(-len(amounts) // _WIDTH)
     heights = [max(amounts[at : at + few]) / most for at in range(0, len(amounts), few)]
     caption = f"bytes {direction} by {of}, 0 to {len(amounts) - 1} from left to right; the line is the mean"
@@ -315,7 +316,7 @@ def draw_amounts(amounts: Sequence[int], of: str, direction: str = "sent") -> st
 
 
 def draw_timeline(bins: Sequence[TimeBin]) -> str:
-    """Draw the bytes sent over time."""
+    """Return HTML of a curve of the bytes sent over time."""
     most = max((each.bytes for each in bins), default=0)
     if not most:
         return ""

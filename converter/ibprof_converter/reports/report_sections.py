@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of a report as data. The text and the page of a report have the same sections.
-
-Each number has its path in the report's JSON.
-"""
+"""Sections of a report as data, for its text and its page. Each number has the path of its value in the report's JSON."""
 
 from __future__ import annotations
 
@@ -13,26 +10,26 @@ from enum import Enum
 from ibprof.text.quantities import format_bytes, format_change, format_seconds, printable
 
 Value = int | float | str | tuple[str, ...] | None
-"""A number, a line of text, or several lines."""
+"""Value in a table cell or fact: a number, a line of text, or several lines; None if unknown."""
 
 
 class ValueKind(Enum):
-    """The form in which a value is written."""
+    """The format of a value."""
 
     TEXT = "text"
     WRITTEN = "written"
-    """A number that is already formatted, since its column has numbers of several kinds."""
+    """Text of a formatted number, for columns with numbers of several kinds."""
     BYTES = "bytes"
     EXACT = "exact"
-    """Bytes to the last digit."""
+    """Bytes with all digits."""
     COUNT = "count"
     SHARE = "share"
     SECONDS = "seconds"
     RATIO = "ratio"
     CHANGE = "change"
-    """Signed, relative: 0.1 is +10%."""
+    """Relative change with sign: 0.1 is +10%."""
     BYTES_CHANGE = "bytes-change"
-    """Signed bytes."""
+    """Change of bytes, with sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +37,9 @@ class Column:
     """A column of a table.
 
     Attributes:
-        key: path in a row of the JSON, with dots between the steps; empty for text made from several values.
-        label: the column's head.
-        kind: form of the column's values.
+        key: JSON keys of the value in a row, with dots between nested keys; empty for text made from several values.
+        label: title of the column.
+        kind: format of the values.
     """
 
     key: str
@@ -56,9 +53,9 @@ class Table:
 
     Attributes:
         key: path of the list of rows in the JSON.
-        columns: from left to right.
-        rows: values, one per column.
-        caption: the table's subject; empty if the section names it.
+        columns: the columns from left to right.
+        rows: one value per column.
+        caption: title of the table; empty if the section's title is enough.
         left_out: number of rows that only the JSON has.
     """
 
@@ -69,7 +66,7 @@ class Table:
     left_out: int = 0
 
     def path(self, row: int, column: Column) -> str:
-        """Return the path of a cell in the JSON; empty if there is none."""
+        """Return the path of a cell's value in the JSON; empty if the JSON does not have it."""
         return f"{self.key}.{row}.{column.key}" if column.key else ""
 
 
@@ -79,7 +76,7 @@ class Fact:
 
     Attributes:
         key: path in the JSON; empty for text made from several values.
-        value, kind: value and its form, as in a table.
+        value, kind: the value and its format.
     """
 
     key: str
@@ -93,11 +90,11 @@ class Section:
     """A part of a report.
 
     Attributes:
-        name: word that links to the section.
+        name: identifier of the section, for --section and for links on the page.
         facts: single values.
-        sentences: sentences, each with a label, which may be empty.
+        sentences: pairs of a label, which may be empty, and a sentence.
         tables: tables, shown after the sentences.
-        commands: commands to copy whole, each with remarks.
+        commands: commands for users to copy, each with remarks.
     """
 
     name: str
@@ -113,22 +110,22 @@ class Section:
 
 
 MOST_ROWS = 100
-"""Largest number of a table's rows in text and page; the JSON has all rows."""
+"""Largest number of rows of a table in text and page; the JSON has all rows."""
 
 
 def tabulate(key: str, columns: tuple[Column, ...], items: Sequence[object], caption: str = "") -> Table:
-    """Return a table of objects; each column's key is the name of their attribute."""
+    """Return a table with a row per object; the key of a column is the name of an attribute of the objects."""
     rows = [tuple(getattr(each, column.key) for column in columns) for each in items]
     return limit_table(key, columns, rows, caption)
 
 
 def limit_table(key: str, columns: tuple[Column, ...], rows: Sequence[tuple[Value, ...]], caption: str = "") -> Table:
-    """Return a table of the first rows, with the number of rows left out."""
+    """Return a table of the first `MOST_ROWS` rows; its `left_out` counts the other rows."""
     return Table(key, columns, tuple(rows[:MOST_ROWS]), caption, max(len(rows) - MOST_ROWS, 0))
 
 
 def format_lines(value: Value, kind: ValueKind) -> tuple[str, ...]:
-    """Format a value for people, line by line. Characters that could control a terminal are escaped."""
+    """Return the lines of a value for people, with escapes for characters that could control a terminal."""
     if value is None:
         return ("-",)
     if isinstance(value, tuple):

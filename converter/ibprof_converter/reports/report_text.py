@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a report: fifteen lines, or all its sections as tables for a terminal or a pipe."""
+"""The text of a report: a brief report of fifteen lines, or all sections with tables."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ LINES = 15
 """Number of lines of the brief report, at 80 columns."""
 
 _SHOWN = 3
-"""Number of link directions in the list; fewer with a long verdict."""
+"""Largest number of listed link directions. If the verdict is long, fewer are listed."""
 
 _MUCH = 0.25
-"""Least share of a link direction's bytes at which a pair of ranks is named."""
+"""Smallest share of a link direction's bytes from which a pair of ranks is named."""
 
 _MOST = 0.5
-"""Least share of a link direction's bytes at which a host or a call is named."""
+"""Smallest share of a link direction's bytes from which a host or a call is named."""
 
 _LEAST_VERDICT = 8
-"""Least number of lines for the verdict, whatever the length of the rest."""
+"""Number of lines that the verdict may have in any case."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 
 _REST = "(More: --full.)"
-"""Text in place of sentences that are left out."""
+"""Text that replaces the sentences that do not fit."""
 
 _AROUND = 26
-"""Columns taken by the text around the two names of a link direction."""
+"""Number of characters in a line besides the two node names of a link direction."""
 
 _INDENT = (0, 0, 0, 2)
 
@@ -53,7 +53,7 @@ def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80
 
     Args:
         names: names of all sections, in order.
-        width: width in columns; sentences are wrapped, link names are shortened.
+        width: largest number of characters per line. Sentences are wrapped, node names are shortened.
     """
     sentences = [each for paragraph in report.verdict.sentences for each in _SENTENCE_END.split(paragraph)]
     whole = len(_wrap(" ".join(sentences), width))
@@ -64,7 +64,7 @@ def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80
 
 
 def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown: int) -> Iterator[str]:
-    """Yield the lines after the verdict, with `shown` of the most loaded links."""
+    """Yield the lines after the verdict, which list the `shown` most loaded links."""
     if most_loaded := list(_describe_most_loaded(report, width, shown)):
         yield from ("", *most_loaded)
     yield ""
@@ -83,11 +83,11 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown:
 
 
 def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator[str]:
-    """Yield lines on large losses, and the most loaded links, or the bytes that hosts sent."""
+    """Yield lines on large losses, then on the most loaded links or, without links, on the bytes that hosts sent."""
     links = report.links
     if report.coverage.interfaces:
         yield from _wrap(f"Interfaces: {report.coverage.interfaces.text}", width)
-    # Without links, the verdict's text does not name large losses.
+    # If there are links, the verdict's text already names large losses.
     for sentence in (*(() if links else report.coverage.lost), *describe_left_out(report.coverage)):
         yield from _wrap(sentence, width)
     if links and links.groups:
@@ -113,7 +113,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
-    """Return whole sentences, in order: as many as fit in `most` lines, but at least one. Advice at the end is kept."""
+    """Return the first sentences that fit in `most` lines, at least one; a last sentence with advice is kept."""
     lines = _wrap(" ".join(sentences), width)
     advice = [each for each in sentences[-1:] if each.startswith(ADVICE)]
     for end in (advice, []):
@@ -148,7 +148,7 @@ def _describe_direction(number: int, group: LinkGroup, rail: str, by_bytes: bool
 
 
 def _describe_largest_part(spot: Hotspot) -> str:
-    """Return the pair, host or call with most of the bytes; empty if there are none."""
+    """Return text on the pair, host or call with most of the bytes; empty if none has a large share."""
     causes = spot.contributors
     if causes is None or not causes.rank_pairs:
         return ""
@@ -173,7 +173,7 @@ def print_sections(console: Console, sections: Sequence[Section], head: str = ""
     Args:
         console: the output; its markup must be off, since names are untrusted text.
         sections: sections to print; empty ones are left out.
-        head: text before the sections; may be empty.
+        head: text above the sections, or empty.
     """
     from rich.padding import Padding  # noqa: PLC0415  (rich is slow to import, and the brief report needs none of it)
     from rich.text import Text  # noqa: PLC0415

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results in a notebook: verdict, picture, table, coverage."""
+"""HTML of results for notebooks: verdict, picture, tables, coverage."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def render_fabric(fabric: RoutedFabric) -> str:
 
 @render_html.register
 def render_rank_traffic(demand: RankTraffic) -> str:
-    """Return traffic between ranks as HTML: bytes by operation, and bytes without a rank at the other end."""
+    """Return traffic between ranks as HTML: bytes per operation, and bytes with an unknown rank at the other end."""
     sums = sum_by_group(demand.operation, len(demand.operations), demand.bytes)
     largest = sorted(zip(sums, demand.operations, strict=True), reverse=True)[:_SHOWN]
     rows = ((name_call(name), format_bytes(amount)) for amount, name in largest if amount)
@@ -75,7 +75,7 @@ def render_counters(counters: PortCounters) -> str:
 
 @render_html.register
 def render_loads(loads: FabricLoads) -> str:
-    """Return loads as HTML: verdict, picture, most loaded link directions, gaps."""
+    """Return loads as HTML: verdict, picture, most loaded link directions, missing data."""
     is_adaptive = loads.judging_bounds is not None
     diagnosis = (
         diagnose_traffic(loads.traffic, loads.fabric.subnets, is_adaptive, loads.demand) if loads.traffic else None
@@ -107,7 +107,7 @@ def render_verdict(verdict: Verdict) -> str:
 
 @render_html.register
 def render_report(report: JobReport) -> str:
-    """Return a report as HTML: verdict, picture, most loaded link directions or operations, gaps."""
+    """Return a report as HTML: verdict, picture, most loaded link directions or operations, missing data."""
     if report.loads:
         return _render_loads(report.loads, report.verdict.text)
     run = report.run
@@ -153,7 +153,7 @@ def render_comparison(comparison: RunComparison) -> str:
 
 @render_html.register
 def render_placement(comparison: PlacementComparison) -> str:
-    """Return a search for a placement as HTML: times of each candidate, and their limits."""
+    """Return the result of a placement search as HTML: the times of each candidate, and their lower bounds."""
     most = "most loaded link"
     head = ("placement", most, f"{most} between switches", f"{most} of a host", "not routed")
     rows = [
@@ -193,7 +193,8 @@ def render_health(health: FabricHealth) -> str:
 
 @render_html.register
 def render_network_view(view: NetworkView) -> str:
-    """Return the web view as a frame. A data address has a separate origin, so the view cannot reach the notebook."""
+    """Return the network view as an HTML frame. The frame has a data URL: this is a separate origin, so the view's
+    script cannot access the notebook."""
     data = base64.b64encode(view.html.encode()).decode("ascii")
     return (
         f'<iframe title="{escape(view.title)}" style="width:100%;height:640px;border:0" '
@@ -241,7 +242,7 @@ def _head_of(result: object) -> str:
 
 
 def render_head(text: str) -> str:
-    """Return the title of a result as HTML."""
+    """Return HTML of the title of a result."""
     return f"<strong>{escape(text)}</strong>"
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of two runs: changes sorted by size, and crossed thresholds (`max_link>+10%`).
+"""Comparison of two runs: changes, the largest first, and thresholds such as `max_link>+10%`.
 
-Runs of different sizes are compared by share: each amount relative to all bytes of its run.
+Runs with different numbers of ranks are compared by share: each amount is divided by all bytes of its run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ibprof_converter.reports.provenance import Provenance, describe_provenance
 from ibprof_converter.reports.report_sections import ValueKind
 
 _NAMED_PARTS = (OPERATION, REGION, SITE)
-"""Dimensions in which the name of `bytes[NAME]` is searched."""
+"""Dimensions in which the NAME of `bytes[NAME]` is searched for."""
 
 METRICS = {
     "elapsed": ValueKind.SECONDS,
@@ -50,16 +50,16 @@ METRICS = {
     "links_used": ValueKind.COUNT,
     "max_link_seconds": ValueKind.SECONDS,
 }
-"""Totals of a run that thresholds can name, with the form of each value."""
+"""Totals of a run that thresholds can name -> format of the value."""
 
 _TIMES = {"run_s": "the run takes", "mpi_s": "MPI", "wait_s": "waiting", "transfer_s": "transfer"}
-"""Compared times of a verdict, with their names in a sentence."""
+"""Key of a time in the verdict -> its name in a sentence."""
 
 _TIME_CHANGE = 0.05
-"""Least change of a named time, relative to the run."""
+"""Smallest reported change of a time, as a fraction of the run's time."""
 
 _NAMED_METRICS = ("bytes", "messages", "share", "link")
-"""Metrics that take a name in brackets."""
+"""Metrics that can have a name in brackets."""
 
 _FORM = re.compile(
     r"\s*(?P<metric>[a-z_]+)\s*(?:\[(?P<name>.*)\])?\s*(?P<than>>=|<=|>|<)\s*"
@@ -87,10 +87,10 @@ class FailCondition:
         text: the threshold as typed.
         metric: one of `METRICS`, or "share" or "link".
         name: the name in brackets; None without brackets.
-        than: ">", ">=", "<" or "<=".
+        than: comparison, ">", ">=", "<" or "<=".
         limit: the number, in bytes or seconds, or as a fraction for %.
-        of_change: true if the difference B - A is meant; false if B itself is meant.
-        relative: true if the difference is relative to A.
+        of_change: true if the limit is for the difference B - A, false if it is for B.
+        relative: true if the limit is for (B - A) / A.
     """
 
     text: str
@@ -102,7 +102,7 @@ class FailCondition:
     relative: bool
 
     def holds(self, value: float) -> bool:
-        """Return true if the threshold is crossed."""
+        """Return true if the value crosses the threshold."""
         return _COMPARE[self.than](value, self.limit)
 
 
@@ -122,7 +122,7 @@ class DiffOptions:
     conditions: tuple[FailCondition, ...] = ()
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read."""
+        """Yield all input files of the comparison."""
         for side in (self.a, self.b):
             if self.fabric:
                 yield from self.fabric.files()
@@ -136,9 +136,10 @@ class AmountChange:
     Attributes:
         name: name of the amount.
         a, b: amounts in the two runs.
-        a_share, b_share: shares of all bytes of each run; None if meaningless.
+        a_share, b_share: the amounts as fractions of all bytes of their run; None if the amount is no part of these
+            bytes.
         change: b - a; if shares are compared, the difference of the shares.
-        relative: the change relative to a; None if a is 0.
+        relative: change / a; None if a is 0.
     """
 
     name: str
@@ -157,7 +158,7 @@ class DimensionChange:
     Attributes:
         dimension: one of `DIMENSIONS`.
         changes: changes, sorted by absolute size, descending; unchanged amounts are left out.
-        compared: number of amounts that at least one of the runs has.
+        compared: number of names (of operations, regions, ...) that occur in at least one of the runs.
     """
 
     dimension: str
@@ -172,7 +173,7 @@ class ThresholdVerdict:
     Attributes:
         condition: the threshold as typed.
         value: the compared value; None if it is relative and A is 0.
-        limit: the threshold, in the value's unit.
+        limit: the number in the threshold, in the unit of `value`.
         holds: true if the threshold was crossed.
     """
 
@@ -189,13 +190,14 @@ class RunComparison(NotebookView):
     Attributes:
         a, b: names of the runs.
         a_ranks, b_ranks: numbers of ranks; None if unknown.
-        by_share: true if shares are compared, since the runs have different sizes.
+        by_share: true if shares are compared, since the runs have different numbers of ranks.
         totals: changes of the totals.
-        parts: changes by dimension.
-        verdicts: results of the thresholds.
+        parts: changes in each dimension.
+        verdicts: result of each threshold.
         notes: sentences on gaps, modelled data, and parts that could not be compared.
-        provenance: data that reproduce the comparison.
-        nic: source of each rank's adapter, for A and for B; None if no rank had a choice.
+        provenance: data to reproduce the comparison.
+        nic: how the adapters of ranks were chosen, for A and for B; None if no rank had several adapters to choose
+            from.
         change: the change and its reason, in one sentence.
         job_verdicts: verdicts on the network for A and for B, as in their reports; None if unknown.
         lost: sentences on large losses of ranks and recorded bytes, for A and for B.
@@ -271,7 +273,7 @@ def parse_condition(text: str) -> FailCondition:
 
 
 def _find_factor(text: str, metric: str, unit: str) -> float:
-    """Return the factor of a unit, for bytes, seconds, counts or parts of 1."""
+    """Return the factor from a unit to bytes, seconds, counts or fractions."""
     if unit == "%":
         return 0.01
     if metric == "share":
@@ -294,18 +296,18 @@ def compare_runs(
 
     Args:
         command: the command that makes the comparison, as typed.
-        fabric: fabric for both runs, instead of the options' fabric.
-        demands: the traffic of each run; None if it must be read.
+        fabric: fabric for both runs; None to read the fabric of `options`.
+        demands: the traffic of each run; None to read it.
 
     Raises:
         InputError: a file is invalid.
-        UsageError: options or thresholds do not fit the runs.
+        UsageError: options or thresholds are not possible for these runs.
     """
     sides = (options.a, options.b)
     if fabric is None and options.fabric and not all(has_loads(side.names[0]) for side in sides):
         fabric = read_routed_fabric(options.fabric, progress)
     a, b = (read_side(side, fabric, progress, demand) for side, demand in zip(sides, demands, strict=True))
-    # Reading may first collect a recording into a profile, whose hash belongs to the provenance.
+    # After the reading, which may turn a recording into a profile: the provenance needs the profile's hash.
     return compare(a, b, options.conditions, describe_provenance(command, options.files()))
 
 
@@ -315,7 +317,7 @@ def compare(
     """Compare two runs.
 
     Raises:
-        UsageError: neither run has the part that a threshold names, or the name is both an operation and a region.
+        UsageError: neither run has the name in a threshold, or the name is both an operation and a region.
     """
     by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
     notes = list(_merge_notes(a.notes, b.notes))
@@ -352,7 +354,7 @@ def compare(
 
 
 def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
-    """Return a change whose text begins with the changed times of the run and its parts."""
+    """Return a change with text in front of it: which times of the run have changed."""
     first, second = a.verdict or {}, b.verdict or {}
     found = []
     for name, what in _TIMES.items():
@@ -360,7 +362,7 @@ def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
         if not before or after is None:
             continue
         ratio = after / before - 1
-        # A part's weight is its share of the run.
+        # A change is large or small relative to the whole run.
         whole = first.get("run_s") or before
         if abs(after - before) >= _TIME_CHANGE * whole:
             more = "less" if ratio < 0 else "more"
@@ -388,7 +390,7 @@ def _compare_part(dimension: str, a: ComparedRun, b: ComparedRun, by_share: bool
 
 
 def _whole(side: ComparedRun, dimension: str) -> float:
-    """Return the total of a dimension. For links, it is the bytes on all links, each byte counted once."""
+    """Return the sum of a run's amounts in a dimension; for links, all routed bytes, each counted once."""
     if dimension == LINK:
         return side.totals.get("bytes_routed", 0)
     return sum(side.parts[dimension].values())
@@ -418,7 +420,7 @@ def _judge(condition: FailCondition, a: ComparedRun, b: ComparedRun, by_share: b
         value = 0.0 if change.a == change.b == 0 else value
     else:
         value = change.b - change.a if condition.of_change else change.b
-    # A change from 0 exceeds any relative limit.
+    # If A is 0, the relative change is infinite.
     holds = condition.holds(float("inf") if value is None else value)
     return ThresholdVerdict(condition.text, value, condition.limit, holds)
 
@@ -452,7 +454,7 @@ def _find_total(condition: FailCondition, a: ComparedRun, b: ComparedRun, by_sha
 
 
 def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tuple[str, str]:
-    """Return the dimension and the name of a threshold's part: an operation, a region or a call site."""
+    """Return the dimension and the name that a threshold means: an operation, a region or a call site."""
     text = condition.name or ""
     head, colon, rest = text.partition(":")
     if colon and head in _NAMED_PARTS:
@@ -460,7 +462,7 @@ def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tupl
     known = {dimension: {**a.parts.get(dimension, {}), **b.parts.get(dimension, {})} for dimension in _NAMED_PARTS}
     spellings = (text, text.upper().removeprefix("MPI_"))
     found = [(dimension, name) for dimension, names in known.items() for name in spellings if name in names]
-    # Regions may have the name of a source line. A call site of the same name must be given as site:NAME.
+    # A region may have the same name as a call site. The name alone then means the region.
     found = [part for part in found if part[0] != SITE] or found
     if len({dimension for dimension, _ in found}) > 1:
         raise UsageError(

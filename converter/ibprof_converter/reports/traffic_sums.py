@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of a job's traffic: bytes by pair, the load of each rail and level, the balance of senders."""
+"""Sums of a job's traffic: bytes of each pair, load of each rail and level, balance of senders and of receivers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 
 _MOST_ROWS = 64
-"""Largest number of rows and columns of a matrix. In a larger matrix, neighbours share a row."""
+"""Largest number of rows and columns of a matrix. If there are more ranks or hosts, adjacent ones share a row."""
 
 _NAMED_PAIRS = 10
 
@@ -41,7 +41,7 @@ class PairSum:
     Attributes:
         source, destination: rank numbers or host names.
         bytes: total bytes of the pair.
-        share: share of the bytes in the matrix.
+        share: the pair's fraction of all bytes in the matrix.
     """
 
     source: str
@@ -56,12 +56,12 @@ class PairMatrix:
 
     Attributes:
         by: `RANK`, `HOST` or `LID`.
-        names: name of the first rank, host or LID in each row.
+        names: name of each row: its first rank, host or LID.
         size: number of ranks, hosts or LIDs.
-        block: number of neighbours that share a row.
-        bytes: [row][column], bytes from row to column.
+        block: number of adjacent ranks, hosts or LIDs that share a row.
+        bytes: [row][column], bytes from the row's to the column's members.
         pairs: the ten pairs with most bytes, the largest first.
-        pairs_in_all: number of all pairs with bytes.
+        pairs_in_all: number of pairs with bytes.
     """
 
     by: str
@@ -80,7 +80,7 @@ def matrix_of_ranks(demand: RankTraffic) -> PairMatrix:
 
 
 def matrix_of_recorded_hosts(demand: RankTraffic) -> PairMatrix | None:
-    """Return the bytes from host to host as recorded, including those within hosts; None for a single host."""
+    """Return the bytes between recorded hosts, including bytes within hosts; None if there is a single host."""
     run = demand.profile
     if run is None or len(run.hosts) < 2:
         return None
@@ -92,7 +92,7 @@ def matrix_of_recorded_hosts(demand: RankTraffic) -> PairMatrix | None:
 
 
 def matrix_of_lids(traffic: Traffic) -> PairMatrix | None:
-    """Return the bytes from LID to LID, for traffic without a fabric; None without any bytes."""
+    """Return the bytes from LID to LID of traffic without a fabric; None if there are no bytes."""
     if not len(traffic.bytes):
         return None
     rails = 1 + int(traffic.rail.max())
@@ -104,14 +104,14 @@ def matrix_of_lids(traffic: Traffic) -> PairMatrix | None:
 
 
 def matrix_of_hosts(placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts) -> PairMatrix | None:
-    """Return the bytes from host to host of the fabric over links; None where no host sends."""
+    """Return the bytes over links from host to host of the fabric; None if no host sends."""
     return _build_known(hosts.name, *_find_hosts(placed, subnets, hosts), placed.bytes)
 
 
 def _find_hosts(
     placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the hosts that flows leave and enter: int32 [flow] each, `NO_HOST` without a host."""
+    """Return the sending and the receiving host of each flow, both int32 [flow]; `NO_HOST` if the port is no host's."""
     of_lid = np.full((len(subnets), LIDS), NO_HOST, np.int32)
     for number, subnet in enumerate(subnets):
         node = subnet.fabric.lid_node[:LIDS]
@@ -128,7 +128,7 @@ def _build_known(
     destination: npt.NDArray[np.int32],
     amounts: npt.NDArray[np.uint64],
 ) -> PairMatrix | None:
-    """Build the matrix of used hosts only: a fabric may have thousands of hosts, a job only four."""
+    """Return the matrix of the hosts that send or receive; None if there are none."""
     both = (source != NO_HOST) & (destination != NO_HOST)
     used = find_distinct(source[both], destination[both])
     if not len(used):
@@ -174,7 +174,7 @@ class RailSum:
     Attributes:
         rail: the rail's number.
         bytes_sent: bytes that the hosts' adapters inject.
-        share: share of the bytes injected into all rails.
+        share: fraction of the bytes injected into all rails.
         links, links_used: number of links, and of links with traffic.
         max_link: bytes of the most loaded link direction.
     """
@@ -190,7 +190,7 @@ class RailSum:
 
 @dataclass(frozen=True, slots=True)
 class LevelSum:
-    """Load of the links between two levels of a rail. Bytes count once on each link that they pass.
+    """Load of the links between two levels of a rail. A byte counts on each link of its route.
 
     Attributes:
         rail: the rail's number.
@@ -198,7 +198,7 @@ class LevelSum:
         links, links_used: numbers of links, as in `RailSum`.
         bytes_up, bytes_down: bytes away from the hosts, and towards them.
         max_link: bytes of the most loaded link direction.
-        max_link_seconds: the longest time of a link direction at line rate; None without a known speed.
+        max_link_seconds: the longest time of a link direction at line rate, in seconds; None if no speed is known.
     """
 
     rail: int
@@ -266,15 +266,15 @@ def sum_levels(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout], loads
 
 @dataclass(frozen=True, slots=True)
 class SenderBalance:
-    """Balance of the bytes over senders, or over receivers.
+    """Balance of the sent, or of the received, bytes over ranks, hosts or rails.
 
     Attributes:
         of: "ranks", "hosts" or "rails".
-        count: number of members.
+        count: number of ranks, hosts or rails (members).
         max_bytes, mean_bytes, min_bytes: largest, mean and smallest bytes of a member.
-        ratio: max/mean; 1 is even, 0 without traffic.
+        ratio: max/mean; 1 if all members have equal bytes, 0 if there is no traffic.
         greatest: name of the member with most bytes.
-        bytes: bytes of each member, in order.
+        bytes: bytes of each member, in order of their numbers.
         direction: `sent` or `received`.
     """
 
@@ -292,7 +292,7 @@ class SenderBalance:
 def sender_imbalance(
     demand: RankTraffic | None, run: RunSummary | None, rails: Sequence[RailSum], loads: FabricLoads | None
 ) -> tuple[SenderBalance, ...]:
-    """Return the balance of ranks, hosts and rails that are known.
+    """Return the balances over ranks, hosts and rails, for sent and for received bytes; unknown ones are left out.
 
     Args:
         run: sums of the recorded run.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the fabrics that a traffic uses: hosts, switches and links, for pictures."""
+"""The hosts, switches and links that a traffic uses, for pictures."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
 _BUSY = 0.5
-"""A group shows all its link directions if its time is at least this share of the first group's time."""
+"""The picture shows all links of a group if the group's time is at least this fraction of the first group's time."""
 
 Pairs = npt.NDArray[np.intp]
-"""intp [pair, 2], numbers of units."""
+"""Pairs of units (hosts or switches) by index, intp [pair, 2]."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedLink:
-    """A thick link: the most loaded link direction of a group.
+    """A thick link of the picture: the most loaded link direction of a group.
 
     Attributes:
-        sender, receiver: numbers of the units.
-        part: the group's time / the busiest group's time, 0 to 1.
+        sender, receiver: indices of the units.
+        part: time of the group / time of the first group, 0 to 1.
     """
 
     sender: int
@@ -40,18 +40,18 @@ class MarkedLink:
 
 @dataclass(frozen=True, slots=True)
 class UsedPart:
-    """The used units (switches, and hosts with all their adapters). Idle aggregation nodes are left out.
+    """All units (a unit is a switch, or a host with all its adapters) and the used links. Idle aggregation nodes are
+    left out.
 
     Attributes:
         names: [unit], names of the units.
         x, y: float64 [unit], mean position of the unit's nodes in a layout.
         is_host: bool [unit], true for hosts.
         is_used: bool [unit], true if a link of the unit carries bytes.
-        links: pairs of units with a used link, without duplicates, most bytes first.
-        alike: pairs of units joined by the link directions of a group that has at least half of the first group's time,
-            without duplicates.
+        links: distinct pairs of units joined by a link that carries bytes, most bytes first.
+        alike: distinct pairs of units joined by a link of a group with at least half of the first group's time.
         marks: the thick links, one per group, in the groups' order.
-        has_levels: true if `y` is a level on all rails.
+        has_levels: true if all rails have levels, so that `y` is the level.
         group: intp [unit], dragonfly group of a switch; -1 for other units.
     """
 
@@ -77,7 +77,7 @@ def find_used_part(
     """Return the used part of the fabrics.
 
     Args:
-        sent: for each rail uint64 [link, end], sent bytes.
+        sent: for each rail, bytes sent by each end of each link, uint64 [link, end].
     """
     unit_of, names = _number_units(fabrics, layouts, hosts)
     ends = [unit[fabric.link_node] for fabric, unit in zip(fabrics, unit_of, strict=True)]
@@ -118,7 +118,7 @@ def find_used_part(
 def _number_groups(
     fabrics: Sequence[Fabric], layouts: Sequence[FabricLayout], unit_of: Sequence[npt.NDArray[np.intp]], units: int
 ) -> npt.NDArray[np.intp]:
-    """Return the group of each unit, numbered through all rails."""
+    """Return the dragonfly group of each unit, -1 without a group; the numbers are unique over all rails."""
     group = np.full(units, -1, np.intp)
     for fabric, layout, unit in zip(fabrics, layouts, unit_of, strict=True):
         first = int(group.max(initial=-1)) + 1
@@ -130,7 +130,7 @@ def _number_groups(
 def _number_units(
     fabrics: Sequence[Fabric], layouts: Sequence[FabricLayout], hosts: Hosts
 ) -> tuple[list[npt.NDArray[np.intp]], list[str]]:
-    """Return the unit of each node of each rail, and the names of all units: hosts first."""
+    """Return for each rail the unit of each node, and the names of all units; hosts have the first numbers."""
     names = [printable(name) for name in hosts.name]
     unit_of = []
     for fabric, layout, host in zip(fabrics, layouts, hosts.of_node, strict=True):
@@ -144,7 +144,7 @@ def _number_units(
 
 
 def _join(ends: Sequence[npt.NDArray[np.intp]], group: LinkGroup) -> Pairs:
-    """Return sender and receiver of each link direction of a group."""
+    """Return the sending and receiving unit of each link direction of a group."""
     rail, link, end = group.members.T
     joined = np.empty((len(rail), 2), np.intp)
     for number, units in enumerate(ends):
@@ -155,7 +155,7 @@ def _join(ends: Sequence[npt.NDArray[np.intp]], group: LinkGroup) -> Pairs:
 
 
 def _once(pairs: Pairs) -> Pairs:
-    """Return distinct pairs, ignoring direction, in the order of their first occurrence."""
+    """Return the pairs without duplicates (a pair equals its reverse), in the order of their first occurrence."""
     _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
     once: Pairs = pairs[np.sort(first)]
     return once

@@ -155,7 +155,8 @@ class WorkShare:
     """Work and speed of processing unit k (slides 7 to 11).
 
     Attributes:
-        operations: omega_k, the unit's fraction of #op. data: delta_k, the unit's fraction of #b.
+        operations: omega_k, the unit's fraction of #op.
+        data: delta_k, the unit's fraction of #b.
         peak: l_peak_k, in Flop/s.
         intensity: a_k = o_k / d_k, in Flop/Byte.
         balance: x_k = omega_k (a / a*_k) r.
@@ -272,7 +273,8 @@ class AnalyticKernel:
     Attributes:
         slide: number of the slide that defines the kernel.
         exact: exact counts of operations, data and exchange.
-        approximate: the slides' approximations of these counts. closed: optimum by the slides' closed formulas.
+        approximate: the slides' approximations of these counts.
+        closed: optimum by the slides' closed formulas.
         formulas: the slides' formulas with their values.
         notes: notes on the formulas, a sentence each.
     """

@@ -33,8 +33,8 @@ def find_cluster(
     Args:
         l_peak: peak of a process, in Flop/s.
         bandwidth: bandwidth of the network, in Byte/s.
-        fabric: fabric file; its slowest host link gives the bandwidth. delays: file of delays; the slowest process
-        gives the bandwidth.
+        fabric: fabric file; its slowest host link gives the bandwidth.
+        delays: file of delays; the slowest process gives the bandwidth.
         unit: unit of the delays if the file does not state it, from `UNITS`.
 
     Raises:

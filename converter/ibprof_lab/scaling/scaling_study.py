@@ -76,11 +76,13 @@ class RegionStudy:
     """Results for one region, or for the sum of all regions.
 
     Attributes:
-        name: name of the region; `WHOLE` for the sum. operations: #op of the region at the predicted size, in Flop.
+        name: name of the region; `WHOLE` for the sum.
+        operations: #op of the region at the predicted size, in Flop.
         fit: fit of the region's #x; None if the region exchanges no bytes.
-        optimum: limits of scaling by the model, with `fit` as #x. predictions: a prediction for each number of
-        processes. got: bandwidth achieved by each run. by_operation: bytes of each operation in the largest run, sorted
-        by bytes, descending.
+        optimum: limits of scaling by the model, with `fit` as #x.
+        predictions: a prediction for each number of processes.
+        got: bandwidth achieved by each run.
+        by_operation: bytes of each operation in the largest run, sorted by bytes, descending.
     """
 
     name: str
@@ -98,8 +100,8 @@ class ScalingStudy:
 
     Attributes:
         size: problem size n of the predictions.
-        whole: results for the sum of all regions. regions: regions in the order in which they stop scaling, then
-        regions without operations.
+        whole: results for the sum of all regions.
+        regions: regions in the order in which they stop scaling, then regions without operations.
         notes: sentences about assumptions and data that was not recorded.
     """
 

@@ -31,7 +31,8 @@ class ListedSystem:
 
     Attributes:
         rank: rank in the list, from 1; the row number if the list has no ranks.
-        name: name of the system, untrusted text. cores: number of processors; None if unknown.
+        name: name of the system, untrusted text.
+        cores: number of processors; None if unknown.
         r_max: R_max, in Flop/s.
         n_max: size of the system of equations; None where unknown.
         bandwidth: b_eff of slide 22, in Byte/s; None if N_max is unknown.

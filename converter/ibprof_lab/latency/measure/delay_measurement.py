@@ -113,8 +113,8 @@ class MeasurementSession:
         Args:
             resume: True to keep the results in the file and measure only missing pairs.
             choose: function from the delays in the file to the rounds to repeat, called on the first process; None to
-                measure all missing pairs. search: function that returns a chooser of few pairs, called on the first
-                process; None for all pairs.
+                measure all missing pairs.
+            search: function that returns a chooser of few pairs, called on the first process; None for all pairs.
 
         Returns:
             The number of the signal that ended the measurement; 0 if no signal arrived. ||126
@@ -358,9 +358,10 @@ def measure_delays(
         module: `mpi4py.MPI`.
         output: file of the delays; this and the following arguments must be equal on all processes.
         plan: lengths, schedule and limits.
-        resume: True to keep results in the file. pairs: file of pairs to repeat, without a measurement of other pairs;
-        None for all pairs.
-        few_pairs: True to measure only the pairs that `search` chooses. dry_run: True to only print an estimate.
+        resume: True to keep results in the file.
+        pairs: file of pairs to repeat, without a measurement of other pairs; None for all pairs.
+        few_pairs: True to measure only the pairs that `search` chooses.
+        dry_run: True to only print an estimate.
         search: function that returns the chooser of few pairs.
 
     Returns:

@@ -56,11 +56,12 @@ class MeasurementPlan:
         schedule: name from `SCHEDULES`.
         sampling: number and duration of batches per pair and length.
         one_way: True to measure each direction separately: the receiver answers with an empty message.
-        window: number of messages in flight, for mode bandwidth. noise: messages between processes that do not measure.
+        window: number of messages in flight, for mode bandwidth.
+        noise: messages between processes that do not measure.
         save_every_s: interval between saves, seconds.
         limit_s: time limit, seconds; None for no limit.
-        again: largest fraction of the pairs that may be repeated. again_s: approximate time limit for repetitions,
-        seconds; if not None, `again` is ignored.
+        again: largest fraction of the pairs that may be repeated.
+        again_s: approximate time limit for repetitions, seconds; if not None, `again` is ignored.
     """
 
     lengths: npt.NDArray[np.int64]

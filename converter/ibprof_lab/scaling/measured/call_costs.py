@@ -242,8 +242,8 @@ class CallGroup:
     """Mean calls of a rank: of one operation, or of the group `MESSAGES`.
 
     Attributes:
-        calls: number of calls; in `MESSAGES`, number of sent messages. size: bytes of a call, as `Algorithms` defines
-        them; in `MESSAGES`, bytes of a message.
+        calls: number of calls; in `MESSAGES`, number of sent messages.
+        size: bytes of a call, as `Algorithms` defines them; in `MESSAGES`, bytes of a message.
         seconds: total time inside the calls.
     """
 
@@ -258,9 +258,12 @@ class TimedRun:
 
     Attributes:
         size: problem size n.
-        processes: number of ranks p. seconds: wall time. computing: time outside MPI, in seconds.
+        processes: number of ranks p.
+        seconds: wall time.
+        computing: time outside MPI, in seconds.
         rank: rank whose times are used.
-        groups: operation, or `MESSAGES` -> calls. notes: sentences about data that is not included.
+        groups: operation, or `MESSAGES` -> calls.
+        notes: sentences about data that is not included.
     """
 
     name: str

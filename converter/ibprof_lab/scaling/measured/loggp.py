@@ -36,7 +36,9 @@ class DelaySegment:
     """Range of message lengths that the MPI library sends with one protocol.
 
     Attributes:
-        first, last: shortest and longest measured length, in bytes. start: L + 2o, in seconds. per_byte: G, s/byte.
+        first, last: shortest and longest measured length, in bytes.
+        start: L + 2o, in seconds.
+        per_byte: G, s/byte.
     """
 
     first: int

@@ -51,8 +51,8 @@ class PartDraws:
 
     Attributes:
         form: text of the form with the largest weight, such as `0.1 + 2 p^-1`.
-        seconds: float64 [draw, p], fitted, without the noise of a single run. noise: float64 [draw], relative standard
-        deviation of a single run.
+        seconds: float64 [draw, p], fitted, without the noise of a single run.
+        noise: float64 [draw], relative standard deviation of a single run.
     """
 
     form: str

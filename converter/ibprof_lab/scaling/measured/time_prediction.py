@@ -89,9 +89,9 @@ class _Quantity:
     """A number of calls or bytes as a function of n and p.
 
     Attributes:
-        fit: fit of quantity x `scale`(p); None if the quantity is always 0. others: further forms that fit about
-        equally well, with their coefficients. scale: function of p; it makes quantities that decrease with p fit the
-        forms.
+        fit: fit of quantity x `scale`(p); None if the quantity is always 0.
+        others: further forms that fit about equally well, with their coefficients.
+        scale: function of p; it makes quantities that decrease with p fit the forms.
     """
 
     fit: ExchangeFit | None
@@ -115,8 +115,8 @@ class _Fit:
     """All fitted parameters of a set of runs.
 
     Attributes:
-        computing: constant seconds, and seconds per operation. factors: group of calls -> measured time / modelled
-        time.
+        computing: constant seconds, and seconds per operation.
+        factors: group of calls -> measured time / modelled time.
     """
 
     computing: tuple[float, float]
@@ -130,8 +130,8 @@ class TimeModel:
     Attributes:
         operations: #op as a function of n.
         network: times of a message.
-        share: slow-down of messages by link sharing, a factor. most_processes: number of slots in the fabric; None if
-        there is no limit.
+        share: slow-down of messages by link sharing, a factor.
+        most_processes: number of slots in the fabric; None if there is no limit.
         longest: longest measured message, bytes.
         checks: prediction of each run from the other runs.
 
