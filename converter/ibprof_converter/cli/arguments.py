@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of commands: subcommands, quantities as `type` of an argument, options from parsed arguments."""
+"""Helpers for command lines: subcommands, `type` functions that parse quantities, and calls with parsed arguments."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ T = TypeVar("T")
 
 
 def call_with_options(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
-    """Call a function, or make an object, with the command line's arguments that have names of its parameters.
-
-    `others` has the values of parameters without an argument, or with an argument of another form.
-    """
+    """Call a function or class; each parameter is the argument of the same name, or its value in `others`."""
     names = signature(function).parameters.keys() - others.keys()
     return function(**{name: getattr(arguments, name) for name in names}, **others)
 
 
 def type_of(read: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a parser as the `type` of an argument, so that error messages name the argument.
+    """Return `read` as a `type` for argparse: its UsageError becomes an error message that names the argument.
 
     Args:
         read: parser that raises UsageError.
@@ -40,7 +37,7 @@ def type_of(read: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def parse_share(text: str) -> float:
-    """Parse a share, such as 0.2 or 20%."""
+    """Parse a fraction written as 0.2 or 20%."""
     return 0.01 * number_between(text[:-1], 0, 1e6) if text.endswith("%") else number_between(text, 0, 1e4)
 
 
@@ -65,12 +62,12 @@ def number_between(text: str, least: float, most: float) -> float:
 
 
 def number_in(least: float, most: float = inf) -> Callable[[str], float]:
-    """Return the `type` for numbers in a range."""
+    """Return an argparse `type` for numbers from `least` to `most`."""
     return lambda text: number_between(text, least, most)
 
 
 def count_in(least: int, most: int = 999_999_999) -> Callable[[str], int]:
-    """Return the `type` for whole numbers in a range."""
+    """Return an argparse `type` for whole numbers from `least` to `most`."""
 
     def parse(text: str) -> int:
         number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else -1
@@ -94,11 +91,11 @@ Subcommands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 BuildCommand: TypeAlias = "Callable[[argparse.Namespace], Callable[..., int | None]]"
-"""Function that makes the runnable command from the parsed arguments."""
+"""Function from parsed arguments to a function that runs the command."""
 
 
 def add_subcommands(parser: argparse.ArgumentParser) -> Subcommands:
-    """Add the group of subcommands; a command line must name one."""
+    """Add the group of subcommands to a parser; every command line must name a subcommand."""
     return parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
 
@@ -119,9 +116,8 @@ def add_subcommand(
         summary: line for the list of subcommands.
         examples: text for the subcommand's help, after the arguments.
         description: text for the subcommand's help; by default the summary as a sentence.
-        build: function that makes the runnable command from the parsed arguments; None if the caller selects the
-            command by the argument `command`.
-        shown: options that `--help` shows; empty for all.
+        build: function from parsed arguments to a function that runs the command; None if the caller runs it.
+        shown: options in the short `--help`; empty for all options.
 
     Returns:
         The subcommand's parser, without arguments.
@@ -138,7 +134,7 @@ def add_subcommand(
 
 
 def parse_subcommand(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> Callable[[], int | None]:
-    """Return the subcommand of a command line as a function without arguments that runs it.
+    """Parse a command line; return a function without arguments that runs its subcommand.
 
     Args:
         argv: the arguments after the command's name; None for the process's arguments.

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof demo`: the whole chain on this machine, by the commands that a user would type.
-
-Only the fabric is missing: the ranks of this machine are placed on the hosts of a captured fabric that ibprof ships.
+"""`ibprof demo`: record a program on this machine and find its most loaded link, with the commands that a user would
+type. This machine needs no fabric: its ranks are placed on the hosts of a captured fabric that ibprof contains.
 """
 
 from __future__ import annotations
@@ -29,7 +28,8 @@ from ibprof.text.quantities import format_seconds
 RANKS = 16
 FABRIC = "fabric/opensm-subnet.lst"
 PLACEMENT = "fabric/order.csv"
-"""File with an order of the hosts. Forwarding tables reach its first twelve hosts through one spine: a real fault."""
+"""File with hosts in the order of ranks. The forwarding tables of this real fabric reach the first twelve hosts through
+one spine."""
 
 CURE = "cure.csv"
 PAGE = "report.html"
@@ -55,8 +55,8 @@ PICTURES = {
     CURED_PICTURE: "the picture with these hosts, in the same colours",
 }
 
-# A container's root may start a job with more ranks than cores. Copies between processes are not tried, since a
-# container may forbid them.
+# Open MPI settings for containers: allow root and more ranks than cores; no single-copy transfers between processes,
+# which a container may forbid.
 OPEN_MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -72,7 +72,7 @@ NO_MPI = (
 
 
 class StepFailedError(IbprofError):
-    """A command of the chain failed, and has reported the reason; ends the demo with the same status."""
+    """A command of the demo failed and has printed the reason; the demo exits with the same status."""
 
     def __init__(self, command: Sequence[str], status: int) -> None:
         super().__init__(f"`{shlex.join(command)}` ended with status {status}")
@@ -84,8 +84,8 @@ class DemoOutcome:
     """Files of the demo, and its findings.
 
     Attributes:
-        files: the content of each file.
-        sentences: sentences on the fault, its cure, and the gain.
+        files: path -> description of the file.
+        sentences: three sentences: the fault, the cure, the gain.
         page: path of the report before the cure.
     """
 
@@ -95,11 +95,11 @@ class DemoOutcome:
 
 
 def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
-    """Run the whole chain in a folder.
+    """Run all commands of the demo in a folder.
 
     Args:
         folder: the folder, created if missing.
-        report: receives each command before it is run, and the compiler's messages.
+        report: function that is called with each command before it runs, and with the compiler's messages.
 
     Raises:
         MissingToolError: Open MPI is missing, or both a compiler and mpi4py are.
@@ -140,7 +140,7 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
 
 
 def _describe_cure(folder: Path, shown: str) -> tuple[str, str, str]:
-    """Return three sentences on the reports before and after the cure; times are predicted at line rate.
+    """Return three sentences that compare the reports before and after the cure, with predicted times at line rate.
 
     Args:
         shown: names of the files that show both reports.
@@ -156,7 +156,7 @@ def _describe_cure(folder: Path, shown: str) -> tuple[str, str, str]:
 
 
 def _find_busiest(report: Path) -> tuple[float, str]:
-    """Return the time and name of the most loaded link direction in a JSON report."""
+    """Return the time at line rate, in seconds, and the name of the most loaded link direction in a JSON report."""
     spots = json.loads(report.read_text(encoding="utf-8"))["hotspots"]
     busiest = max(spots, key=lambda spot: spot["line_rate_s"])
     source = busiest["link"][busiest["end"]]
@@ -165,7 +165,7 @@ def _find_busiest(report: Path) -> tuple[float, str]:
 
 
 def find_open_mpi() -> str:
-    """Return the path of Open MPI's mpirun: on the PATH, else next to this Python.
+    """Return the path of Open MPI's mpirun, from the PATH or from the folder of this Python's scripts.
 
     Raises:
         MissingToolError: there is no such mpirun.
@@ -178,10 +178,10 @@ def find_open_mpi() -> str:
 
 
 def build_program(mpirun: str, folder: Path, report: Callable[[str], None]) -> list[str]:
-    """Prepare the example program in `folder`: compiled if there is a compiler, else with mpi4py.
+    """Prepare the example program in `folder`: compile it, or use its Python version if there is no compiler.
 
     Returns:
-        The command of one rank.
+        The command line that starts one rank.
 
     Raises:
         MissingToolError: there is neither a compiler for MPI programs nor mpi4py.
@@ -212,13 +212,13 @@ def build_program(mpirun: str, folder: Path, report: Callable[[str], None]) -> l
 
 
 class Chain:
-    """Runs ibprof's commands in one folder, and shows each as a user would type it there."""
+    """Runs ibprof's commands in a folder, and prints each command as a user would type it there."""
 
     def __init__(self, folder: Path, report: Callable[[str], None]) -> None:
         self._folder, self._report = folder, report
 
     def run(self, *arguments: str, into: str | None = None) -> None:
-        """Run `ibprof ARGUMENTS`; if `into` is given, the output goes to this file of the folder.
+        """Run `ibprof ARGUMENTS`. If `into` is given, its stdout goes to this file in the folder.
 
         Raises:
             StepFailedError: the exit status is not 0.
@@ -242,7 +242,7 @@ def _environment() -> Mapping[str, str]:
 
 
 def copy_program(folder: Path) -> None:
-    """Copy the sources of the demo's program into a folder, for `build_program`."""
+    """Copy the sources of the example program into a folder, for `build_program`."""
     _copy_data("exchange", folder / "program")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments for fabrics and traffic, declared once for all commands; and the options made from them."""
+"""Arguments for fabrics and traffic that many commands have, and conversion of the parsed arguments to options."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ FULL = "full"
 
 
 def refuse_options(arguments: argparse.Namespace, names: Iterable[str], why: str) -> None:
-    """Refuse options that do not apply.
+    """Raise an error if the user typed an option that does not apply.
 
     Args:
-        arguments: the parsed arguments; None, False or empty for options that were not typed.
-        names: names of the refused arguments.
+        arguments: the parsed arguments; an option that was not typed is None, False or empty.
+        names: names of the arguments that do not apply.
         why: the reason, for the message.
 
     Raises:
@@ -145,7 +145,7 @@ def add_interfaces_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for the paths in a page."""
+    """Add --provenance: whether a page has whole paths or only file names."""
     parser.add_argument(
         "--provenance",
         choices=(NAMES, FULL),
@@ -156,7 +156,7 @@ def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def shorten_paths(provenance: str, paths: Iterable[Path]) -> PathRedactor:
-    """Return the redactor for a page's paths.
+    """Return the function object that redacts file paths on a page.
 
     Args:
         provenance: `NAMES` or `FULL`.
@@ -166,7 +166,7 @@ def shorten_paths(provenance: str, paths: Iterable[Path]) -> PathRedactor:
 
 
 def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that requests the loads of adaptive routing."""
+    """Add --adaptive, which requests the loads of adaptive routing."""
     parser.add_argument(
         "--adaptive",
         action="store_true",
@@ -187,7 +187,7 @@ def add_counters_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for the user's data on ranks and nodes."""
+    """Add --rank-data and --node-data: the user's data on ranks and nodes."""
     parser.add_argument(
         "--rank-data",
         metavar="FILE",
@@ -205,7 +205,7 @@ def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_unrouted_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for the share of bytes that may have no route."""
+    """Add --max-unrouted: the percentage of bytes that may have no route."""
     parser.add_argument(
         "--max-unrouted",
         metavar="PERCENT",
@@ -215,14 +215,14 @@ def add_unrouted_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def check_unrouted(lost: UnroutedBytes | None, most: float | None) -> None:
-    """Refuse to end with success if too many bytes have no route; called after the results are printed.
+    """Raise an error if too many bytes have no route. Call this after the results are printed.
 
     Args:
         lost: bytes without a route; None if there are none.
-        most: percentage of the bytes that may have no route; None: `MOST_UNROUTED`.
+        most: percentage of the bytes that may have no route; None for `MOST_UNROUTED`.
 
     Raises:
-        InconsistentError: a larger percentage of the bytes has no route.
+        InconsistentError: more than `most` percent of the bytes have no route.
     """
     from ibprof_converter.traffic.unrouted_bytes import MOST_UNROUTED  # noqa: PLC0415  (--help must come at once)
 
@@ -245,14 +245,14 @@ def _parse_percentage(text: str) -> float:
 
 
 def parse_count(text: str) -> int:
-    """Parse a number of rows."""
+    """Parse a whole number that is not negative."""
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"expected a number, found {text!r}")
     return int(text)
 
 
 def fabric_options(arguments: argparse.Namespace, fabric_needed: bool = True) -> FabricOptions:
-    """Return the fabrics to read.
+    """Return the options for reading the fabrics on the command line.
 
     Raises:
         UsageError: no fabric is named, but one is needed.
@@ -278,7 +278,7 @@ def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> Fa
 
 
 def traffic_options(arguments: argparse.Namespace, flows_limit: int | None = None) -> TrafficOptions:
-    """Return the options for reading traffic, and for putting it on a fabric."""
+    """Return the options for reading the traffic on the command line, and for placing it on a fabric."""
     return TrafficOptions(
         names=split_names(arguments.inputs)[1],
         placements=tuple(arguments.placement or ()),

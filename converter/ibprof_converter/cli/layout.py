@@ -31,10 +31,10 @@ from ibprof_converter.cli.input_arguments import (
 NAME = "ibprof-layout"
 
 _OF_TRAFFIC = ("panels", "placement", "rails", "nic", "by", "used", "full_scale", "counters", "max_unrouted")
-"""Options that --check and --patterns refuse, because they have no traffic; file options are listed elsewhere."""
+"""Options that are invalid with --check and --patterns, which have no traffic. `OUTPUT_FILES` has further ones."""
 
 _SAMPLES = 20
-"""Default of --samples: number of samples of each pattern."""
+"""Default of --samples, the number of random samples of each pattern."""
 
 _MOST_SAMPLES = 100_000
 
@@ -64,7 +64,7 @@ _SHOWN = (
     "--html",
     "--by",
 )
-"""Options of the short help."""
+"""Options in the short help."""
 
 
 @command(NAME)
@@ -111,7 +111,7 @@ def _check(fabric: FabricOptions, as_json: bool) -> int:
 
 
 def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int:
-    # As above: this is slow to import.
+    # --help does not need these modules, which are slow to import.
     from ibprof.profile.missing_data import accounts_as_json, describe_losses  # noqa: PLC0415
     from ibprof_converter.analysis.pipeline_stages import read_subnets  # noqa: PLC0415
     from ibprof_converter.hotspots.pattern_throughput import describe_patterns, measure_throughput  # noqa: PLC0415

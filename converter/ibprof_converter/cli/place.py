@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-place`: a better rank placement on this fabric with its real tables, and files of launchers for it."""
+"""`ibprof-place`: search for a better rank placement on a fabric, and write it in the formats of launchers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from ibprof_converter.fabric.node_names import natural_key
 NAME = "ibprof-place"
 
 _STEPS = 1000
-"""Number of steps of the progress display."""
+"""Number of steps of the progress bar."""
 
 _CORES_LIMIT = 1 << 16
 
@@ -68,22 +68,22 @@ _SHOWN = (
     "--for-sbatch",
     "--json",
 )
-"""Options of the short help."""
+"""Options in the short help."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementFiles:
-    """Files to write; None for files that are not requested, `-` for stdout.
+    """Paths of files to write; None for a file that is not requested, `-` for stdout.
 
     Attributes:
         output: file for placement.csv.
         rankfile, hostfile: files for Open MPI.
-        mpich_hosts: file for the value of hydra's `-hosts`.
+        mpich_hosts: file with the value of the option `-hosts` of hydra, MPICH's launcher.
         host_a_rank: file with one host per rank, for Slurm and Open MPI.
-        mpich_hostfile: file for hydra's `-f`.
+        mpich_hostfile: file for hydra's option `-f`.
         torchrun: script that starts torchrun on each host.
         for_sbatch: file for options of Slurm's `sbatch`; a second file with suffix `.hosts` has one host per rank.
-        cores_per_rank: cores of each rank in the rank file.
+        cores_per_rank: number of cores of each rank in the rank file.
     """
 
     output: Path | None = None
@@ -97,10 +97,10 @@ class PlacementFiles:
     cores_per_rank: int = 1
 
     def check(self) -> None:
-        """Refuse an invalid number of cores, and paths that sbatch's options cannot contain.
+        """Raise an error for an invalid number of cores, or a path that cannot be in options of `sbatch`.
 
         Raises:
-            UsageError: the number is below 1 or too large, or the path is stdout or has blanks or commas.
+            UsageError: the number of cores is below 1 or too large, or the path is stdout or has blanks or commas.
         """
         if self.for_sbatch and (self.for_sbatch == STDOUT or re.search(r"[\s,]", str(self.for_sbatch.absolute()))):
             raise UsageError(f"--for-sbatch {self.for_sbatch}: expected a file in a path without blanks and commas")
@@ -108,7 +108,7 @@ class PlacementFiles:
             raise UsageError(f"--cores-per-rank {self.cores_per_rank}: expected a number from 1 to {_CORES_LIMIT}")
 
     def by_option(self) -> Mapping[str, Path | None]:
-        """Return the file that each option names."""
+        """Return a dict: option -> path of its file, or None."""
         names = [each.name for each in fields(self) if each.name != "cores_per_rank"]
         return {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
 
@@ -118,11 +118,11 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str], leaves: int = 0
 
     Args:
         hosts: host of each rank.
-        leaves: number of the hosts' leaf switches; 0 if unknown.
+        leaves: number of leaf switches that the hosts are on; 0 if unknown.
 
     Raises:
         OSError: a file cannot be written; the error names it.
-        UsageError: Slurm's list cannot contain a host's name.
+        UsageError: a host's name cannot be in a node list of Slurm.
     """
     order = files.for_sbatch and files.for_sbatch.with_name(f"{files.for_sbatch.name}.hosts").absolute()
     outputs = (
@@ -143,14 +143,14 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str], leaves: int = 0
 
 
 def placement_csv(hosts: Sequence[str]) -> str:
-    """Return `rank,host` as CSV, the form that `--placement` reads."""
+    """Return CSV with the columns `rank,host`, which the option `--placement` can read."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([("rank", "host"), *enumerate(hosts)])
     return text.getvalue()
 
 
 def open_mpi_rankfile(hosts: Sequence[str], cores: int = 1) -> str:
-    """Return a rank file for `mpirun --rankfile`; ranks of one host take its cores in turn, `cores` each."""
+    """Return a rank file for `mpirun --rankfile`. Each rank of a host gets the next `cores` cores of the host."""
     taken: dict[str, int] = {}
     lines = []
     for rank, host in enumerate(hosts):
@@ -161,21 +161,21 @@ def open_mpi_rankfile(hosts: Sequence[str], cores: int = 1) -> str:
 
 
 def open_mpi_hostfile(hosts: Sequence[str]) -> str:
-    """Return the hosts with their slots for `mpirun --hostfile`, to be used with a rank file."""
+    """Return a hostfile for `mpirun --hostfile`, with a slot for each rank of a host."""
     return "".join(f"{host} slots={hosts.count(host)}\n" for host in dict.fromkeys(hosts))
 
 
 def host_per_rank(hosts: Sequence[str]) -> str:
-    """Return one host per rank: `SLURM_HOSTFILE` of `srun --distribution=arbitrary`; Open MPI's `--map-by seq`."""
+    """Return the host of each rank, one per line: for SLURM_HOSTFILE, and for Open MPI's `--map-by seq`."""
     return "".join(f"{host}\n" for host in hosts)
 
 
 def torchrun_script(hosts: Sequence[str]) -> str:
-    """Return a script that starts torchrun on each host with the number of its node.
+    """Return a shell script to run on each host; it starts torchrun with the host's `--node-rank`.
 
     Raises:
-        UsageError: hosts have different numbers of ranks, ranks of a host are not consecutive, or a host's name cannot
-            be in a script.
+        UsageError: hosts have different numbers of ranks, the ranks of a host are not consecutive, or a host's name
+            cannot be in a shell script.
     """
     runs = [(host, len(list(same))) for host, same in groupby(hosts)]
     names = [host for host, _ in runs]
@@ -199,18 +199,18 @@ exec torchrun --nnodes={len(names)} --node-rank="$node_rank" --nproc-per-node={r
 
 
 def sbatch_options(hosts: Sequence[str], order: Path | None, leaves: int) -> str:
-    """Return options for `sbatch`: `srun` in that job then places the ranks on these hosts.
+    """Return options for `sbatch` with which `srun` in the job starts each rank on its host.
 
-    Slurm allocates a list's nodes in its own order. `srun` in the job takes the order of the ranks from SLURM_HOSTFILE.
-    Without this variable it refuses the distribution, although `sbatch` accepted it (22.05).
+    Slurm ignores the order of nodes in a list, so `srun` reads the order of ranks from SLURM_HOSTFILE. Without this
+    variable `srun` fails with --distribution=arbitrary (Slurm 22.05).
 
     Args:
         hosts: host of each rank.
-        order: file with the host of each rank.
-        leaves: number of the hosts' leaf switches; 0 if unknown.
+        order: path of a file with the host of each rank.
+        leaves: number of leaf switches that the hosts are on; 0 if unknown.
 
     Raises:
-        UsageError: the list cannot contain a host's name.
+        UsageError: a host's name cannot be in a node list of Slurm.
     """
     nodes = sorted(set(hosts), key=natural_key)
     if odd := [name for name in nodes if not re.fullmatch(r"[\w.-]+", name, re.ASCII)]:
@@ -221,13 +221,13 @@ def sbatch_options(hosts: Sequence[str], order: Path | None, leaves: int) -> str
 
 
 def mpich_hosts(hosts: Sequence[str]) -> str:
-    """Return the value of hydra's `-hosts`: HOST for one rank, HOST:N for N consecutive ranks."""
+    """Return the value of hydra's option `-hosts`, a list of HOST for one rank and HOST:N for N consecutive ranks."""
     runs = [(host, len(list(same))) for host, same in groupby(hosts)]
     return ",".join(host if count == 1 else f"{host}:{count}" for host, count in runs)
 
 
 def mpich_hostfile(hosts: Sequence[str]) -> str:
-    """Return the hosts as a file for hydra's `-f`, for more hosts than a command line can hold."""
+    """Return the hosts for hydra's option `-f`, one HOST or HOST:N per line."""
     return "".join(f"{each}\n" for each in mpich_hosts(hosts).split(","))
 
 

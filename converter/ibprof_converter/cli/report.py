@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-report`: the links that carry most, and who loads them."""
+"""`ibprof-report`: the most loaded links, and the ranks and calls that load them."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ _SHOWN = (
     "--section",
     "--top",
 )
-"""Options of the short help."""
+"""Options in the short help."""
 
 
 @command(NAME)
 def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof-report`."""
     arguments = _parser().parse_intermixed_args(argv)
-    # --help and invalid options do not need the analysis, whose import takes most of a second.
+    # --help and invalid options do not need the analysis, which is slow to import.
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415
     from ibprof_converter.reports.job_report import read_and_report  # noqa: PLC0415
 
@@ -94,10 +94,10 @@ def main(argv: Sequence[str] | None) -> None:
 
 
 def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> None:
-    """Refuse options and traffic that need a fabric.
+    """Raise an error for options and traffic that need a fabric.
 
     Raises:
-        UsageError: such options or traffic are given.
+        UsageError: an option needs a fabric, or there are several traffics.
     """
     of_fabric = (*list_fabric_arguments(), "counters", "top", "rank_by", "max_unrouted")
     refuse_options(arguments, of_fabric, "only with a fabric: name its .lst before TRAFFIC")
@@ -111,7 +111,7 @@ def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> 
 
 
 def _print_text(report: JobReport, chosen: Sequence[str], full: bool) -> None:
-    # As above: these imports are slow, and --json does not need them.
+    # --json does not need these modules, which are slow to import.
     from ibprof_converter.reports.job_sections import describe_report, list_once  # noqa: PLC0415
     from ibprof_converter.reports.report_text import describe_in_brief, print_sections  # noqa: PLC0415
 

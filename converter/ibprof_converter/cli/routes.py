@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-routes`: compare OpenSM's engines for a traffic; write forwarding tables computed by a rule."""
+"""`ibprof-routes`: compare OpenSM's routing engines for a traffic, or write forwarding tables computed by a rule."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _build_compare(arguments: argparse.Namespace) -> Callable[[], None]:
         raise UsageError(f"--engines: expected some of {', '.join(ENGINES)}, found {quote_found(unknown[0])}")
     if arguments.routes is not None:
         raise UsageError("--routes does not apply: the engines are compared, and the fabric's tables if it has any")
-    # --help and invalid options do not need numpy, here and below.
+    # --help and invalid options do not need these modules, which are slow to import.
     from ibprof_converter.analysis.engine_comparison import compare_engines, describe_engines  # noqa: PLC0415
 
     fabric, traffic, as_json = fabric_options(arguments), traffic_options(arguments, 0), arguments.json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-site`: the site's store of all jobs, and questions about them."""
+"""`ibprof-site`: keep summaries of all jobs of a site in a store, and answer questions about them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ibprof_converter.cli.arguments import (
 
 NAME = "ibprof-site"
 STORE = "IBPROF_SITE"
-"""Environment variable with the path of the default store."""
+"""Environment variable with the path of the store that is used without --store."""
 
 _EXAMPLES = """\
 examples:
@@ -47,7 +47,7 @@ docs/how-to/site.md says how to set it up, docs/formats/site.md what the store h
 _TOP = 20
 
 _LONGEST_CELL = 80
-"""Maximum length of a cell in tables as text; `--json` has whole values."""
+"""Largest number of characters in a cell of a printed table. `--json` prints whole values."""
 
 
 @command(NAME)
@@ -220,7 +220,7 @@ def _add_upkeep(commands: Subcommands) -> None:
 def _add(
     commands: Subcommands, name: str, summary: str, example: str, run: Callable[..., int | None], store: bool = True
 ) -> argparse.ArgumentParser:
-    """Add a subcommand whose function takes the arguments by name."""
+    """Add a subcommand. Each parameter of `run` gets the command-line argument of the same name."""
     names = tuple(signature(run).parameters)
     parser = add_subcommand(
         commands,
@@ -269,7 +269,7 @@ def _parse_days(text: str) -> int:
 def _ingest(
     store: Path, inputs: Sequence[Path], hashed: list[str] | None, remove: bool, newer_than: int | None, as_json: bool
 ) -> int:
-    """Add jobs; unreadable inputs are reported, and the others are added."""
+    """Add the jobs of all readable inputs to the store; print an error for each unreadable input."""
     from ibprof_converter.site.job_ingest import ingest_jobs  # noqa: PLC0415  (--help must come at once)
     from ibprof_converter.site.job_store import JobStore, days_ago  # noqa: PLC0415
 
@@ -392,7 +392,7 @@ def _make_demo(folder: Path, days: int, jobs: int, recorded: int) -> None:
 
 
 def _record_jobs(folder: Path, jobs: int) -> None:
-    """Record the demo's program, and add its runs to a store, each on other hosts of the fabric."""
+    """Record runs of the demo's program, and add them to a store, each with a random placement on the fabric."""
     from ibprof.load import load_profile  # noqa: PLC0415  (as above)
     from ibprof_converter.cli.demo import Chain, build_program, copy_program, find_open_mpi  # noqa: PLC0415
     from ibprof_converter.site.fabric_days import FabricCalendar  # noqa: PLC0415

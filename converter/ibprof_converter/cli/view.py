@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-view`: the network and what loads it, as one HTML file."""
+"""`ibprof-view`: write an HTML file that shows the network and its traffic."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ examples:
 """
 
 _SHOWN = ("--output", "--placement", "--compare", "--counters", "--operation", "--region", "--site")
-"""Options of the short help."""
+"""Options in the short help."""
 
 
 @command(NAME)

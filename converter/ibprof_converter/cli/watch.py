@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof watch`: the recording of a running job, live: bytes and time by region and line, most loaded links so far."""
+"""`ibprof watch`: show a running job: bytes and time per region and line, and the most loaded links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NAME = "ibprof watch"
 
 _SHOWN = 10
-"""Number of rows in the table of lines."""
+"""Number of rows in the table of calls."""
 
 _LINKS = 5
 """Number of link directions in the list."""
@@ -48,14 +48,15 @@ KEYS = ("region", "operation", "site")
 
 @dataclass(frozen=True, slots=True)
 class WatchedRun:
-    """State of a recording at one moment.
+    """State of a recorded run at one moment.
 
     Attributes:
-        ended: true if no process of the run is known to be running.
-        elapsed_s: seconds from the first process's start until the last one's end, or until now.
-        ranks_recorded, ranks_finalized, world_size: numbers of ranks.
-        calls: sums by `KEYS`, sorted by time, then by bytes.
-        links: the link directions with the largest times at line rate so far; empty without a fabric.
+        ended: true if all processes of the run have ended.
+        elapsed_s: seconds from the start of the first process until the end of the last process, or until now.
+        ranks_recorded, ranks_finalized, world_size: number of ranks that were recorded, that passed MPI_Finalize, and
+            of MPI_COMM_WORLD.
+        calls: sums for each combination of `KEYS`, sorted by time, then by bytes, descending.
+        links: the link directions with the longest times at line rate; empty without a fabric.
     """
 
     command: str
@@ -127,13 +128,13 @@ def main(argv: Sequence[str] | None) -> None:
 def _look_until_end(
     recording: Path, fabric: RoutedFabric | None, placement: tuple[str, ...], every_s: float
 ) -> Iterator[WatchedRun]:
-    """Yield states of the run until the run has ended. While the recording is missing, print one message."""
+    """Yield the state of the run every `every_s` seconds until its end; print a message if there is no recording."""
     said = ""
     while True:
         try:
             look = look_at_run(recording, fabric, placement)
         except InputError as error:
-            # The recording does not exist yet, or its files are just being created.
+            # The recording, or its files, do not exist yet.
             if str(error) != said:
                 said = str(error)
                 print(printable(f"{NAME}: waiting: {said}"), file=sys.stderr, flush=True)
@@ -145,12 +146,12 @@ def _look_until_end(
 
 
 def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[str, ...]) -> WatchedRun:
-    """Return the present state of the newest run in a recording.
+    """Return the current state of the newest run in a recording.
 
     Args:
-        recording: the recording's folder, which may grow.
-        fabric: fabric for the link loads; None for no links.
-        placement: rank placement; empty: as recorded.
+        recording: folder of the recording, to which processes may still write.
+        fabric: fabric for loads of links; None for a state without links.
+        placement: rank placement; empty for the recorded placement.
 
     Raises:
         InputError: the recording is still empty.
@@ -182,7 +183,7 @@ def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[s
 
 
 def _runs_on(run: Profile, rank: Rank) -> bool:
-    """Return true if a process may still run: it has not ended, and may still exist on this host."""
+    """Return true if a rank's process may still be running; on another host, only its recorded end is known."""
     if rank.stop_ns is not None:
         return False
     if run.hosts[rank.host].name != socket.gethostname():
@@ -191,7 +192,7 @@ def _runs_on(run: Profile, rank: Rank) -> bool:
         os.kill(rank.pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # a process of another user
+    except OSError:  # the process exists, but belongs to another user
         return True
     return True
 
@@ -204,7 +205,7 @@ def _print(look: WatchedRun, as_json: bool) -> None:
 
 
 def _describe_state(look: WatchedRun) -> str:
-    """Return the run's progress, in one line."""
+    """Return one line on the progress of the run."""
     killed = look.ranks_recorded - look.ranks_finalized
     state = (f"ended, {killed} killed" if killed else "ended") if look.ended else "running"
     return printable(
@@ -232,7 +233,7 @@ def _show(look: WatchedRun) -> Group:
 
 
 def _name_direction(spot: Hotspot) -> str:
-    """Return a link direction in words."""
+    """Return the name of a link direction."""
     return f"{spot.sender} -> {spot.receiver.node}"
 
 

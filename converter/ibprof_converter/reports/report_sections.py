@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of a report as data, for its text and its page. Each number has the path of its value in the report's JSON."""
+"""Sections of a report as data, for its text and its page; each number has a path in the report's JSON."""
 
 from __future__ import annotations
 

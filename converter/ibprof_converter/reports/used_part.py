@@ -40,8 +40,7 @@ class MarkedLink:
 
 @dataclass(frozen=True, slots=True)
 class UsedPart:
-    """All units (a unit is a switch, or a host with all its adapters) and the used links. Idle aggregation nodes are
-    left out.
+    """Units (switches, and hosts with all their adapters) and used links, without idle aggregation nodes.
 
     Attributes:
         names: [unit], names of the units.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site's store: a small summary of each job as Parquet by day, and questions about all jobs."""
+"""The store of a site: Parquet files with a summary of each job, one file per day, and questions about all jobs."""
 
 from ibprof.errors import MissingToolError
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of a day: its view with the jobs of the day, and its port counters as bytes."""
+"""The network of a day: a network view with the day's jobs, and bytes from port counters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ibprof_converter.traffic.traffic_reader import read_traffic
 from ibprof_converter.viewer.time_arrays import RegionVisits, RunTimes
 
 _MOST_BYTES = 2.0**63
-"""Limit of all bytes, whose sums on links must fit into 64 bits."""
+"""Upper limit of the sum of all bytes in a view; loads of links have 64 bits."""
 
 _LONGEST_NAME = 64
 
@@ -36,14 +36,14 @@ _COLUMNS = ("pair_source", "pair_destination", "pair_bytes", "pair_rail")
 
 
 def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
-    """Return the view of a day's network with the traffic of the day's jobs.
+    """Return the network view of a day with the traffic of the day's largest jobs.
 
     Args:
-        day: first day of the jobs, UTC.
-        jobs: number of jobs to show: the jobs with most bytes. Each job is a layer of the view.
+        day: day on which the jobs began, UTC.
+        jobs: number of jobs to show, the jobs with most bytes first. Each job is a layer of the view.
 
     Raises:
-        UsageError: no job of the day has pairs of ports on a fabric of the store.
+        UsageError: the store has no fabric or no jobs of the day, or no job of the day has pairs of ports.
     """
     fabric = FabricCalendar(store.folder).find(day)
     found = store.read_day(day) if day in store.days() else None
@@ -61,8 +61,8 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
 
 
 def _join_pairs(rows: Sequence[Row], rails: int, origin: str) -> Traffic:
-    """Return the traffic between the ports of all jobs. Invalid pairs, with impossible ports or bytes, are left out
-    and counted."""
+    """Return the traffic of jobs between ports; bytes of pairs with impossible ports or bytes are counted as
+    unmapped."""
     columns = (np.concatenate([row[name] for row in rows]).astype(np.int64) for name in _COLUMNS)
     source, destination, amount, rail = columns
     job = np.repeat(np.arange(len(rows), dtype=np.int32), [len(row["pair_bytes"]) for row in rows])
@@ -87,7 +87,7 @@ def _join_pairs(rows: Sequence[Row], rails: int, origin: str) -> Traffic:
 
 
 def _list_times(rows: Sequence[Row]) -> RunTimes:
-    """Return the bytes of jobs by interval; a job without intervals sends evenly during its run."""
+    """Return the bytes of jobs in each interval; a job without intervals is assumed to send evenly during its run."""
     intervals = []
     for number, row in enumerate(rows):
         began_ns, ended_ns = ((row[name] - datetime(1970, 1, 1)) // timedelta(microseconds=1) * 1000 for name in _SPAN)
@@ -95,7 +95,7 @@ def _list_times(rows: Sequence[Row]) -> RunTimes:
         if not sum(sent):
             intervals.append((number, began_ns, ended_ns, row["bytes"]))
             continue
-        # Summaries of other users are not trusted: intervals are cut at the end of their job.
+        # Users can write wrong summaries, so intervals are cut at the end of the job.
         since_ns = np.minimum(np.arange(len(sent) + 1) * row["bin_s"] * 1e9, ended_ns - began_ns)
         edges = began_ns + np.rint(since_ns).astype(np.int64)
         intervals += [(number, *span, amount) for span, amount in zip(pairwise(edges.tolist()), sent, strict=True)]
@@ -115,9 +115,9 @@ def _list_times(rows: Sequence[Row]) -> RunTimes:
 def subtract_counted(
     store: Path, before: Path, after: Path, day: date
 ) -> tuple[dict[tuple[str, int], int], tuple[str, ...]]:
-    """Return the bytes that ports sent between two files of counters, by the GUID of the node and the port number.
+    """Return (node GUID, port number) -> bytes that the port sent between two files of counters, and notes.
 
-    The second result has notes about counters that were reset, are at their limit, or belong to no port of the fabric.
+    The notes are about counters that were reset, are at their limit, or belong to no port of the fabric.
 
     Raises:
         InputError: a file does not hold port counters.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabrics of a store by date: copied dumps, tables of link directions, and changes from fabric to fabric."""
+"""The fabrics of a store, each valid from a day on: copied dumps, tables of link directions, and changes of links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLE = "links.parquet"
 _OPTIONS = "fabric.json"
 _DUMPS = "dumps"
 _NAME = slice(11, 27)
-"""Position of the hash in a folder's name."""
+"""Position of the fabric's hash in the name of its folder."""
 _PATTERNS = ("host_names", "level_hosts")
 
 LINK_SCHEMA = pa.schema(
@@ -49,7 +49,7 @@ LINK_SCHEMA = pa.schema(
         "between_switches": pa.bool_(),
     }
 )
-"""Columns of a fabric's link directions; `link` is the row's number."""
+"""Columns of a fabric's table of link directions; `link` is the index of the row."""
 
 _Port = tuple[int, str, int]
 
@@ -59,10 +59,10 @@ class DatedFabric:
     """A fabric of the store.
 
     Attributes:
-        since: first day of the fabric.
+        since: first day on which the fabric is valid.
         name: hash of the fabric's links.
-        routed: true if the fabric has forwarding tables.
-        number: number of each link direction, by (rail, GUID, port) of the sender.
+        routed: the fabric with its forwarding tables.
+        number: (rail, GUID, port) of the sender -> index of the link direction in the table.
     """
 
     since: date
@@ -73,13 +73,14 @@ class DatedFabric:
 
 @dataclass(frozen=True, slots=True)
 class LinkChange:
-    """A link direction that differs between two days.
+    """A link direction that changed from one fabric to the next.
 
     Attributes:
         since: day of the later fabric.
         what: `added`, `removed` or `changed`.
         sender: node and port of the sender.
-        before, after: the receiver and the speed in Gb/s on each day; empty on a day without the link.
+        before, after: text with the receiver and the speed in the earlier and in the later fabric; empty if this fabric
+            lacks the link.
     """
 
     since: date
@@ -90,10 +91,10 @@ class LinkChange:
 
 
 def add_fabric(store: Path, options: FabricOptions, since: date) -> str:
-    """Copy the dumps of a fabric into a store; return its name.
+    """Copy the dumps of a fabric into a store, completely or not at all; return the fabric's name.
 
-    The copy appears completely or not at all. Dumps that equal the fabric of that day are not copied again. Existing
-    fabrics are never replaced, since stored jobs refer to their link directions by number.
+    If the fabric that is valid on this day has the same dumps, nothing is copied. Existing fabrics are never replaced,
+    since stored jobs refer to their link directions by index.
 
     Raises:
         IbprofError: as `read_routed_fabric` does.
@@ -120,7 +121,7 @@ def add_fabric(store: Path, options: FabricOptions, since: date) -> str:
 
 
 def _copy_dumps(options: FabricOptions, place: Path) -> dict[str, Any]:
-    """Copy all files of a fabric; return its options with paths below the folder of the fabric."""
+    """Copy all files of a fabric; return its options with paths relative to the folder of the fabric."""
     place.mkdir()
     digest = hashlib.sha256()
     read = [path for path in options.files() if path.is_file()]
@@ -198,9 +199,9 @@ def _list_directions(routed: RoutedFabric) -> pa.Table:
 
 
 def list_fabrics(store: Path) -> list[tuple[date, Path]]:
-    """Return the first day and the folder of each fabric, the earliest first.
+    """Return the first day and the folder of each fabric, in chronological order.
 
-    If several fabrics begin on one day, the last one counts.
+    Fabrics of the same day are in the order in which they were added, so that the last one is valid.
 
     Raises:
         InputError: a folder has an invalid name.
@@ -220,25 +221,25 @@ def _since(folder: Path) -> date:
 
 
 def list_tables(store: Path) -> list[Path]:
-    """Return the table of link directions of each distinct fabric."""
+    """Return the path of the table of link directions of each distinct fabric."""
     return list({path.name[_NAME]: path / TABLE for _, path in list_fabrics(store)}.values())
 
 
 def name_fabric(store: Path, day: date) -> str:
-    """Return the name of the last fabric that begins on or before a day; empty if there is none."""
+    """Return the name of the fabric that is valid on a day; empty if there is none."""
     names = [path.name[_NAME] for since, path in list_fabrics(store) if since <= day]
     return names[-1] if names else ""
 
 
 class FabricCalendar:
-    """Finds the fabric of a day; each fabric is read once."""
+    """Finds the fabric that is valid on a day, and remembers the last fabric that was read."""
 
     def __init__(self, store: Path) -> None:
         self._days = list_fabrics(store)
         self._read: dict[Path, DatedFabric] = {}
 
     def find(self, day: date) -> DatedFabric | None:
-        """Return the last fabric that begins on or before a day; None if there is none.
+        """Return the fabric that is valid on a day; None if there is none.
 
         Raises:
             IbprofError: as `read_routed_fabric` does.
@@ -257,7 +258,7 @@ class FabricCalendar:
 
 
 def compare_fabrics(store: Path) -> Iterator[LinkChange]:
-    """Yield the link directions that changed from each fabric to the next one."""
+    """Yield the link directions that changed from each fabric to the next."""
     ends: list[tuple[date, dict[_Port, tuple[str, str]]]] = []
     for since, folder in list_fabrics(store):
         rows = pq.read_table(folder / TABLE).to_pylist()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store: one Parquet file of jobs a day, each written as a whole, so that no reader sees half a day.
+"""The store of jobs: one Parquet file per day, replaced as a whole, so that no reader sees half a day.
 
     STORE/site.json               settings: which names are hashed
     STORE/.salt                   secret of these hashes, readable by the store's owner alone
@@ -7,11 +7,11 @@
     STORE/fabrics/DATE-HASH-N/    dumps of a fabric and its table of link directions
     STORE/sums/                   sums of each day, recomputed where they are missing
 
-A writer holds a lock, reads the day's file, adds missing jobs, and renames the new file over the old one. A killed
-writer leaves the old file or the new one. A second ingest of a job adds nothing.
+A writer holds a lock, reads the day's file, adds missing jobs, and renames the new file over the old one. After a
+killed writer, the file is the old or the new one. Adding a job twice stores it once.
 
-Each user may have a store of the user's own jobs. The user owns its files, and the writer of the stores owns its
-folders. A user cannot replace anything in these folders, so a privileged writer never follows a user's links.
+`share_jobs` writes a store for each user with the user's jobs. The user owns the files in this store, and root owns its
+folders. The user cannot put symbolic links into these folders, so root never follows them.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from ibprof_converter.site.job_summary import SCHEMA
 SETTINGS = "site.json"
 _SALT = ".salt"
 _HASHABLE = {"user": "users", "name": "jobs"}
-"""Columns that a store can hash, and a word for whom or what the column's names denote."""
+"""Column of names that a store can replace by hashes -> noun for messages."""
 _FORMAT = 1
 JOBS = "jobs"
 _ROWS_IN_GROUP = 2048
-"""Number of jobs in a Parquet row group: questions about a moment skip the other groups."""
+"""Number of jobs in a Parquet row group. Questions about a moment read only some groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """Outcome of an ingest: numbers of new jobs, of jobs that replace an unfinished state, and of known jobs."""
+    """Numbers of jobs of an ingest: new jobs, jobs with a newer state than stored, and jobs that were stored before."""
 
     added: int = 0
     replaced: int = 0
@@ -70,13 +70,13 @@ class JobStore:
         """Open a store.
 
         Args:
-            make: true to make a missing store.
-            hashed: columns, `user` or `name`, whose names a new store replaces by hashes. An existing store must
-                hash the same columns.
+            make: true to make the store if it is missing.
+            hashed: columns (`user`, `name`) with names that a new store replaces by hashes. An existing store must
+                already hash these columns.
 
         Raises:
             InputError: there is no store, or it has another format.
-            InconsistentError: the store does not hash these names.
+            InconsistentError: an existing store does not hash these columns.
             OSError: the store cannot be made.
         """
         self.folder = folder
@@ -95,7 +95,7 @@ class JobStore:
                 raise InconsistentError(f"{folder}: names of {_HASHABLE[column]} are not hashed here")
 
     def _make_salt(self) -> None:
-        """Make the secret of the hashes, readable by the store's owner alone."""
+        """Write the secret of the hashes into a file that only the owner of the store can read."""
         salt = self.folder / _SALT
         salt.touch(0o600)
         salt.write_bytes(secrets.token_bytes(16))
@@ -114,7 +114,7 @@ class JobStore:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the store's lock; the kernel releases it when a writer is killed."""
+        """Hold the lock of the store. If the process is killed, the kernel releases the lock."""
         descriptor = os.open(self.folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o660)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -123,13 +123,13 @@ class JobStore:
             os.close(descriptor)
 
     def days(self) -> list[date]:
-        """Return the days that have jobs, in order.
+        """Return the days that have jobs, in chronological order.
 
         Raises:
             OSError: the folder of jobs cannot be read.
         """
         found = []
-        for path in (self.folder / JOBS).iterdir():  # glob would find nothing in a folder that may not be read
+        for path in (self.folder / JOBS).iterdir():  # glob would not raise an error for an unreadable folder
             with suppress(ValueError):
                 if path.suffix == ".parquet":
                     found.append(date.fromisoformat(path.stem))
@@ -140,11 +140,11 @@ class JobStore:
         return self.folder / JOBS / f"{day.isoformat()}.parquet"
 
     def add(self, jobs: pa.Table, oldest: date = date.min) -> Ingested:
-        """Add jobs, a day at a time; jobs that began before `oldest` are left out.
+        """Add jobs to the files of their days; jobs that began before the day `oldest` are left out.
 
         Raises:
             InputError: a day's file is damaged.
-            OSError: a day's file cannot be written; earlier days are complete.
+            OSError: the file of a day cannot be written; the jobs of earlier days are stored.
         """
         for column in self.hashed:
             jobs = jobs.set_column(SCHEMA.get_field_index(column), column, self._hash(jobs[column]))
@@ -166,10 +166,10 @@ class JobStore:
         _remove_leftovers(path)
         stored = self.read_day(day) if path.exists() else SCHEMA.empty_table()
         both = pa.concat_tables([stored, jobs])
-        # The last state of a job counts: finished, then the latest end, then the first stored.
+        # Of several states of a job, one is kept: a finished state, else the latest end, else the first.
         order = pa.table(
             {
-                # A job never replaces a job of another user.
+                # The user is part of the key: no job replaces a job of another user.
                 "key": pc.binary_join_element_wise(both["key"], pc.fill_null(both["user"], ""), " "),
                 "finished": pc.fill_null(both["finished"], fill_value=False).cast(pa.int8()),
                 "ended": both["ended"],
@@ -189,7 +189,7 @@ class JobStore:
         return outcome
 
     def has(self, day: date, key: str) -> bool:
-        """Return whether a finished job is stored."""
+        """Return true if a job is stored and finished."""
         path = self.path_of(day)
         if not path.exists():
             return False
@@ -209,7 +209,7 @@ class JobStore:
             raise InputError(path, None, "a file of jobs", str(error).partition("\n")[0]) from None
 
     def expire(self, before: date) -> list[date]:
-        """Delete the jobs of all days before a day; return these days.
+        """Delete the files of all days before the given day; return the deleted days.
 
         Raises:
             OSError: a file cannot be deleted.
@@ -224,14 +224,14 @@ class JobStore:
 
 
 def encode_jobs(jobs: pa.Table) -> memoryview:
-    """Return the content of a day's file."""
+    """Return the content of a Parquet file with these jobs."""
     sink = pa.BufferOutputStream()
     pq.write_table(jobs, sink, row_group_size=_ROWS_IN_GROUP, compression="zstd")
     return memoryview(sink.getvalue())
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files of killed writers; the lock keeps other writers away."""
+    """Remove temporary files of killed writers. The caller holds the lock, so no other writer is active."""
     for left in path.parent.glob(f".{path.name}.*"):
         left.unlink(missing_ok=True)
 
@@ -255,17 +255,17 @@ _READ_BY_OWNER = 0o400
 
 
 def share_jobs(store: JobStore, folder: Path) -> dict[str, int]:
-    """Write the jobs of each user of this machine; return the number of jobs by user.
+    """Write a store for each user of this machine with the user's jobs; return user -> number of jobs.
 
-    Unchanged days are not written again; days that are no longer in the store are removed.
+    Files of unchanged days are not written again; files of days that the store no longer has are deleted.
 
     Args:
         store: the store with the jobs of all users.
-        folder: folder that receives the store of each user.
+        folder: folder with a subfolder for the store of each user.
 
     Raises:
         InconsistentError: the store has hashes in place of user names.
-        OSError: a file cannot be written or given to its user, which needs root.
+        OSError: a file cannot be written, or its owner cannot be set (this needs root).
     """
     if "user" in store.hashed:
         raise InconsistentError(f"{store.folder}: names of users are hashed, so that no user is known")
@@ -291,7 +291,7 @@ def share_jobs(store: JobStore, folder: Path) -> dict[str, int]:
 
 
 def _find_uid(user: str) -> int | None:
-    """Return the uid of a user; None if this machine has no such user, or the name is invalid for a folder."""
+    """Return the uid of a user; None if this machine does not know the user, or the name cannot name a folder."""
     if user != Path(user).name or user.startswith(".") or "\0" in user:
         return None
     try:
@@ -301,7 +301,7 @@ def _find_uid(user: str) -> int | None:
 
 
 def _make_store(store: JobStore, place: Path) -> None:
-    """Make the folders and settings of a store, and copy missing tables of link directions."""
+    """Make the folders and settings of a user's store, and copy tables of link directions that it lacks."""
     (place / JOBS).mkdir(parents=True, exist_ok=True)
     if not (place / SETTINGS).exists():
         shutil.copyfile(store.folder / SETTINGS, place / SETTINGS)

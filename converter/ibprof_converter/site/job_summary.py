@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary of a job: made from a profile, written as a line of JSON, and read back as rows of the store.
+"""The summary of a job: computed from a profile, written as a line of JSON, and read as a row of the store.
 
 docs/formats/site.md describes each column.
 """
@@ -39,15 +39,15 @@ from ibprof_converter.traffic.traffic_reader import profile_traffic
 
 NS = 1e-9
 LINES_KEPT = 20
-"""Number of a program's lines in a summary: those with most time. Other lines are summed as a line named `OTHERS`."""
+"""Largest number of call sites in a summary, those with most time. The other call sites are summed as `OTHERS`."""
 
 PAIRS_KEPT = 1000
-"""Number of pairs of ports in a summary: the pairs with most bytes."""
+"""Largest number of pairs of ports in a summary, those with most bytes."""
 
 OTHERS = "(others)"
 
 FUTURE = timedelta(days=1)
-"""Times of a job are invalid if they are later than this machine's time by more than this span."""
+"""A job's times may be later than this machine's clock by at most this span; later times are invalid."""
 
 _LARGEST_FRACTION = 1e18
 _EARLIEST = datetime(2000, 1, 1)
@@ -112,14 +112,14 @@ SCHEMA = pa.schema(
         "bin_mpi_s": pa.list_(_SECONDS),
     }
 )
-"""Columns of the store, a row for each job. Times are UTC."""
+"""Columns of the store, which has a row for each job. Times are UTC."""
 
 PARALLEL = (
     ("links", "link_bytes"),
     ("pair_source", "pair_destination", "pair_rail", "pair_bytes"),
     ("bin_bytes", "bin_mpi_s"),
 )
-"""Groups of list columns with equal lengths in a row."""
+"""Groups of list columns. In a row, all lists of a group have the same length."""
 
 REQUIRED = ("key", "began", "ended", "ranks", "nodes", "bytes")
 _NOT_NEGATIVE = ("ranks", "nodes", "bytes", "calls", "run_s", "mpi_s", "wait_s", "bin_s")
@@ -132,9 +132,9 @@ def summarise_job(run: Profile, fabric: DatedFabric | None, placement: str | Non
     """Return the summary of a run as a row of `SCHEMA`.
 
     Args:
-        run: the profile; its name is a path.
-        fabric: the fabric of the job's day; None: no loads of links.
-        placement: where the ranks are on the fabric, as for `ibprof-layout`; None: where they ran.
+        run: the profile; `run.name` must be its path.
+        fabric: the fabric that was valid on the job's day; None for a summary without loads of links.
+        placement: rank placement, a value of `ibprof-layout --placement`; None for the recorded hosts.
 
     Raises:
         IbprofError: as `load_demands` does.
@@ -180,7 +180,7 @@ def summarise_job(run: Profile, fabric: DatedFabric | None, placement: str | Non
 
 
 def _identify(run: Profile) -> Row:
-    """Return the scheduler's names of a job; without a scheduler, the profile's owner is the user."""
+    """Return the scheduler's data of a job; without a scheduler, the user is the owner of the profile."""
     names = run.scheduler
     program = os.path.basename(run.command.partition(" ")[0])  # noqa: PTH119  (a command, not a path of this machine)
     return {
@@ -194,7 +194,7 @@ def _identify(run: Profile) -> Row:
 
 
 def name_owner(uid: int) -> str:
-    """Return the name of a user; the number if this machine does not know the user."""
+    """Return the name of a user, or the uid as text if this machine does not know the user."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -202,13 +202,13 @@ def name_owner(uid: int) -> str:
 
 
 def identify_run(run: Profile) -> str:
-    """Return the identity of a run, the same for its archive and its recording."""
+    """Return the key of a run, 16 hex digits; the OTF2 archive and the recording of a run have the same key."""
     processes = sorted((run.hosts[rank.host].name, rank.pid, rank.start_ns) for rank in run.ranks)
     return hashlib.sha256(json.dumps([run.job, run.world_size, processes]).encode()).hexdigest()[:16]
 
 
 def _last_moments(run: Profile) -> Iterator[int]:
-    """Yield the latest times in a profile; for a killed run, the last mark or interval."""
+    """Yield late times of a run: ends of ranks (which a killed run lacks), marks, and ends of intervals."""
     yield from (rank.stop_ns for rank in run.ranks if rank.stop_ns)
     yield from (mark.time_ns for mark in run.marks)
     yield from (int(each.end_ns.max(initial=0)) for each in (run.intervals, run.interval_times))
@@ -225,7 +225,7 @@ def _times(verdict: Verdict) -> Row:
 
 
 def _line(key: tuple[str, ...], sums: Any) -> Row:
-    """Return a line of the program, or the sum of several lines; a sum with an unknown part is unknown."""
+    """Return the sum of the calls at one or several call sites; a sum is None if one of its terms is None."""
 
     def add(name: str) -> Any:
         values = [getattr(each, name) for each in sums]
@@ -242,7 +242,7 @@ def _load_links(run: Profile, fabric: DatedFabric, placement: str | None) -> Fab
 
 
 def _loads(loads: FabricLoads, fabric: DatedFabric) -> Row:
-    """Return the bytes of each used link direction, with its number in the table, and of each pair of ports."""
+    """Return the columns with the bytes of each used link direction and of each pair of ports."""
     table = loads.table(only_used=True)
     used: list[Any] = []
     for end in "ab":
@@ -268,7 +268,7 @@ def _loads(loads: FabricLoads, fabric: DatedFabric) -> Row:
 
 
 def _placement_gain(diagnosis: Diagnosis | None) -> float | None:
-    """Return the predicted seconds that another rank placement saves on the most loaded link; 0 if none helps."""
+    """Return the predicted seconds that another placement saves on the most loaded link; 0 if none helps."""
     if diagnosis is None:
         return None
     causes = [cause for cause in diagnosis.causes if cause.cause == PLACEMENT]
@@ -306,7 +306,7 @@ def _read_block(path: Path, file: Any, number: int) -> list[bytes]:
 
 
 def parse_lines(path: Path, lines: list[bytes], first: int) -> Iterator[pa.Table]:
-    """Yield a table of the lines, if they hold a job.
+    """Yield one table of the jobs in the lines, or nothing if all lines are blank.
 
     Raises:
         InputError: a line is invalid.
@@ -321,7 +321,7 @@ def parse_lines(path: Path, lines: list[bytes], first: int) -> Iterator[pa.Table
     if found is None:
         yield table
         return
-    # Only parsing line by line shows the invalid line's number.
+    # Find the number of the invalid line: parse each line separately.
     for number, line in enumerate(lines, first):
         if not line.strip():
             continue
@@ -342,7 +342,7 @@ def _parse(data: bytes) -> pa.Table:
 
 
 def _find_invalid(table: pa.Table) -> tuple[int, str, str] | None:
-    """Return the number of the first invalid row, the expected value and the found value."""
+    """Return the index of an invalid row, the expected value and the found value; None if all rows are valid."""
     for check in _checks(table):
         wrong, expected, column = check
         bad = np.flatnonzero(pc.fill_null(wrong, fill_value=False).to_numpy(zero_copy_only=False))
@@ -352,7 +352,7 @@ def _find_invalid(table: pa.Table) -> tuple[int, str, str] | None:
 
 
 def _checks(table: pa.Table) -> Iterator[tuple[Any, str, str]]:
-    """Yield masks of invalid rows, the expected value, and the column to show."""
+    """Yield checks: mask of invalid rows, expected value, and name of the checked column."""
     for name in REQUIRED:
         yield pc.is_null(table[name]), f'"{name}"', name
     yield pc.invert(pc.match_substring_regex(table["key"], "^[0-9a-f]{16}$")), '"key" of 16 hex digits', "key"
@@ -363,7 +363,7 @@ def _checks(table: pa.Table) -> Iterator[tuple[Any, str, str]]:
         yield pc.greater(table[name], pa.scalar(latest, _MOMENT)), expected, name
     yield pc.less(table["ended"], table["began"]), '"ended" no earlier than "began"', "ended"
     for name in _NOT_NEGATIVE:
-        # Integers must not be compared with fractions: pyarrow refuses integers above 2^53.
+        # Integers are compared with an integer, since pyarrow cannot convert integers above 2^53 to float.
         most = _LARGEST_FRACTION if pa.types.is_floating(table[name].type) else np.iinfo(np.int64).max
         valid = pc.and_(pc.greater_equal(table[name], 0), pc.less_equal(table[name], most))
         yield pc.invert(valid), f'"{name}" from 0', name
@@ -374,7 +374,7 @@ def _checks(table: pa.Table) -> Iterator[tuple[Any, str, str]]:
     for name in (name for names in PARALLEL for name in names):
         column = table[name].combine_chunks()
         flat = column.flatten()
-        # Impossible numbers of ports are accepted here, because the page of a day counts such pairs.
+        # LIDs and rails are not checked here; `view_day` counts pairs with impossible ports.
         invalid = pc.less(flat, 0) if name in _AMOUNTS else pc.is_null(flat)
         bad = pc.indices_nonzero(pc.fill_null(invalid, fill_value=True))
         wrong = np.zeros(len(column), np.bool_)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of a time span as OpenMetrics text, which node_exporter's textfile collector also reads.
+"""Metrics of a time span as OpenMetrics text, for Prometheus or the textfile collector of node_exporter.
 
 The number of series is bounded. `ibprof_job_*` have a series for each of the largest jobs. `ibprof_link_*` have at most
 `JOBS_A_LINK` + 1 series for each of the most loaded link directions; all further jobs of a link are summed as job
@@ -25,7 +25,7 @@ HOSTS = 50
 
 _JOB = ("job_id", "step", "user", "partition", "name")
 _LONGEST_LABEL = 128
-"""Maximum length of a label's value in characters; longer values are cut."""
+"""Largest number of characters in the value of a label; longer values are cut."""
 
 _JOB_METRICS = {
     "ibprof_job_nodes": ("nodes", "Nodes of the job."),
@@ -49,8 +49,8 @@ def format_metrics(site: SiteQueries, first: datetime, until: datetime, jobs: in
 
     Args:
         first, until: the two times, UTC.
-        jobs: number of jobs in the metrics: the jobs with most node hours.
-        links: number of link directions, the most loaded first.
+        jobs: number of jobs with metrics, those with most node hours.
+        links: number of link directions with metrics, the most loaded ones.
     """
     job_rows, link_rows = site.measure(first, until, jobs, links, JOBS_A_LINK)
     lines = list(_format_jobs(job_rows))
@@ -79,7 +79,7 @@ def _choose(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
 
 
 def _format_family(name: str, help_: str, values: Iterable[tuple[dict[str, str], Any]]) -> Iterator[str]:
-    """Yield the lines of a family of gauges; values with equal labels are added, as series must be unique."""
+    """Yield the lines of a family of gauges. Values with equal labels are added, because each series must be unique."""
     sums: dict[str, Any] = {}
     for labels, value in values:
         if value is not None and isfinite(value):
@@ -94,6 +94,6 @@ def _format_family(name: str, help_: str, values: Iterable[tuple[dict[str, str],
 
 
 def _escape(text: str) -> str:
-    """Return the value of a label, with escapes for characters that cannot be encoded."""
+    """Return the value of a label with the escapes that OpenMetrics needs."""
     text = text.encode("utf-8", "backslashreplace").decode()
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

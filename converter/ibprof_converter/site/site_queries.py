@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about all jobs of a store, in SQL over its files, which DuckDB reads. docs/formats/site.md has views."""
+"""Questions about all jobs of a store, as SQL that DuckDB runs on its files; see docs/formats/site.md."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ TOP = 20
 OTHER = "other"
 
 MEMORY = "1500MB"
-"""Memory limit of DuckDB; larger data goes to temporary files."""
+"""Memory limit of DuckDB, which writes larger data to temporary files."""
 
 LEAST_BINS = 8
-"""Minimum number of a job's intervals for a correlation."""
+"""Smallest number of intervals for a correlation."""
 
 _COMPARED = 1000
-"""Maximum number of compared jobs: the jobs with most bytes on shared links."""
+"""Largest number of jobs that are compared with a job, those with most bytes on shared links."""
 
 _ATTEMPTS = 9
-"""Number of times that a statement is run while other processes replace files of days."""
+"""Largest number of attempts to run a statement while other processes replace the files of days."""
 
 _OF_FILES = (duckdb.Error, duckdb.InvalidInputException, duckdb.IOException)
-"""Exact types of errors about damaged files; other errors of DuckDB are subclasses too."""
+"""Exact types of DuckDB's errors about damaged files. Subclasses of these types have other meanings."""
 
 _Z = 1.96
 
 _VIEWS = ("running", "loads", "lates", "program_lines")
-"""Names of the views of `jobs`; `jobs` and `directions` are the files."""
+"""Names of views that are computed from the views `jobs` and `directions`, which read the files."""
 
 _OF_JOBS = (
     "(SELECT key, job, user, fabric, began, ended, unnest(links) AS link, unnest(link_bytes) AS bytes FROM {jobs})"
@@ -51,17 +51,17 @@ _OF_JOBS = (
 
 Rows = list[dict[str, Any]]
 Day = date | None
-"""A day; None leaves the range open."""
+"""First or last day of a range; None for no limit."""
 
 
 def read_statements(path: Path) -> dict[str, str]:
-    """Return the SQL statements of a file by name; a one-word comment names the next statement."""
+    """Return name -> SQL statement from a file, in which a comment of one word names the next statement."""
     parts = re.split(r"^-- (\w+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def _expand(statements: Mapping[str, str]) -> dict[str, str]:
-    """Return the statements, with SQL in place of `{named FLOWS: COLUMNS}`, `{links of JOBS}` and `{ports}`."""
+    """Replace the macros `{named FLOWS: COLUMNS}`, `{links of JOBS}` and `{ports}` in statements by SQL."""
 
     def name_flows(match: re.Match[str]) -> str:
         flows, columns = match[1], match[2]
@@ -93,7 +93,7 @@ class SiteQueries:
                 "autoload_known_extensions": False,
             }
         )
-        self._db.execute("SET parquet_metadata_cache = true")  # several statements of a question read the same files
+        self._db.execute("SET parquet_metadata_cache = true")  # one question runs several statements on the same files
         tables = [os.fspath(path) for path in list_tables(store.folder)]
         self._define("directions", tables, _SQL["no_directions"])
         self._define("jobs", [os.fspath(store.path_of(day)) for day in store.days()], None)
@@ -124,13 +124,13 @@ class SiteQueries:
             names = [column[0] for column in found.description or ()]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
         except duckdb.Error as error:
-            # DuckDB opens a file twice: an ingest may replace the file between the reads of its footer and of its data.
+            # An ingest may replace a file after DuckDB has read its footer and before it reads the data: try again.
             if type(error) is duckdb.Error and attempts > 1:
                 return self._fetch(text, values, attempts - 1)
             raise
 
     def select(self, statement: str) -> Rows:
-        """Return the rows of a statement of the user.
+        """Return the rows of an SQL statement that the user typed.
 
         Raises:
             UsageError: the statement is invalid.
@@ -141,30 +141,30 @@ class SiteQueries:
             raise UsageError(f"SQL: {error}") from None
 
     def list_jobs(self, user: str | None = None, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return jobs, the latest first."""
+        """Return jobs, the latest first, optionally of one user and of a range of days."""
         return self._ask(_SQL["list_jobs"], {**_bounds(first, last), "user": user, "top": top})
 
     def load_at(self, moment: datetime, link: str | None = None, top: int = TOP) -> Rows:
-        """Return the load of each link direction at a time, by job and user.
+        """Return the load of each link direction at one moment, split by job and user.
 
-        A job's rate is the rate of its interval at that time, shared over links like the bytes of the whole run. A job
-        without intervals has its mean rate.
+        The rate of a job is its rate in the interval at that moment, divided among links like the bytes of the whole
+        run. A job without intervals is assumed to have its mean rate.
 
         Args:
             moment: the time, UTC.
-            link: part of a node's name: only its link directions; None: all.
+            link: only link directions with this text in a node's name; None for all.
             top: number of link directions, the most loaded first.
         """
         return self._ask(_SQL["load_at"], {"at": moment, "link": link, "top": top})
 
     def shared_with(self, job: str, top: int = TOP) -> Rows:
-        """Return the jobs that shared link directions with a job at the same time, sorted by bytes, descending.
+        """Return the jobs that used link directions of a job at the same time as it, sorted by bytes, descending.
 
         Args:
-            job: job number in the scheduler, which can stand for several runs, or the store's key of a job.
+            job: job number in the scheduler (several runs can have the same number), or key of the job in the store.
 
         Raises:
-            UsageError: there is no such job.
+            UsageError: the store has no job with this number or key.
         """
         return self._share_links(self._find_job(job), top)
 
@@ -179,16 +179,15 @@ class SiteQueries:
         return found
 
     def compare_waiting(self, job: str, top: int = TOP) -> Rows:
-        """Correlate a job's time in MPI calls with the traffic of each other job on shared link directions.
+        """Correlate a job's time in MPI calls with the traffic of each other job that shares link directions.
 
-        The two series have a value for each interval of the job: its seconds in MPI calls, and the bytes of the other
-        job on shared link directions. The standard error comes from Fisher's transformation with the
-        number of independent intervals.
+        For each interval of the job, one series has the job's seconds in MPI calls, the other the bytes that the other
+        job sent. The 95% interval is by Fisher's transformation with the effective number of independent intervals.
 
         Source: M. S. Bartlett, J. Royal Stat. Soc. 98 (1935) 536, for autocorrelated series.
 
         Raises:
-            UsageError: there is no such job, or it has no intervals.
+            UsageError: the store has no such job, or no other job has enough intervals in common with it.
         """
         answers: Rows = []
         run = self._find_job(job)
@@ -223,30 +222,30 @@ class SiteQueries:
         return sorted(answers, key=lambda row: (-row["low"], row["key"]))[:top]
 
     def average_day(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return the bytes of an average day on each link direction; all bytes of a job count on its first day."""
+        """Return the mean bytes per day of each link direction; all bytes of a job count on the day of its start."""
         days = self._sum_days("links", first, last)
         return self._ask(_SQL["average_day"], {"days": max(days, 1), "top": top, "fabric": self._name_fabric(last)})
 
     def _name_fabric(self, day: Day) -> str:
-        """Return the name of the fabric whose node names answers contain. It is the day's fabric; None: the latest."""
+        """Return the name of the fabric that is valid on a day, or of the latest fabric if the day is None."""
         return name_fabric(self.store.folder, day or date.max)
 
     def find_gains(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
         """Return the jobs that would gain from another rank placement, sorted by node hours, descending.
 
-        The gain is predicted at ingest: the time at line rate that another placement takes off the most loaded link
-        direction, on the fabric of the job's day.
+        The ingest predicted the gain: by how much another placement shortens the time at line rate of the most loaded
+        link direction.
         """
         return self._ask(_SQL["find_gains"], {**_bounds(first, last), "top": top})
 
     def measure(self, first: datetime, until: datetime, jobs: int, links: int, jobs_a_link: int) -> tuple[Rows, Rows]:
-        """Return the largest jobs between two times, and the mean load of the most loaded link directions by job.
+        """Return the largest jobs between two times, and each job's mean load of the most loaded link directions.
 
         Args:
             first, until: the two times, UTC.
-            jobs: number of returned jobs: the jobs with most node hours.
-            links: number of link directions.
-            jobs_a_link: number of named jobs on each link direction; all others are summed as job `OTHER`.
+            jobs: number of returned jobs, those with most node hours.
+            links: number of returned link directions.
+            jobs_a_link: number of jobs per link direction; the other jobs are summed as job `OTHER`.
         """
         span = {"first": first, "until": until}
         seconds = (until - first).total_seconds()
@@ -257,7 +256,7 @@ class SiteQueries:
         )
 
     def find_slow_hosts(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return hosts by the frequency of late ranks over all jobs, with its 95% interval (Wilson)."""
+        """Return hosts with the fraction of their jobs in which a rank was late, and its 95% interval (Wilson)."""
         self._sum_days("hosts", first, last)
         rows = self._ask(
             "SELECT host, sum(jobs)::BIGINT AS jobs, sum(late_jobs)::BIGINT AS late_jobs, sum(wait_s) AS wait_s "
@@ -271,14 +270,15 @@ class SiteQueries:
     def explain_counters(
         self, counted: Mapping[tuple[str, int], int], first: datetime, until: datetime, top: int = TOP
     ) -> Rows:
-        """Return the counted bytes of each link direction that no profile explains.
+        """Compare the bytes that port counters counted on link directions with the bytes in the profiles of jobs.
 
         Args:
-            counted: bytes by the sender's GUID and port.
-            first, until: begin and end of the count, UTC. A job counts by the part of its run between them.
+            counted: (GUID, port) of the sender -> counted bytes.
+            first, until: begin and end of the count, UTC. If only a part of a job's run is between them, this part of
+                its bytes is used.
 
         Returns:
-            A row for each counted link direction, the least explained first.
+            A row for each counted link direction, sorted by the bytes that no profile explains, descending.
         """
         span = {"first": first, "until": until, "fabric": self._name_fabric(first.date())}
         rows = self._ask(_SQL["explain_counters"], span)
@@ -298,16 +298,16 @@ class SiteQueries:
         return sorted(answers, key=lambda row: (-row["unexplained"], row["sender"]))[:top]
 
     def keep_sums(self) -> None:
-        """Compute and store the missing sums of all days, so that later questions are fast."""
-        with self.store.locked():  # another ingest would replace the sums between their computation and their use
+        """Compute and store the sums of days that lack them, so that later questions are fast."""
+        with self.store.locked():  # so that no other ingest replaces the sums before they are used
             for what in ("links", "hosts"):
                 self._sum_days(what, None, None)
 
     def _sum_days(self, what: str, first: Day, last: Day) -> int:
-        """Define the view `day_links` or `day_hosts` over the sums of days; return the number of days.
+        """Define the view `day_links` or `day_hosts` of the sums of days; return the number of days from first to last.
 
-        The store keeps the sums of each day under a name with the day file's size and time, so that a changed file
-        causes new sums. If the store cannot be written, the sums serve this question alone.
+        The name of a file of sums has the size and time of the day's file, so that a changed day gets new sums. If the
+        store cannot be written, the sums are not stored.
         """
         folder = self.store.folder / "sums"
         days = [day for day in self.store.days() if (first or date.min) <= day <= (last or date.max)]
@@ -348,13 +348,13 @@ def _quoted(path: Path) -> str:
 
 
 def _bounds(first: Day, last: Day) -> dict[str, datetime]:
-    """Return the begin of the first day and the end of the last day; None stands for no bound."""
+    """Return the begin of the first day and the end of the last day as parameters of statements."""
     after = datetime.combine(last or date(9000, 1, 1), time()) + timedelta(days=1)
     return {"first": datetime.combine(first or date(1, 1, 1), time()), "after": after}
 
 
 def correlate(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> tuple[float, float, float] | None:
-    """Return the correlation of two series and its 95% interval; None for short or constant series."""
+    """Return the correlation of two series and its 95% interval; None if a series is too short or constant."""
     if len(one) < LEAST_BINS or not one.std() or not other.std():
         return None
     centred = [(each - each.mean()) / each.std() for each in (one, other)]
@@ -368,7 +368,7 @@ def correlate(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> t
 
 
 def _bound_share(found: int, of: int) -> tuple[float, float]:
-    """Return the 95% interval of a share.
+    """Return the 95% interval of the share `found` / `of`.
 
     Source: E. B. Wilson, J. American Stat. Assoc. 22 (1927) 209.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic summaries of jobs, to show, test and measure the store. Their links come from routes, or are random.
+"""Synthetic summaries of jobs, for demonstrations, tests and benchmarks of the store.
 
-Two facts are planted. Ranks on `SLOW_HOST` are late in every third job. The first two jobs of each day share links, and
-the first job's time in calls follows the second job's traffic.
+Questions about these jobs have two known answers. Ranks on `SLOW_HOST` are late in every third job. The first two jobs
+of each day share links, and the first job's time in calls follows the second job's traffic.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ FABRIC = "xgft:2:18,36:1,18"
 """Synthetic fabric: 648 hosts, 36 leaf switches and 18 spine switches, 2,592 link directions."""
 
 SLOW_HOST = 7
-"""Number of the host with frequently late ranks."""
+"""Index of the host with ranks that are often late."""
 
 VICTIM, AGGRESSOR = "victim", "aggressor"
-"""Names of the two jobs that share links."""
+"""Names of the first two jobs of a day, which share links."""
 
 BINS = 24
 
@@ -41,16 +41,16 @@ _VERDICTS = ("waiting", "switch-links", "host-links", "small-messages", "slow-tr
 _GB = 10**9
 _MOST_IN_EXCHANGE = 16
 _ROUTED_AT_ONCE = 512
-"""Number of jobs that are routed together: their loads take 20 MB on the demo's fabric."""
+"""Number of jobs that are routed at once; their loads take 20 MB on the fabric `FABRIC`."""
 
 
 def make_jobs(
     day: date, jobs: int, fabric: str, directions: int, hosts: tuple[str, ...], links: int = 100, seed: int = 0
 ) -> Iterator[Row]:
-    """Yield the summaries of a day, with random links, in random order of time.
+    """Yield the summaries of a day's jobs, which have random links and start at random times.
 
     Args:
-        day: first day of the jobs.
+        day: day on which the jobs start.
         fabric: name of the fabric in the store.
         directions: number of the fabric's link directions.
         hosts: names of the fabric's hosts.
@@ -72,8 +72,7 @@ def make_jobs(
             starts[number], run_s, nodes, first_host[number] = 0, 3600.0, 16, 0
         began = midnight + timedelta(microseconds=starts[number])
         names = [hosts[(first_host[number] + each) % len(hosts)] for each in range(nodes)]
-        # A job uses a random half of a range of link directions. So the choice is quick, and neighbouring jobs share
-        # some.
+        # A job uses half of a range of link directions, so that the random choice is fast and some jobs share links.
         at = 0 if number < 2 else int(random.integers(0, directions - parts + 1))
         chosen = np.sort(random.permutation(parts)[:links]) if number > 1 else np.arange(links)
         sent = (random.pareto(1.2, links) * _GB).astype(np.int64) + 1
@@ -124,7 +123,7 @@ def make_jobs(
             name = hosts[SLOW_HOST] if is_slow else names[number % nodes]
             row["late"] = [{"rank": 32 * names.index(name), "host": name, "wait_s": run_s * wait, "share": 0.9}]
         if number < 2 or number % 10 == 0:
-            # The series of the first two jobs come from the same numbers.
+            # The first two jobs have the same random series, so that they correlate.
             source = np.random.default_rng([seed, day.toordinal()]) if number < 2 else random
             base = source.random(BINS)
             row["bin_s"] = run_s / BINS
@@ -135,10 +134,7 @@ def make_jobs(
 
 
 def route_jobs(jobs: Iterable[Row], dated: DatedFabric, seed: int = 0) -> Iterator[Row]:
-    """Yield jobs with traffic between their hosts, in place of random links, on the routes of a fabric of one rail.
-
-    Each job is a ring, a shift by half of its hosts, or an exchange of all with all (up to `_MOST_IN_EXCHANGE` hosts).
-    """
+    """Yield jobs in which the random links are replaced by the links on routes between the job's hosts; one rail only."""
     subnet = dated.routed.subnets[0]
     fabric, hosts = subnet.fabric, dated.routed.hosts
     lids = np.flatnonzero(fabric.lid_node >= 0)
@@ -177,7 +173,7 @@ def route_jobs(jobs: Iterable[Row], dated: DatedFabric, seed: int = 0) -> Iterat
 
 
 def _choose_pairs(lids: npt.NDArray[np.int64], number: int) -> npt.NDArray[np.int64]:
-    """Return the sources and destinations of a job's traffic, [2, pair]; none for a job of one host."""
+    """Return the source and destination LIDs of a job's traffic, [2, pair]; without pairs for a job of one host."""
     count = len(lids)
     one, other = np.divmod(np.arange(count**2), count)
     distance = (other - one) % count
@@ -192,8 +188,8 @@ def make_store(folder: Path, first: date, days: int, jobs: int, links: int | Non
     """Make a store of synthetic jobs on a synthetic fabric.
 
     Args:
-        jobs: number of jobs a day.
-        links: number of random link directions that each job uses; None: those on the routes between its hosts.
+        jobs: number of jobs per day.
+        links: number of random link directions that each job uses; None for the links on routes between its hosts.
 
     Raises:
         OSError: the store cannot be written.
@@ -211,7 +207,7 @@ def make_store(folder: Path, first: date, days: int, jobs: int, links: int | Non
 
 
 def make_day(store: JobStore, fabric: str, day: date, jobs: int, links: int | None = None) -> Iterator[pa.Table]:
-    """Yield the jobs of a day, in the form of an ingest from a file of summaries."""
+    """Yield tables with the jobs of a day, as `read_lines` yields them from a file of summaries."""
     dated = FabricCalendar(store.folder).find(day)
     if dated is None:
         raise InconsistentError(f"{store.folder}: no fabric is valid on {day}")

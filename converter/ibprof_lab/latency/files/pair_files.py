@@ -78,8 +78,7 @@ def find_value_column(rows: Fields) -> int | None:
 
 
 def _are_pairs(rows: Fields, end: re.Pattern[str]) -> bool:
-    """Return True if all lines have two valid ends, most lines have a delay or a missing value, and at least one has a
-    delay."""
+    """Return True if all lines have valid ends, and most lines (at least one) have a delay or a missing value."""
     values = [fields[_VALUE] for _, fields in rows]
     delays = sum(NUMBER.fullmatch(value) is not None for value in values)
     missing = sum(value.lower() in MISSING for value in values)
@@ -185,8 +184,7 @@ def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def write_named_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
-    """Write pairs as lines `sender,receiver`, each pair in both directions. The name of a host stands for all of its
-    processes.
+    """Write pairs of hosts (for all of their processes) as lines `sender,receiver`, in both directions.
 
     Raises:
         OSError: the file cannot be written.

@@ -77,9 +77,7 @@ class PingPong(TimedLoop):
 
 
 class OneWay(TimedLoop):
-    """A turn is a message of `length` bytes and an empty answer, so that each direction has a separate delay. The
-    caller subtracts the delay of the empty answer, measured by `PingPong`.
-    """
+    """A turn is a message of `length` bytes and an empty answer, to measure each direction separately."""
 
     delays_of_a_turn = 1.0
 

@@ -82,8 +82,7 @@ class MessageTimes(Protocol):
     """Function object for the time of a message."""
 
     def times(self, length: float) -> tuple[float, float]:
-        """Return the time of a message in seconds as two parts: the constant part, and the part proportional to the
-        length."""
+        """Return two parts of a message's time, in seconds: a constant, and a part proportional to the length."""
 
 
 def _rounds(p: int) -> int:
@@ -145,8 +144,7 @@ def time_collective(operation: str, ranks: int, size: float, network: MessageTim
 
 
 def list_messages(pattern: str, ranks: int) -> tuple[Ints, Ints, Ints]:
-    """Return sender, receiver and round of each message, int64 [message]; rounds that may overlap have the same
-    number."""
+    """Return sender, receiver and round of each message, int64 [message]; rounds that can overlap are one round."""
     all_ranks = np.arange(ranks, dtype=np.int64)
     if pattern == RING:
         return all_ranks, (all_ranks + 1) % ranks, np.zeros(ranks, np.int64)
@@ -326,8 +324,7 @@ def _list_groups(run: Profile, rank: int) -> dict[str, CallGroup]:
 
 
 def _size_of(run: Profile, operation: int, name: str) -> float:
-    """Return the mean bytes per call that the arguments of each rank state: the largest of all ranks, or for `_VECTORS`
-    the mean over ranks."""
+    """Return the bytes per call by the call's arguments: the largest of all ranks; for `_VECTORS`, the mean."""
     demands = run.demands
     rows = demands.operation == operation
     if not rows.any():

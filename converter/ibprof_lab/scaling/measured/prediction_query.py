@@ -169,8 +169,7 @@ def _predict(model: TimeModel, scaling: str, size: float, processes: int) -> Pre
 
 
 def _follow(model: TimeModel, scaling: str, size: float) -> tuple[list[PredictedTime], str | None]:
-    """Return predictions for powers of two in the valid range; if they end before its end, also the reason, else
-    None."""
+    """Return predictions for powers of two in the valid range, and why they end early (None: they do not)."""
     least, most = model.processes
     curve: list[PredictedTime] = []
     for power in range(math.ceil(math.log2(least)), int(math.log2(most)) + 1):

@@ -329,8 +329,7 @@ def _measure_noise(processes: Floats, walls: Floats) -> float:
 def _find_stops(
     drawn: dict[tuple[CallPlace, str], PartDraws], falls: Floats, ideal: Floats, grid: Floats
 ) -> list[dict[str, Any]]:
-    """Return a row per call site with the number of processes at which it halves the efficiency, sorted by this
-    number."""
+    """Return a row per call site, sorted by the number of processes at which it halves the efficiency."""
     by_place: dict[CallPlace, Floats] = {}
     kinds: defaultdict[CallPlace, dict[str, float]] = defaultdict(dict)
     for (place, kind), each in drawn.items():

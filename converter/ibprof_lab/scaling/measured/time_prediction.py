@@ -299,8 +299,7 @@ class TimeModel:
         return constant + each * self.operations(size) / processes, groups
 
     def _doubt_of_forms(self, size: float, processes: int) -> tuple[float, float]:
-        """Return two numbers of seconds: with other forms that fit equally well, the run could be shorter or longer by
-        them."""
+        """Return the seconds by which a run could be shorter, and longer, if other fitted forms were true."""
         less = more = 0.0
         for name, factor in self._fit.factors.items():
             calls, length = self._calls[name], self._sizes[name]
