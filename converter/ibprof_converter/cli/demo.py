@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof demo`: record a program on this machine and find its most loaded link, with the commands that a user would
-type. This machine needs no fabric: its ranks are placed on the hosts of a captured fabric that ibprof contains.
+"""`ibprof demo`: record a program and find its most loaded link, with the commands that a user would type.
+
+The machine needs no fabric: the ranks are placed on the hosts of a captured fabric that ibprof contains.
 """
 
 from __future__ import annotations

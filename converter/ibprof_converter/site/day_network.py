@@ -61,8 +61,7 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
 
 
 def _join_pairs(rows: Sequence[Row], rails: int, origin: str) -> Traffic:
-    """Return the traffic of jobs between ports; bytes of pairs with impossible ports or bytes are counted as
-    unmapped."""
+    """Return the traffic of jobs between ports; pairs with impossible ports or bytes count as unmapped."""
     columns = (np.concatenate([row[name] for row in rows]).astype(np.int64) for name in _COLUMNS)
     source, destination, amount, rail = columns
     job = np.repeat(np.arange(len(rows), dtype=np.int32), [len(row["pair_bytes"]) for row in rows])

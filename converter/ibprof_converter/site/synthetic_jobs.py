@@ -134,7 +134,11 @@ def make_jobs(
 
 
 def route_jobs(jobs: Iterable[Row], dated: DatedFabric, seed: int = 0) -> Iterator[Row]:
-    """Yield jobs in which the random links are replaced by the links on routes between the job's hosts; one rail only."""
+    """Replace the random links of jobs by links on routes between the job's hosts; yield the jobs.
+
+    The hosts of a job exchange data in a ring, in a shift by half of the hosts, or all with all (small jobs). The
+    fabric has one rail.
+    """
     subnet = dated.routed.subnets[0]
     fabric, hosts = subnet.fabric, dated.routed.hosts
     lids = np.flatnonzero(fabric.lid_node >= 0)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """MPI jobs with mpi4py: start, end, progress on stderr, and the same reaction of all ranks to errors and signals.
+
 mpi4py is imported late, so that reading delays needs no MPI.
 """
 

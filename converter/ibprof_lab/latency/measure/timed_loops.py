@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timed loops of two processes, and statistics of the samples. The leading process of a pair chooses the number of
-turns in a batch, and times the batch. The other process follows. The loops call MPI's Send and Recv on byte buffers;
+"""Timed loops of two processes, and statistics of the samples.
+
+The leading process of a pair chooses the number of turns in a batch, and times the batch. The other process follows.
 docs/how-to/measure-delays.md states Python's overhead per message.
 """
 
@@ -117,8 +118,9 @@ class Exchange(TimedLoop):
 
 
 class Stream(TimedLoop):
-    """Measures bandwidth: a turn is `window` messages in flight, then an acknowledgement. The delay of a message is the
-    turn's time / `window`; bandwidth is length / delay.
+    """A turn is `window` messages in flight and an acknowledgement, to measure the bandwidth, length / delay.
+
+    The delay of a message is the turn's time / `window`.
     """
 
     def __init__(self, comm: Any, peer: int, length: int, window: int) -> None:
