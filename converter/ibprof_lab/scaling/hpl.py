@@ -168,7 +168,7 @@ def query_hpl(
     delays: Path | None,
     unit: str,
 ) -> dict[str, Any]:
-    """Return the performance of a run with its interval, and the fractions of its time.
+    """Return the performance of a run with its interval, and the fractions of computing, moving and waiting.
 
     Args:
         n, nb: order of the matrix, and block size.

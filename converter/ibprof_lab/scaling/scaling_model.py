@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analytic model: run time = computing time + communication time. Its kernels have exact and approximate formulas.
+"""The analytic model: run time = computing time + communication time. The model's kernels have exact and approximate
+formulas.
 
 "Slide" refers to H. Kredel, S. Richling, J. P. Kruse, E. Strohmaier and H. G. Kruse, "A simple concept for the
 performance analysis of cluster-computing", ISC'13. The quantities:
@@ -176,7 +177,7 @@ class WorkShares:
     """Results of the model for processing units of different speed.
 
     Attributes:
-        units: share of each processing unit.
+        units: work and speed of each processing unit.
         slowest: index of the unit that determines the time.
         time: t, time of the slowest unit, in seconds (slide 10).
         performance: #op / t, in Flop/s.
@@ -289,7 +290,7 @@ class AnalyticKernel:
 
 
 def scalar_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKernel:
-    """Return the scalar product of two vectors of n numbers (slide 15)."""
+    """Return the kernel of the scalar product of two vectors of n numbers (slide 15)."""
     data = 2 * n * word
     # y c(n) of slide 12: x = y c(n) / (d(p) p) with d(p) = p.
     y = 2 * n / word * cluster.bandwidth / cluster.peak
@@ -312,7 +313,7 @@ def scalar_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKe
 
 
 def matrix_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKernel:
-    """Return the product of two n x n matrices by Cannon's algorithm on a sqrt(p) x sqrt(p) grid (slide 17)."""
+    """Return the kernel of Cannon's product of two n x n matrices on a sqrt(p) x sqrt(p) grid (slide 17)."""
     data = 2 * n**2 * word
     derived = n / word * cluster.bandwidth / cluster.peak
     printed = derived / PRINTED_TOO_SMALL
@@ -342,7 +343,7 @@ def matrix_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKe
 
 
 def linpack(n: float, cluster: Cluster, word: float = WORD, alpha: float = ALPHA) -> AnalyticKernel:
-    """Return the solution of a dense system of n equations (slides 19 and 21)."""
+    """Return the kernel of Linpack, the solution of a dense system of n equations (slides 19 and 21)."""
     data = 2 * n**2 * word
 
     def exchange(p: float) -> float:

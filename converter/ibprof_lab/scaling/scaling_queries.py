@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries of the analytic model. They return JSON documents, draw pictures if requested, and parse typed formulas."""
+"""Queries of the analytic model. The queries return JSON documents and draw pictures if requested."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_cluster(
         unit: unit of the delays if the file does not state it, from `UNITS`.
 
     Raises:
-        UsageError: none or several of the three are given.
+        UsageError: none or several of `bandwidth`, `fabric` and `delays` are given.
         InconsistentError: the fabric or the delays do not show a bandwidth.
     """
     if len([each for each in (bandwidth, fabric, delays) if each is not None]) != 1:
@@ -167,7 +167,7 @@ def slowest_process(path: Path, unit: float | None = None) -> float:
 
     The bandwidth of a process is the median over all other processes, or over the processes of other hosts if there are
     several hosts. The bandwidth of a pair is (s2 - s1) / (delay(s2) - delay(s1)), which excludes the latency; s1 is the
-    shortest, s2 the longest message length. In mode bandwidth it is s2 / delay(s2).
+    shortest, s2 the longest message length. For delays of mode bandwidth, the bandwidth of a pair is s2 / delay(s2).
 
     Args:
         unit: seconds per unit if the file states no unit.

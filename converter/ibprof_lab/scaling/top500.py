@@ -137,7 +137,7 @@ def effective_bandwidth(r_max: float, n_max: float, word: float = WORD) -> float
 def correlate_with_rank(systems: list[ListedSystem]) -> dict[str, float]:
     """Return Spearman's correlation of each quantity with the rank in the list; nan for fewer than three systems.
 
-    Near -1, the quantity is a good predictor: a larger value means a better (smaller) rank.
+    If the correlation is near -1, the quantity is a good predictor: a larger value means a better rank.
     """
     from scipy.stats import spearmanr  # noqa: PLC0415  (slow to import)
 

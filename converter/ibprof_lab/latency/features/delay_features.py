@@ -2,8 +2,8 @@
 """Peaks and steps of delays over the message length.
 
 The profile of a pair is the list of its delays over the lengths. If a profile has a peak at length k, it resembles the
-unit vector e_k. If it has a step after length k, the differences of adjacent delays resemble e_k. Pearson's correlation
-coefficient measures the resemblance.
+unit vector e_k. If a profile has a step after length k, the differences of its adjacent delays resemble e_k. Pearson's
+correlation coefficient measures the resemblance.
 
 Source: Salnikov, Begaev, Maysuradze, "Visualization and clustering of computational cluster delays in 3 dimensional
 analytical space", formulas (1) to (4). The formulas in the paper lack a factor 1/n and the square root of one variance;
@@ -162,7 +162,7 @@ def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
     """
     centred = profiles - profiles.mean(axis=1, keepdims=True)
     sigma = np.sqrt(np.mean(centred**2, axis=1, keepdims=True))
-    # Equal values differ by rounding only.
+    # The profile is constant if its values differ by rounding only.
     alike = sigma <= 1e-12 * np.abs(profiles).max(axis=1, keepdims=True, initial=0)
     scale = math.sqrt(max(profiles.shape[1] - 1, 1)) * np.where(alike, 1, sigma)
     return np.where(alike, 0, centred / scale)

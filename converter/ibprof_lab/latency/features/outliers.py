@@ -29,7 +29,7 @@ _LARGEST = 2048
 """With more processes, predicting delays from similar processes would take minutes and is left out."""
 
 _FLOOR = 0.01
-"""Smallest assumed robust standard deviation, relative to a delay. An outlier thus deviates by more than 3.5%."""
+"""Smallest assumed robust standard deviation, relative to a delay. Outliers therefore deviate by more than 3.5%."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class OutlyingProcess:
     Attributes:
         role: `sender` (row), `receiver` (column), or `both`.
         ratio: the process's delays / the other processes' delays; infinite if no delay was measured.
-        score: deviation in robust standard deviations.
+        score: deviation of the process's effect from the median effect, in robust standard deviations.
     """
 
     label: str

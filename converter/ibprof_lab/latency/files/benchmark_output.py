@@ -101,7 +101,7 @@ def _read_osu(path: Path, lines: Lines) -> Iterator[Run]:
 
 
 def _find_ends(path: Path, lines: Lines, previous: int, start: int) -> tuple[str, str]:
-    """Return the names in the last line with names before a run."""
+    """Return the names of a run's two hosts, from the nearest line before the run that names two hosts."""
     for index in range(start - 1, previous, -1):
         if option := _HOSTS_OPTION.search(lines[index]):
             hosts = [name.partition(":")[0] for name in option.group(1).split(",")]

@@ -117,7 +117,7 @@ class MeasurementSession:
             search: function that returns a chooser of few pairs, called on the first process; None for all pairs.
 
         Returns:
-            The number of the signal that ended the measurement; 0 if no signal arrived. ||126
+            The number of the signal that ended the measurement; 0 if no signal arrived.
 
         Raises:
             IbprofError: a file cannot be read or written, or belongs to another measurement.

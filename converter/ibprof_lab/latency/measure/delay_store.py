@@ -23,7 +23,7 @@ from ibprof_lab.latency.model.delays import Attribute, Delays, empty_delays
 _log = logging.getLogger(__name__)
 
 _SAVING_SHARE = 0.05
-"""Largest fraction of the time for saving; the results of 10,000 processes are gigabytes."""
+"""Largest fraction of the measurement's time for saving; the results of 10,000 processes are gigabytes."""
 
 _SAME = ("mode", "schedule", "one_way", "window", "noise_mes_length", "num_noise_mes", "num_noise_proc")
 """Attributes of the file that must be equal to the plan's, so that the measurement can continue."""
@@ -84,7 +84,7 @@ class DelayStore:
             self.saving_s = self.saved - begin
 
     def save_if_possible(self) -> None:
-        """Write the file. If this fails, log the error and continue, since a later save may succeed."""
+        """Write the file; if writing fails, log the error and continue, since a later save may succeed."""
         try:
             self.save()
         except OSError as error:

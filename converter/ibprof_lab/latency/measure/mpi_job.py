@@ -117,7 +117,7 @@ def on_first(comm: Any, work: Callable[[], T]) -> T | None:
 class RoundBarrier:
     """Barrier at the end of each round; all processes agree whether to save or to stop.
 
-    A process sleeps most of the time it waits. Spinning could slow down the measuring processes.
+    A waiting process mostly sleeps, since spinning could slow down the measuring processes.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -155,8 +155,8 @@ def work_together(work: Callable[[Any], int]) -> int:
     """Start MPI, call `work` on all ranks, and return the exit status; only rank 0 prints errors.
 
     Args:
-        work: function that takes `mpi4py.MPI` and returns the number of the ending signal, or 0. If it raises an error,
-            it must do so on all ranks.
+        work: function that takes `mpi4py.MPI` and returns the number of the ending signal, or 0. An error that `work`
+            raises must be raised on all ranks.
     """
     module = start_mpi()
     if module.COMM_WORLD.rank:
@@ -196,7 +196,7 @@ class ProgressMeter:
             self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
 
     def start(self, what: str, total: int) -> None:
-        """Begin a part of the work."""
+        """Begin to display a part of the work that has `total` steps."""
         self.done, self.total = 0, total
         self.begin, self.next_line = time.monotonic(), _FIRST_LINE_S
         if self.bar is not None:
@@ -204,7 +204,7 @@ class ProgressMeter:
             self.task = self.bar.add_task(what, total=total)
 
     def advance(self, count: int) -> None:
-        """Count more work as done."""
+        """Count `count` more steps as done."""
         self.done += count
         if self.bar is not None and self.task is not None:
             self.bar.advance(self.task, count)

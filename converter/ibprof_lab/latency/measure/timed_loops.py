@@ -98,7 +98,7 @@ class OneWay(TimedLoop):
 
 
 class Exchange(TimedLoop):
-    """Both processes send at the same time (network_tests2's async_one_to_one)."""
+    """A turn is a message in each direction at the same time (network_tests2's async_one_to_one)."""
 
     delays_of_a_turn = 1.0
 

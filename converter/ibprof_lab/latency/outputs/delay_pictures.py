@@ -25,7 +25,7 @@ _MICRO = 1e6
 _CURVES, _CURVES_OF_CLUSTER, _DOTS = 6, 150, 40_000
 _figure = partial(Figure, dpi=130, layout="constrained")
 _NAMED = 40
-"""A heat map with more processes has no process names."""
+"""Largest number of processes whose names are on a heat map."""
 
 
 def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:

@@ -26,7 +26,7 @@ from ibprof_lab.latency.outputs.delay_tables import (
 )
 
 _MOST_IN_JSON = 512
-"""Without --length, the JSON document has no matrix if there are more processes."""
+"""Largest number of processes whose matrix is in the JSON document without --length."""
 
 _QUARTILES = ("lower_quartile", "upper_quartile")
 

@@ -21,7 +21,7 @@ from ibprof_lab.latency.model.delays import Delays
 _MOST_ROWS = 20
 
 MOST_SHOWN = 16
-"""A matrix of more processes is not printed."""
+"""Largest number of processes whose matrix is printed."""
 
 Document = dict[str, Any]
 

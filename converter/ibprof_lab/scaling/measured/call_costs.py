@@ -4,9 +4,9 @@
 Recorded times are from the rank with the smallest time inside MPI. This rank is the last to arrive at each collective
 call. The time of this rank in calls is communication time; the other ranks also wait in calls.
 
-Messages that use the same link slow each other down. The factor is called share: the time of the most loaded link
-direction, divided by the time of a single message on a host's link. An operation takes the time of its fastest
-algorithm, since MPI libraries choose the algorithm by size and number of ranks.
+A share is the factor by which messages on the same links slow each other down: the time of the most loaded link
+direction / the time of a single message on a host's link. An operation takes the time of its fastest algorithm, since
+MPI libraries choose the algorithm by size and number of ranks.
 
 Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
 International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. The paper's alpha is L
@@ -79,7 +79,7 @@ Algorithms = Callable[[int, float], Sequence[Sequence[Stage]]]
 
 
 class MessageTimes(Protocol):
-    """Function object for the time of a message."""
+    """Model of a network that predicts the time of a message."""
 
     def times(self, length: float) -> tuple[float, float]:
         """Return two parts of a message's time, in seconds: a constant, and a part proportional to the length."""

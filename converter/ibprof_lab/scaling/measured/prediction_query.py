@@ -176,7 +176,7 @@ def _follow(model: TimeModel, scaling: str, size: float) -> tuple[list[Predicted
         try:
             curve.append(_predict(model, scaling, size, 1 << power))
         except InconsistentError as error:
-            if len(curve) < 2:  # one point is no curve
+            if len(curve) < 2:  # a curve needs two points
                 raise
             return curve, f"ends at {curve[-1].processes} processes: {str(error).removeprefix('no prediction: ')}"
     return curve, None

@@ -6,8 +6,8 @@ operations per process. The time of a call is the time of the algorithm on the m
 recorded runs determine the factor of each operation. The numbers of calls and bytes are functions of the problem size n
 and the number of processes p, fitted to the recorded runs.
 
-To estimate errors, each run is predicted from all other runs. Student's t gives 95% intervals from the deviations. For
-n or p of 2^d times the largest recorded value, the intervals are sqrt(1 + d^2) times as wide.
+To estimate errors, each run is predicted from all other runs. The deviations of these predictions give 95% intervals
+(Student's t). For n or p of 2^d times the largest recorded value, the intervals are sqrt(1 + d^2) times as wide.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class TimeModel:
         return min(found), max(found) if len(set(found)) == 1 else FARTHEST * max(found)
 
     def predict(self, size: float, processes: int) -> PredictedTime:
-        """Return the time of a run.
+        """Return the predicted time of a run.
 
         Raises:
             OutOfRangeError: the prediction is outside its valid range.
