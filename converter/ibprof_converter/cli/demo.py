@@ -272,8 +272,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof demo",
         f"Record a small MPI program of {RANKS} ranks on this machine, put its ranks on the hosts of a "
-        "fat-tree that comes with ibprof, in an order that loads one uplink. Find that, and a better order. Leave the "
-        "profile, the link loads, a picture, and a report before and after.",
+        "fat-tree that comes with ibprof, in an order that loads one uplink. Find this uplink, and a better order. "
+        "Write the profile, the link loads, a picture, and a report for each order.",
         "example:  ibprof demo /tmp/demo",
     )
     parser.add_argument(

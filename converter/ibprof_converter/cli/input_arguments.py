@@ -104,8 +104,8 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         "--host-names",
         metavar="REGEX",
         type=type_of(parse_pattern),
-        help="the host's name in the description of an adapter: the first group, or the whole match (default: the "
-        "first word, without endings such as _hca0 or -mlx5_0)",
+        help="regular expression for host names in descriptions of adapters; its first group, or else the whole match, "
+        "is the name (default: the first word, without endings such as _hca0 or -mlx5_0)",
     )
     add_interfaces_argument(parser)
     parser.add_argument(

@@ -289,7 +289,7 @@ def main(argv: Sequence[str] | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     description = (
         "Find a rank placement with less load on the most loaded link, then on the most loaded link between switches; "
-        "compare it with other placements. All rails count at once; a host takes one rank unless --slots says more."
+        "compare it with other placements. The links of all rails count; a host takes one rank, or --slots ranks."
     )
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=TRAFFIC_FORMS)
     add_input_arguments(parser, fabric_needed=True)

@@ -137,12 +137,12 @@ def _parser() -> argparse.ArgumentParser:
     add_adaptive_argument(parser)
     add_counters_argument(parser)
     add_attribute_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print the same numbers as JSON")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
-        "--html", metavar="FILE", type=Path, help="write the same numbers as one HTML page, with the network view"
+        "--html", metavar="FILE", type=Path, help="write the report as one HTML page, with the network view"
     )
     add_provenance_argument(parser)
-    parser.add_argument("--full", action="store_true", help="print all of the report, not only its fifteen lines")
+    parser.add_argument("--full", action="store_true", help="print the whole report, not only fifteen lines")
     parser.add_argument(
         "--section", metavar="NAME", action="append", help="print this part alone: hot, why, ...; may be repeated"
     )

@@ -98,10 +98,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_interfaces_argument(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="the better order as placement.csv: rank,host"
+        "-o", "--output", metavar="FILE", type=Path, help="write the better order as placement.csv: rank,host"
     )
     parser.add_argument(
-        "--torchrun", metavar="FILE", type=Path, help="the better order as a script to start on each host"
+        "--torchrun", metavar="FILE", type=Path, help="write the better order as a script to run on each host"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser

@@ -150,7 +150,7 @@ def _add_questions(commands: Subcommands) -> None:
             "job", metavar="JOB", help="job number of the scheduler, or key in the store"
         )
     add("average", "bytes that an average day puts on each link direction", "--from 2026-11-01", "average_day", *span)
-    gains = "jobs that would gain from another rank placement, by node hours"
+    gains = "jobs that would gain from another rank placement, sorted by node hours"
     add("gains", gains, "--from 2026-11-01", "find_gains", *span)
     add("slow-hosts", "hosts whose ranks are late most often over all jobs", "--top 5", "find_slow_hosts", *span)
     sql = add(
@@ -207,7 +207,7 @@ def _add_upkeep(commands: Subcommands) -> None:
     expire.add_argument("--older-than", metavar="DAYS", type=type_of(_parse_days), required=True, help="such as 90d")
     summary = "write a store for each user of this machine: it has the user's jobs, and only the user can read it"
     share = _add(commands, "share", summary, "/srv/ibprof-users", _share)
-    share.add_argument("folder", metavar="DIR", type=Path, help="folder that gets a folder for each user")
+    share.add_argument("folder", metavar="DIR", type=Path, help="folder in which each user gets a folder")
     summary = "make a store with a day of synthetic jobs on a fat-tree, and jobs recorded on this machine"
     demo = _add(commands, "demo", summary, "/tmp/site", _make_demo, store=False)
     demo.add_argument("folder", metavar="DIR", type=Path, nargs="?", default=Path("ibprof-site-demo"))

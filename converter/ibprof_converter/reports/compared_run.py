@@ -277,7 +277,7 @@ def _list_losses(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield sentences on a report's data that were not seen, modelled, or not routed, and its notes."""
+    """Yield sentences on data that a report modelled, or could not see or route, and the report's notes."""
     coverage = document.get("coverage") or {}
     for key, label in (("not_seen", "not seen: "), ("modelled", "modelled: "), ("notes", "")):
         for sentence in coverage.get(key, ()):

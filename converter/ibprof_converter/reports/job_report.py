@@ -50,7 +50,7 @@ from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
 
 SCHEMA = 2
-"""Version of the JSON's schema. It increases when a key changes its meaning."""
+"""Version of the JSON's schema. The version increases when a key changes its meaning."""
 
 _PLACE = "ibprof-place LST... TRAFFIC"
 

@@ -36,7 +36,7 @@ from ibprof_converter.reports.used_part import UsedPart, find_used_part
 _DESCRIPTION = "The used part of the network; its most loaded links are thick, with the numbers of the list"
 
 _ROWS = 14
-"""Columns with more hosts or switches are folded: several share one box."""
+"""In a column with more hosts or switches, several of them share a box."""
 
 _FEWEST = 2
 """Smallest number of names in a column from which a common domain is cut off."""
@@ -83,7 +83,8 @@ class _Column:
 
 
 def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: bool, list_height: float = 0.0) -> str:
-    """Return HTML of the picture in a wide and a narrow form; the page's style shows one. Empty if there are no groups.
+    """Return HTML of the picture in a wide and a narrow form; the page's style shows one. Without groups, the HTML is
+    empty.
 
     Args:
         groups: groups of the most loaded link directions, in the list's order.

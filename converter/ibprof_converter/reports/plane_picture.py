@@ -50,7 +50,8 @@ _MOST_LINKS = 500
 """Largest number of thin links that are drawn of one kind; links with fewer bytes are left out."""
 
 _BOW = 0.12
-"""Bend of a link: distance of its middle from the straight line / its length. The bend separates the two directions."""
+"""Bend of a link: distance of its middle from the straight line / its length. The bend separates a link's two
+directions."""
 
 _LEAST_BOW = 12.0
 _MOST_BOW = 26.0
@@ -172,7 +173,7 @@ def _count_covered(host: Spot, switch: Point, spots: dict[int, Spot], between: S
     way = [tuple(a + (b - a) * step / 4 for a, b in zip(switch, host.middle, strict=True)) for step in range(1, 4)]
     covered = sum(3 * host.overlaps(other) for other in spots.values())
     covered += sum(other.middle != switch and other.holds((x, y), _DOT) for other in spots.values() for x, y in way)
-    is_moved = math.dist(switch, host.middle) < _AWAY / 2  # near the picture's edge, it would lie on its switch
+    is_moved = math.dist(switch, host.middle) < _AWAY / 2  # near the picture's edge, the host would cover its switch
     return covered + 4 * is_moved + sum(host.holds(point, 2) for point in between) / 2
 
 

@@ -26,7 +26,7 @@ LINES = 15
 """Number of lines of the brief report, at 80 columns."""
 
 _SHOWN = 3
-"""Largest number of listed link directions. If the verdict is long, fewer are listed."""
+"""Largest number of listed link directions. If the verdict is long, fewer link directions are listed."""
 
 _MUCH = 0.25
 """Smallest share of a link direction's bytes from which a pair of ranks is named."""

@@ -354,7 +354,7 @@ def compare(
 
 
 def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
-    """Return a change with text in front of it: which times of the run have changed."""
+    """Return a change with a text that begins with the times of the run that have changed."""
     first, second = a.verdict or {}, b.verdict or {}
     found = []
     for name, what in _TIMES.items():
@@ -362,7 +362,7 @@ def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
         if not before or after is None:
             continue
         ratio = after / before - 1
-        # A change is large or small relative to the whole run.
+        # The change of each time is compared with the time of the whole run.
         whole = first.get("run_s") or before
         if abs(after - before) >= _TIME_CHANGE * whole:
             more = "less" if ratio < 0 else "more"
@@ -462,7 +462,7 @@ def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tupl
     known = {dimension: {**a.parts.get(dimension, {}), **b.parts.get(dimension, {})} for dimension in _NAMED_PARTS}
     spellings = (text, text.upper().removeprefix("MPI_"))
     found = [(dimension, name) for dimension, names in known.items() for name in spellings if name in names]
-    # A region may have the same name as a call site. The name alone then means the region.
+    # A region may have the same name as a call site. NAME without `site:` then means the region.
     found = [part for part in found if part[0] != SITE] or found
     if len({dimension for dimension, _ in found}) > 1:
         raise UsageError(

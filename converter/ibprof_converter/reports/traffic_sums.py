@@ -22,7 +22,8 @@ from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 
 _MOST_ROWS = 64
-"""Largest number of rows and columns of a matrix. If there are more ranks or hosts, adjacent ones share a row."""
+"""Largest number of rows and columns of a matrix. If there are more ranks or hosts, adjacent ranks or hosts share a
+row."""
 
 _NAMED_PAIRS = 10
 
@@ -292,7 +293,7 @@ class SenderBalance:
 def sender_imbalance(
     demand: RankTraffic | None, run: RunSummary | None, rails: Sequence[RailSum], loads: FabricLoads | None
 ) -> tuple[SenderBalance, ...]:
-    """Return the balances over ranks, hosts and rails, for sent and for received bytes; unknown ones are left out.
+    """Return the balances over ranks, hosts and rails, for sent and for received bytes; unknown balances are left out.
 
     Args:
         run: sums of the recorded run.

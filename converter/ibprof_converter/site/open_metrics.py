@@ -3,8 +3,8 @@
 
 The number of series is bounded. `ibprof_job_*` have a series for each of the largest jobs. `ibprof_link_*` have at most
 `JOBS_A_LINK` + 1 series for each of the most loaded link directions; all further jobs of a link are summed as job
-`other`. `ibprof_host_*` have a series for each of the `HOSTS` hosts that are most often late. The label is `job_id`,
-since Prometheus has its own label `job`.
+`other`. `ibprof_host_*` have a series for each of the `HOSTS` hosts that are most often late. A job has the label
+`job_id`, since Prometheus itself sets a label `job`.
 """
 
 from __future__ import annotations

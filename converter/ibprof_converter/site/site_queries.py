@@ -158,7 +158,7 @@ class SiteQueries:
         return self._ask(_SQL["load_at"], {"at": moment, "link": link, "top": top})
 
     def shared_with(self, job: str, top: int = TOP) -> Rows:
-        """Return the jobs that used link directions of a job at the same time as it, sorted by bytes, descending.
+        """Return the jobs that used link directions of a job at the same time as the job, sorted by bytes, descending.
 
         Args:
             job: job number in the scheduler (several runs can have the same number), or key of the job in the store.
@@ -274,8 +274,8 @@ class SiteQueries:
 
         Args:
             counted: (GUID, port) of the sender -> counted bytes.
-            first, until: begin and end of the count, UTC. If only a part of a job's run is between them, this part of
-                its bytes is used.
+            first, until: begin and end of the count, UTC. If a job runs only partly between these times, only this part
+                of its bytes is used.
 
         Returns:
             A row for each counted link direction, sorted by the bytes that no profile explains, descending.

@@ -2,7 +2,7 @@
 """Synthetic summaries of jobs, for demonstrations, tests and benchmarks of the store.
 
 Questions about these jobs have two known answers. Ranks on `SLOW_HOST` are late in every third job. The first two jobs
-of each day share links, and the first job's time in calls follows the second job's traffic.
+of each day share links, and the first job's time in calls correlates with the second job's traffic.
 """
 
 from __future__ import annotations

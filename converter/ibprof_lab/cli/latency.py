@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-latency`: delays between processes, measured and analysed."""
+"""`ibprof-latency`: measure and analyse delays of messages between processes."""
 
 from __future__ import annotations
 

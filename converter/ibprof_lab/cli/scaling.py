@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling`: the number of processes that still pays off."""
+"""`ibprof-scaling`: predict run time and speed-up as functions of the number of processes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None) -> int | None:
 
 
 def _build(arguments: argparse.Namespace) -> Callable[[], None]:
-    """Return a command that prints the document of its query, as JSON or as tables."""
+    """Return a function that runs the selected query and prints its document, as JSON or as tables."""
     # Imported late: --help and invalid options do not need these modules, which are slow to import.
     from ibprof_lab.scaling import hpl, scaling_document, scaling_queries  # noqa: PLC0415
     from ibprof_lab.scaling.measured import prediction_query  # noqa: PLC0415
@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add(commands: Subcommands, name: str, summary: str) -> argparse.ArgumentParser:
-    """Add a command with its example lines."""
+    """Add a subcommand with its lines of `_EXAMPLES`."""
     lines = _EXAMPLES.replace("\\\n", "\\").splitlines()[1:]
     fitting = [line for line in lines if line.split()[1] == name] or [lines[0].replace("linpack", name)]
     example = "example:\n" + "\n".join(fitting).replace("\\", "\\\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-sim`: jobs that share a fabric, packet by packet."""
+"""`ibprof-sim`: simulate jobs that share a fabric, packet by packet."""
 
 from __future__ import annotations
 
