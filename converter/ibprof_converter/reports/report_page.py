@@ -26,7 +26,7 @@ _LONG = 28
 """Facts with more characters take a whole line."""
 
 _LONG_TABLE = 12
-"""Smallest number of rows from which a section may be split between printed pages."""
+"""A section with more rows may be split between printed pages."""
 
 _CLASSES = 10
 """Number of colours of matrices: the CSS classes `q0` to `q9`."""

@@ -87,7 +87,7 @@ def find_features(
     A straight line of delay over length is fitted and subtracted first, because the transfer time grows with the
     length. A median filter of width 3 removes peaks before the search for steps. If the quartiles are known, the
     quartile range of a peak must not overlap the quartile ranges at the next shorter and the next longer length.
-    Otherwise a measurement error could be reported as a peak.
+    Without this condition, a measurement error could be reported as a peak.
 
     Args:
         delays: delays of at least `FEWEST_LENGTHS` lengths.

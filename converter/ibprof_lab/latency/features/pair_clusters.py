@@ -95,7 +95,7 @@ def cluster_pairs(features: DelayFeatures, count: int | None = None, by: str = B
 def find_elbow(sse: list[float]) -> int:
     """Return the number of clusters at the elbow of the curve `sse`, where the curve lies farthest below its chord."""
     if len(sse) < 3 or sse[0] <= 0:
-        # A second cluster must remove at least half of the error.
+        # A second cluster must remove more than half of the error.
         return 2 if len(sse) == 2 and sse[1] < 0.5 * sse[0] else 1
     y = np.array(sse) / sse[0]
     x = np.linspace(0, 1, len(y))

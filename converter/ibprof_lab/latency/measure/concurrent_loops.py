@@ -121,7 +121,7 @@ class ConcurrentStreams:
     def measure(self, pairs: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64] | None:
         """Measure streams from the first to the second rank of all pairs at the same time; no rank is in two pairs.
 
-        All streams run before the first clock starts, and go on until the last clock stops.
+        A barrier starts the timed batches of all streams, so that the streams run during the same seconds.
 
         Returns:
             Bytes per second of each pair, float64 [pair], on rank 0; None on the other ranks.

@@ -35,7 +35,7 @@ _KILLED_BY = 128
 """Exit status after a signal = this value + the signal's number."""
 
 _FIRST_LINE_S = 10.0
-"""Seconds before the first line of progress; each next interval is twice as long."""
+"""Seconds before the first line of progress; the next lines follow after 2, 4, 8, ... times as many seconds."""
 
 
 def start_mpi() -> Any:

@@ -62,7 +62,7 @@ class LogGP:
     misfit: float
 
     def times(self, length: float) -> tuple[float, float]:
-        """Return L + 2o and length G, in seconds."""
+        """Return L + 2o and length x G, in seconds."""
         segment = next((each for each in self.segments if length <= each.last), self.segments[-1])
         return segment.start.value, segment.per_byte.value * length
 
