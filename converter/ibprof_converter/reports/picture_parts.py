@@ -19,7 +19,7 @@ _LETTER = 6.6
 """Mean width of a letter of the 11-pixel font."""
 
 BADGE = 9.0
-"""Radius of the circle around a link's number, in pixels."""
+"""Radius of the disc with a link's number, in pixels."""
 
 _HEAD = 8.0
 _THIN = 2.5
@@ -30,7 +30,7 @@ _PLACES = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 """Candidate positions of a number along its link, as fractions of the curve, the preferred position first."""
 
 _ASIDE = (12.0, 20.0, 28.0, 36.0)
-"""Candidate distances of a number beside its link, in pixels."""
+"""Candidate distances between a number and its link, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: P
     Args:
         links: thick links in the order of the list.
         boxes: elements that numbers should not cover.
-        size: size of the picture, if numbers may be placed beside crowded links; else None.
+        size: size of the picture, if numbers may be placed next to crowded links; else None.
     """
     taken: list[Point] = []
     for link in links:
@@ -173,7 +173,7 @@ def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: P
 
 
 def _list_aside(curve: Curve) -> Iterator[Point]:
-    """Yield points beside a curve, in order of their distance from it."""
+    """Yield points next to a curve, in order of their distance from it."""
     for away in _ASIDE:
         for place in _PLACES:
             (x1, y1), (x, y), (x2, y2) = (follow(curve, place + step) for step in (-0.05, 0.0, 0.05))
