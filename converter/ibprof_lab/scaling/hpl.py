@@ -138,18 +138,18 @@ def predict_hpl(
 
 
 _VALIDITY = (
-    "the model has no look-ahead, which hides a part of moving and waiting, and no accelerators with transfers of "
-    "their own",
+    "the model has neither look-ahead, which hides a part of moving and waiting, nor transfers to accelerators",
 )
 """Sentences about the limits of the model, for all predictions."""
 
 _ALONE = (
-    "each process is taken to have its own adapter and memory bus. For processes that share them, give --slots and "
-    "--memory; else the prediction is too fast (up to twice for dual processors of 2000)"
+    "each process is assumed to have a separate adapter and memory bus. For processes that share them, give --slots "
+    "and --memory; else the predicted performance is too high (up to twice for dual processors of the year 2000)"
 )
 _SHARED = (
-    "14 published results of 2 and 4 processes a node (2000) are predicted with errors of -12% to +26%, the largest "
-    "for n below 1,000 a row of the grid. All messages are taken to use the adapter, also those within a node"
+    "the model predicts 14 published results of the year 2000, with 2 and 4 processes per node, with errors of -12% to "
+    "+26%; the errors are largest for n below 1,000 per row of the grid. Messages within a node are assumed to use the "
+    "adapter too"
 )
 
 _COPIED = 4

@@ -82,12 +82,12 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main([*LINE, "--bandwidth", "5e9", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["performance"]["low"] < 10.51e15 < found["performance"]["high"]
-    assert any("own adapter and memory bus" in note for note in found["notes"])
+    assert any("separate adapter and memory bus" in note for note in found["notes"])
     assert main([*LINE, "--bandwidth", "5e9", "--slots", "4", "--memory", "60e9", "--json"]) == 0
     shared = json.loads(capsys.readouterr().out)
     assert shared["performance"]["value"] < found["performance"]["value"]
     assert (shared["share"], shared["memory"]) == (4, 60e9)
-    assert any("published results of 2 and 4 processes a node" in note for note in shared["notes"])
+    assert any("with 2 and 4 processes per node" in note for note in shared["notes"])
     lengths = np.array([0, 1024, 65536, 1048576])
     cube = np.broadcast_to((2e-6 + lengths / 5e9)[:, None, None], (4, 2, 2)).astype(np.float32)
     write_delays(tmp_path / "d.nc", Delays(("a", "b"), lengths, cube))

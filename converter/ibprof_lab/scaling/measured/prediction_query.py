@@ -266,7 +266,7 @@ def print_prediction(console: Console, document: dict[str, Any]) -> None:
         )
     show_table(
         console,
-        f"network, from {document['network']['pairs']} pairs; {document['network']['misfit']:.0%} off at most",
+        f"network, from {document['network']['pairs']} pairs; largest misfit {document['network']['misfit']:.0%}",
         table,
     )
     table = new_table("run", "n", "p", "measured", "predicted from the others", "error")
