@@ -148,7 +148,7 @@ _ALONE = (
 )
 _SHARED = (
     "the model predicts 14 published results of the year 2000, with 2 and 4 processes per node, with errors of -12% to "
-    "+26%; the errors are largest for n below 1,000 per row of the grid. Messages within a node are assumed to use the "
+    "+26%. The errors are largest for n below 1,000 per row of the grid. Messages within a node are assumed to use the "
     "adapter too"
 )
 
