@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Variables of UCX, Open MPI's openib, libfabric, MVAPICH and PSM. */
+/* Variables that choose adapters. Hosts without adapters do not record them. */
 static const char *const variables[] = {
     "UCX_NET_DEVICES", "OMPI_MCA_btl_openib_if_include", "FI_VERBS_DEVICE_NAME", "FI_VERBS_IFACE", "MV2_IBA_HCA",
     "PSM3_NIC",
 };
 
-/* Variables that choose transports. They are recorded on every host. */
+/* Variables that choose transports. All hosts record these variables. */
 static const char *const transports[] = {
     "OMPI_MCA_pml",
     "OMPI_MCA_btl",

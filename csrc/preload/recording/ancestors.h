@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The ancestors of this process, from /proc. One of them is the launcher's process on this host.
+ * The ancestors of this process, from /proc. One ancestor is the launcher's process on this host.
  */
 #ifndef IBPROF_RECORDING_ANCESTORS_H
 #define IBPROF_RECORDING_ANCESTORS_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define IBP_ANCESTORS_MAX 16 /* between a launcher and a rank may be scripts and wrappers */
+#define IBP_ANCESTORS_MAX 16 /* scripts and wrappers may be between a launcher and a rank */
 #define IBP_PROCESS_NAME_BYTES 16
 
 struct ibp_ancestor {
@@ -26,10 +26,10 @@ bool ibp_ancestor_read(long pid, struct ibp_ancestor *process);
 /* Read the data of the parent of this process. */
 bool ibp_ancestor_first(struct ibp_ancestor *process);
 
-/* Replace the data of `process` by the data of its parent. Return false if there is none. */
+/* Replace the data of `process` by the data of its parent. Return false if `process` has no parent. */
 bool ibp_ancestor_next(struct ibp_ancestor *process);
 
-/* Read the arguments of a process. Each ends with NUL. Return their total length, or a negative errno. */
+/* Read the command-line arguments of a process, each ended by NUL. Return their total length, or a negative errno. */
 long ibp_ancestor_arguments(const struct ibp_ancestor *process, char *arguments, size_t bytes);
 
 #endif

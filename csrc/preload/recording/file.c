@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Nothing here may harm the program. Space on the file system is allocated before it is mapped, because a write to a
- * hole of a file causes SIGBUS if the file system is full. The file never grows beyond the limit of file sizes, which
- * would cause SIGXFSZ. The file is opened again each time it grows, because the program may close all descriptors, and
- * may then reuse the number of ibprof's descriptor.
+ * Disk space is allocated before it is mapped: if the file system is full, a write to a hole of a mapped file causes
+ * SIGBUS. The file never grows beyond the limit of file sizes, because a larger file would cause SIGXFSZ. The file is
+ * opened again each time it grows: the program may close all descriptors and reuse the number of ibprof's descriptor.
  */
 #include "platform/system.h"
 #include "recording/file.h"
@@ -87,7 +86,7 @@ static uint32_t flush_seconds(void)
     return *given ? (uint32_t)ibp_text_number(given) : IBP_FLUSH_SECONDS;
 }
 
-/* Create the file for copies, with a name that is not used yet and only the header. Return 0 or an errno. */
+/* Create the file for copies under an unused name, and write its header. Return 0 or an errno. */
 static int make_copy(const struct ibp_recording_file *recording, struct ibp_file_header *header)
 {
     int file = -1, error;
@@ -108,8 +107,7 @@ static int make_copy(const struct ibp_recording_file *recording, struct ibp_file
 }
 
 /* Create the file under a temporary name, and link it to its final name when it is complete, so that no process sees a
- * partial file. The first process of the host succeeds; the others join its file. Return 0 or an errno; EEXIST if
- * another process was first. */
+ * partial file. Return 0 or an errno; EEXIST if another process of the host has created the file first. */
 static int make_file(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
 {
     char unfinished[PATH_MAX + 32];
@@ -139,8 +137,8 @@ static int make_file(struct ibp_recording_file *recording, const struct ibp_file
     return 0;
 }
 
-/* Register this process as a user of the file. Return false if all processes of the file have finished, so the file is
- * about to be removed. */
+/* Register this process as a user of the file. Return false if all registered processes have finished: the last of them
+ * removes the file. */
 static bool become_member(struct ibp_file_header *header)
 {
     uint64_t members = __atomic_load_n(&header->members, __ATOMIC_ACQUIRE);
@@ -246,7 +244,7 @@ int ibp_file_open(struct ibp_recording_file *recording, const char *output, char
     return open_on_node(recording, &identity);
 }
 
-/* Return whether a file is still the recording whose header is mapped, or its copy. */
+/* Return whether a file is the mapped recording or its copy, and not a newer file at the same path. */
 static bool is_same(const struct ibp_recording_file *recording, int file)
 {
     struct ibp_file_header found;
@@ -271,8 +269,8 @@ int ibp_file_reopen(const struct ibp_recording_file *recording)
     return file;
 }
 
-/* The owner of a copy is not checked, because servers may number users differently. That is safe, because a copy is not
- * mapped. */
+/* The owner of a copy is not checked, because a file server may number users differently. A copy is not mapped, so a
+ * wrong file causes no SIGBUS. */
 int ibp_file_reopen_copy(const struct ibp_recording_file *recording)
 {
     const int file = ibp_storage_open(recording->header->output, O_RDWR, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The recording file of this host. The first process of a launch creates it, and the others join it.
+ * The recording file of this host. The first process of a launch creates the file, and the launch's other processes on
+ * the host join it.
  */
 #ifndef IBPROF_RECORDING_FILE_H
 #define IBPROF_RECORDING_FILE_H
@@ -24,16 +25,16 @@ struct ibp_recording_file {
     struct ibp_file_header *header;
     /* This process created the file. */
     bool first;
-    /* The user of this process when the process opened the file. Only this user may write to the file. */
+    /* The effective user when this process opened the file. Only this user may write to the file. */
     uid_t user;
 };
 
-/* Create the folder that `output` names (%j job, %h host), if needed, and write its path to `folder`. Create or join
- * the file in this folder. If the folder is on a network file system, or its files cannot be mapped, the file is
- * created on the storage of the node. Return 0 or an errno. */
+/* Create the folder that `output` names, if needed, and write its path to `folder`. `output` may contain %j (job) and
+ * %h (host). Create or join the file in this folder. If the folder is on a network file system, or its files cannot be
+ * mapped, create the file on the storage of the node. Return 0 or an errno. */
 int ibp_file_open(struct ibp_recording_file *recording, const char *output, char *folder, size_t bytes);
 
-/* Reopen the file or its copy, and check that it is still this recording. Return a descriptor, or -1 with errno set. */
+/* Reopen the file or its copy. Return a descriptor, or -1 with errno set; ESTALE if the path is another file by now. */
 int ibp_file_reopen(const struct ibp_recording_file *recording);
 int ibp_file_reopen_copy(const struct ibp_recording_file *recording);
 

@@ -19,8 +19,8 @@ static const char *find_option(const char *arguments, size_t bytes, const char *
     return "";
 }
 
-/* Name the job by data that are equal on all hosts: variables of Intel MPI, or the address to which the proxy
- * connects. */
+/* Write a name of the job that is equal on all hosts: values of Intel MPI's variables, or the address to which the
+ * proxy connects. */
 static void describe_job(const struct ibp_ancestor *proxy, char *job, size_t job_bytes)
 {
     char arguments[2048];
@@ -46,8 +46,8 @@ bool ibp_hydra_describe(const struct ibp_ancestor *proxy, char *job, size_t job_
     describe_job(proxy, job, job_bytes);
     snprintf(launch, launch_bytes, "hydra proxy %ld %llu", proxy->pid, proxy->started);
     if (getenv("PMI_SPAWNED") && ibp_ancestor_read((long)getpid(), &self)) {
-        /* A spawned job may have the same proxy as its parent. Then each process writes a separate file, and readers
-         * assign the files to jobs. */
+        /* A spawned job may have the same proxy as its parent job. Therefore each spawned process writes a separate
+         * file, and readers assign the files to jobs. */
         strncat(job, " spawned", job_bytes - strlen(job) - 1);
         snprintf(launch, launch_bytes, "hydra spawned %ld %llu", self.pid, self.started);
     }

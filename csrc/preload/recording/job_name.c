@@ -14,14 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANCESTORS_NOTED 4 /* for a launch without a name: number of recorded ancestors, by which readers match files */
+#define ANCESTORS_NOTED 4 /* number of ancestors that identify a launch without a name */
 
 struct name {
     char *text;
     size_t bytes;
 };
 
-/* If the variable `first` is set, append the values of both variables, separated by `sign`. */
+/* If the variable `first` is set, append the values of `first` and `second`, separated by `sign`. */
 static bool join(struct name job, const char *first, char sign, const char *second)
 {
     const char between[] = {sign, '\0'};
@@ -35,15 +35,15 @@ static bool join(struct name job, const char *first, char sign, const char *seco
 
 /* -- variables that each launcher sets ----------------------------------------------------------------------------- */
 
-/* Open MPI, PRRTE, and other launchers with PMIx. The name of Open MPI 4 contains a PID, which may be reused. Therefore
- * the value of a second variable of Open MPI, a random number, is added. */
+/* Launchers with PMIx, such as Open MPI and PRRTE. Open MPI 4's name of a job contains a PID, which may be reused.
+ * Therefore ibprof appends a random number, the value of Open MPI's second variable. */
 static bool name_by_pmix(struct name job)
 {
     return join(job, "PMIX_NAMESPACE", '/', "OMPI_MCA_orte_precondition_transports");
 }
 
-/* LSF's jsrun has PMIx too. jsrun numbers the launches of a batch job. Source: environments under jsrun, as octotiger
- * and Lightning's LSFEnvironment show them. */
+/* LSF's jsrun sets PMIx's variables, and numbers the launches of a batch job. Source: environments under jsrun, which
+ * octotiger and Lightning's LSFEnvironment show. */
 static bool name_by_jsm(struct name job)
 {
     return *ibp_environment("JSM_NAMESPACE_RANK") && join(job, "PMIX_NAMESPACE", '/', "LSB_JOBID");
@@ -77,7 +77,8 @@ static bool name_by_slurm(struct name job)
 
 typedef bool name_function(struct name job);
 
-/* Tried in this order if no ancestor is known: a rank in a container does not see its ancestors. */
+/* If no ancestor is a known launcher, these functions are tried in this order. For example, a rank in a container does
+ * not see its ancestors. */
 static name_function *const all_names[] = {name_by_jsm,  name_by_pmix,       name_by_pals,
                                            name_by_flux, name_by_mpirun_rsh, name_by_slurm};
 
@@ -126,7 +127,7 @@ static bool is_spawned(void)
     return *ibp_environment("PMI_SPAWNED") && strcmp(ibp_environment("PMI_SPAWNED"), "0") != 0;
 }
 
-/* Return whether a launcher started this process as a rank. Processes that a rank spawned do not count. */
+/* Return whether a launcher started this process as a rank; false for a process that a rank spawned. */
 static bool is_rank(void)
 {
     static const char *const variables[] = {
@@ -156,8 +157,9 @@ static void name_job(struct name job, const struct launcher *nearest, const stru
 
 /* -- this launch on this host -------------------------------------------------------------------------------------- */
 
-/* Identify a launch without a name by the launcher's process on this host, or else the parent, and by ancestors of this
- * process. A process that no launcher started as a rank, or that a rank spawned, is a separate launch. */
+/* Identify a launch without a name by a chain of ancestors of this process. `process` is the first of them: the
+ * launcher's process on this host if `nearest` is known, otherwise the parent. A process that no launcher started as a
+ * rank is a separate launch. */
 static void describe_unnamed(struct name launch, struct ibp_ancestor *process, bool found)
 {
     if (!is_rank() || !found) {
@@ -177,7 +179,7 @@ static void describe_unnamed(struct name launch, struct ibp_ancestor *process, b
     ibp_text_append(launch.text, launch.bytes, ibp_environment("TORCHELASTIC_RESTART_COUNT"));
 }
 
-/* Identify a launch with a name by the address of its PMIx server on this host, or else by the name. */
+/* Identify a launch with a name by the address of its PMIx server on this host; if it has none, by the name. */
 static void describe_named(struct name launch, const char *job)
 {
     static const char *const server_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",
@@ -208,7 +210,7 @@ void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_b
         describe_unnamed(launch_name, &process, nearest || ibp_ancestor_first(&process));
 }
 
-/* Launchers of AI jobs set the first pair, even within a job step of a batch system. */
+/* In order of precedence. Launchers of AI jobs set RANK and WORLD_SIZE, even within a job step of a batch system. */
 static const struct {
     const char *rank, *ranks;
 } rank_variables[] = {

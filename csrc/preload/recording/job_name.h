@@ -23,8 +23,8 @@ void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_b
 const char *ibp_launcher_rank(void);
 
 /* Read the rank that the launcher gave this process, and the number of ranks, which is 0 if unknown. Return false if
- * there is no rank. RANK and WORLD_SIZE are read first, because launchers of AI jobs set them even within a job step of
- * a batch system. */
+ * the rank is unknown. RANK and WORLD_SIZE are read first, because launchers of AI jobs set them even within a job step
+ * of a batch system. */
 bool ibp_job_rank(uint32_t *rank, uint32_t *ranks);
 
 #endif

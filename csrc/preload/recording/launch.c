@@ -17,7 +17,8 @@
 
 #define TEXT_MAX (256 * 1024) /* bytes of one list: enough for 20,000 hosts */
 
-/* IBPROF_HOSTS is the launcher's list, which `ibprof run` sets. The others are variables of batch systems. */
+/* Variables that list hosts. `ibprof run` sets IBPROF_HOSTS to the launcher's list; batch systems set the other
+ * variables. */
 static const char *const list_variables[] = {"IBPROF_HOSTS", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST",
                                              "LSB_MCPU_HOSTS", "LSB_HOSTS"};
 static const char *const file_variables[] = {"PBS_NODEFILE", "PE_HOSTFILE", "OAR_NODEFILE", "LSB_DJOB_HOSTFILE"};

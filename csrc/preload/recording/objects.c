@@ -16,7 +16,7 @@
 
 #define OBJECTS_MAX 512
 
-/* Records by index. If a library is loaded again at another address, it remains the same object. */
+/* The record of each object index. A library that is loaded again at another address keeps its index. */
 static const struct ibp_object *records[OBJECTS_MAX];
 static uint32_t recorded;
 
@@ -68,7 +68,7 @@ static void copy_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * pa
     }
 }
 
-/* The function reads the ELF notes, which are in the first page and mapped. */
+/* Write the object's path and build ID. The build ID is in an ELF note, in the first page, which is always mapped. */
 static void describe(const struct dl_phdr_info *info, struct ibp_object *object)
 {
     for (int i = 0; i < info->dlpi_phnum && !object->build_id_bytes; i++)

@@ -28,11 +28,11 @@ const char *ibp_object_of_program(void);
  * ctypes. `path` is the dynamic linker's path of the object. The lock must be held. */
 bool ibp_object_calls_for_python(const char *path);
 
-/* Find the program or library that contains an address. Return false if there is none. */
+/* Find the program or library that contains an address. Return false if no object contains the address. */
 bool ibp_object_find(const void *address, struct ibp_object_place *place);
 
-/* Record the object that contains an address, unless it is recorded already. The lock must be held, for the next
- * function too. */
+/* Record the object that contains an address, unless it is recorded already. The lock must be held for this function
+ * and for ibp_object_of_script. */
 void ibp_object_record(const void *address, struct ibp_object_place *place);
 
 /* Return the index of a script's record, created if needed; IBP_OBJECT_UNKNOWN if the recording is full. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Operations, in the order of mpi.def: the MPI calls for which bytes are counted. The variable IBPROF selects some of
- * them.
+ * Operations, in the order of mpi.def: the MPI calls for which bytes are counted. The variable IBPROF limits counting
+ * to some operations.
  */
 #ifndef IBPROF_RECORDING_OPERATIONS_H
 #define IBPROF_RECORDING_OPERATIONS_H
@@ -41,8 +41,8 @@ extern IBP_INTERNAL bool ibp_operation_wanted[IBP_OPERATIONS + 1];
 extern IBP_INTERNAL bool ibp_operations_filtered;
 
 /* Parse the value of IBPROF: names of operations in upper or lower case, separated by commas or blanks. An empty list
- * selects all operations. So does a list of only unknown names: a misspelt name must not make a recording useless.
- * Return the number of unknown names, and write them to `unknown`. */
+ * selects all operations. A list of only unknown names also selects all operations, so that a misspelt name does not
+ * cause an empty recording. Return the number of unknown names, and write them to `unknown`. */
 unsigned ibp_operations_select(const char *list, char *unknown, unsigned bytes);
 
 /* List the names of all operations, separated by commas. */

@@ -68,7 +68,7 @@ int ibp_own_file_open_to_write(const char *path, int reader)
     int file, error;
 
     if (ibp_storage_status(reader, &status)) return -1;
-    do { /* repeat, because another process may make the file read-only in between */
+    do { /* repeat, because another process may make the file read-only between fchmod and open */
         (void)fchmod(reader, (status.st_mode & 07777) | S_IWUSR);
         file = ibp_storage_open(path, O_RDWR, 0);
         error = errno;

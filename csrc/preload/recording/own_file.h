@@ -2,11 +2,11 @@
  * Copyright The ibprof developers
  *
  * Safe opening of files that will be mapped. No process may shorten a mapped file, because an access to a page that no
- * longer exists ends the program (SIGBUS). Therefore such a file must belong to this user, and is read-only, even for
- * its owner, except while the recorder opens it.
+ * longer exists ends the program (SIGBUS). Therefore a file to be mapped must belong to this user, and is read-only,
+ * even for its owner, except while the recorder opens it.
  *
- * In folders such as /tmp, every user may create files, and can guess names. Therefore a file is opened without
- * following links and without waiting for a FIFO, and is used only if it has these properties.
+ * In folders such as /tmp, every user may create files, and can guess the names of recordings. Therefore a file is
+ * opened without following links and without waiting for a FIFO, and is used only if it is a regular file of this user.
  */
 #ifndef IBPROF_RECORDING_OWN_FILE_H
 #define IBPROF_RECORDING_OWN_FILE_H
@@ -19,8 +19,8 @@ int ibp_own_file_create(const char *path);
  * this user. */
 int ibp_own_file_open(const char *path);
 
-/* Open a file for reading and writing. `reader` is its descriptor from ibp_own_file_open. Return a descriptor, or -1
- * with errno set; ESTALE if the path is another file by now. */
+/* Open a file for reading and writing. `reader` is the file's descriptor from ibp_own_file_open. Return a descriptor,
+ * or -1 with errno set; ESTALE if the path is another file by now. */
 int ibp_own_file_open_to_write(const char *path, int reader);
 
 /* Return whether a descriptor refers to a regular file. */

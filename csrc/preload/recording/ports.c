@@ -16,7 +16,7 @@
 #define DEVICES "/sys/class/infiniband"
 #define HARDWARE_MAX 512
 
-/* Records of hardware counters, which contain the values at the start. */
+/* Records of hardware counters. Each record contains the value that the counter had at the start. */
 static struct ibp_hardware *hardware[HARDWARE_MAX];
 static unsigned hardware_count;
 
@@ -89,8 +89,8 @@ void ibp_port_gid(const char *device, unsigned port, unsigned index, uint8_t gid
 
 /* -- hardware counters --------------------------------------------------------------------------------------------- */
 
-/* Counters of a port's bytes, and of events that slow a port down. These are the names that InfiniBand ports, soft-RoCE
- * and mlx5 use. */
+/* Counters of a port's bytes, and of events that slow a port down. Drivers differ: the list contains the names that
+ * InfiniBand ports, soft-RoCE and mlx5 use. */
 static const char *const counter_files[] = {
     "counters/port_xmit_data",       "counters/port_rcv_data",
     "counters/port_xmit_packets",    "counters/port_rcv_packets",
@@ -203,8 +203,8 @@ static void record_gids(const char *device, unsigned port, struct ibp_port *reco
     if (strlen(record->gids[0]) > 20) record->port_guid = parse_guid(record->gids[0] + 20);
 }
 
-/* Record the PCI address and the NUMA node of a device. A device without a PCI function, such as soft-RoCE, has
- * neither. */
+/* Record the PCI address, the NUMA node and the PCIe link of a device. A device without a PCI function, such as
+ * soft-RoCE, has none of these. */
 static void record_locality(const char *device, struct ibp_port *record)
 {
     char path[1024], target[1024], text[32];

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Record the ports of this host's InfiniBand and RoCE devices, from /sys/class/infiniband. No privilege and no library
- * is needed. Without such devices, the function does nothing. */
+ * is needed. */
 void ibp_ports_record(void);
 
 /* Return whether this host has InfiniBand or RoCE devices. */

@@ -14,12 +14,12 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* glibc implements pthread_atfork by this function. Weak, because other C libraries lack it. Systems with other C
- * libraries have newer kernels, which do not need a fork handler. */
+/* glibc implements pthread_atfork by this function. The symbol is weak, because other C libraries lack it. Systems with
+ * other C libraries have kernels newer than 4.14, on which ibprof needs no fork handler. */
 int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
 #pragma weak __register_atfork
 
-/* A state of zeros, which is never written. */
+/* The state before ibp_process_state_open: all zeros, never written. */
 static struct ibp_process_state nothing;
 struct ibp_process_state *ibp_process_state = &nothing;
 
@@ -30,8 +30,8 @@ static void clear_state(void)
     memset(ibp_process_state, 0, sizeof *ibp_process_state);
 }
 
-/* Make the page zero in a child of fork. Kernels before 4.14 cannot do this; then a fork handler of the C library does
- * it. */
+/* Make the page zero in a child of fork. Kernels before 4.14 lack MADV_WIPEONFORK; on these, a fork handler clears the
+ * page. */
 static void clear_on_fork(struct ibp_process_state *page, size_t bytes)
 {
     if (madvise(page, bytes, MADV_WIPEONFORK) && __register_atfork)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The state of this process: whether anything is recorded and counted. counting/activity.h and counting/process.h set
- * it.
+ * The state of this process: whether MPI calls are recorded and counted. The code of counting/activity.h and
+ * counting/process.h sets the state.
  *
- * A child of fork shares the mapped recording, which belongs to its parent. Therefore the page of the state becomes
- * zero in the child: the child records nothing, and its locks are free.
+ * A child of fork must not write to the recording of its parent, which it has mapped. Therefore the page of the state
+ * becomes zero in the child: the child records nothing, and its locks are free.
  */
 #ifndef IBPROF_RECORDING_PROCESS_STATE_H
 #define IBPROF_RECORDING_PROCESS_STATE_H
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 struct ibp_process_state {
-    /* MPI calls are recorded: between MPI_Init and MPI_Finalize. */
+    /* MPI calls are recorded. True between MPI_Init and MPI_Finalize. */
     bool active;
     /* This process has a recording: it is a rank, or it has posted work requests. */
     bool recorded;

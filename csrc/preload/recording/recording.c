@@ -59,8 +59,8 @@ static struct {
     /* The segment of each kind that is being filled. */
     struct ibp_segment *segment[KINDS];
     uint32_t published[KINDS];
-    /* All segments of this process. The first contains the record of the process. More than SEGMENTS_MAX, because
-     * several threads may pass the limit at once. */
+    /* All segments of this process. The first segment contains the record of the process. The array is longer than
+     * SEGMENTS_MAX, because several threads may check the limit at once. */
     struct ibp_segment *all[SEGMENTS_MAX + 8];
     unsigned segments;
 } recording;
@@ -102,7 +102,7 @@ const char *ibp_recording_path(void)
     return recording.file.path;
 }
 
-/* Refuse a segment. Store the reason in the header, for the other processes of this host. */
+/* Report that no segment can be added. Store the reason in the header, for the other processes of this host. */
 static struct ibp_segment *refuse_segment(enum ibp_full reason, const char *why)
 {
     uint32_t none = IBP_NOT_FULL;
@@ -206,7 +206,7 @@ static int copy_segments(void)
     file = ibp_file_reopen_copy(&recording.file);
     if (file < 0) return errno ? errno : ENOENT;
     /* The record of the process is copied before and after all other records. So the copy shows whether the process was
-     * killed in between. */
+     * killed during the copy. */
     process->copy_begun_ns = ibp_clock_ns();
     error = copy_segment(file, recording.all[0]);
     for (unsigned i = 1; i < recording.segments && !error; i++) {

@@ -19,8 +19,8 @@ struct ibp_process *ibp_recording_open(const char *output, char *why, size_t why
 void *ibp_recording_reserve(enum ibp_segment_kind kind);
 void ibp_recording_publish(enum ibp_segment_kind kind);
 
-/* Return why the recording of this host is full, or IBP_NOT_FULL. The reason is from the first process that could not
- * add a segment. */
+/* Return why the recording of this host is full, or IBP_NOT_FULL. The first process that could not add a segment has
+ * stored the reason. */
 enum ibp_full ibp_recording_why_full(void);
 
 /* Return the path at which the recording was created. */
@@ -33,7 +33,7 @@ uint32_t ibp_recording_used(enum ibp_segment_kind kind);
 int ibp_recording_is_first(void);
 
 /* If the recording is mapped from the storage of the node, copy the data of this process to IBPROF_OUTPUT. The caller
- * must prevent changes meanwhile. Return 0 after a copy, and if there is nothing to copy; otherwise an errno. */
+ * must prevent changes of the data meanwhile. Return 0 (also if no copy is needed) or an errno. */
 int ibp_recording_copy(void);
 
 /* Return the number of seconds between two copies; 0 if the recording is copied only at the end. */

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* By batch system: Slurm, PBS and Torque, LSF, Cobalt, OAR, Flux. Sources: sbatch(1), qsub(1B) of OpenPBS, Torque's
- * qsub, LSF's bsub reference, Cobalt's qsub, oarsub(1), flux-environment(7). */
+/* Sources: sbatch(1), qsub(1B) of OpenPBS, Torque's qsub, LSF's bsub reference, Cobalt's qsub, oarsub(1),
+ * flux-environment(7). */
 const char *const ibp_scheduler_variables[] = {"SLURM_JOB_ID",
                                                "SLURM_ARRAY_JOB_ID",
                                                "SLURM_ARRAY_TASK_ID",
@@ -44,7 +44,7 @@ const char *const ibp_scheduler_variables[] = {"SLURM_JOB_ID",
                                                "USER",
                                                NULL};
 
-/* The value of each letter in IBPROF_OUTPUT: the value of the first variable that is set, otherwise the last text. */
+/* The text for each letter in IBPROF_OUTPUT: the value of the first variable that is set; if none is set, `unset`. */
 static const struct pattern {
     char letter;
     const char *unset;
@@ -60,7 +60,7 @@ static const struct pattern {
     {'x', "noname", {"SLURM_JOB_NAME", "PBS_JOBNAME", "LSB_JOBNAME", "OAR_JOB_NAME"}},
 };
 
-/* If the job is no array job, LSF sets LSB_JOBINDEX to 0. */
+/* Return the value of a variable; empty for LSB_JOBINDEX 0, which LSF sets if the job is no array job. */
 static const char *value_of(const char *variable)
 {
     const char *value = ibp_environment(variable);

@@ -8,11 +8,12 @@
 
 #include <stddef.h>
 
-/* Names of the variables, ended by NULL. The variables that are set are recorded. */
+/* Names of the recorded variables, ended by NULL. Variables that are not set are left out of the recording. */
 extern const char *const ibp_scheduler_variables[];
 
-/* Return the text by which `%` and a letter are replaced in IBPROF_OUTPUT; NULL for an unknown letter. Outside of batch
- * systems, `job` is used, the name that the launcher gave the job. */
+/* Return the text by which `%` and a letter are replaced in IBPROF_OUTPUT; NULL for an unknown letter. `job` is the
+ * name that the launcher gave the job; outside of batch systems, it replaces the batch system's identifier of the
+ * job. */
 const char *ibp_scheduler_value(char letter, const char *job);
 
 #endif
