@@ -15,16 +15,16 @@
 #define STUBS 1024
 #define STUBS_TEXT "1024"
 
-/* For this thread: the return address of its last call of a stub. */
+/* The return address of this thread's last call of a stub. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL const void *ibp_caller_left_behind;
 IBP_THREAD_LOCAL const void *ibp_caller_left_behind;
 
-/* The target of each stub's jump. */
+/* The function to which each stub jumps. */
 extern IBP_INTERNAL void *ibp_stub_targets[STUBS];
 void *ibp_stub_targets[STUBS];
 static unsigned used;
 
-/* A stub changes no argument. It uses only registers that a called function may change. */
+/* A stub changes no argument, and uses only registers that a called function may change. */
 #if defined(__x86_64__)
 #define STUB_BYTES 32
 extern IBP_INTERNAL const char ibp_stubs[];
@@ -86,7 +86,7 @@ const void *ibp_binding_caller(void)
 
 bool ibp_is_mpi_binding(const char *path)
 {
-    /* libmpiP.so is left out: it is a tool, and calls of a tool count as calls of the program. */
+    /* The list lacks libmpiP.so: this is a tool, and calls of a tool count as calls of the program. */
     static const char *const names[] = {"libmpi.so", "libmpi_", "libmpich", "libmpicxx", "libmpif", "libmpigf"};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
@@ -95,7 +95,7 @@ bool ibp_is_mpi_binding(const char *path)
     return false;
 }
 
-/* Return whether the text after the name of an MPI call is an ending of Fortran bindings, or empty. */
+/* Return whether the text after the name of an MPI call is empty, or a suffix of Fortran bindings. */
 static bool is_ending(const char *text)
 {
     static const char *const endings[] = {
@@ -106,8 +106,8 @@ static bool is_ending(const char *text)
     return false;
 }
 
-/* Return whether a name is the Fortran binding of a wrapped call. Such names are all upper case or all lower case,
- * unlike names of C functions. */
+/* Return whether a name is the Fortran binding of a wrapped call. Names of Fortran bindings are all upper case or all
+ * lower case, unlike names of C functions. */
 static bool is_of_binding(const char *name)
 {
     const char *call = name + (name[0] == 'p' || name[0] == 'P') + 4;
@@ -123,7 +123,7 @@ static bool is_of_binding(const char *name)
     return false;
 }
 
-/* Return a stub that jumps to a function; if no stub is left, the function. */
+/* Return a stub that jumps to `function`; if all stubs are in use, return `function`. */
 static void *stub_of(void *function)
 {
     unsigned i = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Callers of MPI's Fortran bindings. A binding calls the C function from the same address, whichever line of the
- * program called the binding. To find the line, ibprof redirects the program's calls of bindings to stubs. A stub
+ * Callers of MPI's Fortran bindings. A binding always calls the C function from the same address, whichever line of the
+ * program has called the binding. To find the line, ibprof redirects the program's calls of bindings to stubs. A stub
  * stores its return address, and jumps to the binding.
  */
 #ifndef IBPROF_LIBMPI_CALLERS_H
@@ -10,13 +10,13 @@
 
 #include <stdbool.h>
 
-/* Return whether a path is a library of MPI or of its bindings, by the name of the file. */
+/* Return whether the file's name is a name of an MPI library or of a library of MPI's bindings. */
 bool ibp_is_mpi_binding(const char *path);
 
 /* Redirect the calls of bindings in all loaded programs and libraries (idempotent). */
 void ibp_bindings_hook(void);
 
-/* Return the return address of this thread's last call of a binding, and forget it. NULL if the call did not pass a
+/* Return the return address of this thread's last call of a binding, and forget it; NULL if the call did not pass a
  * stub. */
 const void *ibp_binding_caller(void);
 

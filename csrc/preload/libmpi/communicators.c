@@ -16,8 +16,8 @@
 #define FREED ((ibp_handle) - 1)
 
 static struct {
-    /* Hash table by handle; the number of entries is a power of two. The handle 0 marks a free entry, FREED a deleted
-     * entry. */
+    /* Hash table with the handle as the key; the number of entries is a power of two. In a free entry, the handle is 0;
+     * in a deleted entry, it is FREED. */
     struct ibp_communicator *place;
     /* `used` includes FREED places. */
     uint64_t mask, used;
@@ -44,8 +44,8 @@ static int take_world_group(ibp_handle *group)
     return ibp_mpi.session ? 0 : ibp_mpi.comm_group(ibp_mpi.world, group);
 }
 
-/* Set the world ranks of a group's members; `world` has twice the capacity. Return 1 if rank i is world rank i for all
- * members, otherwise 0; -1 on failure. */
+/* Write the world ranks of a group's members to `world`, an array of 2 * size elements whose second half is scratch.
+ * Return 1 if rank i is world rank i for all members, 0 if not, -1 on failure. */
 static int translate_ranks(ibp_handle group, int size, int *world)
 {
     ibp_handle world_group = 0;
@@ -57,14 +57,14 @@ static int translate_ranks(ibp_handle group, int size, int *world)
     failed = ibp_mpi.group_translate_ranks(group, size, own, world_group, world);
     if (!ibp_mpi.session) ibp_mpi.group_free(&world_group);
     for (int i = 0; !failed && i < size; i++) {
-        if (world[i] < 0 || world[i] >= ibp_mpi.size) world[i] = (int)IBP_PEER_UNKNOWN; /* a member of another job */
+        if (world[i] < 0 || world[i] >= ibp_mpi.size) world[i] = (int)IBP_PEER_UNKNOWN; /* in another job */
         same = same && world[i] == i;
     }
     return failed ? -1 : same;
 }
 
-/* Set the size of a group and the world ranks of its members. The array is NULL if rank i is world rank i. Return 0 or
- * -1. For duplicates of small communicators, no memory is allocated. */
+/* Write the size of a group and the world ranks of its members to `into`. If rank i is world rank i for all members,
+ * the array of ranks is NULL. Return 0 or -1. Duplicates of small communicators need no memory. */
 static int translate(ibp_handle group, struct ibp_communicator *into)
 {
     enum { FEW = 128 };
@@ -174,7 +174,7 @@ struct ibp_communicator *ibp_communicator_find(ibp_handle communicator)
     struct ibp_communicator *entry = enter(communicator);
 
     if (entry && IBP_UNLIKELY(!entry->described)) {
-        if (describe_communicator(communicator, entry)) entry->size = 0; /* then every peer is unknown */
+        if (describe_communicator(communicator, entry)) entry->size = 0; /* with size 0, every peer is unknown */
         entry->described = true;
     }
     return entry;
@@ -184,7 +184,7 @@ static void learn(ibp_handle handle, int (*describe)(ibp_handle, struct ibp_comm
 {
     struct ibp_communicator learned = {.handle = handle}, *entry;
 
-    if (describe(handle, &learned)) learned.size = 0; /* then every peer is unknown */
+    if (describe(handle, &learned)) learned.size = 0; /* with size 0, every peer is unknown */
     ibp_lock();
     entry = enter(handle);
     if (entry && !entry->described) {

@@ -26,34 +26,36 @@ struct ibp_context; /* counting/context.h */
 
 struct ibp_communicator {
     ibp_handle handle;
-    /* Context of the communicator's messages (counting/communicator_contexts.h). NULL until a message is known to be
-     * user data. */
+    /* Context of the communicator's messages (counting/communicator_contexts.h). NULL before the first message that is
+     * known to be user data. */
     struct ibp_context *context;
-    /* World ranks by rank; NULL if ranks are world ranks. */
+    /* World rank of each rank; NULL if rank i is world rank i for all ranks. */
     uint32_t *world_rank;
-    /* Size of the group to which messages are sent: in an intercommunicator, the remote group. */
+    /* Number of possible receivers: the size of the group, or in an intercommunicator of the remote group. */
     int size;
     /* `world_rank` and `size` are known. */
     bool described;
-    /* An intercommunicator: ranks are ranks of the remote group. */
+    /* The communicator is an intercommunicator. Ranks are ranks in the remote group. */
     bool is_between;
     /* The communicator belongs to a window: its messages are one-sided traffic. */
     bool carries_windows;
-    /* Open MPI created it for partitioned messages. */
+    /* Open MPI created the communicator for partitioned messages. */
     bool carries_partitions;
     /* `carries_partitions` is known. */
     bool is_examined;
-    /* MPI_Comm_idup was called on the communicator. Its messages use further tags, which MPI chooses after the call. */
+    /* MPI_Comm_idup was called on the communicator. The messages of this call use tags that MPI chooses after the
+     * call. */
     bool is_duplicated;
-    /* Number of tags that nonblocking calls used. Counted by ibprof if the MPI library does not show this number. */
+    /* Number of tags that nonblocking calls have used. If the MPI library does not show this number, ibprof counts the
+     * calls. */
     uint32_t tags_taken;
-    /* ibprof assumed for some calls that MPI used no tag. */
+    /* For at least one call, ibprof assumed that MPI used no tag. */
     bool has_spared_tags;
     /* The operation of all nonblocking calls on the communicator; IBP_OPERATION_UNATTRIBUTED for several operations,
      * IBP_OPERATION_NONE before the first call. */
     uint16_t only_started;
     struct ibp_tag_memory *tags;
-    /* The number of the communicator's group (counting/partners.h), if known. */
+    /* Index of the communicator's group in counting/partners.h. Valid if `is_grouped`. */
     uint32_t group;
     bool is_grouped;
 };
@@ -62,35 +64,36 @@ struct ibp_communicator {
  * ranks that MPI reports. Return NULL if memory is exhausted. */
 struct ibp_communicator *ibp_communicator_find(ibp_handle communicator);
 
-/* Fill the entry of a new communicator. The lock of ibprof must be free, to avoid a deadlock. MPICH and Intel MPI take
- * a lock to report size and ranks. A sending thread may hold that lock and wait for ibprof's lock. To be called within
- * an MPI call on the communicator, so that the communicator exists. */
+/* Fill the entry of a new communicator. ibprof's lock must be free, to avoid a deadlock: MPICH and Intel MPI take a
+ * lock of MPI to report size and ranks, and a sending thread may hold MPI's lock and wait for ibprof's lock. The caller
+ * must be in an MPI call on the communicator, so that the communicator exists. */
 void ibp_communicator_learn(ibp_handle communicator);
 
 /* Return the entry of a communicator without calling MPI, for callers that only store data in the entry. */
 struct ibp_communicator *ibp_communicator_enter(ibp_handle communicator);
 
-/* Return the first entry from index `*place` on, and set `*place` to its index. Return NULL if there is none. */
+/* Return the first used entry whose index is at least `*place`, and set `*place` to this index. Return NULL if no such
+ * entry exists. */
 const struct ibp_communicator *ibp_communicator_at(size_t *place);
 
-/* Return the entry of a communicator that may have been freed; NULL if there is none. */
+/* Return the entry of a communicator; NULL if ibprof has not filled the entry, or if the communicator was freed. */
 const struct ibp_communicator *ibp_communicator_known(ibp_handle communicator);
 
 /* Return the entry of a window; NULL if memory is exhausted. At the first call for a window, fill the entry with size
- * and world ranks. ibprof's lock must be held; the function releases the lock while it calls MPI. To be called within
+ * and world ranks. ibprof's lock must be held; the function releases the lock while it calls MPI. The caller must be in
  * an MPI call on the window. */
 const struct ibp_communicator *ibp_window_find(ibp_handle window);
 
 /* Forget a handle that is freed, because MPI may reuse it. */
 void ibp_communicator_forget(ibp_handle handle);
 
-/* Return the world rank of a member, or IBP_PEER_UNKNOWN. */
+/* Return the world rank of the member with a rank; IBP_PEER_UNKNOWN if it is unknown. */
 uint32_t ibp_communicator_peer(const struct ibp_communicator *communicator, int rank);
 
-/* Remember that MPI created a communicator for a window. The communicator may be incomplete. */
+/* Remember that MPI created a communicator for a window. MPI need not have completed the communicator's creation. */
 void ibp_communicator_note_carrier(ibp_handle communicator);
 
-/* Return the number of the call (counting/calls.h) for which MPI uses an internal tag; IBP_OPERATION_NONE if
+/* Return the call for which MPI uses an internal tag, as an index of counting/calls.h; IBP_OPERATION_NONE if
  * unknown. */
 unsigned ibp_tag_call(const struct ibp_communicator *communicator, int tag);
 void ibp_tag_remember(struct ibp_communicator *communicator, int tag, unsigned call);

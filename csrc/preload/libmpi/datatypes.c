@@ -12,9 +12,9 @@ size_t ibp_datatype_size_offset;
 
 #define SEARCHED_BYTES 128
 
-/* Return the only offset at which several predefined datatypes contain their size; 0 if there is none or more than one.
- * Some of these datatypes are pairs of a value and an index. Pairs have gaps, so their extent differs from their size,
- * and the search cannot confuse both. */
+/* Return the only offset at which all objects in `names` contain the size of their datatype; 0 if there is no such
+ * offset or more than one. Some datatypes in `names` are pairs of a value and an index. Pairs have gaps, so their
+ * extent differs from their size, and the search cannot take the extent for the size. */
 static size_t find_size_offset(void)
 {
     static const char *const names[] = {"ompi_mpi_byte",     "ompi_mpi_short",     "ompi_mpi_int",
@@ -51,13 +51,14 @@ bool ibp_datatypes_probe(void)
 
 #define PLACES 256
 
-/* Cache of predefined datatypes by hash. An entry that is set never changes, so threads can read it without a lock. */
+/* Cache of the sizes of predefined datatypes. The index of an entry is a hash of the handle. An entry that is set never
+ * changes, so threads can read it without a lock. */
 static struct {
     ibp_handle datatype;
     int64_t size;
 } predefined[PLACES];
 
-/* In ABIs other than Open MPI's, handles of predefined datatypes are reserved numbers. */
+/* In ABIs other than Open MPI's, predefined datatypes have fixed handles. */
 bool ibp_datatype_is_predefined(ibp_handle datatype)
 {
     switch (ibp_mpi.abi) {
@@ -80,8 +81,8 @@ static void keep(ibp_handle datatype, int64_t size)
     const size_t place = place_of(datatype);
     int64_t nothing = 0;
 
-    /* Only one thread succeeds in setting the size, and then sets the handle. Sizes of predefined datatypes are
-     * positive, except of MPI_LB and MPI_UB, which are not cached. */
+    /* Only the thread that succeeds in setting the size sets the handle. Sizes of predefined datatypes are positive,
+     * except of MPI_LB and MPI_UB, which are not cached. */
     if (size > 0 &&
         __atomic_compare_exchange_n(&predefined[place].size, &nothing, size, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         __atomic_store_n(&predefined[place].datatype, datatype, __ATOMIC_RELEASE);

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Sizes of datatypes. In Open MPI, a handle is the address of an object that contains the size. ibprof finds the offset
- * of the size by comparing predefined datatypes. In other MPIs, ibprof asks MPI, and caches the sizes of predefined
- * datatypes. Sizes of derived datatypes are not cached, because MPI may reuse their handles.
+ * of the size by comparing predefined datatypes. In other MPIs, ibprof gets the size from MPI, and caches the sizes of
+ * predefined datatypes. Sizes of derived datatypes are not cached, because MPI may reuse their handles.
  */
 #ifndef IBPROF_LIBMPI_DATATYPES_H
 #define IBPROF_LIBMPI_DATATYPES_H
@@ -19,35 +19,35 @@
 /* Offset of the size in Open MPI's datatype object; 0 if it is unknown, and in other ABIs. */
 extern IBP_INTERNAL size_t ibp_datatype_size_offset;
 
-/* Find ibp_datatype_size_offset. Return false if that is not possible. MPI must be initialised. No message is sent. */
+/* Find ibp_datatype_size_offset. Return false if the offset cannot be found. MPI must be initialised. No message is
+ * sent. */
 bool ibp_datatypes_probe(void);
 
-/* Return the size of a valid datatype of Open MPI. The offset must be known. */
+/* Return the size of a valid datatype of Open MPI. ibp_datatype_size_offset must be known. */
 static inline uint64_t ibp_datatype_size_there(ibp_handle datatype)
 {
     return *(const size_t *)((const char *)datatype + ibp_datatype_size_offset);
 }
 
-/* Return whether a datatype is predefined. */
 bool ibp_datatype_is_predefined(ibp_handle datatype);
 
-/* Return whether a datatype of Open MPI is predefined: an object in the library's data, or its copy in the program's
- * data. */
+/* Return whether a datatype of Open MPI is predefined: its handle is an address in the library's data, or, after a copy
+ * relocation, in the program's data. */
 static inline bool ibp_datatype_is_object(ibp_handle datatype)
 {
     return IBP_LIKELY(ibp_is_within(ibp_mpi.library.data, (uintptr_t)datatype)) ||
            ibp_is_within(ibp_mpi.program_data, (uintptr_t)datatype);
 }
 
-/* Return whether a call's argument is a predefined datatype, in any MPI. */
+/* Return whether an argument of an MPI call is a predefined datatype. Works with every MPI library. */
 static inline bool ibp_datatype_is_elementary(ibp_handle argument)
 {
     if (IBP_LIKELY(ibp_mpi.abi == IBP_ABI_OPENMPI)) return ibp_datatype_is_object(argument);
     return ibp_datatype_is_predefined(IBP_HANDLE(argument));
 }
 
-/* Return the bytes of `count` items of a datatype; 0 for a null handle. The handle must be valid. If MPI ignores a
- * datatype argument, such as the datatype of a buffer MPI_IN_PLACE, its handle may be invalid. */
+/* Return the bytes of `count` items of a datatype; 0 for a null handle. The handle must be valid. Callers must not pass
+ * arguments that MPI ignores: the datatype of a buffer MPI_IN_PLACE may be invalid. */
 uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype);
 
 static inline uint64_t ibp_mpi_bytes(uint64_t count, ibp_handle datatype)

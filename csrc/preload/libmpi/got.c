@@ -46,7 +46,7 @@ struct tables {
 };
 
 struct search {
-    /* One replacement, or several whose names begin with the same letters. */
+    /* One replacement, or several replacements whose names begin with the same letters. */
     const struct ibp_replacement *replacements;
     size_t count;
     enum { IN_MPI, IN_PARTS_OF_MPI, IN_ALL_ELSE } where;
@@ -90,7 +90,7 @@ static struct tables find_tables(const struct dl_phdr_info *info)
     bool with_addends = true;
 
     for (const ElfW(Dyn) *entry = find_dynamic(info); entry && entry->d_tag != DT_NULL; entry++) {
-        /* glibc has added the load address to these values, musl has not. */
+        /* glibc has added the load address to addresses in this table; musl has not. */
         const uintptr_t value = entry->d_un.d_ptr;
         const uintptr_t address = value < info->dlpi_addr ? value + info->dlpi_addr : value;
 
@@ -105,8 +105,8 @@ static struct tables find_tables(const struct dl_phdr_info *info)
     return tables.names && tables.symbols && with_addends ? tables : (struct tables){0};
 }
 
-/* Return the function that a slot leads to. Before the first call, the slot points to the lazy binding code of its own
- * library. */
+/* Return the function that the slot's callers call. Before the first call, the slot contains the address of lazy
+ * binding code in the caller's library. */
 static void *resolve(const struct dl_phdr_info *info, void *const *slot, const char *name)
 {
     void *library, *found;
@@ -130,8 +130,7 @@ static void change(const struct dl_phdr_info *info, void **slot, const struct ib
 {
     void *before = resolve(info, slot, replacement->name);
 
-    /* Components of Open MPI do not list the libraries that they need, because Open MPI has loaded these libraries
-     * before. */
+    /* Components of Open MPI do not list the libraries that they need, because Open MPI has loaded them earlier. */
     if (!before && search->where == IN_PARTS_OF_MPI) before = search->original;
     if (!before || before == replacement->function || changed == CHANGES_MAX) return;
     changes[changed].slot = slot;
@@ -241,7 +240,7 @@ static int visit_caller(struct dl_phdr_info *info, size_t bytes, void *into)
 
             if (!IS_ADDRESS_SLOT(ELF64_R_TYPE(relocation->r_info)) || symbol->st_shndx != SHN_UNDEF) continue;
             if (strcmp(tables.names + symbol->st_name, search->replacement.name)) continue;
-            /* Before the first call, a slot points to the lazy binding code. */
+            /* Before the first call, a slot contains the address of lazy binding code in the caller's library. */
             if (*slot != search->function && !is_in(info, PT_LOAD, PF_X, *slot)) continue;
             set_slot(slot, search->replacement.function, is_in(info, PT_GNU_RELRO, 0, slot));
             search->found++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Redirection of calls in global offset tables (GOT). In contrast to LD_PRELOAD, the redirection can be limited to some
- * callers, also affects libraries opened with RTLD_LOCAL, and can be undone.
+ * Redirection of calls in global offset tables (GOT). In contrast to LD_PRELOAD, redirection can be limited to some
+ * callers and can be undone. It also affects libraries that were opened with RTLD_LOCAL.
  */
 #ifndef IBPROF_LIBMPI_GOT_H
 #define IBPROF_LIBMPI_GOT_H
@@ -18,8 +18,8 @@ int ibp_got_redirect(const char *name, void *replacement, void *original);
 /* As ibp_got_redirect, but also redirect calls from Open MPI's other libraries and its components. */
 int ibp_got_redirect_in_parts(const char *name, void *replacement, void *original);
 
-/* Redirect calls of MPI functions that the dynamic linker has bound to the MPI library, in the program and all
- * libraries. Unresolved weak names remain unresolved. */
+/* Redirect the MPI calls of the program and all libraries whose slots the dynamic linker has bound to the MPI library.
+ * Unresolved weak names remain unresolved. */
 struct ibp_replacement {
     const char *name;
     void *function;
@@ -30,9 +30,8 @@ struct ibp_replacements {
 };
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
-/* In libraries that were opened with RTLD_DEEPBIND: redirect all calls of MPI functions, whether or not the dynamic
- * linker has bound them. The redirection is permanent. `choose` returns the function that shall be called: `found`
- * itself, or a replacement. */
+/* Redirect the MPI calls of libraries that were opened with RTLD_DEEPBIND, whether or not the dynamic linker has bound
+ * them. The redirection is permanent. `choose` returns the function to be called: `found`, or a replacement. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
 /* As ibp_got_redirect_deep, for calls of MPI's Fortran bindings in the program and all libraries. */
@@ -41,8 +40,9 @@ void ibp_got_redirect_bindings(void *(*choose)(const char *name, void *found));
 /* Undo ibp_got_redirect, ibp_got_redirect_in_parts and ibp_got_redirect_users. */
 void ibp_got_restore(void);
 
-/* Redirect all callers of `function` under a name. The redirection is permanent, because a caller may be unloaded
- * before the change could be undone. Slots with other targets, and slots of libibprof.so, remain unchanged. */
+/* Redirect all calls of `function` by the name `name` to `replacement`. The redirection is permanent, because a caller
+ * may be unloaded before its slot could be restored. Slots of `name` with other targets, and slots of libibprof.so,
+ * remain unchanged. */
 void ibp_got_redirect_all(const char *name, void *function, void *replacement);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define GRIDS_MAX 8 /* maximum number; a program may create a grid in each time step */
+#define GRIDS_MAX 8 /* maximum number of recorded grids; a program may create a grid in each time step */
 
 typedef int (*cartdim_get_t)(ibp_handle, int *);
 typedef int (*cart_get_t)(ibp_handle, int, int *, int *, int *);
@@ -110,7 +110,7 @@ static int sources_in_distributed_graph(ibp_handle communicator, int most, int *
 
     if (!count_all || !read || most > IBP_GRAPH_SOURCES_MAX) return -1;
     if (count_all(communicator, &count, &destinations, &is_weighted)) return -1;
-    /* MPICH ends the program if arrays for fewer neighbours than exist are passed. */
+    /* MPICH ends the program if the arrays are too short for all neighbours. */
     if (count > most || destinations > IBP_GRAPH_SOURCES_MAX) return -1;
     return read(communicator, count, sources, weights, destinations, to, to_weights) ? -1 : count;
 }

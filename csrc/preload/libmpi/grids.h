@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Cartesian grids of ranks and the coordinates of this process in them. Neighbours of this process in grids and graphs.
+ * Cartesian grids of ranks, the coordinates of this process, and its neighbours in grids and graphs.
  */
 #ifndef IBPROF_LIBMPI_GRIDS_H
 #define IBPROF_LIBMPI_GRIDS_H
@@ -14,7 +14,8 @@
 IBP_INTERNAL void ibp_grid_note(ibp_handle communicator);
 
 /* Find the processes that send to this process in neighbourhood collectives. Write their ranks in the communicator to
- * `sources`. Return the number of these processes; -1 if it is unknown or larger than `most`. The lock must be free. */
+ * `sources`. Return the number of sources; -1 if the number is unknown or larger than `most`. ibprof's lock must be
+ * free. */
 IBP_INTERNAL int ibp_graph_sources(ibp_handle communicator, int most, int *sources);
 
 #endif

@@ -12,7 +12,7 @@ bool ibp_mpi_is_null(ibp_handle handle)
     switch (ibp_mpi.abi) {
     case IBP_ABI_MPICH: /* the highest bits are the type of the handle; 0 is invalid */
         return !((uint32_t)handle >> 30);
-    case IBP_ABI_STANDARD: /* null handles of communicators, groups, windows and datatypes */
+    case IBP_ABI_STANDARD: /* 0x100 and so on: null handles of communicators, groups, windows and datatypes */
         return !handle || handle == 0x100 || handle == 0x108 || handle == 0x110 || handle == 0x200;
     default:
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

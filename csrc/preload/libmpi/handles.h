@@ -12,13 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The handle that an argument contains. If handles are 32-bit integers, the upper half of the argument is undefined. */
+/* The handle in an argument of an MPI call. MPICH's handles are 32-bit integers, so the upper half of the argument is
+ * undefined. */
 #define IBP_HANDLE(argument) (ibp_mpi.abi == IBP_ABI_MPICH ? (ibp_handle)(int)(argument) : (ibp_handle)(argument))
 
-/* Return whether a handle is null. If a null handle were passed to MPI, MPI would call the program's error handler. */
+/* Return whether a handle is null. Null handles must not be passed to MPI, because MPI would call the program's error
+ * handler. */
 bool ibp_mpi_is_null(ibp_handle handle);
 
-/* Return request `i` of an array. Requests are 32-bit integers in MPICH's ABI. */
+/* Return request `i` of an array. In MPICH's ABI, the array contains 32-bit integers. */
 static inline void *ibp_mpi_request(void *const *requests, size_t i)
 {
     if (!requests) return NULL; /* MPI reports the error */

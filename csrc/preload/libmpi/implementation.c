@@ -62,16 +62,16 @@ static void describe(const struct dl_phdr_info *info, struct ibp_implementation 
 }
 
 struct search {
-    /* An address in the wanted library; if 0, `is_wanted` decides. */
+    /* An address in the wanted library. If 0, the search uses `is_wanted`. */
     uintptr_t address;
     bool (*is_wanted)(const struct ibp_implementation *);
-    /* Memory of the library to be skipped. */
+    /* Memory of a library that the search skips. */
     struct ibp_span except;
     struct ibp_implementation *found;
 };
 
-/* dl_iterate_phdr calls this for each object. Only the wanted library is kept open. The first object is the program;
- * its name is empty. */
+/* dl_iterate_phdr calls this function for each object. The function keeps only the wanted library open. The first
+ * object, with an empty name, is the program. */
 static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
 {
     static const char self;
@@ -117,8 +117,8 @@ void ibp_implementation_version(const struct ibp_implementation *library, char *
     text[strcspn(text, "\n")] = '\0';
 }
 
-/* Return whether two libraries report the same version text. Then the first library is a tool that passes all calls on
- * with unchanged handles. */
+/* Return whether two libraries report the same version text, or the first one reports none. If so, the first library is
+ * a tool that passes all calls on with unchanged handles. */
 static bool are_of_one_version(const struct ibp_implementation *one, const struct ibp_implementation *other)
 {
     char version[2][256];
@@ -138,7 +138,7 @@ bool ibp_implementation_find(struct ibp_implementation *found)
         *found = are_of_one_version(&called, &profiled) ? profiled : called;
     else if (is_called || is_profiled)
         *found = is_called ? called : profiled;
-    else /* mpi4py and other programs open the library with RTLD_LOCAL, where RTLD_NEXT does not search */
+    else /* RTLD_NEXT does not search libraries that mpi4py and other programs open with RTLD_LOCAL */
         return look(&(struct search){.is_wanted = is_mpi, .found = found});
     return true;
 }
@@ -154,8 +154,8 @@ static bool is_openmpi(const struct ibp_implementation *library)
     return defines_all(library, own, COUNT(own));
 }
 
-/* MPICH and derived MPIs: MVAPICH, Intel MPI, Cray MPICH, ParaStation MPI. Programs do not call these functions, so
- * libraries that translate handles do not define them. */
+/* MPICH and derived MPIs: MVAPICH, Intel MPI, Cray MPICH, ParaStation MPI. Programs do not use the names in `own`, so
+ * libraries that translate handles do not define these names. */
 static bool is_of_mpich(const struct ibp_implementation *library)
 {
     static const char *const own[] = {"MPIR_Err_create_code", "MPIR_Err_return_comm", "MPIR_Process", "MPIDI_Process"};
@@ -165,8 +165,8 @@ static bool is_of_mpich(const struct ibp_implementation *library)
     return false;
 }
 
-/* Return whether a library derived from MPICH has the standard ABI of MPI 5. With MPICH's own ABI, the function below
- * returns -1. */
+/* Return whether a library derived from MPICH has the standard ABI of MPI 5. With MPICH's older ABI,
+ * MPI_Abi_get_version sets the version to -1. */
 static bool has_standard_abi(const struct ibp_implementation *library)
 {
     int (*get_version)(int *, int *) = NULL;
@@ -185,7 +185,7 @@ enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library)
     return has_standard_abi(library) ? IBP_ABI_STANDARD : IBP_ABI_MPICH;
 }
 
-/* -- behind a layer ------------------------------------------------------------------------------------------------- */
+/* -- libraries that translate handles ------------------------------------------------------------------------------ */
 
 static bool says_yes(const struct ibp_implementation *library, const char *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Find the loaded libraries that define MPI, and which MPI each of them is. Until that is known, ibprof passes no
- * handle to a library, because a handle of another MPI may crash the library.
+ * Find the loaded libraries that define MPI, and the ABI of each library. While a library's ABI is unknown, ibprof
+ * passes no handle to the library, because a handle of another MPI may crash it.
  */
 #ifndef IBPROF_LIBMPI_IMPLEMENTATION_H
 #define IBPROF_LIBMPI_IMPLEMENTATION_H
@@ -28,36 +28,37 @@ static inline bool ibp_is_within(struct ibp_span span, uintptr_t address)
     return address - span.begin < span.end - span.begin;
 }
 
-/* A loaded library. All members are 0 if there is none. */
+/* A loaded library. If no library was found, all members are 0. */
 struct ibp_implementation {
     /* The handle that dlopen returns. */
     void *handle;
-    /* `whole`: all memory of the library. `data`: its writable data. */
+    /* Addresses of all memory of the library, and of its writable data. */
     struct ibp_span whole, data;
-    /* The base name of its file. */
+    /* The base name of the library's file. */
     const char *name;
 };
 
 /* Find the library whose MPI functions ibprof's wrappers call. The program's handles belong to this library. Return
- * false if there is none. */
+ * false if no library defines MPI. */
 bool ibp_implementation_find(struct ibp_implementation *found);
 
-/* Find the MPI library for which the library `front` translates handles. The MPI library must have a known ABI and be
- * initialised. Return false if there is none. */
+/* Find the MPI library for which the library `front` translates handles. Return false if no initialised MPI library
+ * with a known ABI is found. */
 bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
 
 /* Return the ABI of a library; IBP_ABI_NONE if unknown. ibprof infers the ABI from symbols that only an implementation
  * of MPI defines, and from results of functions that take no handles. */
 enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library);
 
-/* Write the first line of the text of MPI_Get_library_version; an empty text if the library lacks that function. */
+/* Write the first line of the text that MPI_Get_library_version returns; an empty text if the library lacks the
+ * function. */
 void ibp_implementation_version(const struct ibp_implementation *library, char *text, size_t bytes);
 
-/* Return a symbol that the library defines, not a symbol of its dependencies; NULL if there is none. */
+/* Return the address of a symbol; NULL if the library does not define it, even if a dependency does. */
 void *ibp_implementation_symbol(const struct ibp_implementation *library, const char *name);
 
-/* Return a function that the library defines, by its PMPI name; by its MPI name if the library has no PMPI names. NULL
- * if there is none. */
+/* Return the library's function with the PMPI name; if the library has no PMPI names, with the MPI name. Return NULL if
+ * the library does not define the function. */
 void *ibp_implementation_function(const struct ibp_implementation *library, const char *name);
 
 #endif

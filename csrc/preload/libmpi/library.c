@@ -24,7 +24,7 @@ bool ibp_is_mpi_library(const char *path)
     return false;
 }
 
-/* The library that the program calls. */
+/* The library whose MPI functions the program calls: the MPI library, or a library that translates handles. */
 static struct ibp_implementation front;
 
 /* The program comes first. */
@@ -204,7 +204,7 @@ void ibp_mpi_close(void)
     set_constants();
 }
 
-/* If the library has an unknown ABI, find the MPI library for which it translates handles. */
+/* `front` has an unknown ABI: find the MPI library for which it translates handles. */
 static int find_behind(char *why, size_t why_bytes)
 {
     ibp_implementation_version(&front, ibp_mpi.version, sizeof ibp_mpi.version);

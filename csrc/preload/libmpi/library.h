@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The MPI library of this process. ibprof finds it at run time, is not linked to it and does not include mpi.h. Handles
- * are pointers in the ABIs of Open MPI and the standard, and integers in MPICH's; all fit into an ibp_handle.
+ * The MPI library of this process. ibprof finds the library at run time, is not linked to it and does not include
+ * mpi.h. Handles are pointers in the ABIs of Open MPI and of MPI 5, and integers in MPICH's ABI. An ibp_handle contains
+ * a handle of any ABI.
  */
 #ifndef IBPROF_LIBMPI_LIBRARY_H
 #define IBPROF_LIBMPI_LIBRARY_H
@@ -16,19 +17,19 @@
 typedef intptr_t ibp_handle;
 
 struct ibp_mpi {
-    /* If it is unknown (IBP_ABI_NONE), ibprof passes no handle to the library. */
+    /* If the ABI is unknown (IBP_ABI_NONE), ibprof passes no handle to the library. */
     enum ibp_abi abi;
     struct ibp_implementation library;
-    /* The program calls another library, which translates the program's handles and calls this library. Then ibprof
+    /* The program calls another library, which translates the program's handles and calls `library`. If so, ibprof
      * ignores handles in the arguments of the program's calls. */
     bool is_behind_layer;
     ibp_handle world;
     ibp_handle self;
-    /* In Open MPI: MPI_REQUEST_NULL, and the shared request that every call returns if it completes at once. */
+    /* In Open MPI: MPI_REQUEST_NULL, and the shared request that nonblocking calls return if they complete at once. */
     void *null_request, *empty_request;
-    /* Rank and size in MPI_COMM_WORLD, or else in the process set mpi://WORLD. */
+    /* Rank and size in MPI_COMM_WORLD; for a program that begins with a session, in the process set mpi://WORLD. */
     int rank, size;
-    /* The first session of a program that did not begin with MPI_Init; otherwise 0. */
+    /* The first session of a program that begins with a session; 0 if it begins with MPI_Init. */
     ibp_handle session;
     /* The group of the process set mpi://WORLD. */
     ibp_handle world_group;
@@ -36,7 +37,7 @@ struct ibp_mpi {
     bool has_own_self;
     int thread_level;
     char version[256];
-    /* Writable data of the program. Copy relocations may have placed the predefined datatypes there. */
+    /* Writable data of the program. After copy relocations, the predefined datatypes are in these data. */
     struct ibp_span program_data;
 
     int (*comm_rank)(ibp_handle, int *);
@@ -63,7 +64,7 @@ extern IBP_INTERNAL struct ibp_mpi ibp_mpi;
  * ABI is unknown. */
 int ibp_mpi_find(void);
 
-/* Return whether a path is an MPI library, by the name of the file. */
+/* Return whether the file's name is a name of an MPI library. */
 bool ibp_is_mpi_library(const char *path);
 
 /* Find the library, and fill ibp_mpi with the data of this process. MPI must be initialised. Return 0, or -1 with the
@@ -73,24 +74,24 @@ int ibp_mpi_open(char *why, size_t why_bytes);
 /* Free the objects that ibp_mpi_open created, before the last session ends. */
 void ibp_mpi_close(void);
 
-/* Return the MPI function that the program would call without ibprof: a function of another tool or of the MPI library.
- * NULL if there is none. */
+/* Return the MPI function that the program would call without ibprof: a function of another tool or of the MPI library;
+ * NULL if neither defines it. */
 void *ibp_mpi_next(const char *name);
 
-/* Return whether another tool wraps an MPI function. Then ibp_mpi_next returns the tool's function. */
+/* Return whether another tool wraps an MPI function. If so, ibp_mpi_next returns the tool's function. */
 bool ibp_mpi_is_wrapped(const char *name);
 
-/* Return a symbol of the MPI library. If the program calls this library directly, return the program's copy of the
- * symbol, if there is one. */
+/* Return the address of a symbol of the MPI library. If the program calls this library directly and has a copy of the
+ * symbol, return the address of the copy. */
 void *ibp_mpi_symbol(const char *name);
 
 /* Return a PMPI function of the library, not ibprof's wrapper with this name; NULL if the library lacks it. */
 void *ibp_mpi_own_function(const char *name);
 
-/* Return the value of MPI_TAG_UB, in the ABIs of MPICH and the standard; 0 if unknown. */
+/* Return the value of MPI_TAG_UB; 0 if it is unknown, as in Open MPI's ABI. */
 unsigned ibp_mpi_largest_tag(void);
 
-/* Return a function by its name, from the libraries to which the MPI library is linked. */
+/* Return a function of a library to which the MPI library is linked; NULL if no such library defines it. */
 void *ibp_mpi_dependency(const char *name);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The lock of all state that MPI calls change. Below MPI_THREAD_MULTIPLE, only one thread at a time is in MPI, and the
- * lock is not taken.
+ * The lock of all state that MPI calls change. At thread levels below MPI_THREAD_MULTIPLE, only one thread at a time is
+ * in MPI, so ibprof does not take the lock.
  */
 #ifndef IBPROF_LIBMPI_LOCK_H
 #define IBPROF_LIBMPI_LOCK_H
@@ -15,9 +15,8 @@ extern IBP_INTERNAL bool ibp_threads_multiple;
 extern IBP_INTERNAL char ibp_spinlock;
 void ibp_lock_slowly(void);
 
-/* For code that runs only while several threads may be in MPI. The fast path of a message only tries to take the lock.
- * If the lock is not free, a slow path waits for it. So the fast path calls no function, and need not save
- * registers. */
+/* For code that runs only with MPI_THREAD_MULTIPLE. The fast path of a message only tries to take the lock. If the lock
+ * is not free, a slow path waits for it. So the fast path calls no function, and saves no registers. */
 static inline bool ibp_try_lock_among_threads(void)
 {
     return IBP_LIKELY(!__atomic_test_and_set(&ibp_spinlock, __ATOMIC_ACQUIRE));

@@ -3,7 +3,7 @@
  *
  * Cancellation of threads. pthread_cancel ends a thread at its next cancellation point: a call of the C library that
  * may wait, such as open or read. MPI calls need not be cancellation points. Therefore ibprof's work inside MPI calls
- * must not be a cancellation point either: a thread that ended there would never release its locks.
+ * must not be a cancellation point either: a thread that ended there would never release ibprof's locks.
  */
 #ifndef IBPROF_PLATFORM_CANCELLATION_H
 #define IBPROF_PLATFORM_CANCELLATION_H
@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-#pragma weak pthread_setcancelstate /* in old C libraries part of libpthread; without it, there are no threads */
+#pragma weak pthread_setcancelstate /* old C libraries lack it without libpthread, and then there are no threads */
 
 /* Disable cancellation. Return the former state, which ibp_cancellation_allow restores. */
 static inline int ibp_cancellation_hold(void)

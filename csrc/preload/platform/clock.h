@@ -8,11 +8,11 @@
 
 #include <stdint.h>
 
-/* Return the Unix time in nanoseconds. The Unix clock is read once: a step of it, by NTP or an administrator, does not
- * change durations of this process. */
+/* Return the Unix time in nanoseconds. The Unix clock is read only once: if NTP or an administrator changes the Unix
+ * clock later, times in this process do not change. */
 uint64_t ibp_clock_ns(void);
 
-/* Return the Unix time of a time of the monotonic clock. */
+/* Convert a time of the monotonic clock to Unix time; both are in nanoseconds. */
 uint64_t ibp_clock_unix(uint64_t monotonic_ns);
 
 /* Return nanoseconds since an unspecified moment, which is the same for all processes of a host. */

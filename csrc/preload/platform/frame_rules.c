@@ -21,7 +21,7 @@
 #define BASE_HERE 0x10
 #define TABLE_ENCODING 0x3b /* 4 bytes, relative to the header */
 
-/* Instructions. The first three contain an operand in their lower bits. */
+/* Instructions of call frame information. The first three have an operand in their lower bits. */
 enum {
     ADVANCE = 0x40,
     OFFSET = 0x80,
@@ -52,7 +52,7 @@ enum {
 };
 
 /* Operations of expressions. */
-#define REGISTER_0 0x70 /* plus the number of a register: the value of the register plus an offset */
+#define REGISTER_0 0x70 /* REGISTER_0 + N: the value of register N plus an offset */
 #define REGISTER_31 0x8f
 #define DEREFERENCE 0x06
 
@@ -115,8 +115,8 @@ static int64_t take_signed(struct bytes *bytes)
     return (int64_t)take_leb(bytes, true);
 }
 
-/* Read the number of a register. If ibprof does not track this register, return the number of the element for untracked
- * registers. */
+/* Read the number of a register, and return the register's index in struct state. All registers that ibprof does not
+ * track share the last index. */
 static unsigned take_register(struct bytes *bytes)
 {
     const uint64_t number = take_number(bytes);
@@ -174,7 +174,7 @@ struct common {
     bool has_lengths, is_of_signal;
 };
 
-/* Return the contents of an entry after its length. If there is no entry, `is_bad` is set. */
+/* Return the bytes of an entry that follow its length. If there is no valid entry, set `is_bad`. */
 static struct bytes open_entry(const struct ibp_frame_tables *tables, uintptr_t entry)
 {
     struct bytes bytes = {entry, tables->end, entry < tables->begin || entry >= tables->end};
@@ -225,7 +225,7 @@ static bool read_common(const struct ibp_frame_tables *tables, uintptr_t entry, 
     uint8_t version;
 
     *common = (struct common){.code_factor = 1};
-    if (take_uint32_t(&bytes)) return false; /* a CIE has the number 0 here */
+    if (take_uint32_t(&bytes)) return false; /* only a CIE has the ID 0 */
     version = take_uint8_t(&bytes);
     if (version != 1 && version != 3) return false;
     for (unsigned i = 0; i < sizeof letters; i++) {
@@ -241,7 +241,8 @@ static bool read_common(const struct ibp_frame_tables *tables, uintptr_t entry, 
     return !bytes.is_bad && return_register == IBP_REGISTER_RETURN;
 }
 
-/* Search the sorted table for the entry of the function that may contain an instruction. Return 0 if there is none. */
+/* Search the sorted table for the last function that begins at or before an instruction. Return the address of its
+ * entry; 0 if no such function exists. */
 static uintptr_t search(const struct ibp_frame_tables *tables, uintptr_t instruction)
 {
     struct bytes bytes = {tables->header, tables->header_end, false};
@@ -270,7 +271,7 @@ static uintptr_t search(const struct ibp_frame_tables *tables, uintptr_t instruc
 
 /* -- instructions -------------------------------------------------------------------------------------------------- */
 
-/* The rules of the registers. The last element is for registers that ibprof does not track. */
+/* The current rules of the registers. All registers that ibprof does not track share the last element. */
 struct state {
     struct ibp_value_place frame, registers[IBP_REGISTERS + 1];
 };
@@ -294,8 +295,8 @@ static int64_t factored(const struct machine *machine, int64_t number)
     return (int64_t)((uint64_t)number * (uint64_t)machine->common->data_factor);
 }
 
-/* Read a DWARF expression of a form that compilers write. The value of the expression is a register plus an offset, or
- * the memory at this address. Return IBP_VALUE_NONE for other expressions. */
+/* Read a DWARF expression. Compilers write two forms: the value is a register plus an offset, or the value is in memory
+ * at this address. Return IBP_VALUE_NONE for all other forms. */
 static struct ibp_value_place take_expression(struct machine *machine, enum ibp_value_form itself,
                                               enum ibp_value_form in_memory)
 {
@@ -327,7 +328,7 @@ static void set_frame(struct machine *machine, unsigned base, int64_t offset)
     machine->now.frame = place(machine, IBP_VALUE_OF_REGISTER, base, offset);
 }
 
-/* Advance the location. Return false if it would pass `until`. */
+/* Advance the location. Return false if the location would pass `until`. */
 static bool advance(struct machine *machine, uint64_t by, uintptr_t until)
 {
     machine->location += by * machine->common->code_factor;
@@ -405,8 +406,8 @@ static void run_one(struct machine *machine, uint8_t operation)
         return;
     case EXPRESSION:
         number = take_register(bytes);
-        /* The result of the expression is the address of the value. Expressions with a further memory access are not
-         * understood. */
+        /* The result of the expression is the address of the value. If the expression itself reads memory, ibprof does
+         * not understand it. */
         registers[number] = take_expression(machine, IBP_VALUE_AT_REGISTER, IBP_VALUE_NONE);
         return;
     case ARGUMENTS_SIZE:

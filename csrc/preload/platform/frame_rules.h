@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Rules to compute the registers of a function's caller from the registers of the function. Compilers write these rules
- * to the section .eh_frame, as call frame information of DWARF. On x86-64, ibprof understands the instructions that
+ * as DWARF call frame information to the section .eh_frame. On x86-64, ibprof understands the instructions that
  * compilers use at calls. Tables may be damaged, so ibprof reads nothing outside of the segment that contains them.
  */
 #ifndef IBPROF_PLATFORM_FRAME_RULES_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* DWARF's numbers of registers: general registers, then the return address. */
+/* DWARF numbers the general registers from 0 to 15; register 16 is the return address. */
 #define IBP_REGISTERS 17
 #define IBP_REGISTER_FRAME 6
 #define IBP_REGISTER_STACK 7
@@ -21,10 +21,10 @@
 enum ibp_value_form {
     /* In the same register. */
     IBP_VALUE_SAME,
-    /* In memory at an offset from the frame's address, or from a register's value. */
+    /* In memory: at the frame's address plus an offset, or at a register's value plus an offset. */
     IBP_VALUE_AT_FRAME,
     IBP_VALUE_AT_REGISTER,
-    /* The value is the frame's address, or a register's value, plus an offset. */
+    /* Not in memory: the value is the frame's address plus an offset, or a register's value plus an offset. */
     IBP_VALUE_OF_FRAME,
     IBP_VALUE_OF_REGISTER,
     /* The value is lost. If the return address is lost, the function has no caller. */

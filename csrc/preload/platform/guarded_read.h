@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Copy memory by a system call. Return false if a part of it is not readable, or if the system does not permit the
+/* Copy memory by a system call. Return false if a part of the memory is unreadable, or if the system forbids the
  * call. */
 bool ibp_read_guarded(void *into, const void *address, size_t bytes);
 

@@ -14,8 +14,8 @@ bool ibp_can_visit_objects(void)
 
 int ibp_visit_objects(int (*visit)(struct dl_phdr_info *info, size_t bytes, void *into), void *into)
 {
-    /* Signals of faults. They are not blocked, because a fault ends the process if its signal is blocked, even if the
-     * program has a handler. */
+    /* Signals of faults are not blocked. A fault whose signal is blocked ends the process, even if the program has a
+     * handler. */
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
     sigset_t block, before;
     bool is_blocked;

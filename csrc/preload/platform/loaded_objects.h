@@ -10,11 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Return whether objects can be visited. A static program may have no dynamic linker. */
+/* Return whether this process has a dynamic linker, which can list the loaded objects. A static program may have
+ * none. */
 bool ibp_can_visit_objects(void);
 
-/* Call `visit` for each object until it returns a value other than 0. Return that value, otherwise 0. Signals are
- * blocked meanwhile: if a signal handler left this function by longjmp, the dynamic linker's lock would never be
+/* Call `visit` for each object until `visit` returns a value other than 0. Return the last value of `visit`. Signals
+ * are blocked meanwhile: if a signal handler left this function by longjmp, the dynamic linker's lock would never be
  * released. */
 int ibp_visit_objects(int (*visit)(struct dl_phdr_info *info, size_t bytes, void *into), void *into);
 

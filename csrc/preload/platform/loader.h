@@ -8,10 +8,10 @@
 
 typedef void *ibp_open_function(const char *, int);
 
-/* Return the C library's dlopen; NULL if there is none. */
+/* Return the C library's dlopen; NULL if the process has no dlopen. */
 ibp_open_function *ibp_loader_open(void);
 
-/* Return a handle of a library if it is loaded already, otherwise NULL. */
+/* Return a handle of a library that is already loaded; NULL if it is not loaded. */
 void *ibp_loaded_library(const char *path);
 
 #endif

@@ -34,8 +34,8 @@ __attribute__((constructor)) void ibp_note_stderr(void)
     errno = kept;
 }
 
-/* Return whether stderr is still the same file. The program may have closed stderr, and another file may have the
- * descriptor's number now. */
+/* Return whether stderr is still the file that it was at the start. The program may have closed stderr, and may have
+ * opened another file with the same descriptor. */
 static bool is_stderr_still_open(void)
 {
     struct stat now;

@@ -8,10 +8,10 @@
 
 #include "platform/system.h"
 
-/* Remember the file of stderr. Messages are only printed to this file. Called when libibprof.so is loaded. */
+/* Remember the file of stderr when libibprof.so is loaded. Messages are printed only if stderr is still this file. */
 void ibp_note_stderr(void);
 
-/* Print "ibprof: " and the message as one line on stderr. Errors are ignored, and errno is unchanged. */
+/* Print "ibprof: " and the message as one line on stderr. Write errors are ignored, and errno is unchanged. */
 void ibp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* IBPROF_VERBOSE, 0 to 5. */

@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* A line is "begin-end rwxp ...", with hexadecimal numbers. */
+/* A partly parsed line of /proc/self/maps: "begin-end rwxp ...", with hexadecimal numbers. */
 struct line {
     struct ibp_mapped_range range;
     enum { IN_BEGIN, IN_END, IN_ACCESS, IN_REST } part;
@@ -21,7 +21,7 @@ static unsigned digit_of(char character)
     return (unsigned)(character <= '9' ? character - '0' : (character | 0x20) - 'a' + 10);
 }
 
-/* Add a character to the line. Return true at the end of the line. */
+/* Parse the next character of a line. Return true at the end of the line. */
 static bool read_character(struct line *line, char character)
 {
     switch (line->part) {
@@ -49,7 +49,7 @@ static bool read_character(struct line *line, char character)
 
 static bool search(int file, uintptr_t address, struct ibp_mapped_range *range)
 {
-    char text[512]; /* threads may have small stacks */
+    char text[512]; /* short, because threads may have small stacks */
     struct line line = {.part = IN_BEGIN};
 
     for (ssize_t length; (length = read(file, text, sizeof text)) > 0;) {

@@ -13,7 +13,8 @@ struct ibp_mapped_range {
     uintptr_t begin, end;
 };
 
-/* Find the readable range that contains an address. Return false if there is none, or if the file cannot be read. */
+/* Find the readable range that contains an address. Return false if the address is unreadable, or if /proc/self/maps
+ * cannot be read. */
 bool ibp_mapped_range_find(uintptr_t address, struct ibp_mapped_range *range);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * An address in the current stack frame. The frames of all callers have higher addresses.
+ * An address in the current stack frame. The frames of all callers are at higher addresses.
  */
 #ifndef IBPROF_PLATFORM_STACK_H
 #define IBPROF_PLATFORM_STACK_H

@@ -13,8 +13,8 @@
 #define FRAMES_MAX 256
 #define WORD sizeof(uintptr_t)
 
-/* These functions read frames of other functions, and memory that another thread may change. Sanitizers would report
- * that. */
+/* For functions that read other functions' frames, or memory that another thread may change. Without these attributes,
+ * sanitizers would report errors. */
 #define READS_STACKS __attribute__((no_sanitize_address))
 #define READS_SHARED __attribute__((no_sanitize_thread))
 
@@ -31,8 +31,8 @@ enum step {
 /* The memory range of the stack on which this thread last walked. */
 static IBP_THREAD_LOCAL struct ibp_mapped_range stack;
 
-/* Return whether the address `least` is in a stack. If it is outside of the known stack, search the mapped memory.
- * Possible reasons: this is the thread's first walk, this is the stack of a signal handler, or the stack has grown. */
+/* Return whether `least` is in readable memory. Search the mapped memory if `least` is outside of `stack`: at the
+ * thread's first walk, on the stack of a signal handler, or after the stack has grown. */
 static bool enter_stack(uintptr_t least)
 {
     return least - stack.begin < stack.end - stack.begin || ibp_mapped_range_find(least, &stack);
@@ -61,7 +61,7 @@ static bool read_word(uintptr_t address, uintptr_t least, uintptr_t *word)
 
 /* -- objects ------------------------------------------------------------------------------------------------------- */
 
-/* The loaded segment of an object that contains an address. */
+/* The loaded segment that contains an address. */
 struct part {
     uintptr_t begin, end;
     bool is_code;
@@ -83,23 +83,23 @@ static struct part part_of(const struct dl_phdr_info *info, uintptr_t address)
 #include "platform/frame_rules.h"
 #include "platform/memory.h"
 
-/* Cache of steps, by some bits of the instruction's address: steps of the program's MPI calls and of their callers. */
+/* Cache of steps from functions to their callers. A hash of the instruction's address selects NEIGHBOURS entries. */
 #define STEPS 512
 #define NEIGHBOURS 4
 
-/* The step from a function to its caller, at an instruction. */
+/* The step from a function, at an instruction, to the function's caller. */
 struct known_step {
-    /* 0 if the entry is free, and while it changes, because other threads may be reading it. */
+    /* 0 if the entry is free or a thread is changing it. Other threads may read an entry at any time. */
     uintptr_t instruction;
     enum { BY_RULE, BY_FRAME_POINTER, TO_NOBODY } how;
     struct ibp_value_place frame;
     /* The registers whose values differ between the function and its caller; in most functions only a few. If the stack
-     * pointer is not among them, the caller's stack pointer is the frame's address. */
+     * pointer is not among these registers, the caller's stack pointer is the frame's address. */
     unsigned count;
     uint8_t numbers[IBP_REGISTERS];
     struct ibp_value_place places[IBP_REGISTERS];
     bool is_of_signal;
-    /* The lowest offset of these values, if all of them are in memory below the frame's address; otherwise 0. */
+    /* If all values in `places` are in memory below the frame's address: their lowest offset. Otherwise 0. */
     int32_t lowest;
 };
 
@@ -213,8 +213,8 @@ static READS_SHARED void keep(const struct known_step *found)
 
 struct frame {
     uintptr_t registers[IBP_REGISTERS];
-    /* The address is not the address after a call: a signal interrupted the function there, or the walk begins
-     * there. */
+    /* The function continues exactly at the address: a signal interrupted the function there, or the walk begins there.
+     * If false, the address follows a call. */
     bool is_exact;
 };
 
@@ -239,7 +239,7 @@ static inline bool value_of(const struct frame *frame, struct ibp_value_place pl
     }
 }
 
-/* The result of a step. */
+/* Registers of the caller, before they replace the registers of the frame. */
 struct found_registers {
     unsigned count;
     uintptr_t address, values[IBP_REGISTERS];
@@ -278,7 +278,7 @@ static READS_SHARED enum step step_by_rule(struct frame *frame, const struct kno
     frame->registers[IBP_REGISTER_STACK] = found->address;
     for (unsigned i = 0; i < found->count; i++) frame->registers[known->numbers[i] % IBP_REGISTERS] = found->values[i];
     frame->is_exact = known->is_of_signal;
-    /* Stacks grow downwards. A signal may have a separate stack. */
+    /* Stacks grow downwards. Only a signal handler may have a separate stack, at a higher or lower address. */
     return frame->is_exact || frame->registers[IBP_REGISTER_STACK] > before ? STEPPED : LOST;
 }
 
@@ -334,7 +334,8 @@ static __attribute__((noinline)) enum step step_anew(struct frame *frame, uintpt
 /* Go to the caller. */
 static enum step step(struct frame *frame)
 {
-    /* Minus 1, because a call may be the last instruction of its function. */
+    /* After a call, search for the byte before the return address: a call may be the last instruction of its
+     * function. */
     const uintptr_t instruction = frame->registers[IBP_REGISTER_RETURN] - !frame->is_exact;
     enum step how = step_as_before(frame, instruction);
 
@@ -379,7 +380,7 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *into)
     return part_of(info, *(const uintptr_t *)into).is_code;
 }
 
-/* Cache of addresses that are known to be code in an object, by some bits of the address. */
+/* Cache of addresses of code in objects. Some bits of the address select the entry. */
 #define KNOWN 256
 static uintptr_t known_code[KNOWN];
 
@@ -407,7 +408,7 @@ static uintptr_t without_signature(uintptr_t address)
     return signed_one;
 }
 
-/* A frame contains the caller's frame pointer, then the return address. */
+/* A frame begins with the caller's frame pointer; the return address follows. */
 static enum step step(struct frame *frame)
 {
     const uintptr_t least = frame->registers[IBP_REGISTER_STACK], pointer = frame->pointer;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The use of libc in a preloaded library: no symbol newer than glibc 2.17, and symbols that musl lacks are weak. If a
- * symbol of a preloaded library is missing, the program cannot start. Every file that calls the dynamic linker includes
- * this file.
+ * If a symbol that a preloaded library needs is missing, the program cannot start. Therefore ibprof uses no symbol
+ * newer than glibc 2.17, and declares symbols that musl lacks as weak. Every file that calls the dynamic linker
+ * includes this file.
  */
 #ifndef IBPROF_PLATFORM_SYSTEM_H
 #define IBPROF_PLATFORM_SYSTEM_H
@@ -15,21 +15,21 @@
 #include <stddef.h>
 
 #define IBP_EXPORT __attribute__((visibility("default")))
-/* For variables that each message uses. Without this attribute, a compiler would access them through the GOT, because
- * another library might define them. */
+/* For variables that are read at each message. Without this attribute, a compiler would access them through the GOT,
+ * because another library might define them. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
-/* Keep a parameter in memory during a call, if it was passed on the stack. Otherwise the compiler would load the
- * parameter into a register, and would have to save this register. */
+/* Leave a parameter in memory that was passed on the stack. Without this macro, the compiler would load the parameter
+ * into a register, and would have to save the register. */
 #define IBP_IN_MEMORY(parameter) __asm__("" : "+m"(parameter))
 #define IBP_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define IBP_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* A thread-local variable of a library that is loaded with the program. With this model, an access needs no function
- * call, and musl can load the library. */
+/* A thread-local variable of a library that is loaded with the program. With the model initial-exec, an access needs no
+ * function call, and musl can load the library. */
 #define IBP_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 
-/* glibc 2.34 moved these functions into libc, with a new symbol version. The old version, which older systems need,
- * still exists. */
+/* glibc 2.34 moved dlsym and other functions into libc, with a new symbol version. ibprof uses the old symbol version,
+ * which older systems also have. */
 #if defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 34) && defined(__x86_64__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
@@ -44,7 +44,7 @@ __asm__(".symver dlclose,dlclose@GLIBC_2.17");
 #endif
 #endif
 
-/* In old C libraries, these functions are part of libdl, which a program without MPI may not have loaded. */
+/* In old C libraries, dlsym and these other functions are part of libdl, which a program without MPI may not load. */
 #pragma weak dlsym
 #pragma weak dlvsym
 #pragma weak dladdr
