@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Functions by which a C or C++ program marks regions for ibprof. The program need not be linked to libibprof.so: if
- * the library is neither preloaded nor linked (-libprof), the functions do nothing. Call them between MPI_Init and
- * MPI_Finalize, from one thread at a time. Below MPI_THREAD_SERIALIZED, calls from threads other than the thread that
- * initialised MPI are ignored.
+ * the library is neither preloaded nor linked (-libprof), the functions do nothing. Call the functions between MPI_Init
+ * and MPI_Finalize, from one thread at a time. Below MPI_THREAD_SERIALIZED, calls from threads other than the thread
+ * that initialised MPI are ignored.
  *
  *     for (step = 0; step < steps; step++) {
  *         exchange();
@@ -25,9 +25,9 @@
 extern "C" {
 #endif
 
-/* ibprof_region: assign traffic outside of named regions to region `name`. This is all such traffic since the last call
- * of one of these two functions, or since MPI_Init if there was no such call. ibprof_region_at: do the same for region
- * FILE:LINE. */
+/* ibprof_region: assign traffic to region `name`, after the traffic was sent. The call assigns all traffic outside of
+ * named regions since the last call of ibprof_region or ibprof_region_at; since MPI_Init at the first call.
+ * ibprof_region_at: do the same for region FILE:LINE. */
 void ibprof_region(const char *name) __attribute__((weak));
 void ibprof_region_at(const char *file, int line) __attribute__((weak));
 

@@ -2,13 +2,13 @@
  * Copyright The ibprof developers
  *
  * libibprof_kernels.so: the loops that are too slow in Python. Each header declares the functions of one subject.
- * Python passes the headers to cffi in the order of the includes below. It uses only the text between the two marker
- * lines of each header, which contains simple structs, enums, integer constants and prototypes.
+ * Python passes the headers to cffi in the order of the includes below. Python uses only the text between the two
+ * marker lines of each header: simple structs, enums, integer constants and prototypes.
  *
  * Conventions: Functions return 0 or a negative errno, unless stated otherwise. The caller owns all arrays and passes
- * their lengths; no function writes beyond them. Functions print nothing and have no state except in their arguments,
- * so several threads may call them at the same time. A comment such as [rails][ports] states the dimensions of an
- * array.
+ * their lengths; no function writes beyond the end of an array. Functions print nothing and have no state except in
+ * their arguments, so several threads may call them at the same time. A comment such as [rails][ports] states the
+ * dimensions of an array.
  */
 #ifndef IBPROF_KERNELS_H
 #define IBPROF_KERNELS_H

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * The functions of OTF2's C library that ibprof calls, for cffi. Handles are `void *`. The union OTF2_AttributeValue is
- * declared as a 64-bit integer, because cffi cannot pass unions by value. On x86-64, AArch64 and POWER, both are passed
- * alike.
+ * declared as a 64-bit integer, because cffi cannot pass unions by value. On x86-64, AArch64 and POWER, functions pass
+ * this union in the same way as a 64-bit integer.
  */
 #ifndef IBPROF_OTF2_H
 #define IBPROF_OTF2_H

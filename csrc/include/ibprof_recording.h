@@ -5,14 +5,14 @@
  * with cffi, which parses the text between the two marker lines. That text may therefore contain only simple structs,
  * enums and integer constants. docs/formats/recording.md explains the format.
  *
- * A file belongs to one host and one run. It consists of
+ * A recording is a file. A file belongs to one host and one run, and consists of
  *
  *     ibp_file_header | operation names | segment | segment | ...
  *
- * A segment begins at a multiple of IBP_PAGE_BYTES with an ibp_segment, followed by an array of records of one kind. It
- * belongs to one process, and contains the offset of the process's IBP_SEGMENT_PROCESS. Processes reserve segments by
- * an atomic addition to ibp_file_header.end_bytes, so they never wait for each other. If a process was killed before it
- * filled a reserved segment, the segment has no IBP_SEGMENT_MAGIC, and readers skip it page by page.
+ * A segment begins at a multiple of IBP_PAGE_BYTES with an ibp_segment, followed by an array of records of one kind. A
+ * segment belongs to one process, and contains the offset of the process's IBP_SEGMENT_PROCESS. Processes reserve
+ * segments by an atomic addition to ibp_file_header.end_bytes, so they never wait for each other. If a process was
+ * killed before it filled a reserved segment, the segment has no IBP_SEGMENT_MAGIC, and readers skip it page by page.
  *
  * A segment contains the kind, the version and the size of its records. If a kind of records changes, members are only
  * added at the end, and the version is incremented. Any other change needs a new kind. Readers skip unknown kinds,
@@ -45,7 +45,7 @@
 #define IBP_PATH_BYTES 1024
 #define IBP_FLUSH_SECONDS 30 /* default of IBPROF_FLUSH */
 #define IBP_SNAPSHOT_GROUPS 32
-#define IBP_PEER_ADDRESS 0x80000000 /* this bit marks a peer's number that is the index of an ibp_address */
+#define IBP_PEER_ADDRESS 0x80000000 /* a peer with this bit is the index of an ibp_address, not a rank */
 #define IBP_ADDRESS_BYTES 56
 #define IBP_GIDS_PER_PORT 4
 #define IBP_GID_BYTES 16
@@ -58,20 +58,20 @@
 #define IBP_SITES_MAX 4096 /* maximum number of sites of a process */
 #define IBP_FUNCTION_BYTES 96
 #define IBP_BUILD_ID_BYTES 32
-/* Partners of a demand that are not ranks. The number of a group consists of this bit, the group's size from bit 40 on,
- * and a hash of its members. */
+/* Values of ibp_demand.partner that are not ranks. The value for a group consists of the bit IBP_PARTNER_GROUP, the
+ * group's size from bit 40 on, and a hash of the group's members. */
 #define IBP_PARTNER_GROUP 0x8000000000000000
 #define IBP_PARTNER_SIZE_SHIFT 40
 #define IBP_PARTNER_SIZE_MASK 0x7fffff
 #define IBP_PARTNER_UNKNOWN 0xffffffffffffffff
-#define IBP_PARTNER_FAILED 0xfffffffffffffffe /* calls that returned an error, to any partner */
+#define IBP_PARTNER_FAILED 0xfffffffffffffffe /* all calls that returned an error */
 #define IBP_NO_ROOT 0xffffffff
 #define IBP_BYTES_UNKNOWN 0xffffffffffffffff
 /* Maximum number of samples of each kind in a process. With tables in private memory, samples need at most 256 KiB, and
  * 120 bytes for each open receive with wildcards. */
 #define IBP_SAMPLES_MAX 572
-#define IBP_LONGEST_MAX 192 /* additional samples of the longest collectives, and of the longest messages */
-#define IBP_LEVEL_LONG 255 /* the level of these samples */
+#define IBP_LONGEST_MAX 192 /* maximum number of samples of the longest collectives, and of the longest messages */
+#define IBP_LEVEL_LONG 255 /* value of `level` in samples of the longest calls */
 
 enum ibp_segment_kind {
     IBP_SEGMENT_PROCESS = 1,
@@ -110,14 +110,14 @@ enum ibp_instance { IBP_INSTANCE_COLLECTIVE = 0, IBP_INSTANCE_MESSAGE = 1, IBP_I
 
 /* Reasons why collectives or messages could not be sampled. */
 enum ibp_unsampled {
-    /* ibprof cannot identify the communicator: it contains spawned or connected processes, or ibprof did not see its
-     * creation. */
+    /* ibprof cannot identify the communicator: the communicator contains spawned or connected processes, or ibprof did
+     * not see its creation. */
     IBP_UNSAMPLED_NO_NAME = 0,
     /* A table of communicators or requests was full. */
     IBP_UNSAMPLED_FULL = 1,
     /* The number of the message is unknown, because the order of receives with wildcards is unknown. */
     IBP_UNSAMPLED_ORDER = 2,
-    /* ibprof did not see the completion. */
+    /* ibprof did not see the completion of the collective or message. */
     IBP_UNSAMPLED_UNSEEN = 3,
     IBP_UNSAMPLED_REASONS = 4
 };
@@ -126,7 +126,8 @@ enum ibp_unsampled {
 enum ibp_side {
     IBP_SIDE_SENDER = 0,
     IBP_SIDE_RECEIVER = 1,
-    /* A call that waits for a message without receiving it (MPI_Probe), or for a notifier. */
+    /* A call that waits for a message without receiving it (MPI_Probe), or for a notification by MPI_Win_post or
+     * MPI_Win_complete. */
     IBP_SIDE_WAITER = 2,
     /* A call for which other processes wait: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
@@ -227,7 +228,7 @@ struct ibp_file_header {
     uint64_t end_bytes;
     /* When the first process of this host began to record. */
     uint64_t start_ns;
-    /* Number of operation names. They follow this header, IBP_OPERATION_NAME_BYTES each. */
+    /* Number of operation names. The names follow this header; each has IBP_OPERATION_NAME_BYTES. */
     uint32_t operation_count;
     /* enum ibp_full: the first reason why a process could not add a segment. */
     uint32_t full;
@@ -240,8 +241,8 @@ struct ibp_file_header {
     char launch[256];
     char library_version[32];
     /* If IBPROF_OUTPUT is on a network file system, processes map a file on the storage of their node instead. Each
-     * process copies its segments to the recording from time to time, and when it ends. Without such a file, `storage`
-     * and `output` are empty. */
+     * process copies its segments to the recording from time to time, and when it ends. If processes map the recording
+     * itself, `storage` and `output` are empty. */
     /* The mapped file. */
     char storage[IBP_PATH_BYTES];
     /* The file in IBPROF_OUTPUT, to which segments are copied at the same offsets. */
@@ -251,7 +252,7 @@ struct ibp_file_header {
     uint64_t members;
     /* IBPROF_FLUSH: minimum time between two copies; 0 if segments are copied only at the end. */
     uint32_t flush_seconds;
-    /* Size of this header. The operation names follow it. 0 in format version 1. */
+    /* Size of this header; 0 in format version 1. */
     uint32_t header_bytes;
 };
 
@@ -292,8 +293,8 @@ struct ibp_process {
     uint64_t lost_messages;
     /* Number of marks. IBP_SEGMENT_MARKS contains only the first marks. */
     uint64_t marks_seen;
-    /* Number of regions beyond the limit of names or of depth. The traffic of such a region counts for the region
-     * around it. */
+    /* Number of regions beyond the maximum number of names or the maximum depth. Traffic of a refused region counts for
+     * the region around it. */
     uint64_t regions_refused;
     /* Time during which recording was switched off. */
     uint64_t off_ns;
@@ -342,15 +343,16 @@ struct ibp_process {
      * of the recording, and as late as possible. */
     uint64_t sample_clock_ns[2];
     uint64_t sample_unix_ns[2];
-    /* By enum ibp_instance: number of collectives, and number of messages sent or received. Calls and messages without
-     * a sample are counted too. */
+    /* By enum ibp_instance: number of collectives, and number of messages sent or received, including calls and
+     * messages without a sample. */
     uint64_t instances[IBP_INSTANCES];
     /* By enum ibp_instance: the largest level of the samples. */
     uint64_t level[IBP_INSTANCES];
     /* Number of collectives and of messages that could not be sampled, by reason. */
     uint64_t unsampled[IBP_INSTANCES][IBP_UNSAMPLED_REASONS];
-    /* Since version 6. CPU time of the process from the start of the recording to MPI_Finalize, and how long its first
-     * thread was ready to run but had no core. 0 before MPI_Finalize, and if the kernel does not measure it. */
+    /* Since version 6. CPU time of the process from the start of the recording to MPI_Finalize, and the time in which
+     * its first thread was ready to run but had no core. Both are 0 before MPI_Finalize, and if the kernel does not
+     * measure them. */
     uint64_t cpu_ns;
     uint64_t no_core_ns;
     /* Since version 7. All collectives with a score above this value have a sample. 0 if all collectives have a sample,
@@ -373,7 +375,7 @@ struct ibp_port {
     double rate_gbps;
     char link_layer[32];
     char gids[IBP_GIDS_PER_PORT][40];
-    /* Since version 2. The PCI address of the device, such as 0000:3b:00.0; empty if there is none. */
+    /* Since version 2. The PCI address of the device, such as 0000:3b:00.0; empty if the device has no PCI function. */
     char pci[32];
     /* NUMA node of the device; -1 if the kernel does not know it. */
     int32_t numa_node;
@@ -394,7 +396,7 @@ struct ibp_port {
 /* A network interface of this host. Only the first process of a host records interfaces. */
 struct ibp_interface {
     char name[32];
-    /* The InfiniBand or RoCE device of the interface; empty if there is none. */
+    /* The InfiniBand or RoCE device of the interface; empty if the interface has no such device. */
     char device[64];
     /* Linux's number of the hardware type: 1 for Ethernet, 32 for InfiniBand, 772 for loopback. */
     uint32_t type;
@@ -527,8 +529,8 @@ struct ibp_time {
     uint64_t timed;
     /* Ticks of timed calls, and of all waits inside other calls. */
     uint64_t ticks;
-    /* `sampled`: number of randomly chosen calls. `sampled_ticks`: ticks of these calls, without their waits, which
-     * `ticks` contains. `sampled_squares`: sum of the squares of these ticks. */
+    /* `sampled`: number of randomly chosen calls. `sampled_ticks`: ticks of these calls, without their waits (`ticks`
+     * contains the waits). `sampled_squares`: sum of the squares of these ticks. */
     uint64_t sampled;
     uint64_t sampled_ticks;
     double sampled_squares;
@@ -591,14 +593,14 @@ struct ibp_mark {
  * queue pair or an address handle. On InfiniBand, a port is identified by a LID with path bits; on Ethernet, or if the
  * path has a global header, by a GID. */
 struct ibp_pair {
-    /* Device on this host; empty if unknown. Then the remote port is unknown too. */
+    /* Device on this host. If empty, the device and the remote port are unknown. */
     char device[64];
     uint32_t port;
     /* 0 if the port has no LID (Ethernet). */
     uint32_t lid;
     uint32_t remote_lid;
     uint32_t reserved;
-    /* All zeros if the path has no GID. */
+    /* Both GIDs are zeros if the path has no GID. */
     uint8_t gid[IBP_GID_BYTES];
     uint8_t remote_gid[IBP_GID_BYTES];
 };
@@ -619,7 +621,7 @@ struct ibp_transfer {
     uint64_t messages;
 };
 
-/* A counter of a port's hardware or driver. It counts the traffic of all processes. */
+/* A counter of a port's hardware or driver. Such a counter counts the traffic of all processes. */
 struct ibp_hardware {
     char device[64];
     uint32_t port;
@@ -689,7 +691,7 @@ struct ibp_collective_sample {
     uint32_t level;
     /* Number of processes in the communicator, including both groups of an intercommunicator. */
     uint32_t size;
-    /* Number of this process in the communicator. */
+    /* Index of this process among the `size` processes of the communicator. */
     uint32_t member;
     /* The root's rank in the communicator; IBP_NO_ROOT if the operation has no root. */
     uint32_t root;
@@ -715,7 +717,8 @@ struct ibp_message_sample {
     /* Number of the message among the messages with this sender, receiver, communicator and tag. For IBP_SIDE_SOURCE:
      * the number of records of the graph in this process; 0 in recordings before 0.2.0. */
     uint64_t number;
-    /* `origin`: origin of the call that posted the message. `end_origin`: origin of the call that completed it. */
+    /* `origin`: origin of the call that posted the message. `end_origin`: origin of the call that completed the
+     * message. */
     uint32_t origin;
     uint32_t end_origin;
     uint32_t level;
@@ -734,8 +737,8 @@ struct ibp_message_sample {
     uint64_t enter_ns;
     uint64_t exit_ns;
     /* Since version 2. The longer of two times: the duration of the completing call, and how late the message was
-     * posted. How late: the longest time between two successive posts of its round, up to its post. 0 if the messages
-     * of the envelope (sender, receiver, communicator, tag) were not all timed. */
+     * posted. The lateness is the longest time between two successive posts of the message's round, up to the message's
+     * post. 0 if the messages of the envelope (sender, receiver, communicator, tag) were not all timed. */
     uint64_t score_ns;
 };
 

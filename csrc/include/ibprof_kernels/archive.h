@@ -17,15 +17,15 @@ enum ibp_event_kind {
     /* `reference` is a region */
     IBP_EVENT_ENTER = 0,
     IBP_EVENT_LEAVE = 1,
-    /* `reference` is a parameter; the event has one value, the parameter's value */
+    /* `reference` is a parameter; the event's only value is the parameter's value */
     IBP_EVENT_NUMBER = 2,
-    /* as IBP_EVENT_NUMBER, but the value is the number of a string */
+    /* as IBP_EVENT_NUMBER, but the value is a reference of a string */
     IBP_EVENT_TEXT = 3,
     /* `reference` is a metric; the event has the values of the metric, at most 255 */
     IBP_EVENT_METRIC = 4
 };
 
-/* An event of a location. The values of all events are in a separate array, sorted as their events are. */
+/* An event of a location. The values of all events are in a separate array, in the order of the events. */
 struct ibp_event {
     uint64_t time_ns;
     uint32_t reference;
@@ -35,7 +35,7 @@ struct ibp_event {
 };
 
 /* OTF2's functions that write events: OTF2_EvtWriter_Enter, ...Leave, ...ParameterUnsignedInt, ...ParameterString,
- * ...Metric. The caller has loaded these functions. The types are the types of OTF2's header. */
+ * ...Metric. The caller loads these functions. Their types are as in OTF2's header. */
 struct ibp_otf2_writer {
     int (*enter)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);
     int (*leave)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);

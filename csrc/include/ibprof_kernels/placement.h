@@ -17,12 +17,12 @@
 
 /* -- cffi begins -- */
 
-/* In `position`: a link direction whose load is not counted. */
+/* Value in the array `position` for a link direction whose load is not counted. */
 #define IBP_UNCOUNTED 4294967295
 
-/* The score of a placement; lower is better. Scores are compared by the first member that differs. */
+/* The score of a placement; lower is better. Two scores are compared by their first members that differ. */
 struct ibp_placement_score {
-    /* Bytes that do not arrive. */
+    /* Number of bytes whose path does not arrive at the receiver. */
     int64_t lost;
     /* Largest time that a link direction needs for its bytes, in seconds. */
     double most;
@@ -33,7 +33,8 @@ struct ibp_placement_score {
 };
 
 /* A placement problem: ranks, their traffic, and the slots of hosts. The bytes between two ports are split among the
- * rails to which both ports belong. `sent` and `received` have a row for each set of rails that occurs. */
+ * rails to which both ports belong. `sent` and `received` have a row for each set of rails to which both ports of some
+ * pair belong. */
 struct ibp_placement_problem {
     uint32_t ranks;
     /* Number of slots, at least the number of ranks. The slots of a host have successive numbers. The slots of a group
@@ -45,10 +46,10 @@ struct ibp_placement_problem {
     uint32_t rows;
     /* Largest number of leaf switches on one rail. */
     uint32_t leaves;
-    /* Number of counted link directions: link directions between switches, link directions to and from hosts, and one
-     * more, which counts all paths that do not arrive. */
+    /* Number of counted link directions: those between switches, those to and from hosts, and one artificial link
+     * direction for all paths that do not arrive. */
     uint32_t ends;
-    /* Number of counted link directions between switches. Their numbers are the lowest, from 0. */
+    /* Number of counted link directions between switches; their indices are 0 to `between` - 1. */
     uint32_t between;
     /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but ranks move to free slots only together
      * with all other ranks of their host. */
@@ -70,8 +71,8 @@ struct ibp_placement_problem {
     const uint32_t *port_of_slot;
     /* [hosts + 1], the first slot of each host */
     const uint32_t *host_first;
-    /* [hosts], 1 if the slots of a host have different ports. Then the ranks on this host use its first slots, in the
-     * order of ranks: the n-th of these ranks uses the port of the n-th slot. */
+    /* [hosts], 1 if the slots of a host have different ports. If 1, ranks on this host use its first slots, in the
+     * order of ranks: the n-th rank uses the port of the n-th slot. */
     const uint8_t *is_numbered;
     /* [ports], one bit for each rail on which the port is */
     const uint8_t *rails_of_port;
@@ -176,7 +177,7 @@ struct ibp_graph {
 uint64_t ibp_placement_paths(const struct ibp_placement_problem *problem, uint32_t *space, uint32_t *first,
                              uint32_t *paths);
 
-/* Set load[ends] to the bytes on each link direction that a placement causes. `space` is memory for one path. */
+/* Set load[ends] to the bytes that a placement causes on each link direction. `space` is memory for one path. */
 void ibp_placement_load(const struct ibp_placement_problem *problem, uint32_t *space, const uint32_t *slot_of_rank,
                         int64_t *load);
 
@@ -184,8 +185,8 @@ void ibp_placement_load(const struct ibp_placement_problem *problem, uint32_t *s
 void ibp_placement_score_load(const struct ibp_placement_problem *problem, const int64_t *load,
                               struct ibp_placement_score *score);
 
-/* Continue the search until its member `work` reaches `until`, or its member `all_work`, if that is less. The result
- * does not depend on how the work is split over calls. */
+/* Continue the search until its member `work` reaches the smaller of `until` and its member `all_work`. The result does
+ * not depend on how the work is split over calls. */
 void ibp_placement_search(const struct ibp_placement_problem *problem, struct ibp_placement_search *search,
                           uint64_t until);
 

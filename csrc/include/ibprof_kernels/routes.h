@@ -3,8 +3,8 @@
  *
  * The routes of a subnet, computed by following forwarding tables hop by hop.
  *
- * A link direction has the number 2 * link + end, where the node at this end of the link transmits. Arrays and members
- * named `end` contain such numbers.
+ * A link direction has the number 2 * link + end, where `end` is 0 or 1: the node at this end of the link transmits.
+ * Arrays and members named `end` contain such numbers.
  */
 #ifndef IBPROF_KERNELS_ROUTES_H
 #define IBPROF_KERNELS_ROUTES_H
@@ -16,7 +16,7 @@
 
 /* -- cffi begins -- */
 
-/* No switch, port, link direction or row. */
+/* Index that means: no switch, port, link direction or row. */
 #define IBP_NONE -1
 
 /* The egress port of an unreachable LID. */
@@ -42,12 +42,13 @@ enum ibp_reason {
 struct ibp_hop {
     /* The link direction on which the node transmits; IBP_NONE if the port has no link. */
     int32_t end;
-    /* The next node: a switch, or `switches` + the index of the port of a CA or router. IBP_NONE if there is none. */
+    /* The next node: a switch, or `switches` + the index of the port of a CA or router. IBP_NONE if the port has no
+     * link. */
     int32_t to;
 };
 
 /* The arrays of a subnet that are needed to follow routes. A leaf switch is a switch to which a CA or router is
- * connected. Leaf switches have the lowest numbers. */
+ * connected. Leaf switches have the lowest indices. */
 struct ibp_routes {
     /* Number of switches; at most 65534, because each has a LID. */
     uint32_t switches;
@@ -82,9 +83,9 @@ struct ibp_routes {
  * table; IBP_NONE if the switch has no table. */
 void ibp_transpose_tables(const uint8_t *table, size_t width, const int32_t *row_of, size_t switches, uint8_t *egress);
 
-/* Compute the paths between pairs of LIDs. Path i is end[offset[i]] .. end[offset[i + 1] - 1]. It is empty if packets
- * do not arrive. If `end` is NULL, only `offset` and `reason` are set. offset[count] is the required capacity of
- * `end`. */
+/* Compute the paths between pairs of LIDs. Path i is end[offset[i]] .. end[offset[i + 1] - 1]. A path is empty if
+ * packets do not arrive. If `end` is NULL, only `offset` and `reason` are set. offset[count] is the required capacity
+ * of `end`. */
 int ibp_find_paths(const struct ibp_routes *routes, const int32_t *source_lid, const int32_t *destination_lid,
                    size_t count, uint64_t *offset, int32_t *end, uint8_t *reason);
 

@@ -27,7 +27,7 @@ struct ibp_sim_network {
     const uint32_t *end_delay;
     /* [end], ticks for which the link is idle after each packet */
     const uint32_t *end_gap;
-    /* [end], buffer of each virtual lane in bytes: from one packet to UINT32_MAX / (width + 1) */
+    /* [end], buffer of each virtual lane in bytes: at least one packet, at most UINT32_MAX / (width + 1) */
     const uint32_t *end_capacity;
     /* [host], the link direction on which it transmits, or IBP_NONE */
     const int32_t *host_end;
@@ -62,7 +62,7 @@ struct ibp_sim_step {
     uint64_t bytes;
     /* Ticks from the completion of the previous step to the start of this step. */
     uint64_t pause;
-    /* Minimum ticks from the start of the previous step to the start of this step; in a job with rounds, from the start
+    /* Minimum ticks from the start of the previous step to the start of this step. In a job with rounds: from the start
      * of the round to the start of this step. */
     uint64_t window;
 };
@@ -92,10 +92,10 @@ struct ibp_sim_client {
     /* Index of the client's first step. */
     uint64_t first_step;
     uint32_t steps;
-    /* Number of the first step to execute, from 0. It must be 0 for clients that receive messages, and in jobs with
-     * rounds. */
+    /* Index of the client's step that is executed first. It must be 0 for clients that receive messages, and in jobs
+     * with rounds. */
     uint32_t next;
-    /* Number of messages that the client receives in a round. Each has a slot. */
+    /* Number of messages that the client receives in a round. Each message has a slot. */
     uint32_t arrivals;
     /* The tick at which the client starts. */
     uint64_t start;
@@ -148,10 +148,10 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
                             uint64_t steps, uint64_t seed);
 void ibp_sim_free(struct ibp_sim *sim);
 
-/* Let packets skip hops at which nothing can delay them. This makes the simulation faster. To be called before the
- * first run. The start and the latency of each message do not change, except by the order of events within a tick.
- * ibp_sim_ends does not count skipped hops. Return 1 if hops are skipped. Return 0 if hops cannot be skipped (adaptive
- * routing, several lanes, reads, long paths), or -ENOMEM. */
+/* Let packets skip hops at which nothing can delay them. This makes the simulation faster. The function must be called
+ * before the first run. The start and the latency of each message do not change, except by the order of events within a
+ * tick. ibp_sim_ends does not count skipped hops. Return 1 if hops are skipped. Return 0 if hops cannot be skipped
+ * (adaptive routing, several lanes, reads, long paths), or -ENOMEM. */
 int ibp_sim_skip_hops(struct ibp_sim *sim);
 
 /* Run until the first of: tick `until`, `capacity` written samples, the end of all work, IBP_SIM_HOPS_AT_A_TIME hops.

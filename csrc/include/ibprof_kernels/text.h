@@ -15,7 +15,7 @@
 /* Maximum number of digits of a 64-bit number. */
 #define IBP_CSV_DIGITS 20
 
-/* Write rows `source,destination,bytes,messages`. `source` and `destination` are numbers of names. Name i is the text
+/* Write rows `source,destination,bytes,messages`. `source` and `destination` are indices of names. Name i is the text
  * from name_begin[i] to name_begin[i + 1], already quoted if CSV requires it. A row needs at most the bytes of its two
  * names, two numbers of IBP_CSV_DIGITS, and 4 bytes. Return the number of written bytes. */
 size_t ibp_csv_pairs(const char *names, const uint64_t *name_begin, const int64_t *source, const int64_t *destination,
@@ -56,7 +56,7 @@ void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form fo
 
 /* Write entries into tables. Entries from begin[i] to begin[i + 1] - 1 belong to table row[i]; if row[i] is IBP_NONE,
  * they belong to no table. If entries of a LID contradict each other, the port becomes IBP_NO_PORT. Return the index of
- * the first entry that another entry contradicts, or -1 if there is none. */
+ * the first entry that another entry contradicts; -1 if no entries contradict each other. */
 int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
                         uint8_t *table, uint64_t width);
 
@@ -74,7 +74,7 @@ struct ibp_span {
 /* Minimum number of bytes of a line in a `.lst` file: n bytes contain at most n / IBP_LST_LINE links. */
 #define IBP_LST_LINE 256
 
-/* The links of a `.lst` file, and how far it was read. */
+/* The links of a `.lst` file, and how much of the file was read. */
 struct ibp_lst {
     /* [link, 2], for both ends of a link. `kind`: an ibp_node_kind. `lid`: 0 if the line has no LID. `name`: an index
      * into `names` */

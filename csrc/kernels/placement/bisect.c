@@ -14,7 +14,7 @@
 
 enum { COARSEST = 60, LEVELS = 40, TRIES = 8, PASSES = 10, FRUITLESS = 120 };
 
-/* Coarsening stops if the coarser graph would have more than this fraction of the finer graph's vertices. */
+/* Stop coarsening if the coarser graph would have more than this fraction of the finer graph's vertices. */
 #define SHRINKS 0.95
 
 typedef struct level {
@@ -26,7 +26,7 @@ typedef struct level {
     uint32_t *size;
     /* [vertices], the vertex of the next coarser level that contains each vertex */
     uint32_t *coarse;
-    /* Memory that only this level uses. */
+    /* Memory to be freed with this level. */
     void *own[3];
 } level_t;
 
@@ -80,8 +80,8 @@ static uint32_t match(level_t *level, const uint32_t *order, uint32_t largest)
     return count;
 }
 
-/* Add the edges of a fine vertex to the edges of its coarse vertex, which begin at `begin`. Return the end of these
- * edges. */
+/* Add the edges of a fine vertex to its coarse vertex, whose edges begin at `begin`. Return the index after the coarse
+ * vertex's last edge. */
 static uint64_t add_edges(const level_t *fine, uint32_t vertex, uint32_t self, uint64_t begin, uint64_t end,
                           uint64_t *place, uint32_t *other, double *weight)
 {
@@ -135,8 +135,9 @@ static int contract(const level_t *fine, uint32_t count, level_t *coarse)
     return failed ? -ENOMEM : 0;
 }
 
-/* Set the gain of each vertex: by how much its move to the other part lowers the weight of edges between the parts.
- * Return this weight. Set `excess` to the size of the first part minus its target, in vertices of the whole graph. */
+/* Set the gain of each vertex: by how much its move to the other part lowers the total weight of edges between the
+ * parts. Return the present total weight. Set `excess` to the size of the first part minus its target, in vertices of
+ * the whole graph. */
 static double find_gains(const level_t *level, parts_t *p, int64_t *excess)
 {
     double cut = 0;
@@ -159,9 +160,8 @@ static int64_t excess_after(const level_t *level, const parts_t *p, uint32_t ver
     return p->part[vertex] ? excess + level->size[vertex] : excess - level->size[vertex];
 }
 
-/* Return the free vertex with the largest gain. Only vertices are considered whose move either brings the parts nearer
- * to their target sizes, or leaves the parts at most `slack` away from these sizes. Return UINT32_MAX if there is
- * none. */
+/* Return the unlocked vertex with the largest gain, or UINT32_MAX. A vertex is considered only if its move brings the
+ * parts nearer to their target sizes, or leaves them at most `slack` away from these sizes. */
 static uint32_t find_move(const level_t *level, const parts_t *p, int64_t excess, int64_t slack)
 {
     uint32_t chosen = UINT32_MAX;
@@ -189,8 +189,8 @@ static int64_t beyond(int64_t excess, int64_t allowed)
     return by > 0 ? by : 0;
 }
 
-/* Do one pass: move each vertex at most once, then restore the best division of the pass. `allowed`: how much the first
- * part may deviate from its target size. Return whether the division has improved. */
+/* Do one pass: move each vertex at most once, then restore the best division of the pass. The first part's size may
+ * deviate by up to `allowed` from its target. Return whether the division has improved. */
 static int pass(const level_t *level, parts_t *p, int64_t allowed, int64_t largest)
 {
     int64_t excess;
@@ -264,7 +264,7 @@ static void divide_coarsest(const level_t *level, parts_t *p, int64_t allowed)
     memcpy(p->part, p->best, level->vertices);
 }
 
-/* Assign the parts of coarse vertices to the vertices of the finer level. */
+/* Assign each vertex of the finer level to the part of its coarse vertex. */
 static void project(const level_t *fine, parts_t *p)
 {
     memcpy(p->best, p->part, fine->vertices);
@@ -343,7 +343,7 @@ typedef struct division {
     /* [vertices], the vertices of each segment, in ascending order */
     uint32_t *vertex;
     uint32_t *spare;
-    /* [vertices], the number of each vertex in the present segment; UINT32_MAX if the vertex is in another segment */
+    /* [vertices], the index of each vertex in the present segment; UINT32_MAX if the vertex is in another segment */
     uint32_t *number;
     segment_t *pending;
     uint8_t *part;
@@ -388,7 +388,7 @@ static struct ibp_graph take_segment(const struct ibp_graph *graph, division_t *
     return (struct ibp_graph){.vertices = s.count, .first = d->first, .other = d->other, .weight = d->weight};
 }
 
-/* Put the vertices of the first part before the vertices of the second part. */
+/* Reorder the segment: vertices of the first part, then vertices of the second part. */
 static void separate(division_t *d, segment_t s)
 {
     uint32_t kept = s.begin, moved = 0;

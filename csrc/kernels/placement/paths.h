@@ -9,13 +9,13 @@
 #include "ibprof_kernels/placement.h"
 
 /* Write the path from a leaf to a port to `path`, which has space for the longest path. Return the length of the path.
- * The last link direction leads to the port. If the path does not arrive, `path` contains only the last of the `ends`
- * link directions. All such paths are counted on this link direction. */
+ * The last link direction leads to the port. If the path does not arrive, `path` contains only the index `ends` - 1,
+ * the artificial link direction of all such paths. */
 uint32_t ibp_placement_follow(const struct ibp_placement_problem *problem, uint32_t rail, uint32_t leaf, uint32_t to,
                               uint32_t *path);
 
-/* Return the path from the leaf of a port to another port, from the table of paths. Without a table, compute the path
- * in `space`. */
+/* Set `path` to the path from the leaf of port `from` to port `to`, and return its length. Without a table of paths,
+ * compute the path in `space`. */
 static inline uint32_t ibp_placement_path(const struct ibp_placement_problem *p, uint32_t rail, uint32_t from,
                                           uint32_t to, uint32_t *space, const uint32_t **path)
 {
@@ -29,7 +29,7 @@ static inline uint32_t ibp_placement_path(const struct ibp_placement_problem *p,
     return ibp_placement_follow(p, rail, leaf, to, space);
 }
 
-/* Return the bytes by rail between two ports, from `sent` or `received`. */
+/* Return an array [rail] of the bytes between two ports. `of_neighbours` is the member `sent` or `received`. */
 static inline const int64_t *ibp_placement_amounts(const struct ibp_placement_problem *p, const int64_t *of_neighbours,
                                                    uint64_t neighbour, uint32_t from, uint32_t to)
 {

@@ -9,14 +9,14 @@
 
 /* Number of proposals between two updates of the temperature. */
 #define UPDATE_EVERY 64
-/* Number of accepted proposals between two recomputations of the energy, which limit rounding errors. A large decrease
- * of the energy also causes a recomputation. */
+/* Number of accepted proposals between two recomputations of the energy. Recomputations limit rounding errors. A large
+ * decrease of the energy also causes a recomputation. */
 #define SUM_EVERY 4096
 #define FALLEN 0x1p-10
 /* If hosts have several slots, one in HOSTS_EVERY proposals exchanges all ranks of two hosts. */
 #define HOSTS_EVERY 8
-/* WHOLE_HOSTS: the value of `has_several` for problems in which only whole hosts move to free slots. WHOLE_HOSTS_EVERY:
- * used in place of HOSTS_EVERY for these problems. */
+/* If `has_several` is WHOLE_HOSTS, ranks move to free slots only together with all ranks of their host, and
+ * WHOLE_HOSTS_EVERY replaces HOSTS_EVERY. */
 #define WHOLE_HOSTS 2
 #define WHOLE_HOSTS_EVERY 2
 #define FREE (-1)
@@ -62,7 +62,7 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
     }
 }
 
-/* Add to `change` sign * (the traffic between a rank on `slot` and its neighbour `n` on slot `other`). */
+/* Add the traffic between a rank on `slot` and its neighbour `n` on slot `other`, times `sign`, to `change`. */
 static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t slot, uint32_t other, int sign)
 {
     uint32_t here = p->port_of_slot[slot], there = p->port_of_slot[other];
@@ -71,8 +71,8 @@ static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t sl
     change_path(p, s, there, here, ibp_placement_amounts(p, p->received, n, here, there), sign);
 }
 
-/* Add to `change` the effect of moving a rank. If both ranks of a pair of neighbours move, their traffic is added only
- * once, in the first of both calls. */
+/* Add the effect of moving a rank to `change`. If two neighbours move, only the first of the two calls adds the traffic
+ * between them. */
 static void change_rank(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint32_t old_slot = s->slot_of_rank[rank], new_slot = s->new_slot[rank];
@@ -154,8 +154,8 @@ static void move(search_t *s, int64_t rank, uint32_t slot)
 }
 
 /* Propose that group `in` replaces group `out` on a host; either may be FREE. If the slots of the host have different
- * ports, other ranks of the host move to adjacent slots. So ranks still occupy the first slots of the host, in the
- * order of ranks. */
+ * ports, other ranks of the host move to adjacent slots, so that ranks remain on the host's first slots, in the order
+ * of ranks. */
 static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out, int64_t in)
 {
     uint32_t host = p->host_of_slot[slot], to = p->host_first[host];
@@ -175,8 +175,7 @@ static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out
     while (next < end) move(s, next++, to++);
 }
 
-/* Propose to exchange all ranks of two hosts. The hosts must have the same number of slots, and ports of the same
- * kind. */
+/* Propose to exchange all ranks of two hosts. The hosts must have equal numbers of slots, and equal `is_numbered`. */
 static void exchange_hosts(const problem_t *p, search_t *s, uint32_t one, uint32_t other)
 {
     uint32_t a = p->host_first[one], b = p->host_first[other], slots = p->host_first[one + 1] - a;

@@ -8,7 +8,7 @@
 
 int ibp_tree_init(struct ibp_tree *tree, const struct ibp_routes *routes)
 {
-    size_t switches = (size_t)routes->switches + 1; /* avoids an allocation of 0 bytes */
+    size_t switches = (size_t)routes->switches + 1; /* plus 1, because an allocation of 0 bytes may return NULL */
     *tree = (struct ibp_tree){.routes = routes,
                               .state = calloc(switches, sizeof *tree->state),
                               .by = malloc(switches * sizeof *tree->by),
@@ -49,7 +49,7 @@ void ibp_tree_visit(struct ibp_tree *tree, uint32_t place)
             (struct ibp_tree_step){(uint16_t)place, (uint16_t)(next < switches ? next : switches), (uint32_t)end};
         place = next;
     }
-    /* If a switch is still being visited, the path is a loop. For all other places (step.h), the reason is known. */
+    /* The path has reached a switch of the path itself, which is a loop, or a place (step.h) with a known reason. */
     uint8_t state = place >= switches         ? (uint8_t)(2 + place - switches)
                     : tree->state[place] == 1 ? 2 + IBP_LOOP
                                               : tree->state[place];

@@ -10,7 +10,7 @@
 
 #include "routes/step.h"
 
-/* A known step: packets at switch `place` leave by link direction `end` to switch `next`. If the step ends at the
+/* A step: packets at switch `place` leave by link direction `end` to switch `next`. If the step ends at the
  * destination, `next` is the number of switches. */
 struct ibp_tree_step {
     uint16_t place;
@@ -24,9 +24,9 @@ struct ibp_tree {
     uint32_t lid;
     int32_t port;
     uint8_t *state;             /* [switch]: 0: not visited, 1: being visited, 2 + reason */
-    struct ibp_tree_step *by;   /* [switch]: the step from the switch, if there is one */
-    /* All visited switches. If packets from a switch arrive at the destination, the next switch on their path is listed
-     * before this switch. */
+    struct ibp_tree_step *by;   /* [switch]: the step from a visited switch */
+    /* All visited switches. If packets from switch A arrive at the destination, the next switch on their path is listed
+     * before A. */
     uint16_t *visited;
     uint32_t visits;
     uint16_t *stack;
@@ -35,10 +35,10 @@ struct ibp_tree {
 int ibp_tree_init(struct ibp_tree *tree, const struct ibp_routes *routes);
 void ibp_tree_fini(struct ibp_tree *tree);
 
-/* Begin the in-tree of another destination: `lid` is the LID of a port. */
+/* Begin the in-tree of another destination, the port with the LID `lid`. */
 void ibp_tree_begin(struct ibp_tree *tree, uint32_t lid);
 
-/* Compute the steps of the path from a switch that are still unknown. */
+/* Compute all unknown steps of the path from a switch. */
 void ibp_tree_visit(struct ibp_tree *tree, uint32_t place);
 
 /* Return how the path from a place (step.h) ends. */
@@ -49,7 +49,7 @@ static inline enum ibp_reason ibp_tree_reason(struct ibp_tree *tree, uint32_t pl
     return (enum ibp_reason)(tree->state[place] - 2);
 }
 
-/* Return whether a switch is the destination, so that packets there have arrived. */
+/* Return whether a switch is the destination. */
 static inline bool ibp_tree_is_root(const struct ibp_tree *tree, uint32_t place)
 {
     return tree->routes->port_switch[tree->port] == (int32_t)place;

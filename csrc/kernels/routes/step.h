@@ -3,22 +3,22 @@
  *
  * One step of a packet along its route.
  *
- * A place is the number of a switch, or, if the path ends, the number of switches + the reason.
+ * A place is the index of a switch, or, at the end of the path, `switches` + the enum ibp_reason of the end.
  */
 #ifndef IBP_ROUTES_STEP_H
 #define IBP_ROUTES_STEP_H
 
 #include "ibprof_kernels/routes.h"
 
-/* Return the place to which `hop` brings a packet for `port`. */
+/* Return the place after `hop`, for a packet with the destination `port`. */
 static inline uint32_t ibp_arrive(const struct ibp_routes *routes, const struct ibp_hop *hop, int32_t port)
 {
     if (hop->to >= 0 && (uint32_t)hop->to < routes->switches) return (uint32_t)hop->to;
     return routes->switches + (hop->to == port + (int32_t)routes->switches ? IBP_DELIVERED : IBP_WRONG_END);
 }
 
-/* Take one step from a switch towards `lid`, the LID of `port`. Return the next place. Set `end` to the link
- * direction. */
+/* Take one step from a switch towards `lid`, the LID of `port`. Return the next place. Set `end` to the link direction,
+ * or IBP_NONE without one. */
 static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, int32_t port, uint32_t at, int32_t *end)
 {
     *end = IBP_NONE;
@@ -34,8 +34,8 @@ static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, i
     return ibp_arrive(routes, hop, port);
 }
 
-/* Send a packet from its source. Return the next place. Set `end` to the link direction; to IBP_NONE if the source is a
- * switch. */
+/* Take the first step from the source. Return the next place. Set `end` to the link direction; to IBP_NONE if the
+ * packet uses no link, as when the source is a switch. */
 static inline uint32_t ibp_start(const struct ibp_routes *routes, int32_t source_lid, int32_t destination_lid,
                                  int32_t *end)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Events sorted by time. Nearly all events are in a wheel, which has a bucket for each of the next ticks. Later events
- * are in a heap.
+ * Events sorted by time. Nearly all events are in a wheel, which has a bucket for each of the next ticks. Events after
+ * the wheel's last tick are in a heap.
  *
  * The functions of the wheel are inline, because every hop of every packet calls them.
  */
@@ -28,7 +28,7 @@ void ibp_sim_schedule_process(struct ibp_sim *sim, uint64_t when, uint32_t proce
 /* Schedule a packet's arrival at a tick after the end of the wheel. */
 void ibp_sim_schedule_far_packet(struct ibp_sim *sim, uint64_t when, struct ibp_sim_packet packet);
 
-/* Remove and return the first event of the heap, which is not empty. */
+/* Remove and return the first event of the heap. The heap must not be empty. */
 struct ibp_sim_event ibp_sim_pop_event(struct ibp_sim *sim);
 
 /* Return whether the heap has an event of the present tick. */
@@ -59,14 +59,14 @@ static inline void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, s
     sim->in_wheel++;
 }
 
-/* Return the slot of the next event of a bucket. If `slot` is just after a chunk, this is the first slot of the next
- * chunk. */
+/* Return the slot of the next event of a bucket: `slot`, or, if `slot` is just after a chunk, the first event's slot in
+ * the next chunk. */
 static inline uint32_t ibp_sim_next_slot(const struct ibp_sim *sim, uint32_t slot)
 {
     return slot & IBP_SIM_CHUNK_MASK ? slot : sim->slot[slot - IBP_SIM_CHUNK].next + 1;
 }
 
-/* Return a chunk to the list of free chunks. */
+/* Add a chunk to the list of free chunks. */
 static inline void ibp_sim_drop_chunk(struct ibp_sim *sim, uint32_t chunk)
 {
     sim->slot[chunk].next = sim->free_chunk;
@@ -100,8 +100,8 @@ static inline struct ibp_sim_bucket ibp_sim_take_bucket(struct ibp_sim *sim)
     return taken;
 }
 
-/* Find the next bucket with events after *tick, and set *tick to its tick. Return NULL if there is none in the next
- * IBP_SIM_NEAR_WORDS words. */
+/* Return the next bucket with events after *tick, and set *tick to its tick. Return NULL if the next IBP_SIM_NEAR_WORDS
+ * words of `bucket_used` show no events. */
 static inline const struct ibp_sim_bucket *ibp_sim_first_after(const struct ibp_sim *sim, uint64_t *tick)
 {
     uint64_t word = (*tick + 1) / 64;
@@ -117,7 +117,7 @@ static inline const struct ibp_sim_bucket *ibp_sim_first_after(const struct ibp_
     return NULL;
 }
 
-/* Return the tick of the next event, UINT64_MAX if there is none. */
+/* Return the tick of the next event; UINT64_MAX if no event is scheduled. */
 static inline uint64_t ibp_sim_next_tick(const struct ibp_sim *sim)
 {
     const uint64_t next = sim->in_wheel ? ibp_sim_next_bucket(sim) : UINT64_MAX;

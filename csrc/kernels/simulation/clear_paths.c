@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum {
-    /* Mark in ibp_sim_use: there are several different clients, queues or sizes. */
+    /* Value in ibp_sim_use for several different clients, queues or sizes. */
     MANY = IBP_SIM_NOTHING - 1,
     /* Maximum number of paths that are examined before the first tick. */
     PATHS_MAX = 1 << 22
@@ -86,7 +86,7 @@ static void split_message(struct ibp_sim *sim, uint32_t number)
                                           .ahead = path->queue[1],
                                           .size = path->packet + IBP_SIM_PACKET_LIMIT};
 
-    if (!left) return; /* all packets have passed the host's link: the message's event has the right tick */
+    if (!left) return; /* all packets have passed the host's link, so the message's event keeps its tick */
     path->whole = IBP_SIM_NOTHING;
     sim->state.in_flight--;
     ibp_sim_count_skipped(sim, 1 - left * path->hops);
@@ -111,8 +111,8 @@ static uint32_t first_packet(const struct ibp_sim *sim, uint64_t bytes)
     return bytes < sim->network.packet_bytes ? (bytes ? (uint32_t)bytes : 1) : sim->network.packet_bytes;
 }
 
-/* Return whether all packets of a message have the same size. A shorter last packet would catch up with the packet
- * before it. */
+/* Return whether all packets of a message have the same size. If the last packet is shorter, it catches up with the
+ * packet before it. */
 static bool is_of_equal_packets(const struct ibp_sim *sim, uint64_t bytes)
 {
     return bytes <= sim->network.packet_bytes || bytes % sim->network.packet_bytes == 0;
@@ -134,8 +134,8 @@ static bool has_buffer_for_link(const struct ibp_sim *sim, const struct ibp_sim_
     return (kind->delay / ibp_sim_ticks_of(kind, packet) + 3) * sim->network.packet_bytes <= kind->capacity;
 }
 
-/* Return whether all packets of a queue have the same size and come from queue `before`, so that none of them waits for
- * another. */
+/* Return whether all packets of a queue have the same size and come from the path's previous queue. If so, none of
+ * these packets waits for another. */
 static bool is_continuation(const struct ibp_sim *sim, const struct ibp_sim_path *path, uint32_t at)
 {
     const struct ibp_sim_use *use = &sim->use[path->queue[at]];
@@ -182,7 +182,7 @@ static void set_path(struct ibp_sim *sim, uint32_t number)
     find_clear_part(sim, bytes, path);
 }
 
-/* Shorten the clear part of a path, because another message will use one of its queues. */
+/* Shorten the clear part of a path, because another message will use `queue`. */
 static void cut_clear_part(struct ibp_sim *sim, uint32_t number, uint32_t queue)
 {
     struct ibp_sim_path *path = &sim->path[number];

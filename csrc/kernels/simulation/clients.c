@@ -6,8 +6,8 @@
 
 /* -- injection ----------------------------------------------------------------------------------------------------- */
 
-/* To be called after the first process of a host's ring has sent a packet. The process becomes the last of the ring, or
- * leaves the ring if it has nothing more to send. */
+/* The first process of a host's ring has sent a packet: make it the last of the ring. If it has nothing more to send,
+ * remove it from the ring. */
 static void advance_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
 {
     const struct ibp_sim_process *process = &sim->process[number];
@@ -20,7 +20,7 @@ static void advance_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uin
         sim->process[outbox->last].next_at_host = process->next_at_host;
 }
 
-/* Put packets of a host's messages on the host's link, until no message or no free buffer is left. */
+/* Put packets of a host's messages on the host's link, until no message is left or the buffer is full. */
 static void inject(struct ibp_sim *sim, uint32_t host)
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];
@@ -44,8 +44,7 @@ static void inject(struct ibp_sim *sim, uint32_t host)
     }
 }
 
-/* Send the message of a process's present step from `host`: the message or request of the step, or the answer to a
- * request. */
+/* Send the message or request of a process's present step, or the answer to the request, from `host`. */
 static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, uint64_t bytes)
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];
@@ -58,7 +57,7 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
         ibp_sim_send_whole(sim, number);
         return;
     }
-    process->to_inject = process->to_arrive = bytes ? bytes : 1; /* an empty message is one packet */
+    process->to_inject = process->to_arrive = bytes ? bytes : 1; /* an empty message has one packet, of 1 byte */
     if (outbox->last == IBP_SIM_NOTHING) {
         process->next_at_host = number;
     } else {
@@ -69,7 +68,7 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
     inject(sim, host);
 }
 
-/* Schedule the arrival of a packet that was added to the waiting packets of the next queue before it arrived. The next
+/* Schedule the arrival of a packet that was added to the waiting packets of the next queue before its arrival. The next
  * queue has free buffer now, so the packet need not wait. */
 static void schedule_after_all(struct ibp_sim *sim, uint32_t number, struct ibp_sim_waiter waiter, uint64_t arrival)
 {
@@ -90,7 +89,8 @@ void ibp_sim_admit_waiting(struct ibp_sim *sim)
             const uint64_t arrival = sim->arrival ? *ibp_sim_arrival_of(sim, queue, 0) : 0;
             const struct ibp_sim_waiter first = ibp_sim_pop_waiter(sim, queue);
 
-            /* The packet has not arrived yet. Its arrival serves the queue, before or with all later packets. */
+            /* The packet has not arrived yet. Its arrival event serves the queue, not later than the arrivals of the
+             * packets behind it. */
             if (arrival > sim->state.now) {
                 queue->queued -= ibp_sim_bytes_of(first.size);
                 schedule_after_all(sim, number, first, arrival);
@@ -110,7 +110,7 @@ static uint64_t round_of(const struct ibp_sim_process *process)
     return process->done / process->client.steps;
 }
 
-/* Return a random number. If the job is `alike`, all clients get the same number in a round. */
+/* Return a random number. If the job has `alike` set, all its clients get the same number in a round. */
 static uint64_t sample_number(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const uint32_t job = process->client.job;
@@ -148,7 +148,8 @@ static bool has_what_it_awaits(const struct ibp_sim *sim, const struct ibp_sim_p
     return process->arrived >= round_of(process) * process->client.arrivals + this_round;
 }
 
-/* Return the earliest tick at which a process may start its next step, if it need not wait for messages. */
+/* Return the earliest tick at which a process may start its next step, without regard to messages that the process
+ * awaits. */
 static uint64_t next_start(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
@@ -207,7 +208,7 @@ void ibp_sim_act(struct ibp_sim *sim, uint32_t number)
     const struct ibp_sim_job *job = &sim->job[process->client.job];
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
 
-    if (process->under_way) { /* a message within the host has arrived; other messages do not reach this point */
+    if (process->under_way) { /* only a message to the same host is under way here: it has arrived */
         complete(sim, number);
         return;
     }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Processes: their steps, waits and times. Hosts put packets on the network. Waiting packets are admitted when buffer
- * is released.
+ * The steps of processes, and the packets of their messages: hosts put packets on the network, and queues admit waiting
+ * packets when buffer is released.
  */
 #ifndef IBP_SIMULATION_CLIENTS_H
 #define IBP_SIMULATION_CLIENTS_H
 
 #include "simulation/clear_paths.h"
 
-/* Admit waiting packets to all queues that released buffer. Each admitted packet releases buffer of its previous
- * queue. */
+/* Admit waiting packets to all queues in `freed`. Each admitted packet releases buffer of its previous queue. */
 void ibp_sim_admit_waiting(struct ibp_sim *sim);
 
 /* Release buffer of a queue, and admit all packets that can then move. */
@@ -20,7 +19,7 @@ static inline void ibp_sim_free_buffer(struct ibp_sim *sim, uint32_t queue, uint
     if (sim->freed_count) ibp_sim_admit_waiting(sim);
 }
 
-/* Start a process's next step, if the messages that it awaits have arrived. */
+/* Start a process's next step, if the messages that the step awaits have arrived. */
 void ibp_sim_act(struct ibp_sim *sim, uint32_t process);
 
 /* Deliver bytes of a process's message at a host. */

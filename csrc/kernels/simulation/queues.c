@@ -92,7 +92,8 @@ void ibp_sim_flush_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, ui
     shared->carried_job = job;
 }
 
-/* Take a ring of 2^bits waiters. Return the index of its first element; `waiter_capacity` if memory is exhausted. */
+/* Allocate a ring of 2^bits elements of `waiter`. Return the index of its first element; `waiter_capacity` if memory is
+ * exhausted. */
 static uint64_t take_ring(struct ibp_sim *sim, unsigned bits)
 {
     const uint64_t size = UINT64_C(1) << bits, capacity = 2 * sim->waiter_capacity + size + (1 << 12);
@@ -166,13 +167,14 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
     return any;
 }
 
-/* Return whether a queue has buffer for the first packet that waits for it. The packet has not arrived yet. */
+/* Return whether a queue has buffer for its first waiting packet. If true, this packet has not arrived yet. */
 static bool serves_later(const struct ibp_sim *sim, const struct ibp_sim_queue *queue)
 {
     return ibp_sim_skips(sim) && queue->waiting && ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size));
 }
 
-/* Mark the queues whose buffer will become free: one of their packets is in flight, or waits for a marked queue. */
+/* Mark in `live` the queues whose buffer will become free, because one of their packets is in flight or waits for a
+ * marked queue. */
 static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t *live, uint32_t *reached)
 {
     uint64_t count = 0;
@@ -195,8 +197,8 @@ static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t 
     }
 }
 
-/* Return an array [queue]: 1 if buffer will become free, or if no packet waits for the queue. Return NULL if no packet
- * waits at all, or if memory is exhausted. */
+/* Return an array [queue]: 1 if buffer of the queue will become free, or if no packet waits for the queue. Return NULL
+ * if no packet waits for any queue, or if memory is exhausted. */
 static uint8_t *find_live(const struct ibp_sim *sim, int *failed)
 {
     const uint64_t queues = ibp_sim_count_queues(sim);

@@ -16,8 +16,8 @@ static inline uint32_t ibp_sim_queue_of_port(const struct ibp_sim *sim, uint32_t
     return ibp_sim_port_of_switch(sim, at, port) * sim->network.lanes + lane;
 }
 
-/* Return the queue by which a packet to a host leaves a switch, according to the forwarding tables; IBP_SIM_NOTHING if
- * there is none. */
+/* Return the queue by which a packet to a host leaves a switch; IBP_SIM_NOTHING if the switch's forwarding table has no
+ * port for the host. */
 static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node, uint32_t host, unsigned lane)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -30,11 +30,11 @@ static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node,
     return ibp_sim_queue_of_port(sim, at, port, lane);
 }
 
-/* Set the path of a process to the path between two hosts, unless it is set already. */
+/* Set the path of a process to the path between two hosts, unless the process already has this path. */
 void ibp_sim_set_path(struct ibp_sim *sim, uint32_t process, uint32_t from, uint32_t to);
 
-/* Return the queue by which a packet will leave node `to`, IBP_SIM_AT_HOST, or IBP_SIM_CHOOSE + the switch. To be
- * called when the packet departs to this node, because the result is not needed earlier. */
+/* Return the queue by which a packet will leave node `to`, IBP_SIM_AT_HOST, or IBP_SIM_CHOOSE + the switch. Call it
+ * when the packet departs to this node. */
 static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to, uint32_t client, unsigned hop)
 {
     const struct ibp_sim_path *path = &sim->path[client];
@@ -47,12 +47,12 @@ static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to
     return hop < path->hops ? path->queue[hop] : ibp_sim_look_up(sim, to, path->to, ibp_sim_lane_of(sim, client));
 }
 
-/* Return the least occupied of all queues on shortest routes. If several queues are equally occupied, choose one of
- * them at random. */
+/* Return the least occupied queue on shortest routes from switch `at`. If several queues are equally occupied, choose
+ * one of them at random. */
 uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client);
 
-/* Return the address of the number that identifies the set of ports on shortest routes, from a switch to the last
- * switch of a client's path. */
+/* Return the address of an element of `choice`: the number of the set of ports of switch `at` that are on shortest
+ * routes to the last switch of a client's path. */
 static inline const uint16_t *ibp_sim_choice_of(const struct ibp_sim *sim, uint32_t at, uint32_t client)
 {
     return &sim->choice[(uint64_t)at * sim->leaves + sim->path[client].queue[3]];
@@ -60,7 +60,7 @@ static inline const uint16_t *ibp_sim_choice_of(const struct ibp_sim *sim, uint3
 
 /* -- queues -- */
 
-/* Enlarge `freed`, the list of queues in which space became free. Return false if memory is exhausted. */
+/* Enlarge `freed`, the list of queues that have released buffer. Return false if memory is exhausted. */
 bool ibp_sim_grow_freed(struct ibp_sim *sim);
 
 static inline bool ibp_sim_belongs_to_host(const struct ibp_sim *sim, uint32_t queue)
@@ -91,7 +91,7 @@ static inline void ibp_sim_note_queued(struct ibp_sim *sim, uint32_t number, str
     if (sim->queued) sim->queued[number] = queue->queued;
 }
 
-/* Move the counts of the last job from a queue to sim->carried, before a packet of another job is counted. */
+/* Move the last job's counts from a queue to sim->carried, before a packet of another job is counted. */
 void ibp_sim_flush_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, uint16_t job);
 
 static inline void ibp_sim_note_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, uint16_t job, uint32_t bytes,
@@ -113,7 +113,7 @@ static inline void ibp_sim_note_carried(struct ibp_sim *sim, struct ibp_sim_queu
 /* Move the waiting packets to a ring of another size. Return false if memory is exhausted. */
 bool ibp_sim_size_ring(struct ibp_sim *sim, struct ibp_sim_queue *queue, unsigned bits);
 
-/* If hops are skipped: move the last waiting packet to its place in the order of arrival. */
+/* If hops are skipped: move the last waiting packet forward, so that waiting packets are in the order of arrival. */
 void ibp_sim_sort_last(struct ibp_sim *sim, struct ibp_sim_queue *queue, uint64_t arrival);
 
 static inline uint64_t *ibp_sim_arrival_of(const struct ibp_sim *sim, const struct ibp_sim_queue *queue, uint32_t place)
@@ -121,7 +121,7 @@ static inline uint64_t *ibp_sim_arrival_of(const struct ibp_sim *sim, const stru
     return &sim->arrival[ibp_sim_waiter_of(sim, queue, place) - sim->waiter];
 }
 
-/* Add a packet to the packets that wait for the buffer of a queue. They are sorted by arrival. */
+/* Add a packet to the packets that wait for the buffer of a queue. Waiting packets are in the order of arrival. */
 static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, struct ibp_sim_packet packet, uint64_t arrival)
 {
     struct ibp_sim_queue *queue = &sim->queue[wanted];
@@ -137,8 +137,8 @@ static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, struct ibp
     ibp_sim_note_queued(sim, wanted, queue);
 }
 
-/* Remove and return the first waiting packet. A nearly empty ring is replaced by a smaller ring, because all of its
- * memory passes through the caches. */
+/* Remove and return the first waiting packet. A nearly empty ring is replaced by a smaller ring, because every element
+ * of a ring passes through the caches. */
 static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, struct ibp_sim_queue *queue)
 {
     const struct ibp_sim_waiter first = queue->head;
@@ -151,8 +151,8 @@ static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, stru
     return first;
 }
 
-/* If other packets wait for the next queue on a packet's path, let the packet wait there even before it arrives, and
- * return true. Then the packet's arrival needs no event. Otherwise return false. */
+/* If other packets wait for the next queue on a packet's path, add the packet to them before it arrives, and return
+ * true: its arrival needs no event. Otherwise return false. */
 static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, struct ibp_sim_packet packet, uint64_t arrival)
 {
     const struct ibp_sim_path *path = &sim->path[packet.client];
@@ -197,7 +197,7 @@ static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t cl
 }
 
 /* Release buffer of a queue. If a packet may wait for this queue, or if a host has more to send through it, add the
- * queue to the list of queues that released buffer. */
+ * queue to `freed`. */
 static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     struct ibp_sim_queue *queue = &sim->queue[number];
@@ -212,8 +212,8 @@ static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_
 
 /* -- deadlock -- */
 
-/* Return whether some packets wait for each other and will never move again, even if other packets move. The time is
- * proportional to the number of queues. */
+/* Return whether some packets wait for each other and will never move again, even if other packets move. The function's
+ * time is proportional to the number of queues. */
 bool ibp_sim_is_stuck(struct ibp_sim *sim);
 
 #endif

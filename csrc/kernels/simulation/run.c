@@ -3,10 +3,10 @@
  */
 #include "simulation/clients.h"
 
-/* Number of prefetch steps for each event. Between two steps for an event, some other packets are processed. */
+/* Number of prefetch steps for each event. Between two steps for an event, the simulation processes other packets. */
 enum { STEPS = 2 };
 
-/* -- arrival ---------------------------------------------------------------------------------------------------------- */
+/* -- arrival ------------------------------------------------------------------------------------------------------- */
 
 static void stop_unrouted(struct ibp_sim *sim, uint32_t at, uint32_t host)
 {
@@ -20,7 +20,7 @@ static void arrive_at_host(struct ibp_sim *sim, struct ibp_sim_packet packet)
     const struct ibp_sim_process *process = &sim->process[packet.client];
     const uint32_t host = process->to;
 
-    if (packet.queue != IBP_SIM_NOTHING) { /* otherwise the packet has skipped its hops */
+    if (packet.queue != IBP_SIM_NOTHING) { /* the packet has skipped no hops */
         const uint32_t there = ibp_sim_shared(sim, packet.queue, packet.client)->to;
 
         if (there != host) {
@@ -81,7 +81,7 @@ static void arrive_at_switch(struct ibp_sim *sim, struct ibp_sim_packet packet)
     const struct ibp_sim_queue *queue = &sim->queue[ahead];
     if (queue->waiting || !ibp_sim_has_buffer(sim, queue, bytes)) {
         ibp_sim_wait(sim, ahead, packet, sim->state.now);
-        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* some waiting packets have not arrived yet */
+        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* packets before it may not have arrived */
         return;
     }
     ibp_sim_admit(sim, ahead, client, packet.size);
@@ -100,9 +100,9 @@ static void arrive(struct ibp_sim *sim, struct ibp_sim_packet packet)
         arrive_at_switch(sim, packet);
 }
 
-/* -- prefetching ------------------------------------------------------------------------------------------------------ */
+/* -- prefetching --------------------------------------------------------------------------------------------------- */
 
-/* Prefetch the two queues of a packet's next hop, and the path that determines the queue after them. */
+/* Prefetch the two queues of a packet's next hop, and the path, which determines the following queue. */
 static void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_packet *packet)
 {
     if (packet->queue == IBP_SIM_NOTHING) return;
@@ -124,7 +124,7 @@ static void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_pack
 }
 
 /* Prefetch the memory for a release of buffer: the packet that takes the buffer, its path, and the queue that it
- * leaves. Return this queue, whose buffer is released next, or IBP_SIM_NOTHING. */
+ * leaves. Return the left queue, whose buffer is released next; IBP_SIM_NOTHING without such a packet. */
 static uint32_t prefetch_release(const struct ibp_sim *sim, uint32_t number)
 {
     const struct ibp_sim_queue *queue = &sim->queue[number];
@@ -162,9 +162,9 @@ static void prefetch_step(const struct ibp_sim *sim, struct ibp_sim_packet *pack
     packet->queue = prefetch_release(sim, packet->queue);
 }
 
-/* Prefetch memory some packets ahead, because most of the time of a hop is spent waiting for memory. If a packet is
- * scheduled before the prefetcher's position, the prefetcher misses the packet, which costs only time. Not inline,
- * because small fabrics do not use it. */
+/* Prefetch the memory of packets whose events follow, because most of the time of a hop is spent waiting for memory.
+ * The prefetcher misses packets that are scheduled before its position, which costs only time. The function is not
+ * inline, because small fabrics do not use it. */
 static __attribute__((noinline)) void look_ahead(struct ibp_sim *sim, uint32_t slot, uint32_t end)
 {
     struct ibp_sim_prefetcher *ahead = &sim->prefetcher;
@@ -194,7 +194,7 @@ static __attribute__((noinline)) void look_ahead(struct ibp_sim *sim, uint32_t s
     }
 }
 
-/* -- a tick ----------------------------------------------------------------------------------------------------------- */
+/* -- a tick -------------------------------------------------------------------------------------------------------- */
 
 static void process_heap(struct ibp_sim *sim)
 {
@@ -238,8 +238,8 @@ static void process_tick(struct ibp_sim *sim)
 
 /* -- the run ------------------------------------------------------------------------------------------------------- */
 
-/* Search for a deadlock. A search visits all queues. To limit the cost, at least `search_hops` packet hops must happen
- * between two searches. */
+/* Search for a deadlock if at least `search_hops` packet hops have happened since the last search, because a search
+ * visits all queues. */
 static void search_deadlock(struct ibp_sim *sim)
 {
     if (sim->state.packet_hops - sim->checked_at < sim->search_hops) return;
@@ -281,7 +281,8 @@ static bool advance(struct ibp_sim *sim, uint64_t until, uint64_t last_hop)
     struct ibp_sim_state *state = &sim->state;
 
     if (sim->failed || state->stopped == IBP_SIM_UNROUTED) return false;
-    /* Stop early enough: each client may complete one step in a tick, and a tick is always simulated to its end. */
+    /* Stop while the array has space for one sample of each client: each client may complete one step in a tick, and a
+     * tick is always simulated to its end. */
     if (sim->sample_capacity && sim->samples + sim->clients > sim->sample_capacity) {
         state->stopped = IBP_SIM_SAMPLES;
         return false;

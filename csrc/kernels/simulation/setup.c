@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CACHE: a core's share of the caches, in bytes. */
+/* CACHE: size of the caches for one core, in bytes. */
 enum { LANES_MAX = 16, CACHE = 2 << 20, KINDS_COMPARED = 64 };
 
 /* The arguments of ibp_sim_new that describe the workload. */
@@ -80,7 +80,7 @@ static void *copy(const void *from, uint64_t count, size_t size)
     return made;
 }
 
-/* Return the number of a kind of port. If the kind is not among the first KINDS_COMPARED kinds, add a new kind. */
+/* Return the index of a kind of port. If the kind is not among the first KINDS_COMPARED kinds, add a new kind. */
 static uint32_t number_kind(struct ibp_sim *sim, const struct ibp_sim_kind *kind)
 {
     const uint32_t compared = sim->kinds < KINDS_COMPARED ? sim->kinds : KINDS_COMPARED;
@@ -129,8 +129,7 @@ static void set_up_ends(struct ibp_sim *sim)
     for (unsigned bits = 0; bits < 32; bits++) sim->free_ring[bits] = IBP_SIM_NOTHING;
 }
 
-/* Return the number of a set of ports of a switch. If the set is not among the first sets of the switch, add a new
- * set. */
+/* Return the index of a set of ports of a switch. If the set is not among the switch's first sets, add a new set. */
 static uint16_t number_choice(const struct ibp_sim *sim, const uint64_t *ports, uint64_t *choices, uint32_t *count)
 {
     const size_t words = (sim->width + 63) / 64;
@@ -155,8 +154,8 @@ static void number_leaves(struct ibp_sim *sim)
     }
 }
 
-/* Number the sets of ports on shortest routes. There are only few different sets, so a table of their numbers fits into
- * the caches. Return false if memory is exhausted. */
+/* Assign an index to each set of ports on shortest routes. Few of these sets differ, so a table of the indices fits
+ * into the caches. Return false if memory is exhausted. */
 static bool set_up_choices(struct ibp_sim *sim)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -230,7 +229,7 @@ static void set_up_processes(struct ibp_sim *sim, const struct ibp_sim_client *c
     }
 }
 
-/* Return the largest number of a port that has a link on any switch, plus 1. */
+/* Return 1 + the largest port number that has a link on any switch. */
 static uint32_t count_used_ports(const struct ibp_sim_network *network)
 {
     uint32_t width = 0;

@@ -3,13 +3,13 @@
  *
  * The state of a simulation.
  *
- * A packet occupies buffer in one virtual lane of a link direction: in a queue. The packet takes the buffer when the
- * queue admits the packet. It releases the buffer when the next queue admits the packet, or when the host receives the
- * packet. This models credits. A link direction transmits packets in the order of admission. So the tick at which a
- * packet arrives at the next node is known when the packet is admitted, and one event for each packet and hop is
- * enough.
+ * A queue is one virtual lane of a link direction. A packet occupies buffer in one queue. The packet takes the buffer
+ * when the queue admits the packet. The packet releases the buffer when the next queue admits the packet, or when the
+ * host receives the packet. This models credits. A link direction transmits packets in the order of admission. So the
+ * tick at which a packet arrives at the next node is known when the packet is admitted, and one event for each packet
+ * and hop is enough.
  *
- * The files of this module, from low to high. Each calls only functions of files before it:
+ * The files of this module, from low to high. Each file calls only functions of files before it:
  *
  *     state < agenda < queues < clear_paths < clients < run
  *     state < agenda < setup
@@ -23,27 +23,27 @@
 #include <assert.h>
 #include <stdbool.h>
 
-/* No packet, queue or client. */
+/* Index that means: no packet, queue or client. */
 #define IBP_SIM_NOTHING UINT32_MAX
 
-/* Values for the next queue of a packet. IBP_SIM_AT_HOST: it arrives at its host. IBP_SIM_CHOOSE + a switch: the queue
- * will be chosen at that switch. */
+/* Values for the next queue of a packet. IBP_SIM_AT_HOST: the packet arrives at its host next. IBP_SIM_CHOOSE + a
+ * switch: the queue will be chosen at that switch. */
 #define IBP_SIM_AT_HOST (UINT32_MAX - 1)
 #define IBP_SIM_CHOOSE UINT32_C(0x80000000)
 
 enum {
     IBP_SIM_WHEEL_BITS = 14,
-    /* Ticks from now to the end of the wheel. Later events are in the heap. */
+    /* Ticks from now to the end of the wheel. Events after the end are in the heap. */
     IBP_SIM_WHEEL = 1 << IBP_SIM_WHEEL_BITS,
     /* Number of slots of a chunk of events. The first slot links to the next chunk. */
     IBP_SIM_CHUNK = 8,
-    /* The smallest ring of waiting packets has 2 to the power of this number of elements. */
+    /* The smallest ring of waiting packets has 2^IBP_SIM_RING_BITS elements. */
     IBP_SIM_RING_BITS = 2,
     /* Maximum number of queues in a listed path. */
     IBP_SIM_PATH_MAX = 15,
     /* Maximum number of packets between the present event and the prefetcher. */
     IBP_SIM_LEAD = 16,
-    /* Every packet is smaller than this. */
+    /* Every packet has fewer bytes. */
     IBP_SIM_PACKET_LIMIT = 1 << 24
 };
 
@@ -51,7 +51,7 @@ enum {
  * the order in which they are read. */
 struct ibp_sim_packet {
     uint32_t client;
-    /* The queue whose buffer the packet occupies; IBP_SIM_NOTHING if its hops are skipped. */
+    /* The queue whose buffer the packet occupies; IBP_SIM_NOTHING if the packet's hops are skipped. */
     uint32_t queue;
     /* The next queue, IBP_SIM_AT_HOST, IBP_SIM_CHOOSE + a switch, or IBP_SIM_NOTHING. */
     uint32_t ahead;
@@ -79,7 +79,7 @@ static inline unsigned ibp_sim_hop_of(uint32_t size)
 
 /* Events of the wheel are in chunks of slots. */
 union ibp_sim_slot {
-    /* In the first slot of a chunk: the next chunk of the bucket, or of the list of free chunks. */
+    /* Used in the first slot of a chunk: the next chunk of the bucket or of the list of free chunks. */
     uint32_t next;
     struct ibp_sim_packet packet;
 };
@@ -94,24 +94,25 @@ struct ibp_sim_kind {
     uint32_t gap;
 };
 
-/* A queue: a virtual lane of a transmit port, with its buffer and the packets that wait for it. The queue of a port's
- * first lane also contains the state that the lanes of the port share ("shared" below). A hop accesses the queue that a
- * packet leaves and the queue that it enters, so each queue is one cache line. */
+/* A queue: a virtual lane of a transmit port, with its buffer and the packets that wait for this buffer. The queue of a
+ * port's first lane also contains the state that the lanes of the port share ("shared" below). Each queue is one cache
+ * line, because a hop accesses two queues. */
 struct ibp_sim_queue {
     /* `taken`: admitted bytes. `queued`: admitted bytes plus bytes that wait for admission. */
     _Alignas(64) uint32_t taken;
     uint32_t queued;
     /* The maximum of `queued` so far. */
     uint32_t most;
-    /* Shared: the node at the other end of the link; IBP_SIM_NOTHING if there is no link. */
+    /* Shared: the node at the other end of the link; IBP_SIM_NOTHING if the port has no link. */
     uint32_t to;
     /* Shared: the tick at which all admitted packets will be sent, including the gap after the last packet. */
     uint64_t free_at;
-    /* Waiting packets: a ring of 2^bits elements of sim->waiter from `base` on; no ring if `bits` is 0. */
+    /* Waiting packets are in a ring: 2^bits elements of sim->waiter from `base` on. If `bits` is 0, no ring is
+     * allocated. */
     uint32_t waiting, front, base;
     /* A copy of the first waiting packet. */
     struct ibp_sim_waiter head;
-    /* Shared: bytes and ticks of the last job, which are not yet in sim->carried. */
+    /* Shared: bytes and ticks of the last job that are not yet in sim->carried. */
     uint32_t carried_bytes, carried_ticks;
     uint32_t kind;
     uint16_t carried_job;
@@ -132,17 +133,16 @@ struct ibp_sim_carried {
 
 /* The state of a client's process. Hops of packets access only the first cache line. */
 struct ibp_sim_process {
-    /* Of the present message: bytes that are not yet sent, bytes that have not yet arrived, and the destination
-     * host. */
+    /* The present message: bytes that are not yet sent, bytes that have not yet arrived, and the destination host. */
     _Alignas(64) uint64_t to_inject, to_arrive;
     uint32_t to;
     uint32_t next_at_host;
-    /* Number of the next step, from 0. */
+    /* Index of the next step. */
     uint32_t position;
     /* The message of the process is in flight. */
     bool under_way;
     bool waits_for_messages;
-    /* The process has sent all messages of a round, and waits for messages of the round. */
+    /* The process has sent all messages of a round, and waits for further messages of the round. */
     bool between_rounds;
     /* The request has arrived, and the answer is in flight. */
     bool answering;
@@ -158,10 +158,10 @@ struct ibp_sim_process {
 
 /* The path of a process's present message. A hop accesses only the first cache line. */
 struct ibp_sim_path {
-    /* If hops are skipped: packets skip the hops from this queue of the path on. */
+    /* If hops are skipped: index in the path of the first queue whose hop packets skip. */
     _Alignas(64) uint8_t clear_from;
-    /* Number of queues in the member `queue`. 0 if the path is not listed; then each packet looks up its next queue at
-     * each hop. */
+    /* Number of queues in the member `queue`. 0 if `queue` does not contain the path; packets then look up the next
+     * queue at each hop. */
     uint8_t hops;
     uint16_t job;
     /* The queues of the path, in order. With adaptive routing, the array contains instead: the queue of the sending
@@ -170,8 +170,8 @@ struct ibp_sim_path {
     /* [hop], ticks from the arrival at the hop's queue to the arrival at the host */
     uint32_t rest[IBP_SIM_PATH_MAX];
     uint8_t lane;
-    /* `alone_from`: clear_from if no other message uses the queues of the path. `always_from`: clear_from if any other
-     * message may use them. */
+    /* `alone_from`: value of clear_from while no other message uses the queues of the path. `always_from`: value of
+     * clear_from even if all possible messages use these queues. */
     uint8_t alone_from, always_from;
     /* The message may be sent as a whole (clear_paths.h), if the other members permit this too. */
     bool may_be_whole;
@@ -179,33 +179,34 @@ struct ibp_sim_path {
     /* Size of the packets of the message, which all have the same size. */
     uint32_t packet;
     /* For a message that is sent as a whole: the number of its event, and the tick at which its first packet began to
-     * be sent. For other messages, the number is IBP_SIM_NOTHING. */
+     * be sent. For other messages, `whole` is IBP_SIM_NOTHING. */
     uint32_t whole;
     uint64_t begun;
     uint64_t bytes;
 };
 
-/* If hops are skipped: the use of a queue. */
+/* The use of a queue; only if hops are skipped. */
 struct ibp_sim_use {
     /* `messages`: number of active messages whose path contains the queue. `processes`: sum of the indices of the
-     * processes that send these messages. If there is only one message, the sum is the index of its process. */
+     * processes that send these messages. If `messages` is 1, `processes` is the index of the message's process. */
     uint32_t messages, processes;
     /* `client`: the only client that ever uses the queue. `before`: the previous queue of all packets. `packet`: the
-     * size of all packets. If there are several, the value is MANY (clear_paths.c). */
+     * size of all packets. A member is MANY (clear_paths.c) if several values occur. */
     uint32_t client, before, packet;
     /* Minimum ticks from the start of a message to the arrival of its first packet; UINT64_MAX if only one client uses
      * the queue. */
     uint64_t earliest;
 };
 
-/* Messages that a host has to send: a ring of processes. The processes take turns; in its turn, a process sends one
- * packet. */
+/* Messages that a host has to send: a ring of processes. The processes take turns: each sends one packet, then it is
+ * the turn of the next process. */
 struct ibp_sim_outbox {
     /* The last process of the ring, which links to the first; IBP_SIM_NOTHING if the ring is empty. */
     uint32_t last;
 };
 
-/* An event in the heap: a packet arrives, or a client acts. Events of the same tick remain in order. */
+/* An event in the heap: a packet arrives, or a client acts. Events of the same tick are processed in the order in which
+ * they were scheduled. */
 struct ibp_sim_event {
     uint64_t when, order;
     struct ibp_sim_packet packet;
@@ -224,19 +225,19 @@ struct ibp_sim_prefetcher {
 };
 
 /* The state of a simulation. Transmit ports are numbered: first all ports of all switches, then one port of each host.
- * So the index of a queue follows from the numbers of a switch and a port, or of a host. */
+ * So the index of a queue follows from the indices of a switch and its port, or from the index of a host. */
 struct ibp_sim {
     struct ibp_sim_network network;
     /* [port][lane] */
     struct ibp_sim_queue *queue;
     /* Number of ports of a switch, up to the last port that has a link on any switch. The `width` of the network may be
-     * far larger; with that many ports, queues would use only a small part of the caches. */
+     * far larger; queues of unused ports would waste memory and cache. */
     uint32_t width;
     /* Number of transmit ports. */
     uint32_t ports;
     /* Index of the first queue that belongs to a host. */
     uint32_t first_of_hosts;
-    /* [end], the port that transmits on a link direction; IBP_SIM_NOTHING if there is none */
+    /* [end], the transmit port of each link direction; IBP_SIM_NOTHING if no port transmits on it */
     uint32_t *port_of_end;
     /* [port][job] */
     struct ibp_sim_carried *carried;
@@ -250,8 +251,8 @@ struct ibp_sim {
     uint32_t free_ring[32];
     /* With adaptive routing: [queue], a copy of `queued` of each queue. Otherwise NULL. */
     uint32_t *queued;
-    /* `choice`: [switch][leaf], the number of a set of ports of the switch. The sets of a switch begin in `choices` at
-     * `first_choice`. `number_of_leaf`: the leaf number of each switch. */
+    /* `choice`: [switch][leaf], index of a set of ports among the sets of the switch. The sets of a switch begin in
+     * `choices` at `first_choice`. `number_of_leaf`: the leaf number of each switch. */
     uint16_t *choice;
     uint64_t *choices, *first_choice;
     uint32_t *number_of_leaf;
@@ -321,8 +322,7 @@ static inline uint64_t ibp_sim_random(struct ibp_sim *sim)
     return x * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-/* Count skipped hops. To subtract hops that are not skipped after all, pass the negative of their number, modulo
- * 2^64. */
+/* Count skipped hops. To subtract N hops that are not skipped after all, pass -N modulo 2^64. */
 static inline void ibp_sim_count_skipped(struct ibp_sim *sim, uint64_t hops)
 {
     sim->state.packet_hops += hops;

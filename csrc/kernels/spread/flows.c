@@ -18,10 +18,10 @@
 
 enum { FLOWS_FOR_THREADS = 1 << 12, HOPS_GUESSED = 6 };
 
-/* If the loads of all threads together need more bytes than this, fewer threads are faster. */
+/* Maximum bytes of the loads of all threads. With more bytes, fewer threads are faster. */
 static const uint64_t PRIVATE_LOADS = (uint64_t)1 << 28;
 
-/* A flow in sorted order. */
+/* An element of the sorted list of flows. */
 struct entry {
     uint64_t bytes;
     uint32_t flow;
@@ -53,8 +53,8 @@ struct worker {
     uint64_t ended[IBP_REASONS];
 };
 
-/* Sum the flows of one destination and group along the in-tree. These flows are `first` .. `stop` - 1 of the sorted
- * flows. */
+/* Sum the flows of one destination and group along the in-tree. These flows are elements `first` to `stop` - 1 of
+ * `sorted`. */
 static void sum_flows(struct spreading *all, struct worker *worker, uint32_t lid, uint64_t first, uint64_t stop,
                       uint32_t group)
 {
@@ -143,9 +143,9 @@ static void spread_some(void *context)
     if (!all->alone) free(worker.load);
 }
 
-/* For sorting by counting: set begin[k + 1] to the index of the first item with key k. When the items with key k are
- * placed, begin[k + 1] is incremented to the index of the first item with key k + 1. So in the end, begin[k] is the
- * first item with key k. */
+/* Prepare a counting sort: set begin[k + 1] to the index of the first item with key k. When the items with key k are
+ * placed, begin[k + 1] is incremented to the index of the first item with key k + 1. After all items are placed,
+ * begin[k] is the index of the first item with key k. */
 static void count_keys(const uint32_t *key, uint64_t count, uint64_t keys, uint64_t *begin)
 {
     memset(begin, 0, (keys + 2) * sizeof *begin);
@@ -153,7 +153,7 @@ static void count_keys(const uint32_t *key, uint64_t count, uint64_t keys, uint6
     for (uint64_t k = 2; k <= keys; k++) begin[k] += begin[k - 1];
 }
 
-/* Sort flows by destination and group. `by_group` is memory for the flows; NULL if there are no groups. */
+/* Sort flows by destination and group. `by_group` is memory for one index per flow; NULL if flows have no groups. */
 static void sort_flows(const struct ibp_flows *flows, uint32_t *by_group, struct entry *sorted, uint64_t *begin)
 {
     if (by_group) {

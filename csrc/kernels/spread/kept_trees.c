@@ -24,8 +24,8 @@ struct growing {
     atomic_ullong bytes;
 };
 
-/* Keep the in-tree of a destination, if packets from all leaves arrive. Other trees are not used: flows to these
- * destinations are followed separately. */
+/* Keep the in-tree of a destination, if packets from all leaves arrive. If not, the tree is not needed, because flows
+ * to this destination are followed separately. */
 static void keep(struct growing *growing, struct ibp_tree *tree)
 {
     const struct ibp_routes *routes = growing->routes;
@@ -46,7 +46,7 @@ static void grow_some(void *context)
 {
     struct growing *growing = context;
     struct ibp_tree tree;
-    if (ibp_tree_init(&tree, growing->routes)) return; /* memory is exhausted: fewer trees are kept */
+    if (ibp_tree_init(&tree, growing->routes)) return; /* memory is exhausted, so fewer trees are kept */
     unsigned lid;
     while ((lid = atomic_fetch_add(&growing->next_lid, LIDS_AT_A_TIME)) < IBP_LIDS)
         for (unsigned stop = lid + LIDS_AT_A_TIME; lid < stop && growing->bytes < growing->limit; lid++)

@@ -12,8 +12,8 @@
 
 enum { HUGE_PAGE = 1 << 21 };
 
-/* Sort rows by the leaf of their source. The last rows are rows of sources without a leaf: switches, ports without a
- * link, and CAs that are connected to each other. A matrix has few such rows or none. */
+/* Sort rows by the leaf of their source. Rows of sources without a leaf are last: switches, ports without a link, and
+ * CAs that are connected to each other. A matrix has few rows of sources without a leaf. */
 static void sort_rows(struct ibp_matrix_spread *all)
 {
     const struct ibp_routes *routes = all->routes;
@@ -39,8 +39,8 @@ static void sort_rows(struct ibp_matrix_spread *all)
     }
 }
 
-/* For each row, add `sent` to the load of the row's first link, and count these bytes as arrived. Bytes that do not
- * arrive were subtracted from `sent` before. */
+/* For each row, add `sent` to the load of the row's first link, and count these bytes as arrived. `sent` no longer
+ * includes bytes that do not arrive. */
 static void load_first_links(struct ibp_matrix_spread *all)
 {
     for (uint64_t i = 0; i < all->begin[all->routes->leaves]; i++) {
@@ -51,7 +51,7 @@ static void load_first_links(struct ibp_matrix_spread *all)
     }
 }
 
-/* Rows whose source has no leaf are summed as flows, which are followed along their routes. */
+/* Sum the rows of sources without a leaf as flows, which are followed along their routes. */
 static int spread_others(struct ibp_matrix_spread *all)
 {
     const struct ibp_matrix *matrix = all->matrix;
@@ -75,7 +75,7 @@ static int spread_others(struct ibp_matrix_spread *all)
     return status;
 }
 
-/* Return whether the sum of all values fits into 64 bits. `any` has all bits that occur in the values. */
+/* Return whether the sum of all values fits into 64 bits. `any` is the bitwise OR of all values. */
 static bool fits(const struct ibp_matrix *matrix, uint64_t any)
 {
     unsigned __int128 total = (unsigned __int128)any * matrix->rows * matrix->columns;
@@ -100,7 +100,7 @@ static int check(const struct ibp_matrix *matrix)
     return 0;
 }
 
-/* Allocate memory in huge pages, which cause only one page fault for 2 MiB. The caller writes all of this memory. */
+/* Allocate memory in huge pages, which cause only one page fault per 2 MiB. The caller writes all of this memory. */
 static uint64_t *allocate_sums(uint64_t count)
 {
     size_t bytes = (count * sizeof(uint64_t) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;

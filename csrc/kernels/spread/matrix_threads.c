@@ -13,8 +13,8 @@ enum { COLUMNS_AT_A_TIME = 64 };
 
 /* -- sums of leaves ------------------------------------------------------------------------------------------------ */
 
-/* Add four rows to the sums of their leaf, and compute the sum of each row. Reading four rows at once uses more of the
- * memory bandwidth than one row at a time. */
+/* Add four rows to the sums of their leaf, and compute the sum of each row. Reads of four rows at once use more of the
+ * memory bandwidth than reads of one row at a time. */
 static void add_rows(const uint64_t *const from[4], uint64_t *restrict sum, uint64_t columns, uint64_t sent[4],
                      uint64_t *any)
 {
@@ -48,7 +48,7 @@ static uint64_t add_row(const uint64_t *restrict from, uint64_t *restrict sum, u
     return sent;
 }
 
-/* Sum the rows of a leaf. Return all bits that occur in the values. */
+/* Sum the rows of a leaf. Return the bitwise OR of all values. */
 static uint64_t sum_leaf(struct ibp_matrix_spread *all, uint32_t leaf)
 {
     const struct ibp_matrix *matrix = all->matrix;
@@ -102,7 +102,7 @@ void ibp_matrix_sum_leaves(struct ibp_matrix_spread *all)
 /* The sums of one thread. */
 struct worker {
     struct ibp_tree tree;
-    /* [column][leaf], bytes that enter at each leaf, for the columns of this thread's part */
+    /* [column][leaf], bytes that enter at each leaf, for the columns that this thread sums at present */
     uint64_t *entering;
     /* [switches + 1], bytes that enter each switch; the last element is for bytes that have arrived */
     uint64_t *inflow;
@@ -113,7 +113,8 @@ struct worker {
     uint64_t ended[IBP_REASONS];
 };
 
-/* Transpose the sums of the leaves for some columns, so that the sums of a column are contiguous. */
+/* Transpose the sums of the leaves, for `columns` columns from `first` on, so that the sums of a column are
+ * contiguous. */
 static void enter(const struct ibp_matrix_spread *all, struct worker *worker, uint64_t first, uint64_t columns)
 {
     const uint32_t leaves = all->routes->leaves;
@@ -194,7 +195,8 @@ static void spread_column(struct ibp_matrix_spread *all, struct worker *worker, 
         run_down_kept(worker, kept, count);
     else
         run_down_grown(worker);
-    /* These bytes have arrived: by the last link, or at a destination that is a switch. */
+    /* Reset the counts of arrived bytes: those that arrived by the last link, and those at a destination that is a
+     * switch. */
     worker->inflow[routes->switches] = 0;
     if (routes->port_switch[port] != IBP_NONE) worker->inflow[routes->port_switch[port]] = 0;
 }

@@ -3,9 +3,10 @@
  *
  * The work of the threads that sum a matrix over its routes.
  *
- * The matrix is read only once, row by row (source by source), because sequential reads are fastest. Meanwhile, the
- * rows of each leaf switch are summed. Then the sums of the leaves are added along the in-tree of each destination. The
- * cost is one read of the matrix, plus (leaves + used spines) x destinations, instead of pairs x hops.
+ * The matrix is read only once, row by row (source by source), because sequential reads are fastest. While the matrix
+ * is read, the rows of each leaf switch are summed. After that, the sums of the leaves are added along the in-tree of
+ * each destination. The cost is one read of the matrix, plus (leaves + used spines) x destinations, instead of pairs x
+ * hops.
  */
 #ifndef IBP_SPREAD_MATRIX_THREADS_H
 #define IBP_SPREAD_MATRIX_THREADS_H
@@ -17,7 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* The state of a call of ibp_spread_matrix. The threads of the call share it. */
+/* The state of a call of ibp_spread_matrix, which all threads of the call share. */
 struct ibp_matrix_spread {
     const struct ibp_routes *routes;
     const struct ibp_trees *trees;
@@ -30,7 +31,7 @@ struct ibp_matrix_spread {
     int32_t *next_same;
     /* [port], the first row of the port, or IBP_NONE */
     int32_t *row_of;
-    /* [leaf][column], the sum over the rows of a leaf. Only [leaf] if each row sends the same bytes to all columns */
+    /* [leaf][column], the sum over the rows of a leaf. If each row sends the same bytes to all columns: [leaf] */
     uint64_t *sum;
     atomic_uint next_leaf;
     atomic_ullong next_column;
@@ -40,9 +41,10 @@ struct ibp_matrix_spread {
     pthread_cond_t summed;
     uint32_t leaves_done;
     uint64_t *load, *ended;
-    /* [row], bytes on the row's first link. Initially all sent bytes; later, bytes that do not arrive are subtracted */
+    /* [row], bytes on the row's first link. Initially all bytes of the row; bytes that do not arrive are subtracted
+     * later */
     uint64_t *sent;
-    /* All bits that occur in the values. */
+    /* Bitwise OR of all values. */
     uint64_t any;
 };
 
@@ -54,7 +56,7 @@ static inline uint64_t ibp_matrix_value(const struct ibp_matrix *matrix, uint64_
 /* Sum the rows of leaves until no leaf is left, then wait until all threads have finished their leaves. */
 void ibp_matrix_sum_leaves(struct ibp_matrix_spread *all);
 
-/* When all leaves are summed: sum columns over their routes, until no column is left. Set `status` if an error
+/* Sum columns over their routes, until no column is left. All leaves must be summed before. Set `status` if an error
  * occurs. */
 void ibp_matrix_spread_columns(struct ibp_matrix_spread *all);
 

@@ -5,7 +5,8 @@
 
 void ibp_sum(const uint64_t *values, size_t count, uint64_t sum[2])
 {
-    /* Sum the 32-bit halves separately: 2^32 of them cannot overflow 64 bits, and compilers can vectorise the loop. */
+    /* Sum the lower and upper 32-bit halves of the values separately: a sum of 2^32 halves fits into 64 bits, and
+     * compilers can vectorise the loop. */
     const size_t block = (size_t)1 << 32;
     unsigned __int128 total = 0;
     for (size_t begin = 0; begin < count; begin += block) {

@@ -13,7 +13,7 @@ uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size)
 {
     uint64_t count = 0;
     while (size) {
-        /* In parts of 255 bytes, counts fit into a byte, so compilers can add many at once. */
+        /* In a part of 255 bytes, the count fits into a byte, so compilers can vectorise the loop. */
         uint64_t part = size < 255 ? size : 255;
         uint8_t here = 0;
         for (uint64_t i = 0; i < part; i++) here = (uint8_t)(here + (text[i] == '\n'));
@@ -32,8 +32,7 @@ static int read_port(const uint8_t *at)
     return (int)(a * 100 + b * 10 + c);
 }
 
-/* Read an entry. LONGEST_READ bytes from the start of the line must be readable. No part of an entry contains a line
- * break. */
+/* Read an entry. LONGEST_READ bytes from the start of the line must be readable. An entry contains no line break. */
 static bool read_entry(const uint8_t *line, enum ibp_entry_form form, uint16_t *lid, uint8_t *port)
 {
     unsigned number = 0;
@@ -92,7 +91,7 @@ int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin
         for (uint64_t k = begin[i]; row[i] != IBP_NONE && k < begin[i + 1]; k++) {
             uint8_t *cell = &table[(uint64_t)row[i] * width + entries->lid[k]];
             if (*cell == entries->port[k]) continue;
-            /* The entries of this LID contradict each other. No port is used, because any choice would be arbitrary. */
+            /* The entries of this LID contradict each other. Use no port, because a choice would be arbitrary. */
             *cell = IBP_NO_PORT;
             if (first < 0) first = (int64_t)k;
         }

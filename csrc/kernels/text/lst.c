@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A description has at most 64 bytes. LONGEST_NAME is larger, because escapes need more, and limits the time for a
- * malicious line. */
+/* A description has at most 64 bytes. LONGEST_NAME is larger, because escaped characters need several bytes. It limits
+ * the time for a malicious line. */
 enum { DESCRIPTION_BYTES = 64, LONGEST_NAME = 256, UNPRINTED_LANES = 2, SPEED_BYTES = 8 };
 
 struct end {
@@ -28,14 +28,14 @@ struct line {
     uint64_t lanes, speed;
     double gbps;
     bool active;
-    /* Number of descriptions whose end is certain, because the field after them was read too. */
+    /* Number of descriptions whose end is certain, because the next field was valid. */
     int ends;
-    /* The first field that did not match. */
+    /* The first invalid field. */
     const uint8_t *mismatch;
     const char *expected;
 };
 
-/* Inline, so that a comparison with a constant needs only a few instructions. */
+/* Skip a word. Inline, so that a comparison with a constant word needs only a few instructions. */
 static inline __attribute__((always_inline)) bool skip(const struct line *line, const uint8_t **at, const char *word)
 {
     size_t bytes = strlen(word);
@@ -97,7 +97,7 @@ static bool read_lanes(const struct line *line, const uint8_t **at, uint64_t *la
         uint64_t lanes;
     } widths[] = {{"?x", 0}, {"?", 0}, {"1x", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}, {"12x", 12}};
 
-    /* ibdiagnet 1.5.7 prints no width for links with 2 lanes. */
+    /* No width matches: ibdiagnet 1.5.7 prints no width for links with 2 lanes. */
     *lanes = UNPRINTED_LANES;
     if (!skip(line, at, " PHY=")) return false;
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
@@ -131,7 +131,7 @@ static bool read_speed(const struct line *line, const uint8_t **at, uint64_t *sp
     return true;
 }
 
-/* Read a measured rate, which ibprof may have added to a line. */
+/* Read a measured rate at the end of a line, which ibprof may have added. */
 static void read_rate(const struct line *line, const uint8_t **at, double *gbps)
 {
     const uint8_t *behind = *at;
@@ -156,7 +156,7 @@ static bool mismatch(struct line *line, const uint8_t *at, const char *expected)
     return false;
 }
 
-/* Read a field at `at`. If it is invalid, return from the enclosing function. */
+/* Read a field at `at`. If the field is invalid, return from the enclosing function. */
 #define READ(expected, condition)                                                                                      \
     do {                                                                                                               \
         const uint8_t *field = at;                                                                                     \
@@ -202,7 +202,7 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
     READ("SystemGUID:, 16 hex digits", NUMBER("SystemGUID:", 16, 16, &end->system_guid));
     READ("NodeGUID:, 16 hex digits", NUMBER("NodeGUID:", 16, 16, &end->node_guid));
     READ("PortGUID:, 16 hex digits", NUMBER("PortGUID:", 16, 16, &end->port_guid));
-    /* In lists that scripts generate from the links of UFM, a number that UFM does not know is a single 0. */
+    /* In lists that scripts generate from UFM's links, unknown numbers are a single 0. */
     READ("VenID:, up to 8 hex digits", NUMBER("VenID:", 1, 8, &unused));
     READ("DevID:, up to 8 hex digits", NUMBER("DevID:", 1, 8, &unused));
     READ("Rev:, up to 8 hex digits", NUMBER("Rev:", 1, 8, &unused));
@@ -213,15 +213,15 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
         for (end->name = at; at <= line->stop && at - end->name <= LONGEST_NAME; at++) {
             const uint8_t *behind = at;
             if (!skip(line, &behind, "} LID:")) continue;
-            /* If the text is longer than a description and contains a possible end, the line break between two lines is
-             * missing. */
+            /* The text is longer than a description and contains a possible end: a line break is missing in the
+             * file. */
             if (has_end && at - end->name > DESCRIPTION_BYTES) break;
             has_end = true;
             end->name_bytes = (size_t)(at - end->name);
             if (read_address(line, behind, number)) return true;
             if (line->ends > number) break;
         }
-    /* The list may have no descriptions. */
+    /* Some lists have no descriptions. */
     at = field;
     end->name = at;
     if (skip(line, &at, "LID:") && read_address(line, at, number)) return true;
@@ -229,7 +229,7 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
 }
 #undef READ
 
-/* Return the number of a name. A repeated name has the number of its first occurrence. */
+/* Return the index of a name in `names`. A repeated name has the index of its first occurrence. */
 static int32_t number_name(const uint8_t *text, struct ibp_lst *lst, const struct end *end)
 {
     uint64_t hash = 14695981039346656037u;

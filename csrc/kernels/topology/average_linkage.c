@@ -11,7 +11,7 @@
 /* Number of minima that are computed in parallel, so that compilers can use vector instructions. */
 #define LANES 16
 
-/* The clusters. Each has a slot: a row and a column of the matrix. */
+/* The clusters. Each cluster has a slot: a row and a column of the matrix. */
 typedef struct {
     /* [slot][slot] */
     float *distance;
@@ -31,8 +31,8 @@ static float *row_of(const clusters_t *c, uint32_t slot)
     return c->distance + (size_t)slot * c->slots;
 }
 
-/* Return the nearest other cluster. If several clusters are equally near, return `preferred` if it is one of them,
- * otherwise the first of them. */
+/* Return the slot of the cluster that is nearest to the cluster in `slot`. Of several equally near clusters, return
+ * `preferred`, or else the first. */
 static uint32_t find_nearest(const clusters_t *c, uint32_t slot, uint32_t preferred)
 {
     const float *row = row_of(c, slot);
@@ -84,7 +84,7 @@ static void compact(clusters_t *c)
     }
     for (uint32_t i = 0; i < c->slots; i++) {
         if (c->gone[i] != 0) continue;
-        float *to = c->distance + (size_t)count * c->alive; /* never after the position that is being read */
+        float *to = c->distance + (size_t)count * c->alive; /* `to` never passes `from` */
         const float *from = row_of(c, i);
         uint32_t column = 0;
         for (uint32_t j = 0; j < c->slots; j++) {
@@ -127,8 +127,8 @@ int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double
             uint32_t last = c.chain[c.chained - 1];
             uint32_t before = c.chained > 1 ? c.chain[c.chained - 2] : UINT32_MAX;
             uint32_t nearest = find_nearest(&c, last, before);
-            /* Invalid input: a distance is infinite or not a number, or distances are not symmetric, so that the chain
-             * is a cycle. */
+            /* Invalid input: a distance is infinite or NaN, or the distances are not symmetric, so that the chain is a
+             * cycle. */
             if (nearest == UINT32_MAX || (nearest != before && c.chained == c.alive)) goto out;
             if (nearest != before) {
                 c.chain[c.chained++] = nearest;

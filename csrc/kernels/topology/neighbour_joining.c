@@ -9,7 +9,7 @@
 
 #define LANES 8
 
-/* Return the minimum of row[i] - mean[i] for all i below `count`. Set the index to the first such i. */
+/* Return the minimum of row[i] - mean[i] for all i below `count`. Set `where` to the first i with the minimum. */
 static double find_least(const double *row, const double *mean, uint32_t count, uint32_t *where)
 {
     double lane[LANES];
@@ -70,7 +70,7 @@ int ibp_join_neighbours(double *distance, uint32_t leaves, int32_t *child)
             row_b[i] = distance[(size_t)i * leaves + b] = joined;
         }
         node[b] = (int32_t)(leaves + made++);
-        /* Move the last slot to the free slot. */
+        /* Move the last slot's row and column to the slot that became free. */
         uint32_t last = count - 1;
         if (a != last) {
             const double *row_last = distance + (size_t)last * leaves;

@@ -9,14 +9,14 @@
 
 typedef struct ibp_binary_tree tree_t;
 
-/* Return by how much the sum of weighted squares increases if the pairs of two nodes get the same height. */
+/* Return the increase of the sum of weighted squares if the pairs of two nodes get the same height. */
 static double loss(double weight_a, double height_a, double weight_b, double height_b)
 {
     double gap = height_a - height_b;
     return gap <= 0 ? 0 : weight_a * weight_b / (weight_a + weight_b) * gap * gap;
 }
 
-/* Merge inner children into `top`, one after the other, until all remaining children must be kept (ibp_prune_tree).
+/* Merge inner children into `top`, one after the other, until ibp_prune_tree's criterion keeps all remaining children.
  * `inner` is memory for all nodes below `top`. */
 static double absorb(const tree_t *t, int32_t top, double variance, double penalty, int32_t *into, double *weight,
                      double *height, int32_t *inner)
@@ -71,7 +71,7 @@ int ibp_prune_tree(const tree_t *tree, double variance, double penalty, int32_t 
         weight[k] = tree->weight[k];
         height[k] = tree->height[k];
     }
-    /* Top down, because a node has a higher number than its children. */
+    /* From the root down: a node has a higher index than its children. */
     for (uint32_t k = nodes; k-- > 0;) {
         int32_t top = (int32_t)(tree->leaves + k);
         if (into[k] != top) continue;

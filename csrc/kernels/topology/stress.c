@@ -105,12 +105,12 @@ static void repel(const double offset[3], double squared, double sign, double ga
 {
     stress[1] += sign * 2 * gamma * (squared > 0 ? 1 / squared : 1);
     stress[2] += sign * 2;
-    /* The gradient of 1 / d^2 is -2 / d^4 times the offset. Both orders of the pair are counted, but the gradient is of
-     * half the stress. */
+    /* The gradient of 1 / d^2 is -2 / d^4 times the offset. The stress counts both orders of a pair, but `gradient` is
+     * the gradient of half the stress. */
     if (squared > 0) pull(gradient, one, other, offset, -sign * gamma * 2 / (squared * squared));
 }
 
-/* Add the pairs of vertex number `at` (in sorted order) with later vertices of a cell. */
+/* Add the pairs of vertex `at` (an index of the sorted vertices) with later vertices of a cell. */
 static void repel_from_cell(const cells_t *cells, uint32_t at, const int32_t cell[3], double gamma,
                             double (*gradient)[3], double stress[3])
 {
@@ -147,7 +147,7 @@ int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*
         double squared = measure(position, one, other, offset), missed = squared - length[at] * length[at];
         stress[0] += 2 * missed * missed;
         pull(gradient, one, other, offset, 4 * missed);
-        /* Subtract the term of a close pair, because the pair has an edge. */
+        /* Subtract the pair's term of close pairs, because the pair has an edge. */
         if (squared < 1) repel(offset, squared, -1, gamma, gradient, one, other, stress);
     }
 free:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The CPython interpreter of this process. ibprof reads its frames only if its version is known and its objects have
- * the expected layout. It does not read other interpreters, such as PyPy and GraalPy.
+ * The CPython interpreter of this process. ibprof reads frames only if it knows the interpreter's version, and if
+ * objects have the expected layout. ibprof does not read frames of other interpreters, such as PyPy and GraalPy.
  */
 #ifndef IBPROF_PYTHON_INTERPRETER_H
 #define IBPROF_PYTHON_INTERPRETER_H
@@ -15,10 +15,10 @@
 
 enum ibp_interpreter_state {
     IBP_INTERPRETER_UNSOUGHT,
-    IBP_INTERPRETER_BEING_SOUGHT, /* another thread is looking for it */
+    IBP_INTERPRETER_BEING_SOUGHT, /* another thread is looking for an interpreter */
     IBP_INTERPRETER_ABSENT,
-    IBP_INTERPRETER_UNKNOWN, /* there is one, but ibprof cannot read it */
-    IBP_INTERPRETER_FOUND,   /* its frames are not verified yet */
+    IBP_INTERPRETER_UNKNOWN, /* an interpreter that ibprof cannot read */
+    IBP_INTERPRETER_FOUND,   /* frames are not verified yet */
     IBP_INTERPRETER_VERIFIED,
 };
 

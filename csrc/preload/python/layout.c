@@ -46,8 +46,8 @@ static const struct {
 
 /* -- from 3.13 on: from the interpreter's own table ---------------------------------------------------------------- */
 
-/* Where each group of members begins in the table, in words of 64 bits. The order of members within a group is the same
- * in all versions. */
+/* Index, in 64-bit words of `_Py_DebugOffsets`, at which each group of members begins. Within a group, all versions
+ * have the same order of members. */
 static const struct groups {
     unsigned long minor;
     uint16_t thread_frame, frame, code, object_type, type_name, bytes, string;
@@ -63,7 +63,7 @@ static const struct groups {
 static void read_table(struct ibp_python_layout *layout, const struct groups *at, const uint64_t *table)
 {
     const uint64_t *frame = table + at->frame, *code = table + at->code;
-    bool has_copies = at->has_tlbc && table[2]; /* free-threaded: each thread has a copy of the bytecode */
+    bool has_copies = at->has_tlbc && table[2]; /* in a free-threaded build, each thread has a copy of the bytecode */
 
     *layout = (struct ibp_python_layout){
         .line_table = IBP_LINES_LOCATIONS,

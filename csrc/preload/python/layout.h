@@ -14,29 +14,28 @@
 
 /* How a frame stores its current instruction. */
 enum ibp_python_instruction {
-    IBP_INSTRUCTION_BYTES,   /* as an int, the index of its first byte */
-    IBP_INSTRUCTION_UNITS,   /* as an int, the index of its unit; a unit has two bytes */
-    IBP_INSTRUCTION_POINTER, /* as its address */
+    IBP_INSTRUCTION_BYTES,   /* an int: index of the instruction's first byte */
+    IBP_INSTRUCTION_UNITS,   /* an int: index of the instruction in units of two bytes */
+    IBP_INSTRUCTION_POINTER, /* address of the instruction */
 };
 
 struct ibp_python_layout {
     enum ibp_line_table line_table;
     enum ibp_python_instruction instruction;
-    /* object: `object_type` and `object_count` are its type and the number of its elements. type: `type_basic_size` is
-     * the size of its objects */
+    /* Any object: its type, and the number of its elements. A type: the size of its objects. */
     uint16_t object_type, object_count, type_basic_size;
-    /* thread state: the innermost frame, or a pointer to it */
+    /* Thread state: the innermost frame, or, if `has_link`, a link to this frame. */
     uint16_t thread_frame, link_frame;
     bool has_link;
-    /* frame. `frame_owner` is 0 if frames have no owner. `frame_tlbc` is 0 if all threads share the bytecode of a code
-     * object */
+    /* Frame. `frame_owner` is 0 if frames have no owner. `frame_tlbc` is 0 if all threads share the bytecode of a code
+     * object. */
     uint16_t frame_code, frame_previous, frame_instruction, frame_owner, frame_tlbc;
-    /* code object. `code_basic_size` is used to verify the layout. `code_version` is the offset of a number that is
-     * unique for each code object; 0 if code objects have no such number */
+    /* Code object. `code_basic_size` serves to verify the layout. `code_version` is the offset of a unique number of
+     * the code object; 0 if code objects have no unique number. */
     uint16_t code_basic_size, code_file, code_name, code_qualified_name, code_lines, code_first_line;
     uint16_t code_bytecode, code_tlbc, code_version;
-    /* string. `string_ascii`, `string_other`: characters of ASCII strings and of other strings. `string_width_bit`: the
-     * bit of the state where the width of characters begins */
+    /* String. `string_ascii`, `string_other`: characters of ASCII strings and of non-ASCII strings. `string_width_bit`:
+     * index of the state's first bit with the width of characters. */
     uint16_t string_length, string_state, string_ascii, string_other, string_width_bit;
     uint16_t bytes_data;
 };

@@ -12,7 +12,7 @@ struct cursor {
     const uint8_t *at, *end;
 };
 
-/* Return the next byte. After the end of the table, return 0. No entry of a location table begins with 0. */
+/* Return the next byte; 0 after the end of the table. No entry of a location table begins with 0. */
 static uint8_t next_byte(struct cursor *table)
 {
     return table->at < table->end ? *table->at++ : 0;
@@ -47,7 +47,7 @@ static int64_t find_in_ranges(struct cursor table, int64_t line, int64_t positio
     return NO_LINE;
 }
 
-/* Read a number with six bits in each byte, least significant byte first. The lowest bit of the number is its sign. */
+/* Read a variable-length number: six bits in each byte, least significant byte first. The lowest bit is the sign. */
 static int64_t read_signed(struct cursor *table)
 {
     uint64_t number = 0;
@@ -76,7 +76,7 @@ static int64_t find_in_locations(struct cursor table, int64_t line, int64_t posi
             line += code - 10;
         end += ((head & 7) + 1) * UNIT_BYTES;
         if (end > position) return code == 15 ? NO_LINE : line;
-        /* Skip the columns. The first byte of the next entry has the highest bit set. */
+        /* Skip the columns. Only the first byte of an entry has the highest bit set. */
         while (table.at < table.end && !(*table.at & 128)) table.at++;
     }
     return NO_LINE;

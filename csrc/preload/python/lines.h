@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The formats, described in Objects/lnotab_notes.txt of CPython 3.9 and 3.10, and in Objects/locations.md of 3.11. */
+/* Formats of line tables. Sources: Objects/lnotab_notes.txt of CPython 3.9 and 3.10, Objects/locations.md of 3.11. */
 enum ibp_line_table {
-    IBP_LINES_LNOTAB,    /* 3.9: distances to the next line */
-    IBP_LINES_RANGES,    /* 3.10: ranges of one line each */
-    IBP_LINES_LOCATIONS, /* 3.11 and newer: ranges with columns */
+    IBP_LINES_LNOTAB,    /* 3.9: differences of lines */
+    IBP_LINES_RANGES,    /* 3.10: a line for each range */
+    IBP_LINES_LOCATIONS, /* 3.11 and newer: lines and columns for each range */
 };
 
 /* Return the line of the instruction at byte `position` of the bytecode; `first_line` if the table has no line for

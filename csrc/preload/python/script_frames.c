@@ -24,7 +24,6 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Return a hash of the first bytes of a line table. */
 static uint64_t hash_table(const char *table, int64_t bytes)
 {
     uint64_t hash = 0;
@@ -33,9 +32,9 @@ static uint64_t hash_table(const char *table, int64_t bytes)
     return hash;
 }
 
-/* Return a number that distinguishes a code object from an earlier code object in the same memory. Since 3.12, code
- * objects contain such a number. Before 3.12, ibprof computes the number from the addresses of texts, and from the
- * length, the end and a hash of the line table. */
+/* Return a number that distinguishes a code object from an earlier code object at the same address. Since 3.12, code
+ * objects contain this number. Before 3.12, ibprof computes it from the addresses of the object's strings, and from the
+ * length, the last bytes and a hash of the line table. */
 static inline uint64_t generation(const struct ibp_python_layout *layout, const char *code)
 {
     const char *table;
@@ -73,7 +72,7 @@ static inline int64_t position_of(const struct ibp_python_layout *layout, const 
     return ibp_load_pointer(frame, layout->frame_instruction) - bytecode;
 }
 
-/* Read a frame. Return false for a frame of the interpreter, which has no lines. */
+/* Read a frame. Return false for a frame of the interpreter itself, which executes no line of a script. */
 static inline bool read_frame(const char *at, script_frame *into)
 {
     const struct ibp_python_layout *layout = &ibp_interpreter.layout;
@@ -96,12 +95,12 @@ static bool is_of_mpi4py(const char *file)
     const char *rest = NULL;
 
     for (const char *found = file; (found = strstr(found, package)); found++) rest = found + strlen(package);
-    /* Only files of the package mpi4py itself, not programs such as demos in its source tree. */
+    /* Modules of the package mpi4py, but not other programs below a folder mpi4py, such as demos in its source tree. */
     return rest && (!strchr(rest, '/') || !strncmp(rest, "futures/", 8) || !strncmp(rest, "util/", 5));
 }
 
-/* Return whether a file belongs to a module that imports or runs programs: importlib, which is frozen, or runpy, which
- * is frozen since 3.11. */
+/* Return whether a file belongs to importlib or runpy, the modules that import and run programs. importlib is frozen,
+ * and so is runpy since 3.11. */
 static bool runs_programs(const char *file)
 {
     static const char runpy[] = "/runpy.py";
@@ -110,7 +109,8 @@ static bool runs_programs(const char *file)
     return !strncmp(file, "<frozen ", 8) || (length >= strlen(runpy) && !strcmp(file + length - strlen(runpy), runpy));
 }
 
-/* Cache of results by key: each element is a key whose lowest bit is the result. */
+/* Cache of the results of judge(). In each element, the lowest bit is the result, and the other bits are those of the
+ * frame's key. */
 static uint64_t verdicts[256];
 
 static __attribute__((noinline)) bool judge(const script_frame *frame)
@@ -139,7 +139,7 @@ static inline bool is_found(const char *at, script_frame *into)
     return IBP_LIKELY(read_frame(at, into)) && IBP_LIKELY(is_of_program(into));
 }
 
-/* Find the innermost frame of the program, from frame `at` outwards. */
+/* Find the program's innermost frame among frame `at` and its callers. */
 static bool find_from(const char *at, script_frame *into)
 {
     for (unsigned depth = 0; at && depth < DEPTH_MAX; depth++) {
@@ -149,7 +149,7 @@ static bool find_from(const char *at, script_frame *into)
     return false;
 }
 
-/* Find the innermost frame, of any file. */
+/* Find the innermost frame, even if its file belongs to mpi4py. */
 static bool find_any(const char *at, script_frame *into)
 {
     for (unsigned depth = 0; at && depth < DEPTH_MAX; depth++) {

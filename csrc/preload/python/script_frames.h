@@ -3,7 +3,7 @@
  *
  * The .py file and line from which this thread called C code: an MPI call of mpi4py or of another extension module. The
  * frames of CPython 3.9 and newer are read in memory, without the interpreter's lock and without running the
- * interpreter. The frames cannot change meanwhile, because they belong to this thread.
+ * interpreter. Frames cannot change while ibprof reads them, because they belong to this thread.
  */
 #ifndef IBPROF_PYTHON_SCRIPT_FRAMES_H
 #define IBPROF_PYTHON_SCRIPT_FRAMES_H
@@ -12,30 +12,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A frame of the program. Frames of mpi4py, and of modules that import or run programs, are skipped. A frame is valid
- * until the MPI call returns; only its key may be used later. */
+/* A frame of the program, not of mpi4py or of a module that imports or runs programs. `frame`, `code` and `position`
+ * are valid until the MPI call returns; `key` may be used later. */
 struct ibp_script_frame {
-    /* Identifies an instruction of a code object. If a new code object has the memory of a freed code object, its
-     * instructions have other keys. */
+    /* Identifies an instruction of a code object. If a new code object reuses the memory of a freed code object, its
+     * instructions have different keys. */
     uint64_t key;
     const char *frame, *code;
     int64_t position; /* position of the instruction in the bytecode */
 };
 
 /* Find the program's innermost frame. If all frames belong to mpi4py, find the innermost of all frames. Return false if
- * this thread executes no Python code, or if the interpreter is unknown. To be fast in every MPI call, the function
- * makes no system call and reads no text. */
+ * this thread executes no Python code, or if the interpreter is unknown. The function makes no system call and reads no
+ * text, because every MPI call calls it. */
 bool ibp_script_find(struct ibp_script_frame *frame);
 
-/* Go to the next outer frame of the program. Return false if there is none. */
+/* Go to the next outer frame of the program. Return false if no outer frame belongs to the program. */
 bool ibp_script_next(struct ibp_script_frame *frame);
 
-/* Write the path of the file, the qualified name of the function (before Python 3.11, the name) and the line. If a text
- * is too long, only its end is written. Return false if a text is missing. Called once for each new key. */
+/* Write the frame's file, function and line. The function's name is qualified since Python 3.11. If a text is too long,
+ * only its end is written. Return false if a text is missing. */
 bool ibp_script_describe(const struct ibp_script_frame *frame, char *file, size_t file_bytes, char *function,
                          size_t function_bytes, uint32_t *line);
 
-/* If no interpreter was found, search again at the next call. To be called after libraries have been loaded. */
+/* If no interpreter was found, search again at the next ibp_script_find. Call this function after libraries have been
+ * loaded. */
 void ibp_script_seek_again(void);
 
 #endif

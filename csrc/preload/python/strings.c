@@ -22,7 +22,7 @@ static bool open_string(const struct ibp_python_layout *layout, const uint8_t *s
 
     memcpy(&length, string + layout->string_length, sizeof length);
     memcpy(&state, string + layout->string_state, sizeof state);
-    state >>= layout->string_width_bit; /* three bits of width, then two flags: compact, ASCII */
+    state >>= layout->string_width_bit; /* bits 0 to 2: width; bit 3: compact; bit 4: ASCII */
     into->data = string + (state & 16 ? layout->string_ascii : layout->string_other);
     into->length = length;
     into->width = state & 7;
@@ -39,8 +39,8 @@ static uint32_t character_at(const struct characters *from, size_t i)
                               : *(const uint32_t *)(const void *)at;
 }
 
-/* Encode a character in UTF-8 and return the number of bytes. If bytes of a path are no valid UTF-8, Python represents
- * them by low surrogates. */
+/* Encode a character in UTF-8 and return the number of bytes. Python represents a byte of a path that is no valid UTF-8
+ * as a low surrogate. */
 static size_t encode(uint32_t character, char *into)
 {
     static const uint8_t heads[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -56,7 +56,7 @@ static size_t encode(uint32_t character, char *into)
     return bytes;
 }
 
-/* Return the index of the first character of the longest end that fits. */
+/* Return the index of a character: the longest end of the string that fits into `bytes` begins there. */
 static size_t first_that_fits(const struct characters *from, size_t bytes)
 {
     char encoded[UTF8_BYTES_MAX];

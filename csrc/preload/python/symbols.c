@@ -20,7 +20,8 @@ static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
     return 1;
 }
 
-/* Return a handle of the interpreter's library, if it was opened with RTLD_LOCAL. */
+/* Return a handle of the interpreter's library; NULL if no library is loaded. dlsym needs the handle if the library was
+ * opened with RTLD_LOCAL. */
 static void *hidden_library(void)
 {
     const char *path = NULL;
@@ -29,8 +30,8 @@ static void *hidden_library(void)
     return path ? ibp_loaded_library(path) : NULL;
 }
 
-/* Open the interpreter's library once more, so that the library stays loaded if the program closes it: ibprof calls a
- * function of the library. */
+/* Open the interpreter's library once more. It then stays loaded if the program closes it, because ibprof calls one of
+ * its functions. */
 static void keep_loaded(const void *symbol)
 {
     ibp_open_function *open = ibp_loader_open();

@@ -10,13 +10,13 @@
 
 struct ibp_python_symbols {
     const void *runtime;   /* _PyRuntime, which other interpreters lack */
-    unsigned long version; /* as PY_VERSION_HEX; for 3.9 and 3.10 without the patch level; 0 if older */
-    /* PyGILState_GetThisThreadState, which takes no lock: returns the state of this thread, NULL if it has none. */
+    unsigned long version; /* as PY_VERSION_HEX, but without the patch level for 3.9 and 3.10; 0 before 3.9 */
+    /* PyGILState_GetThisThreadState, which takes no lock. It returns NULL if this thread has no thread state. */
     void *(*thread_state)(void);
     const void *code_type, *string_type, *bytes_type, *frame_type, *type_type;
 };
 
-/* Find `runtime`. If it exists, find the other symbols; missing symbols are NULL. Return whether the process has a
+/* Find `runtime` and, if it exists, the other symbols. Missing symbols are NULL. Return whether the process has a
  * CPython interpreter. */
 bool ibp_python_find_symbols(struct ibp_python_symbols *symbols);
 

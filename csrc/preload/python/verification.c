@@ -7,7 +7,7 @@
 #include "python/loads.h"
 
 #define FRAMES_MAX 16                /* maximum number of checked frames */
-#define STATE_BYTES 344 /* size of a PyThreadState up to the embedded frame link, in 3.11 */
+#define STATE_BYTES 344 /* size of a PyThreadState of 3.11, up to the frame link that it contains */
 #define ELEMENTS_MAX (INT64_C(1) << 30) /* maximum number of elements of a code object's members */
 
 typedef const struct ibp_python_symbols symbols_t;
@@ -15,7 +15,7 @@ typedef const struct ibp_python_layout layout_t;
 
 /* -- objects ------------------------------------------------------------------------------------------------------- */
 
-/* Read a member of memory that may be an object. */
+/* Read a member, by a guarded read. `object` need not be the address of an object. */
 static bool read_member(const char *object, uint64_t offset, void *into, size_t bytes)
 {
     return object && ibp_read_guarded(into, (const void *)((uintptr_t)object + offset), bytes);
@@ -110,9 +110,9 @@ static bool is_frame_sound(symbols_t *symbols, layout_t *layout, const char *fra
     return !*has_code || (is_code_sound(symbols, layout, code) && is_instruction_sound(layout, frame, code));
 }
 
-/* Find a thread's innermost frame; NULL if there is none. If the thread executes no Python code, the link to the frame
- * is inside the thread state, which is always readable. So while a program calls MPI before it executes Python code, no
- * guarded read is needed, which would be a system call. */
+/* Set `frame` to a thread's innermost frame; NULL if the thread executes no Python code. In this case, the link to the
+ * frame is inside the thread state, which is always readable. So MPI calls before Python code runs need no guarded
+ * read, which is a system call. */
 static bool find_innermost(layout_t *layout, const char *thread, const char **frame)
 {
     *frame = ibp_load_pointer(thread, layout->thread_frame);

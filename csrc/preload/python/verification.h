@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Verification of a layout with objects of the running interpreter, before ibprof relies on the layout. A wrong layout
- * may lead to reads of unmapped memory. Therefore the verification uses guarded reads (platform/guarded_read.h).
+ * Verification of a layout with objects of the running interpreter, before ibprof uses the layout. A wrong layout may
+ * lead to reads of unmapped memory. Therefore the verification uses guarded reads (platform/guarded_read.h).
  */
 #ifndef IBPROF_PYTHON_VERIFICATION_H
 #define IBPROF_PYTHON_VERIFICATION_H
