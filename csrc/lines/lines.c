@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Find the source lines of addresses in a file. libbacktrace reads the debug information. Its own lookup misses inlined
- * functions if ranges of functions at the same level overlap, and does not report the folder of a relative path.
- * Therefore the search is implemented here. */
+ * Find the source lines of addresses in a file. libbacktrace reads the debug information. lines.c searches these data,
+ * because libbacktrace's search misses inlined functions if ranges of functions at the same level overlap, and does not
+ * report the folder of a relative path. */
 #include "dwarf.c"
 
-/* elf.c prepends the folder of the file to the path of its common debug file (dwz -m), even if that path is absolute.
- * Undo this. */
+/* Open the common debug file (dwz -m). elf.c prepends a folder to the path of this file, even if the path is absolute:
+ * remove the folder. */
 static int open_common_file(const char *path, backtrace_error_callback failed, void *data, int *is_missing)
 {
     const char *absolute = strstr(path, "//");
@@ -17,7 +17,7 @@ static int open_common_file(const char *path, backtrace_error_callback failed, v
 
 #include <stdio.h>
 
-/* Maximum depth of inlined functions. Beyond this depth, the innermost functions are left out. */
+/* Maximum depth of inlined functions. If functions are nested deeper, the innermost functions are left out. */
 #define DEEPEST 256
 
 /* List of all memory that libbacktrace's alloc.c allocates. libbacktrace never frees most of this memory, so lines.c
@@ -55,7 +55,7 @@ void ibp_lines_free(void *old)
     free(block);
 }
 
-/* Store an error message in `text` (256 bytes), unless it contains one already. */
+/* Store an error message in `text` (256 bytes), unless `text` already contains a message. */
 static void keep_message(void *text, const char *message, int number)
 {
     if (!*(char *)text)

@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 
 #define PAIRS (1 << 16)
-/* Events to which later events may refer as their parent, even after this parent has stopped. The pairs (chain.h) of
- * these events are reused, oldest first. */
+/* Types of events to which later events may refer as their parent, even after the parent has stopped. Therefore the
+ * pairs (chain.h) of such events are reused only when all pairs are used, oldest first. */
 #define LASTING (IBP_NCCL_GROUP | IBP_NCCL_COLL | IBP_NCCL_P2P | ~0xffULL)
 
 static struct {
@@ -28,7 +28,7 @@ static struct {
     bool is_tried;
 } chain;
 
-/* Open a library as NCCL does: by its path or name, otherwise as libnccl-profiler-NAME.so. */
+/* Open a library as NCCL does: first by its path or name, then as libnccl-profiler-NAME.so. */
 static void *open_library(const char *name)
 {
     char path[PATH_MAX];
@@ -54,8 +54,9 @@ static bool is_this(const void *symbol)
     return dladdr(&chain, &own) && dladdr(symbol, &other) && own.dli_fbase == other.dli_fbase;
 }
 
-/* Find the interface of the plug-in, in NCCL's version or in an older version. Since version 4, the first members of
- * events are equal in all versions, so a plug-in for an older version can read newer events. */
+/* Find the plug-in's interface in NCCL's version; if NCCL has version 4 or later, also in an older version down to 4.
+ * Since version 4, the first members of events are equal in all versions, so a plug-in for an older version can read
+ * newer events. */
 static void find_profiler(void *library, unsigned version)
 {
     const unsigned oldest = version < 4 ? version : 4;
@@ -153,7 +154,7 @@ struct ibp_nccl_pair *ibp_nccl_chain_start(void *context, void *event, uint64_t 
     if (!(type & chain.types) || !context) return pair;
     for (int i = 0; i < 2; i++)
         if (parents[i] && kept[i]) *parents[i] = ((struct ibp_nccl_pair *)kept[i])->next;
-    /* For a plug-in of version 4: the parent of a task is the group. */
+    /* A plug-in of version 4 expects the group as the parent of a task. */
     if (chain.version == 4 && parents[1]) *parents[0] = *parents[1];
     chain.profiler->start(context, &pair->next, event);
     for (int i = 0; i < 2; i++)
@@ -171,7 +172,7 @@ void ibp_nccl_chain_stop(struct ibp_nccl_pair *pair)
     void *const next = pair->next;
     const bool is_passing = pair->is_taken;
 
-    /* Other pairs keep the handle for later events that refer to the event as their parent. */
+    /* A pair in `lasting` keeps the handle for later events that refer to the event as their parent. */
     if (is_passing) pair->next = NULL;
     if (next) chain.profiler->stop(next);
     if (is_passing) __atomic_clear(&pair->is_taken, __ATOMIC_RELEASE);

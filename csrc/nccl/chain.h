@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The next profiler plug-in. NCCL loads only one plug-in. Therefore ibprof loads the next plug-in, which
+ * The next profiler plug-in. NCCL loads only one plug-in. To use another plug-in too, ibprof loads the plug-in that
  * IBPROF_NCCL_NEXT names in the format of NCCL_PROFILER_PLUGIN. ibprof passes on the events that the next plug-in
  * requests, with the handles that the next plug-in returned.
  */
@@ -13,12 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Load the next plug-in for a version of the interface, at the first call of this function. Return whether there is a
- * next plug-in. */
+/* At the first call, load the next plug-in for a version of the interface. Return whether a next plug-in is loaded. */
 bool ibp_nccl_chain_open(unsigned version);
 
-/* Begin a communicator in the next plug-in. Return the plug-in's context or NULL. Set `mask` to the events that the
- * plug-in requests. */
+/* Begin a communicator in the next plug-in. Return the next plug-in's context or NULL. Set `mask` to the events that
+ * the next plug-in requests. */
 struct ibp_nccl_init_arguments {
     uint64_t hash;
     const char *name;
@@ -28,14 +27,14 @@ struct ibp_nccl_init_arguments {
 void *ibp_nccl_chain_begin(const struct ibp_nccl_init_arguments *arguments, int *mask);
 void ibp_nccl_chain_end(void *context);
 
-/* A pair of handles of an event: the handle of ibprof (`own`), and of the next plug-in (`next`). */
+/* Two handles of one event: ibprof's handle (`own`), and the next plug-in's handle (`next`). */
 struct ibp_nccl_pair {
     bool is_taken;
     void *own, *next;
 };
 
 /* Pass the start of an event to the next plug-in. Return a pair of handles; NULL if all pairs are used. `parents` are
- * addresses of the event's references to its parents, which are pairs too. */
+ * the addresses of the event's members that refer to its parents. The handles of parents are pairs too. */
 struct ibp_nccl_pair *ibp_nccl_chain_start(void *context, void *event, uint64_t type, void **parents[2], void *own);
 void ibp_nccl_chain_record(const struct ibp_nccl_pair *pair, int state, void *arguments);
 void ibp_nccl_chain_stop(struct ibp_nccl_pair *pair);

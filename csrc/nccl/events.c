@@ -18,7 +18,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-#define NOTE_TICKS (UINT64_C(1) << 28) /* Ticks between two recorded readings of the clock. */
+#define NOTE_TICKS (UINT64_C(1) << 28) /* Minimum ticks between two recorded readings of the clock. */
 #define COMMUNICATORS_MAX 1024
 #define TASKS_MAX 4096
 #define TASK_PLACES (2 * TASKS_MAX)
@@ -30,15 +30,15 @@
 #define SAMPLE_LEVELS 48
 #define CHANNELS 64 /* NCCL's MAXCHANNELS */
 
-/* The GPU, peer or network for which an operation waits. */
+/* What a proxy operation waits for. */
 enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
 
 /* A sample of proxy operations. */
 struct sample {
     struct ibp_nccl_sample *record;
-    /* A number that changes when the record is reused; 0 if the record is free. */
+    /* The value changes when the record is reused. 0 if the record is free. */
     uint64_t use;
-    /* The highest level that keeps this sample. */
+    /* The highest sampling level at which this sample is kept. */
     unsigned keeps;
 };
 
@@ -46,12 +46,13 @@ struct ibp_nccl_context {
     struct ibp_nccl_communicator *record;
     uint32_t index;
     unsigned interface;
-    /* `has_gap`: ibprof missed earlier operations of the communicator, so the numbers of operations on this rank differ
-     * from the numbers on other ranks. */
+    /* `has_gap`: ibprof missed earlier operations of the communicator, so this rank numbers operations differently from
+     * other ranks. */
     bool is_described, has_gap;
-    /* Number of operations by channel: receives of rings, sends of rings, other sends. */
+    /* Number of operations so far: [receives in rings, sends in rings, other sends][channel]. */
     uint32_t numbers[3][CHANNELS];
-    /* The newest sample of a ring on each channel. The operation of the other direction uses the same sample. */
+    /* For each channel, the newest sample of an operation in a ring. The ring's operation in the other direction uses
+     * the same sample. */
     struct {
         struct sample *sample;
         uint64_t use;
@@ -94,12 +95,12 @@ struct operation {
     bool is_taken, is_active, is_send, has_arrived;
     struct task *task;
     struct ibp_nccl_flow *flow;
-    /* Versions 1 to 3: number of bytes so far. */
+    /* In versions 1 to 3 of the interface: number of bytes so far. */
     uint64_t bytes;
     uint64_t begin, since;
     /* `waiting`: number of steps that wait for the GPU, the peer or the network (enum wait). `ticks`: how long the
-     * operation waited for the GPU, the peer or the network. While its steps wait for several of these, only the wait
-     * of the most advanced step counts. */
+     * operation waited for the GPU, the peer or the network. While its steps wait for different resources, only the
+     * wait of the most advanced step counts. */
     uint8_t waiting[WAITS];
     uint64_t ticks[WAITS];
     struct sample *sample;
@@ -107,7 +108,7 @@ struct operation {
     struct step step[STEPS];
 };
 
-/* All memory, mapped at once. Unused pages need no memory. */
+/* All memory, mapped at once. Unused pages occupy no physical memory. */
 static struct {
     struct ibp_nccl_context contexts[COMMUNICATORS_MAX];
     struct task tasks[TASKS_MAX];
@@ -146,7 +147,7 @@ static uint64_t now(void)
     return IBP_LIKELY(state.has_cycles) ? ibp_clock_cycles() : state.recorder->clock_ns();
 }
 
-/* Write the version of the library that contains an address: NCCL or RCCL. Both export the same function. */
+/* Write the version of the library that contains an address: NCCL or RCCL. Both export ncclGetVersion. */
 static void describe_library(const void *caller, char *text, size_t bytes)
 {
     Dl_info info = {0};
@@ -165,8 +166,8 @@ static void describe_library(const void *caller, char *text, size_t bytes)
                  version / 100 % 100, version % 100);
 }
 
-/* Open libibprof.so by its path, because other products have a library with this name. If libibprof.so is preloaded,
- * dlopen returns a handle of the loaded library. */
+/* Open libibprof.so by its path, because other products have a library with the same name. If libibprof.so is
+ * preloaded, dlopen returns a handle of the loaded library. */
 static const struct ibp_nccl_recorder *find_recorder(char *why, size_t bytes)
 {
     char path[PATH_MAX];
@@ -214,7 +215,7 @@ bool ibp_nccl_open(const void *caller)
     static bool is_tried;
 
     if (state.is_open && !state.recorder->is_recording())
-        return false; /* a child of fork, where the lock may be held for ever */
+        return false; /* in a child of fork, the lock may never be released */
     lock();
     if (!is_tried) state.is_open = open_once(caller);
     is_tried = true;
@@ -240,7 +241,7 @@ static void note_clock(struct ibp_nccl_communicator *record, int moment)
     record->clock_ns[moment] = state.recorder->clock_ns();
 }
 
-/* Record a reading of the clock if the last reading is old. So there is a late reading even if the job is killed. */
+/* Record a reading of the clock if the last reading is old, so that even a killed job has a late reading. */
 static void note_clock_now_and_then(struct ibp_nccl_communicator *record)
 {
     if (now() - __atomic_load_n(&record->clock_ticks[1], __ATOMIC_RELAXED) < NOTE_TICKS) return;
@@ -310,7 +311,7 @@ struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_ncc
     if (!state.others) state.others = begin(interface, &unknown);
     context = state.others ? begin(interface, facts) : NULL;
     if (context && facts) note_rank(facts);
-    if (!context) context = state.others; /* too many communicators: their bytes count in this context */
+    if (!context) context = state.others; /* too many communicators: the remaining ones share this context */
     unlock();
     return context;
 }
@@ -354,7 +355,7 @@ static bool is_same(const char *kept, size_t bytes, const char *text)
 }
 
 /* Return whether a task uses rings in which all ranks send and receive, so that all ranks count the same operations. In
- * rings of other functions, the root only sends or only receives. */
+ * rings of other functions, such as Broadcast, the root only sends or only receives. */
 static bool is_whole_ring(const struct ibp_nccl_task *record)
 {
     return !strcasecmp(record->algorithm, "ring") &&
@@ -444,8 +445,7 @@ static void enter(struct activity *activity, uint64_t begin)
         __atomic_store_n(&activity->since, begin, __ATOMIC_RELAXED);
 }
 
-/* If several threads enter or leave at nearly the same time, the short interval between them may be missing from
- * `ticks`. */
+/* If several threads enter or leave at nearly the same time, `ticks` may lack the short time between their calls. */
 static void leave(struct activity *activity, uint64_t end, uint64_t *ticks)
 {
     const uint64_t since = __atomic_load_n(&activity->since, __ATOMIC_RELAXED);
@@ -473,7 +473,7 @@ static void end_activity(struct operation *operation)
 
 /* -- samples ------------------------------------------------------------------------------------------------------- */
 
-/* Return the highest level that keeps an operation. The level is equal on all ranks of a ring. */
+/* Return the highest sampling level at which an operation is kept. The level is equal on all ranks of a ring. */
 static unsigned find_keeps(const struct ibp_nccl_context *context, unsigned channel, uint32_t number)
 {
     uint64_t hash = (context->record->hash ^ (uint64_t)channel << 32 ^ number) * UINT64_C(0x9e3779b97f4a7c15);
@@ -489,8 +489,8 @@ static void free_sample(struct sample *sample)
     __atomic_store_n(&sample->record->number, 0, __ATOMIC_RELEASE);
 }
 
-/* Return a free sample. If there is none, raise the level until a sample is free. Return NULL if that is not possible.
- * The lock must be held. */
+/* Return a free sample. If all samples are used, raise the level until a sample is free. Return NULL at the maximum
+ * level, or if the recording is full. The lock must be held. */
 static struct sample *find_space(void)
 {
     struct sample *found = NULL;
@@ -560,7 +560,7 @@ static void sample_operation(struct operation *operation, unsigned channel)
     unlock();
 }
 
-/* Store the present time in an operation's sample: as the time of the first data from the GPU, or as the end. */
+/* Store the present time in an operation's sample, as the time of the first data from the GPU or as the end. */
 static void note_sample(const struct operation *operation, bool is_end)
 {
     struct sample *const sample = operation->sample;
@@ -601,8 +601,8 @@ static struct ibp_nccl_flow *find_flow(uint64_t key, bool may_make)
     }
 }
 
-/* Return the flow of an operation, created if needed. Its key consists of the task's number (from 1; bits 40 and
- * higher), the peer (31 bits), the channel and the direction. */
+/* Return the flow of an operation, created if needed. The key of a flow consists of the task's number (from 1; bits 40
+ * and higher), the peer (31 bits), the channel and the direction. */
 static struct ibp_nccl_flow *enter_flow(const struct task *task, const struct ibp_nccl_operation_facts *facts)
 {
     const uint64_t peer = facts->peer < 0 ? 0x7fffffff : (uint64_t)facts->peer;
@@ -702,8 +702,8 @@ static enum wait wait_of(int state_of_step)
     }
 }
 
-/* Return the GPU, peer or network for which an operation waits. If several steps wait, the most advanced step decides.
- * Steps of sends wait for the GPU, then for the network. Steps of receives wait for the network, then for the GPU. */
+/* Return what an operation waits for. If several steps wait, the most advanced step decides. Steps of sends wait for
+ * the GPU, then for the network. Steps of receives wait for the network, then for the GPU. */
 static enum wait wait_of_operation(const struct operation *operation)
 {
     if (!operation->is_send && operation->waiting[FOR_GPU]) return FOR_GPU;
@@ -784,7 +784,7 @@ void ibp_nccl_note_device(void *handle, int device)
         __atomic_fetch_or(&step->flow->devices, bit, __ATOMIC_RELAXED);
 }
 
-/* Record the bytes of an operation. In versions 1 to 3, `bytes` is the sum so far. */
+/* Record the bytes of an operation. In versions 1 to 3 of the interface, `bytes` is the operation's sum so far. */
 static void record_operation(struct operation *operation, int next, uint64_t bytes)
 {
     if (next == IBP_NCCL_IN_PROGRESS) {

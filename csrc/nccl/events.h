@@ -4,9 +4,9 @@
  * Recording of NCCL's work, for all versions of its profiler interface: communicators, tasks (collectives, sends,
  * receives), proxy operations, and their steps.
  *
- * Communicators, tasks and flows are records in the recording. Each step adds to them, so nothing is lost if the job is
- * killed. They are never freed, so their handles remain valid, in whatever order NCCL starts and stops events. Only
- * operations are freed; they come from a pool of fixed size.
+ * Communicators, tasks and flows are records in the recording. Each step is added to these records at once, so nothing
+ * is lost if the job is killed. Communicators, tasks and flows are never freed, so their handles remain valid, in
+ * whatever order NCCL starts and stops events. Only operations are freed; they come from a pool of fixed size.
  */
 #ifndef IBPROF_NCCL_EVENTS_H
 #define IBPROF_NCCL_EVENTS_H
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The type of a handle: the first member of each struct to which handles point. */
+/* The type of a handle. It is the first member of each struct to which handles point. */
 enum ibp_nccl_handle { IBP_NCCL_HANDLE_NONE, IBP_NCCL_HANDLE_TASK, IBP_NCCL_HANDLE_OPERATION, IBP_NCCL_HANDLE_STEP };
 
 struct ibp_nccl_context;
@@ -42,8 +42,8 @@ struct ibp_nccl_operation_facts {
     bool is_send;
 };
 
-/* At the first call, find libibprof.so next to this library and open the recording. Return whether there is a
- * recording. */
+/* At the first call, find libibprof.so next to this library and open the recording. Return whether the recording is
+ * open. */
 bool ibp_nccl_open(const void *caller);
 
 /* Begin a communicator. Return NULL if memory is exhausted. The properties of the communicator may be set later. */
@@ -51,8 +51,8 @@ struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_ncc
 void ibp_nccl_describe(struct ibp_nccl_context *context, const struct ibp_nccl_communicator_facts *facts);
 void ibp_nccl_end(struct ibp_nccl_context *context);
 
-/* Begin an event. Return its handle; NULL if the event is not recorded. For an operation of another process, the
- * context is ignored. */
+/* Begin an event. Return the event's handle; NULL if the event is not recorded. For an operation of another process,
+ * the context is ignored. */
 void *ibp_nccl_start_task(struct ibp_nccl_context *context, const struct ibp_nccl_task_facts *facts);
 void *ibp_nccl_start_operation(struct ibp_nccl_context *context, void *task,
                                const struct ibp_nccl_operation_facts *facts);

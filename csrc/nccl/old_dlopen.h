@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The old symbol versions of dlopen and dlerror, so that a plug-in that was built on a new system can be loaded on an old
- * system (compare platform/system.h). In old C libraries, they are part of libdl, which a program that loads plug-ins
- * has loaded.
+ * The old symbol versions of dlopen and dlerror, so that a plug-in that was built on a new system can be loaded on an
+ * old system (compare platform/system.h). In old C libraries, both are part of libdl. A program that loads plug-ins has
+ * loaded libdl.
  */
 #ifndef IBPROF_NCCL_OLD_DLOPEN_H
 #define IBPROF_NCCL_OLD_DLOPEN_H

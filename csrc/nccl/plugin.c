@@ -15,8 +15,8 @@
 #define FIRST_MASK (IBP_NCCL_COLL | IBP_NCCL_P2P | IBP_NCCL_PROXY_OP | IBP_NCCL_PROXY_STEP)
 #define CONTEXTS_MAX 4096
 
-/* NCCL's context of a communicator: a pointer to this struct. NCCL requires a pointer that is not NULL, even if neither
- * ibprof nor the next plug-in has a context. */
+/* Contexts of one communicator. The plug-in gives NCCL a pointer to this struct as the context, because NCCL requires a
+ * pointer that is not NULL even if both members are NULL. */
 struct contexts {
     struct ibp_nccl_context *own;
     void *next;
@@ -25,7 +25,7 @@ struct contexts {
  * these communicators. */
 static struct contexts contexts[CONTEXTS_MAX + 1];
 static uint32_t contexts_used;
-/* There is a next plug-in. Then handles are pairs of handles. */
+/* A next plug-in is loaded. If so, handles that NCCL gets are pairs of handles. */
 static bool is_chained;
 
 /* -- communicators ------------------------------------------------------------------------------------------------- */
@@ -64,8 +64,8 @@ static int finalize(void *context)
 
 /* -- events -------------------------------------------------------------------------------------------------------- */
 
-/* Return the context of an event. If the event belongs to another process, `context` is a pointer of that process:
- * return NULL. */
+/* Return the context of an event. Return NULL if the event belongs to another process, because `context` is then a
+ * pointer in that process. */
 static struct contexts *own_context(void *context)
 {
     const uintptr_t offset = (uintptr_t)context - (uintptr_t)contexts;
@@ -95,8 +95,8 @@ static void note_device(void *step, const struct ibp_nccl_net_plugin *net)
         ibp_nccl_note_device(own_handle(step), ib->qp.device);
 }
 
-/* Return the handle of an event to NCCL, and pass the event to the next plug-in. `parents` are addresses of the event's
- * references to its parents. */
+/* Pass the start of an event to the next plug-in, and set `handle` to the handle for NCCL. `parent` and `parent_group`
+ * are the addresses of the event's members that refer to its parents. */
 static int finish_start(void *context, void **handle, void *event, uint64_t type, void **parent, void **parent_group,
                         void *own)
 {
@@ -127,7 +127,7 @@ static uint64_t bytes_of_type(const char *type)
     return 0;
 }
 
-/* Return a name by its number. Version 1 of the interface, which only NCCL 2.23 has, reports numbers instead of
+/* Return the name for a number. Version 1 of the interface, which only NCCL 2.23 has, reports numbers instead of
  * names. */
 static const char *name_of(const char *const *names, size_t count, uint8_t number)
 {
@@ -261,7 +261,7 @@ static int record(void *handle, int state, size_t bytes, void *arguments)
     return 0;
 }
 
-/* `arguments` is NULL if the state has none. */
+/* `arguments` is NULL for states without arguments. */
 static int record_1(void *handle, int state, void *arguments)
 {
     const union ibp_nccl_state_arguments *given = arguments;

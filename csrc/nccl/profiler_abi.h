@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * All published versions of NCCL's profiler interface, which RCCL has too. The declarations follow NCCL's
- * documentation; scripts/check-nccl-layout.py compares them with NCCL's headers. docs/formats/nccl-profiler.md lists
- * versions, releases and offsets. Members that ibprof does not read are declared too, because the next plug-in reads
- * them.
+ * All published versions of the profiler interface of NCCL and RCCL. The declarations follow NCCL's documentation;
+ * scripts/check-nccl-layout.py compares them with NCCL's headers. docs/formats/nccl-profiler.md lists versions,
+ * releases and offsets. Members that ibprof does not read are declared too, because the next plug-in reads them.
  *
  * Releases differ in members at the end of events: NCCL 2.32 adds `user_tag`, RCCL adds members to the proxy operation.
- * This file declares the members that all releases of a version have. That is enough, because ibprof never copies an
- * event.
+ * This file declares the members that all releases of a version have. These members suffice, because ibprof never
+ * copies an event.
  */
 #ifndef IBPROF_NCCL_PROFILER_ABI_H
 #define IBPROF_NCCL_PROFILER_ABI_H
@@ -28,7 +27,7 @@ enum ibp_nccl_event_type {
     IBP_NCCL_PROXY_CTRL = 1 << 5,
     IBP_NCCL_KERNEL_CH = 1 << 6,  /* since version 3 */
     IBP_NCCL_NET_PLUGIN = 1 << 7, /* since version 3 */
-    IBP_NCCL_GROUP_API = 1 << 8,  /* since version 5, as the types below */
+    IBP_NCCL_GROUP_API = 1 << 8,  /* since version 5, like the following types */
     IBP_NCCL_COLL_API = 1 << 9,
     IBP_NCCL_P2P_API = 1 << 10,
     IBP_NCCL_KERNEL_LAUNCH = 1 << 11,
@@ -262,7 +261,7 @@ struct ibp_nccl_event_5 {
 
 /* -- states, network events, functions ----------------------------------------------------------------------------- */
 
-/* The data of a state. In versions 1 to 3, the bytes of a proxy operation are the sum so far. */
+/* Arguments of a state. In versions 1 to 3, the bytes of a proxy operation are the sum so far. */
 union ibp_nccl_state_arguments {
     struct {
         size_t bytes;
@@ -298,7 +297,7 @@ typedef int ibp_nccl_init_4(void **context, int *mask, const char *name, uint64_
 typedef int ibp_nccl_init_5(void **context, uint64_t hash, int *mask, const char *name, int nodes, int ranks, int rank,
                             ibp_nccl_logger *logger);
 
-/* The struct that a plug-in exports, under the names ncclProfiler_v1, ncclProfiler_v2 and so on. */
+/* A plug-in exports one such struct for each version, under the names ncclProfiler_v1, ncclProfiler_v2 and so on. */
 struct ibp_nccl_profiler {
     const char *name;
     union {

@@ -92,7 +92,7 @@ static void arrive(struct ibp_sim *sim, struct ibp_sim_packet packet)
 {
     const bool is_whole = packet.queue == IBP_SIM_NOTHING && packet.ahead != IBP_SIM_AT_HOST;
 
-    if (is_whole && sim->path[packet.client].whole != packet.ahead) return; /* its packets have events again */
+    if (is_whole && sim->path[packet.client].whole != packet.ahead) return; /* packets have events again */
     sim->state.packet_hops++;
     if (packet.ahead == IBP_SIM_AT_HOST || is_whole)
         arrive_at_host(sim, packet);
