@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * ibprof's plug-in for Slurm. It records jobs started with `srun --ibprof` or `sbatch --ibprof=ALLTOALL,BCAST`, or a
- * share of all jobs.
+ * ibprof's plug-in for Slurm. The plug-in records jobs started with `srun --ibprof` or `sbatch
+ * --ibprof=ALLTOALL,BCAST`, or a percentage of all jobs.
  *
- * It must be built where Slurm is installed, because it needs a header of Slurm (docs/how-to/slurm-for-a-site.md). It
- * only sets environment variables of tasks, as the user of the job. Every function returns success, so no job fails
- * because of the plug-in.
+ * The plug-in must be built where Slurm is installed, because it needs a header of Slurm
+ * (docs/how-to/slurm-for-a-site.md). The plug-in only sets environment variables of tasks, as the user of the job.
+ * Every function returns success, so that no job fails because of the plug-in.
  *
  * A line of plugstack.conf:
  *
@@ -27,7 +27,7 @@ SPANK_PLUGIN(ibprof, 1)
 
 #define LIBRARY "libibprof.so"
 #define PRELOAD_MAX (64 * 1024)
-#define EXTERN_STEP 0xfffffffcu /* this step has no tasks of the user */
+#define EXTERN_STEP 0xfffffffcu /* the step `extern`, which has no tasks of the user */
 #define SHARE_SCALE 4294967296.0
 
 static struct {
@@ -45,7 +45,7 @@ static int take_option(int value, const char *argument, int remote)
 {
     (void)value;
     (void)remote;
-    /* For a missing argument, sbatch and salloc pass this text to their steps. */
+    /* If the option has no argument, sbatch and salloc pass the text "(null)" to their steps. */
     if (argument && !strcmp(argument, "(null)")) argument = NULL;
     job.refused = argument && !strcmp(argument, "off");
     job.asked = !job.refused;
@@ -85,9 +85,9 @@ int slurm_spank_init(spank_t spank, int count, char **arguments)
     return ESPANK_SUCCESS;
 }
 
-/* Return whether a job is among the share of jobs that are recorded. The result depends only on the job's number, so it
- * is equal for all steps on all nodes. S_JOB_ID differs between components of a heterogeneous job, SLURM_JOB_ID does
- * not. */
+/* Return whether a job is chosen for recording. The choice depends only on the job's number, so it is equal for all
+ * steps on all nodes. The number is SLURM_JOB_ID, because S_JOB_ID differs between components of a heterogeneous
+ * job. */
 static bool is_sampled(spank_t spank)
 {
     char number[16];
@@ -96,7 +96,7 @@ static bool is_sampled(spank_t spank)
     return (double)(uint32_t)(strtoul(number, NULL, 10) * UINT32_C(2654435761)) < site.share / 100 * SHARE_SCALE;
 }
 
-/* Return the reason why the library cannot be preloaded; NULL if it can. */
+/* Return the reason why the library cannot be preloaded; NULL if it can be preloaded. */
 static const char *find_fault(void)
 {
     if (!site.library || !*site.library) return "plugstack.conf names no library=";
@@ -104,7 +104,7 @@ static const char *find_fault(void)
     return access(site.library, R_OK) ? "the library does not exist on this node" : NULL;
 }
 
-/* Read LD_PRELOAD. Return false if it is too long. */
+/* Read LD_PRELOAD. Return false if the value is too long. */
 static bool read_preload(spank_t spank, char *value, size_t bytes)
 {
     const spank_err_t found = spank_getenv(spank, "LD_PRELOAD", value, (int)bytes);
@@ -113,7 +113,7 @@ static bool read_preload(spank_t spank, char *value, size_t bytes)
     return found == ESPANK_SUCCESS || found == ESPANK_ENV_NOEXIST;
 }
 
-/* Put the library before other libraries in LD_PRELOAD, unless `ibprof run` has done so. */
+/* Put the library before other libraries in LD_PRELOAD, unless `ibprof run` has already put it there. */
 static void preload(spank_t spank)
 {
     static char present[PRELOAD_MAX], value[PRELOAD_MAX + PATH_MAX];
@@ -157,7 +157,8 @@ int slurm_spank_user_init(spank_t spank, int count, char **arguments)
     if (*job.operations) (void)spank_setenv(spank, "IBPROF", job.operations, 1);
     if (!site.output) return ESPANK_SUCCESS;
     (void)spank_setenv(spank, "IBPROF_OUTPUT", site.output, 0); /* the user's value has priority */
-    /* `ibprof run` has its own default, unless the folder is the user's choice. */
+    /* `ibprof run` compares both variables: if they are equal, IBPROF_OUTPUT is not the user's choice, and `ibprof run`
+     * replaces it. */
     (void)spank_setenv(spank, "IBPROF_SITE_OUTPUT", site.output, 1);
     return ESPANK_SUCCESS;
 }

@@ -17,7 +17,7 @@
         }                                                                                                              \
     } while (0)
 
-/* Return a new folder in $TMPDIR, which ctest sets to one of the build tree. It is removed with the build tree. */
+/* Return a new folder in $TMPDIR. ctest sets TMPDIR to a folder of the build tree. */
 static inline const char *make_test_folder(void)
 {
     static char folder[256];

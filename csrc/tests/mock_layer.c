@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * A mock MPI library, and the mock layer below it. With -DMPI this file is the MPI library, which passes its argument
- * on to the layer. Without -DMPI it is the layer.
+ * on to the layer. Without -DMPI, this file is the layer.
  */
 #ifdef MPI
 int mock_layer(int value);

@@ -26,7 +26,7 @@ static int look_up(struct ibp_fi_av *av, uint64_t index, void *address, size_t *
     return 0;
 }
 
-/* Put the same function in all places of a table. */
+/* Set all elements of a table of functions to the same function. */
 static void fill(void *table, size_t bytes)
 {
     ssize_t (*const function)(void) = answer;

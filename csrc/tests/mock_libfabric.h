@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * An endpoint of libfabric without a provider. It implements every call. Each call returns mock_result and does
- * nothing.
+ * A mock endpoint of libfabric, without a provider. The endpoint implements every call; each call returns mock_result
+ * and does nothing.
  */
 #ifndef IBPROF_TESTS_MOCK_LIBFABRIC_H
 #define IBPROF_TESTS_MOCK_LIBFABRIC_H
@@ -13,16 +13,16 @@
 /* The result of all calls; for example, -EAGAIN makes calls fail. */
 extern ssize_t mock_result;
 
-/* MPIs, by the result of MPI_Get_library_version. */
+/* Results of MPI_Get_library_version of three MPIs. */
 #define MPICH_4_3 "MPICH Version:      4.3.2"
 #define MPICH_5 "MPICH Version:      5.0.2"
 #define INTEL "Intel(R) MPI Library 2021.18 for Linux* OS"
 
-/* Return the endpoint of a process of an MPI, with ibprof's hooks installed. Index N of its address vector is the
- * address N. */
+/* Return the endpoint of a process, with ibprof's hooks installed. `mpi` is the MPI's version text. Index N of the
+ * endpoint's address vector is the address N. */
 struct ibp_fi_endpoint *mock_endpoint(const char *mpi);
 
-/* Return the domain of that endpoint, with ibprof's hooks installed. */
+/* Return the domain of the mock endpoint, with ibprof's hooks installed. */
 struct ibp_fi_domain *mock_domain(void);
 
 /* Return the counted bytes of an operation: user data sent, control messages, user data fetched. */

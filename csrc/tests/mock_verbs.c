@@ -245,7 +245,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
     ex->wr_set_inline_data_list = set_inline_list;
     ex->wr_set_sge = set_sge;
     ex->wr_set_sge_list = set_sge_list;
-    /* A field that the oldest headers lack: it follows wr_abort. */
+    /* Set wr_atomic_write, which the oldest headers lack. This member follows wr_abort. */
     if (wanted->send_ops_flags & 1 << 12) *(void **)((char *)&ex->wr_abort + sizeof(void *)) = (void *)wr_atomic_write;
     return qp;
 }

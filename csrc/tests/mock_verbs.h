@@ -14,14 +14,14 @@ struct mock_device {
     struct verbs_context context;
 };
 
-/* Return a device of that name, to be opened. */
+/* Return a device with the name `name`. */
 struct ibv_device *mock_device(const char *name);
 
-/* Refuse the n-th request of each post from now on (n from 1). With n = 0, accept all requests. `silently`: the post
- * does not report which request was refused. */
+/* Refuse the n-th request of each post from now on (n from 1). With n = 0, accept all requests. If `silently`, the post
+ * does not report which request it refused. */
 void mock_refuse(int nth, int silently);
 
-/* Let calls that modify or destroy objects fail from now on. */
+/* From now on, calls that modify or destroy objects fail if `fails` is set. */
 void mock_fail(int fails);
 
 /* Set the sums of accepted bytes and messages over all queue pairs, by kind of request: send, write, read, atomic. */
@@ -30,10 +30,10 @@ void mock_accepted(uint64_t bytes[4], uint64_t messages[4]);
 /* Open a device without ibv_open_device, as a driver's own function does. */
 struct ibv_context *mock_open(struct ibv_device *device);
 
-/* Make a queue pair without ibv_create_qp_ex, as a driver's own function does. */
+/* Create a queue pair without ibv_create_qp_ex, as a driver's own function does. */
 struct ibv_qp *mock_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *wanted);
 
-/* Set the next event of any device. */
+/* Set the next asynchronous event that a device reports. */
 void mock_event(struct ibv_qp *qp, enum ibv_event_type type);
 
 /* Return the number of requests with the address of a dynamic connection. */

@@ -21,7 +21,7 @@ static int type_size(ibp_handle datatype, int64_t *size)
     return 0;
 }
 
-/* There is no MPI, so the members of communicators are unknown. */
+/* The tests have no MPI, so the members of communicators are unknown. */
 static int comm_test_inter(ibp_handle communicator, int *between)
 {
     (void)communicator, (void)between;

@@ -18,11 +18,11 @@ enum { WORLD = 0x44000000, OTHER = 0x84000001, POINT_TO_POINT = 0x10, COLLECTIVE
 
 struct ibp_source_operations;
 
-/* A peer, at the address SOME_ADDRESS. */
+/* The peer with the address SOME_ADDRESS. */
 #define SOME_ADDRESS UINT64_C(22)
 extern uint32_t some_peer;
 
-/* Run a test in a separate process, which records messages with this source. */
+/* Run a test in a separate process, which records messages with `source`. */
 void run_recorded(void (*test)(void), const struct ibp_source_operations *source);
 
 /* Enter a call. */

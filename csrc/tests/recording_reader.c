@@ -27,7 +27,7 @@ void reader_open(const char *folder)
     closedir(opened);
     descriptor = open(path, O_RDONLY);
     CHECK(descriptor >= 0);
-    /* Map more than the file's size. Pages become valid when the file contains them. */
+    /* Map more bytes than the file has, because the file grows. Pages become valid when the file contains them. */
     file = mmap(NULL, LARGEST_FILE, PROT_READ, MAP_SHARED, descriptor, 0);
     CHECK(file != MAP_FAILED);
     close(descriptor);

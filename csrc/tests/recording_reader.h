@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Reads the recording of this process from its file, by kind and number of the record.
+ * Reads records of this process from the file of its recording. Each record is found by its kind and index.
  */
 #ifndef IBPROF_RECORDING_READER_H
 #define IBPROF_RECORDING_READER_H
@@ -15,7 +15,7 @@ struct amount {
 /* Map the only file of a folder. */
 void reader_open(const char *folder);
 
-/* Return the number of records of a kind, and a record by its index. */
+/* Return the number of records of a kind. */
 int reader_count(enum ibp_segment_kind kind);
 /* Return the size of all segments of a kind. */
 uint64_t reader_bytes(enum ibp_segment_kind kind);

@@ -52,14 +52,14 @@ static void test_own_and_others(void)
     reader_open(folder);
     CHECK(reader_count(IBP_SEGMENT_ADDRESSES) == 1 && record_of(number)->own);
     CHECK(!memcmp(record_of(number)->address, &own, sizeof own));
-    CHECK(ibp_address_of_peer(&own, sizeof own) == number); /* a message to this process */
+    CHECK(ibp_address_of_peer(&own, sizeof own) == number); /* this process as a peer */
 
     one = ibp_address_of_peer(&peer, sizeof peer);
     CHECK(one != number && ibp_address_of_peer(&peer, sizeof peer) == one && !ibp_address_is_own(one));
     CHECK(!record_of(one)->own && record_of(one)->bytes == sizeof peer);
     CHECK(!ibp_address_is_own(IBP_PEER_UNKNOWN) && !ibp_address_is_own(0)); /* 0 is a rank */
 
-    /* Two addresses that are longer than a record and equal within the record's length. */
+    /* Two addresses differ only after the part that fits into a record. */
     memset(first, 'x', sizeof first);
     memset(second, 'x', sizeof second);
     second[sizeof second - 1] = 'y';

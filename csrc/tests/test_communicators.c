@@ -131,7 +131,7 @@ static void tags_are_remembered(void)
     CHECK(ibp_tag_call(communicator, -27) == IBP_OPERATION_Ibcast);
     CHECK(ibp_tag_call(communicator, -28) == IBP_OPERATION_NONE);
 
-    /* the promised number of tags is kept, and an old tag is not mistaken for a new one */
+    /* IBP_TAGS_REMEMBERED tags are remembered; an older tag is unknown */
     for (int tag = -28; tag > -28 - IBP_TAGS_REMEMBERED; tag--)
         ibp_tag_remember(communicator, tag, IBP_OPERATION_Ialltoall);
     CHECK(ibp_tag_call(communicator, -28) == IBP_OPERATION_Ialltoall);

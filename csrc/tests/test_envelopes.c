@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Messages with more envelopes than the table has places: what is sampled stands for all messages.
+ * Messages with more envelopes than the table has entries: samples represent all messages.
  */
 #include "check.h"
 #include "counting/communicator_names.h"
@@ -57,7 +57,7 @@ static int group_translate_ranks(ibp_handle from, int ranks, const int *list, ib
     return 0;
 }
 
-/* Number a received message, and keep its sample if it is chosen. */
+/* Number a received message, and keep its sample if the message is chosen. */
 static void receive(int peer, int tag)
 {
     struct ibp_message_sample *sample = NULL;
@@ -94,7 +94,7 @@ static void add_represented(const struct ibp_message_sample *sample)
     if (sample->number) represented += (double)(UINT64_C(1) << sample->level);
 }
 
-/* Messages of one tag from many ranks. About 125 of 2,000 envelopes are kept, so a standard error is 9%. */
+/* Messages with one tag from many ranks. About 125 of 2,000 envelopes are kept, so the standard error is 9%. */
 static void test_samples_stand_for_all_peers(void)
 {
     enum { TAG = 77, ROUNDS = 800, FURTHER = RANKS * (ROUNDS - 1) };
@@ -112,7 +112,7 @@ static void count_tag(const struct ibp_message_sample *sample)
     kept_of_tag[sample->tag]++;
 }
 
-/* Each tag is used once by each of a few peers: all messages of a round are sampled, or none. */
+/* In each round, a few peers send one message with a new tag. All messages of a round are sampled, or none. */
 static void test_rounds_are_kept_whole(void)
 {
     enum { PEERS = 8 };
@@ -152,7 +152,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return 0;
 }
 
-/* Number messages of several peers. Return how many of the last half are timed. */
+/* Number messages of several peers. Return how many messages of the last half are timed. */
 static uint32_t count_timed(uint32_t messages, uint64_t between_ns)
 {
     uint32_t timed = 0;
@@ -207,7 +207,7 @@ int main(void)
         test_each_rare_message_is_timed,
     };
 
-    /* Each test has a process, because the level of streams never falls. */
+    /* Each test runs in a new process, because the level of streams never falls. */
     for (unsigned i = 0; i < sizeof tests / sizeof *tests; i++) {
         const pid_t child = fork();
         int status = 0;

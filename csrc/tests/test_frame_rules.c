@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rules of frames. Rules from a copy of the C library's tables equal rules from the tables themselves. Reads of damaged
- * tables stay within the tables. test_stack_walk.c shows that rules are right.
+ * Rules of frames. Rules from a copy of libc's tables equal rules from libc's tables. Reads of damaged tables stay
+ * within the tables. test_stack_walk.c tests that the rules are correct.
  */
 #include "platform/system.h"
 #include "check.h"
@@ -62,8 +62,8 @@ static uint64_t random_number(void)
     return random_state ^= random_state << 17;
 }
 
-/* Addresses in tables are relative to the tables' own address, so a copy describes code at the same distance. A
- * sanitizer guards the copy's bounds. */
+/* Addresses in tables are relative to the table, so a copy at another address describes code at the same distance. A
+ * sanitizer detects reads outside of the copy. */
 static void copies_and_damages(void)
 {
     const size_t bytes = of_libc.end - of_libc.begin;
@@ -88,7 +88,7 @@ static void copies_and_damages(void)
     for (unsigned i = 0; i < DAMAGED; i++) {
         const uintptr_t at = code + random_number() % (code_end - code);
         const bool is_found = ibp_frame_rule_find(&of_libc, at, &rule);
-        /* The header, the sorted table, or the entries after the table. */
+        /* Damage the header, the sorted table, or the entries after the table. */
         const size_t where = i % 8 == 0   ? table + random_number() % 12
                              : i % 8 == 1 ? table + random_number() % table_bytes
                                           : table + random_number() % (bytes - table);
@@ -104,8 +104,7 @@ static void copies_and_damages(void)
     free(copy);
 }
 
-/* Each bit of each entry of the copied table is damaged. Then the rule is searched from the code that the entry
- * describes. */
+/* Invert each bit of each entry of the copied table, and search the rule of the code that the entry describes. */
 static void damages_what_is_read(void)
 {
     const size_t bytes = of_libc.end - of_libc.begin, table = of_libc.header - of_libc.begin;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two mock MPI libraries call a layer below them, one bound lazily, one at once with a read-only table of addresses.
- * Only their calls are redirected. The calls reach the original function and are restored.
+ * Two mock MPI libraries call a layer: one is bound lazily, the other at load time, with a read-only GOT. Only the
+ * calls of these libraries are redirected. The hook reaches the original function, and the redirection is undone.
  */
 #include "check.h"
 #include "libmpi/got.h"
@@ -52,7 +52,7 @@ static void test_calls_of_the_library_alone(void)
     CHECK(original == mock_layer);
     CHECK(mock_lazy(2) == 1021 && mock_now(3) == 1031 && hooked == 2);
     CHECK(mock_layer(4) == 40 && hooked == 2); /* the program's own call */
-    CHECK(!ibp_got_redirect("mock_layer", (void *)hook, &original)); /* a second redirection finds nothing */
+    CHECK(!ibp_got_redirect("mock_layer", (void *)hook, &original)); /* a second redirection changes no slot */
     CHECK(original == mock_layer);
     ibp_got_restore();
     CHECK(mock_lazy(2) == 21 && mock_now(3) == 31 && hooked == 2);
@@ -74,12 +74,12 @@ static void test_everybody(void)
     *(void **)&layer = dlsym(RTLD_DEFAULT, "mock_layer");
     CHECK(layer == mock_layer);
     ibp_got_redirect_all("mock_layer", (void *)hook,
-                         (void *)replacement); /* another target: only unbound slots may change */
+                         (void *)replacement); /* not the present target: only unbound slots change */
     replaced = 0;
     CHECK(mock_now(1) == 11 && !replaced);
     ibp_got_redirect_all("mock_layer", (void *)layer, (void *)replacement);
     CHECK(mock_now(1) == 5011 && mock_lazy(1) == 5011 && replaced == 2);
-    CHECK(mock_layer(1) == 10 && replaced == 2); /* libibprof's own calls remain unchanged */
+    CHECK(mock_layer(1) == 10 && replaced == 2); /* this program's calls remain unchanged */
     ibp_got_restore();
     CHECK(mock_now(1) == 5011); /* permanent */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Names of recordings can be guessed. A file that exists under such a name, before or during a run, stays unchanged,
- * and no process waits for it. The recording gets another name.
+ * Other users can guess names of recordings. If a file exists under the guessed name, before or during a run, it stays
+ * unchanged, no process waits for it, and the recording gets another name.
  */
 #include "check.h"
 #include "counting/count.h"
@@ -64,7 +64,7 @@ static void record(const char *folder)
     CHECK(!process->lost_messages);
 }
 
-/* Find the recording of a first run. A second run of this name would join it. */
+/* Set `recorded` to the path of a first run's recording. A second run with the same name would join this file. */
 static void find_recording(const char *folder)
 {
     DIR *opened = opendir(folder);
@@ -95,7 +95,7 @@ static void check_victim(void)
     close(file);
 }
 
-/* Return the size of the recording next to the guessed name. */
+/* Return the size of the recording, which has another name than the guessed name. */
 static long size_of_next(void)
 {
     char path[600];
@@ -172,7 +172,7 @@ static void something_lies_there(const char *folder)
     }
 }
 
-/* A complete recording of this launch that belongs to another user. The other user could shorten it. */
+/* A complete recording of this launch that belongs to another user, who could shorten it. */
 static void a_file_of_another_user(const char *folder)
 {
     struct stat before, after;
@@ -186,7 +186,7 @@ static void a_file_of_another_user(const char *folder)
     CHECK(size_of_next() > (long)(PEERS * sizeof(struct ibp_counter)));
 }
 
-/* Everybody can create a user's folder on a node's own storage, in /tmp or /dev/shm, before the user does. */
+/* Another user can create a user's folder on a node's storage, in /tmp or /dev/shm, before the user does. */
 static void node_folders_of_others(const char *folder)
 {
     char made[700], chosen[700];
@@ -253,7 +253,7 @@ static void shorten_as_owner(const char *folder)
         CHECK(truncate(recorded, 0) && errno == EACCES);
         CHECK(open(recorded, O_WRONLY | O_TRUNC) < 0 && errno == EACCES);
         CHECK(!stat(recorded, &after) && after.st_size == before.st_size && !(after.st_mode & 0222));
-        count_to_all(); /* the file grows as before */
+        count_to_all(); /* the recording still grows */
     }
     CHECK(before.st_size > (long)(PEERS * sizeof(struct ibp_counter)));
 }
@@ -264,7 +264,7 @@ static void nobody_shortens_a_recording(const char *folder)
     in_child(shorten_as_owner, folder);
 }
 
-/* Processes open the file at the same time, each making it writable for a moment. */
+/* Many processes open the file at the same time. Each makes the file writable for a moment. */
 static void many_grow_at_once(const char *folder)
 {
     enum { PROCESSES = 24 };

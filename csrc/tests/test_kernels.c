@@ -16,7 +16,7 @@ static const char dump[] = "dump_ucast_routes: Switch 0x10\n"
                            "0x0003 : 254\n"
                            "0xBFFF : 000  : HOPS UNKNOWN";
 
-/* A dump cut after every byte. */
+/* Read a dump that is cut after 1 byte, 2 bytes and so on. */
 static void test_cut_dumps(void)
 {
     for (size_t size = 0; size < sizeof dump; size++) {
@@ -58,7 +58,8 @@ static const char link[] =
     "PortGUID:0002c90200000020 VenID:0002C9 DevID:BD36 Rev:000000A1 {} LID:0010 PN:16 } "
     "PHY=4x LOG=ACT SPD=10 GBPS=1.5";
 
-/* A line of a `.lst` that is cut after every byte. Up to the speed it is invalid and names its first missing field. */
+/* Read a line of a `.lst` that is cut after each byte. If it is cut before the speed, the reader reports the first
+ * missing field. */
 static void test_cut_links(void)
 {
     const size_t speed = sizeof link - sizeof " GBPS=1.5";
@@ -102,7 +103,8 @@ static void test_cut_links(void)
     }
 }
 
-/* A LID that a table maps to two ports has no port, in any order of the two entries. Other rows stay unchanged. */
+/* A LID that a table maps to two ports gets no port, whatever the order of the two entries. Other rows stay
+ * unchanged. */
 static void test_contradicting_entries(void)
 {
     uint16_t lid[] = {1, 2, 2, 1, 1, 2};
@@ -118,8 +120,8 @@ static void test_contradicting_entries(void)
     CHECK(table[1][1] == 3 && table[1][2] == 8);
 }
 
-/* Two switches, two hosts on each (ports 1 and 2), a link between them (port 3). LIDs 1 to 4 are the hosts', 5 and 6
- * the switches'. Transmit ports 2 * i and 2 * i + 1 belong to host i and its switch, and 8 and 9 to the switches. */
+/* Two switches, two hosts on each (ports 1 and 2), a link between them (port 3). Hosts have the LIDs 1 to 4, switches 5
+ * and 6. Link directions 2 * i and 2 * i + 1 are from and to host i; 8 and 9 are between the switches. */
 enum { LIDS = 7, ENDS = 10, PORTS = 6, WIDTH = 4 };
 
 static struct ibp_routes two_switches(int32_t *lid_port, uint8_t *egress)
@@ -186,7 +188,7 @@ static void test_all_to_all(void)
     free(egress);
 }
 
-/* Trees over hosts of many sizes, each in separate memory. */
+/* Compute trees for many numbers of hosts, each in separate memory. */
 static void test_trees(void)
 {
     for (uint32_t leaves = 2; leaves < 150; leaves += leaves < 12 ? 1 : 23) {

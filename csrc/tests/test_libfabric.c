@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Messages that MPICH hands to libfabric, on an endpoint without a provider: announcements, their data, active
- * messages. Each byte of the program is counted once.
+ * Messages that MPICH passes to a mock endpoint of libfabric: announcements, their data, active messages. Each byte
+ * that the program sends is counted once.
  */
 #include "mock_libfabric.h"
 #include "mpich_fixture.h"
@@ -87,7 +87,7 @@ static void replies_are_control(void)
 
 #define DATA(context, tag) BITS(context, tag, PART_OF_5)
 
-/* Announce in a call, under a context. */
+/* Send an announcement with a context, inside a call. */
 static void announce_in(unsigned operation, enum ibp_call_kind kind, unsigned context)
 {
     enter_call(operation, kind, WORLD);
@@ -121,11 +121,11 @@ static void data_in_one_message_count_when_they_leave(void)
 {
     endpoint = mock_endpoint(MPICH_5);
     announce_in(IBP_OPERATION_Isend, IBP_CALL_SENDING, POINT_TO_POINT);
-    send_data(DATA(OTHER_CONTEXT, 1), 10); /* these data were counted when they were announced */
+    send_data(DATA(OTHER_CONTEXT, 1), 10); /* counted when the data were announced */
     CHECK(SENT(Isend) == 0);
     send_data(DATA(POINT_TO_POINT, 1), 100);
     CHECK(SENT(Isend) == 100);
-    send_data(DATA(POINT_TO_POINT, 2), 1000); /* also counted when they were announced */
+    send_data(DATA(POINT_TO_POINT, 2), 1000); /* counted when the data were announced */
     CHECK(SENT(Isend) == 100);
     announce_in(IBP_OPERATION_Bcast, IBP_CALL_COLLECTIVE, COLLECTIVE);
     send_data(DATA(POINT_TO_POINT, 3), 10000);
@@ -151,7 +151,7 @@ static void a_header_of_memory_to_read_has_a_size(void)
 {
     endpoint = mock_endpoint(MPICH_5);
     announce_in(IBP_OPERATION_Send, IBP_CALL_SENDING, POINT_TO_POINT);
-    register_memory(500, FOR_WRITES); /* memory of a message that this process receives */
+    register_memory(500, FOR_WRITES); /* the buffer of a receive */
     send_header(DATA(POINT_TO_POINT, 1), 32, 500);
     CHECK(SENT(Send) == 0);
     register_memory(UINT64_C(5) << 30, FOR_READS);
@@ -191,8 +191,8 @@ static void the_first_part_of_a_message_has_its_size(void)
 
 /* -- active messages ----------------------------------------------------------------------------------------------- */
 
-/* Write an active message: its handler, the number of bytes of the header that follows, and the number of bytes of data
- * that the message carries. */
+/* Write the header of an active message: its handler, the length of the next header, and the number of data bytes in
+ * this message. */
 static void write_active(uint8_t handler, uint8_t next_header_bytes, uint32_t data_bytes)
 {
     memset(data, 0, sizeof data);
@@ -229,7 +229,7 @@ static void active_messages_have_headers_and_data(void)
     ibp_leave();
     write_active(2, 8, 3000);
     send_active(24 + 8 + 3000);
-    write_active(0, 0, 3000); /* another part of such a message */
+    write_active(0, 0, 3000); /* another part of the same message */
     send_active(24 + 3000);
     CHECK(SENT(Allreduce) == 500000);
     CHECK(CONTROL(UNATTRIBUTED) == 72 + 72 + 32 + 24);

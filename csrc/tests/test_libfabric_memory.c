@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Reads and writes of a peer's memory, and atomic operations on it, on an endpoint without a provider: outside of
- * one-sided calls, each byte is counted in its direction.
+ * Reads and writes of a peer's memory, and atomic operations on it, on a mock endpoint. Outside of one-sided calls,
+ * each byte is counted with its direction.
  */
 #include "counting/count.h"
 #include "mock_libfabric.h"
@@ -14,7 +14,7 @@
 static struct ibp_fi_endpoint *endpoint;
 static char data[4096];
 
-/* Call each function that moves data to or from the peer: 1 byte, 10, 100 and so on. */
+/* Call each function that moves data to or from the peer, with 1, 10, 100 bytes and so on. */
 static void write_each(void)
 {
     const struct iovec part = {data, 100}, other = {data, 1000};
@@ -40,7 +40,7 @@ static void read_each(void)
 
 enum { INT8 = 0, INT64 = 6, SUM = 2, READ = 10 };
 
-/* 1, 10, 100 and 1000 items of 8 bytes. */
+/* Send 1, 10, 100 and 1000 items of 8 bytes. */
 static void add_each(void)
 {
     const struct ibp_fi_items part = {data, 100}, other = {data, 1000};
@@ -52,7 +52,7 @@ static void add_each(void)
     endpoint->atomics->write_message(endpoint, &message, 0);
 }
 
-/* 1, 20 and 30 items of a byte; 300 more are only fetched. */
+/* Send 1, 20 and 30 items of 1 byte, and fetch the results; fetch 300 more items without sending. */
 static void fetch_each(void)
 {
     struct ibp_fi_items parts[] = {{data, 10}, {data, 20}, {data, 300}};
@@ -66,7 +66,7 @@ static void fetch_each(void)
     endpoint->atomics->fetch_message(endpoint, &reads, parts + 2, NULL, 1, 0);
 }
 
-/* 1, 20 and 30 items of a byte, and the same numbers of items to compare. */
+/* Send 1, 20 and 30 items of 1 byte, and the same numbers of items to compare. */
 static void compare_each(void)
 {
     struct ibp_fi_items parts[] = {{data, 10}, {data, 20}};

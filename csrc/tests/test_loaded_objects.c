@@ -54,7 +54,7 @@ static void a_handler_that_leaves_keeps_no_lock(void)
         ibp_visit_objects(raise_once, NULL);
         CHECK(false); /* the handler leaves by longjmp */
     }
-    CHECK(left_at > 1); /* not during the first visit */
+    CHECK(left_at > 1); /* signals stay blocked until the visit ends */
     CHECK(!pthread_create(&thread, NULL, visit_in_a_thread, &seen));
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 20;

@@ -56,8 +56,8 @@ static void blocking_calls_are_what_they_say(void)
 
 static void rounds_belong_to_what_started_them(void)
 {
-    /* Two nonblocking calls on two communicators. All messages leave in a later call. The messages of both calls have
-     * the same tag number. */
+    /* Two nonblocking calls on two communicators. MPI sends all their messages during a later call. The messages of
+     * both calls have the same tag. */
     enter_call(IBP_OPERATION_Ibcast, IBP_CALL_NONBLOCKING, WORLD);
     ibp_mpich_before_tag();
     send_message(COLLECTIVE, 287, 1);
@@ -126,7 +126,7 @@ static void calls_of_no_items_may_take_no_tag(void)
     CHECK_BYTES(Iscan, 10);
     CHECK_BYTES(Iscatter, 100);
     CHECK(!ibp_mpich_counted_wrongly());
-    /* A later version may give a tag again; its messages then show it. */
+    /* A later version of MPICH may use a tag again; messages then show the tag. */
     snprintf(ibp_mpi.version, sizeof ibp_mpi.version, "MPICH Version:      9.0");
     start_call(IBP_OPERATION_Igather, true);
     send_message(COLLECTIVE, 293, 0);
@@ -169,7 +169,7 @@ static void calls_that_make_communicators_may_take_tags(void)
     ibp_leave();
     start_call(IBP_OPERATION_Ialltoall, false);
     ibp_leave();
-    enter_call(IBP_OPERATION_Ibcast, IBP_CALL_NONBLOCKING, OTHER); /* the new communicator, whose tags begin again */
+    enter_call(IBP_OPERATION_Ibcast, IBP_CALL_NONBLOCKING, OTHER); /* a new communicator, whose tags begin again */
     ibp_mpich_before_tag();
     send_message(OF_OTHER, 287, 100);
     ibp_leave();
@@ -215,7 +215,7 @@ static void making_an_object_takes_a_tag_of_its_parent_in_intel_mpi(void)
     start_call(IBP_OPERATION_Ialltoall, false);
     ibp_leave();
     ibp_communicator_learn(OTHER);
-    ibp_communicator_enter(OTHER)->is_between = true; /* its calls allocate the tag on another communicator */
+    ibp_communicator_enter(OTHER)->is_between = true; /* MPI allocates tags of its calls on another communicator */
     ibp_mpich_made_object(OTHER);
     enter_call(IBP_OPERATION_Igather, IBP_CALL_NONBLOCKING, OTHER);
     ibp_mpich_before_tag();
@@ -237,7 +237,7 @@ static void collectives_go_on_while_communicators_are_made(void)
     start_call(IBP_OPERATION_Ialltoall, false);
     ibp_leave();
     enter_call(IBP_OPERATION_Intercomm_create, IBP_CALL_MAKING, OTHER);
-    send_message(COLLECTIVE, 0xa0000007, 1); /* a tag made of the arguments, and marked */
+    send_message(COLLECTIVE, 0xa0000007, 1); /* a tag that MPI computes from the arguments */
     ibp_leave();
     enter_call(IBP_OPERATION_Comm_dup, IBP_CALL_MAKING, WORLD);
     send_message(COLLECTIVE, 287, 10); /* the first message of the collective */
@@ -345,7 +345,7 @@ static void partitioned_sends_count_when_they_start(void)
     CHECK(ibp_request_call(request) == &ibp_calls[IBP_OPERATION_NONE]);
 }
 
-/* Send `items` in a call. The source sees the given message. */
+/* Call MPI_Send with `items` bytes and tag `tag`. The source sees a message with `seen_bytes` and `seen_tag`. */
 static void send_call(uint64_t items, uint32_t tag, uint64_t seen_bytes, uint32_t seen_tag)
 {
     enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
@@ -362,7 +362,7 @@ static void the_first_message_is_proof(void)
     ibp_leave();
     for (int i = 0; i < 20; i++) {
         enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
-        ibp_mpich_expect(100000, 0x4c00010d, 1, 7); /* too long to verify the source */
+        ibp_mpich_expect(100000, 0x4c00010d, 1, 7); /* messages of this length do not verify the source */
         send_message(POINT_TO_POINT, 7, 50000);
         ibp_leave();
     }
@@ -376,7 +376,7 @@ static void messages_of_other_calls_are_no_failures(void)
 {
     ibp_source_unproved = true;
     for (int i = 0; i < 20; i++) {
-        enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD); /* a message within the host */
+        enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD); /* to the same host, unseen by the source */
         ibp_mpich_expect(100, 0x4c00010d, 1, 7);
         if (i % 2) ibp_mpich_count_active_message(some_peer, 5000); /* data that another rank requested */
         ibp_leave();
@@ -429,7 +429,7 @@ static void tags_of_nothing_take_several(void)
 static void a_wrong_guess_is_taken_back(void)
 {
     ibp_source_unproved = true;
-    for (int i = 0; i < 4; i++) send_call(100, 8, 100, 4); /* as if the tag were in another place */
+    for (int i = 0; i < 4; i++) send_call(100, 8, 100, 4); /* as if MPI stored the tag in other bits */
     CHECK(!detached);
     CHECK_BYTES(Send, 400);
     send_call(100, 8, 100, 4);

@@ -117,7 +117,8 @@ static void check_interfaces(const char *path)
 
 static int sockets[3];
 
-/* A connection over the loopback with 100,000 bytes. This process owns both of its sockets and the listening socket. */
+/* Send 100,000 bytes over a loopback connection. This process has both sockets of the connection, and the listening
+ * socket. */
 static void open_transports(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

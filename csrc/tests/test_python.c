@@ -71,7 +71,7 @@ static void tables_of_noise(void)
     srand(1);
     for (int round = 0; round < 100000; round++) {
         size_t bytes = rand() % 40;
-        uint8_t *table = malloc(bytes ? bytes : 1); /* without spare bytes, for the sanitizer */
+        uint8_t *table = malloc(bytes ? bytes : 1); /* exact size, so that the sanitizer detects reads beyond the end */
 
         for (size_t i = 0; i < bytes; i++) table[i] = rand();
         for (int format = IBP_LINES_LNOTAB; format <= IBP_LINES_LOCATIONS; format++)
@@ -168,7 +168,7 @@ static void no_interpreter_at_first(void)
     CHECK(!finds());
 }
 
-/* Open the mock so that its symbols are hidden, as plug-ins of programs are. */
+/* Open the mock library with RTLD_LOCAL, as programs open plug-ins. */
 static void an_interpreter_that_is_loaded_later(void)
 {
     void *library = dlopen(MOCK_PYTHON, RTLD_NOW | RTLD_LOCAL);
@@ -183,7 +183,7 @@ static void an_interpreter_that_is_loaded_later(void)
     CHECK(!finds() && ibp_interpreter.state == IBP_INTERPRETER_FOUND);
     ibp_script_seek_again();
     CHECK(ibp_interpreter.state == IBP_INTERPRETER_FOUND);
-    CHECK(!dlclose(library) && *python->version == 0x030c01f0); /* stays loaded, because ibprof calls its function */
+    CHECK(!dlclose(library) && *python->version == 0x030c01f0); /* the library stays loaded */
 }
 
 static void unknown_versions(void)
@@ -225,7 +225,7 @@ static void debug_offsets_of_another_build(void)
     }
 }
 
-/* A thread of 3.12 that executes one line of a.py. The interpreter's own frame calls it. */
+/* A thread of CPython 3.12 that executes one line of a.py, called from a frame of the interpreter itself. */
 static struct {
     uint64_t thread[64], link[2], frames[3][10], code[40], file[20], name[20], lines[8];
 } heap;
@@ -253,9 +253,9 @@ static void make_thread(const char *file)
     make_frame(heap.frames[1], heap.frames[2], 0);
     make_frame(heap.frames[2], NULL, 1);
     heap.code[1] = (uintptr_t)python->code_type;
-    heap.code[2] = 5;                    /* units */
-    heap.code[8] = UINT64_C(40) << 32;   /* co_firstlineno at 68 */
-    heap.code[11] = ++version << 32;   /* co_version at 92 */
+    heap.code[2] = 5; /* units */
+    heap.code[8] = UINT64_C(40) << 32; /* co_firstlineno at 68 */
+    heap.code[11] = ++version << 32; /* co_version at 92 */
     heap.code[14] = (uintptr_t)make_string(heap.file, file, strlen(file), 1, true);
     heap.code[15] = heap.code[16] = (uintptr_t)make_string(heap.name, "solve", 5, 1, true);
     heap.code[17] = (uintptr_t)heap.lines;
@@ -288,7 +288,7 @@ static void a_thread_that_executes_python(void)
     CHECK(!finds());
 }
 
-/* Return the key after one word of the heap has changed. */
+/* Return the frame's key while one word of the heap has another value. */
 static uint64_t key_with(uint64_t *word, uint64_t value)
 {
     uint64_t before = *word;
@@ -347,7 +347,7 @@ static void frames_of_another_build(void)
     }
 }
 
-/* The layout is searched in random memory, in which half of the words are addresses. */
+/* Search frames in random memory, in which half of the words are addresses. */
 static void threads_of_noise(void)
 {
     static const unsigned long versions[] = {0x030b01f0, 0x030c01f0};

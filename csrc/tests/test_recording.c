@@ -62,7 +62,7 @@ static const char *map_file(const char *path, size_t *bytes)
     return memory;
 }
 
-/* Return one of the origins in the file. */
+/* Return origin `number` of the file. */
 static struct ibp_origin find_origin(const char *file, size_t bytes, uint32_t number)
 {
     for (size_t offset = ((const struct ibp_file_header *)(const void *)file)->segments_offset; offset < bytes;
@@ -77,7 +77,7 @@ static struct ibp_origin find_origin(const char *file, size_t bytes, uint32_t nu
     return (struct ibp_origin){0};
 }
 
-/* Return the sum of the counters of a region in the file (any region: -1), and their number. */
+/* Sum of the counters of a region in the file (-1: all regions), and the number of these counters. */
 struct sums {
     uint64_t bytes, messages;
     int records, processes;
@@ -318,8 +318,7 @@ static void threads_count_together(const char *folder)
     CHECK(sum_counters(only_file(folder), -1).messages == THREADS * 20000);
 }
 
-/* The number of snapshots stays bounded and the snapshots stay right: totals grow to the counted bytes, and the groups
- * are known. */
+/* The number of snapshots stays below its maximum. Totals grow up to the counted bytes, and the groups are known. */
 static void snapshots_are_bounded(const char *folder)
 {
     enum { RANKS = 100, GROUP = 4 };
@@ -341,7 +340,7 @@ static void snapshots_are_bounded(const char *folder)
         ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_RECEIVED, i % RANKS, 1000);
     }
     ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_SENT, IBP_PEER_UNKNOWN, 7);
-    /* After a silence that the clock does not show, the snapshot must not record earlier traffic as recent. */
+    /* Nothing was counted for a long time: the snapshot must not record earlier traffic as recent. */
     ibp_timeline_take(now + 1000000 * tick_ns);
     CHECK(taken > 600 && taken < 3000);
     file = map_file(only_file(folder), &bytes);

@@ -31,9 +31,9 @@ int main(void)
         for (uint64_t i = 0; i < sizeof address; i += 2) ibp_request_forget(address + i);
         for (uint64_t i = 0; i < sizeof address; i++) CHECK(!ibp_request_find(address + i) == !(i % 2));
     }
-    ibp_requests_visit(visit); /* odd numbers up to N sum to (N / 2) squared */
+    ibp_requests_visit(visit); /* the sum of odd numbers up to N is (N / 2)^2 */
     CHECK(visited == sizeof address / 2 && visited_bytes == sizeof address / 2 * (sizeof address / 2));
-    remember(address + 1, IBP_REQUEST_RECEIVE, 0); /* the same address for something else */
+    remember(address + 1, IBP_REQUEST_RECEIVE, 0); /* another request at the same address */
     CHECK(ibp_request_find(address + 1)->role == IBP_REQUEST_RECEIVE);
     remember(NULL, IBP_REQUEST_SEND, 1);
     return 0;

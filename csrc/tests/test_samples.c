@@ -16,7 +16,7 @@
 
 static struct ibp_process *process;
 
-/* One number of each block of 2^level is kept. The numbers of a level are also kept at all lower levels. */
+/* At a level, one number of each block of 2^level is kept. These numbers are also kept at all lower levels. */
 static void test_one_of_each_block(void)
 {
     for (uint64_t stream = 1; stream < 50; stream++)
@@ -34,7 +34,7 @@ static void test_one_of_each_block(void)
     CHECK(ibp_sample_next(7, UINT64_C(1) << 40, 20) >= UINT64_C(1) << 40);
 }
 
-/* Different streams keep different numbers. */
+/* Streams differ in the kept numbers. */
 static void test_streams_differ(void)
 {
     uint64_t firsts = 0;
@@ -55,7 +55,7 @@ static struct ibp_collective_sample *take(uint64_t stream, uint64_t number, unsi
     return sample;
 }
 
-/* A rare kind of calls keeps all of its samples. A frequent kind keeps the samples of its level. */
+/* All samples of a rare kind of calls are kept. Of a frequent kind, the samples of the present level are kept. */
 static void test_space_is_shared(void)
 {
     enum { FREQUENT = 3, RARE = 5, RARE_CALLS = 40, STREAM = 99 };
@@ -83,7 +83,7 @@ static void test_space_is_shared(void)
     CHECK(frequent == (1000000U + (1U << level) - 1) >> level || frequent == 1000000U >> level);
 }
 
-/* Among the collectives that the hash does not choose, or drops later, the longest are kept. */
+/* The longest collectives are kept, even if the hash does not choose them or drops them later. */
 static void test_the_longest_are_kept(void)
 {
     enum { CALLS = 5000, STREAM = 55 };
@@ -112,7 +112,7 @@ static void test_the_longest_are_kept(void)
     CHECK(kept == IBP_LONGEST_MAX);
     for (uint64_t i = 1; i <= CALLS; i++) kept -= i * 2654435761U % 1000003 >= ibp_long_ns[IBP_INSTANCE_COLLECTIVE];
     CHECK(!kept);
-    /* A collective that the hash chooses at first, and drops when there are more collectives. */
+    /* Take a sample that the hash chooses at first, and drops after further collectives. */
     for (uint64_t number = 1; number < 200000; number++) {
         struct ibp_collective_sample *const sample = take(STREAM + 1, number, 7);
 
@@ -162,7 +162,7 @@ static void test_sources_stay(void)
         ibp_samples_add_sources(GRAPH + (uint64_t)round, 0, sources, SOURCES);
     }
     CHECK(reader_count(IBP_SEGMENT_MESSAGE_SAMPLES) == IBP_SAMPLES_MAX + IBP_LONGEST_MAX);
-    /* A segment has twice the size of the one before it, so that one sample more may need 64 KiB more. */
+    /* Each segment has twice the size of the previous segment, so one more sample might need 64 KiB more. */
     CHECK(reader_bytes(IBP_SEGMENT_MESSAGE_SAMPLES) == 60 << 10);
     CHECK(reader_bytes(IBP_SEGMENT_COLLECTIVE_SAMPLES) == 60 << 10);
     for (int i = 0; i < IBP_SAMPLES_MAX + IBP_LONGEST_MAX; i++) {
@@ -185,7 +185,7 @@ static void test_counts(void)
     CHECK(process->sample_clock_ns[0] && process->sample_unix_ns[1] >= process->sample_unix_ns[0]);
 }
 
-/* Entries are found while others are added and removed. */
+/* A remembered request is found while other requests are added and removed. */
 static void test_open_requests(void)
 {
     enum { REQUESTS = IBP_OPEN_REQUESTS_MAX };

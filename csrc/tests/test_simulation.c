@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The packet engine on networks built by hand, under its own assertions (bytes conserved, capacities kept, time never
- * backwards) and the sanitizers.
+ * The packet engine on small networks, with the engine's assertions (bytes are conserved, buffers do not overflow, time
+ * does not go back) and the sanitizers.
  */
 #include "check.h"
 #include "ibprof_kernels.h"
@@ -142,14 +142,14 @@ static void test_exact_times(void)
     CHECK(finish(sim, sample, CLIENTS_MAX, 1).stopped == IBP_SIM_DONE);
     CHECK(sample[0].start == 5 && sample[0].ticks == 2 * 32 + 10 + 2 + 9 * 32 && sample[0].bytes == 2560);
     ibp_sim_free(sim);
-    /* A message within a host takes one tick. */
+    /* A message to the same host takes one tick. */
     sim = ibp_sim_new(&net.network, &once, 1, client + 1, 1, step, 2, 1);
     CHECK(finish(sim, sample, CLIENTS_MAX, 1).packets == 0);
     CHECK(sample[0].ticks == 1);
     ibp_sim_free(sim);
 }
 
-/* A request of 8 bytes, then the answer. */
+/* A client sends a request of 8 bytes, and the host answers. */
 static void test_a_read(void)
 {
     struct net net;
@@ -175,7 +175,7 @@ static void test_a_ring_deadlocks(void)
 
     for (unsigned lanes = 1; lanes <= 2; lanes++) {
         make_ring(&net, 6, 256);
-        /* Routes through the link into switch 0 change to another lane there, which breaks the cycle. */
+        /* With two lanes, routes change the lane at the link into switch 0, which breaks the cycle. */
         for (uint32_t from = 0; from < 6; from++)
             for (uint32_t to = 0; to < 6; to++) net.lane[from * 6 + to] = to < from;
         net.network.lanes = lanes;
@@ -221,7 +221,7 @@ static void test_no_route(void)
     ibp_sim_free(sim);
 }
 
-/* Two clients that answer each other. The second waits for slot 0 before each of its messages, and ignores slot 1. */
+/* Two clients answer each other. Before each message, the second client waits for slot 0. It ignores slot 1. */
 static void test_slots(void)
 {
     struct net net;
@@ -241,7 +241,7 @@ static void test_slots(void)
     CHECK(state.stopped == IBP_SIM_DONE);
     CHECK(sample[0].client == 0 && sample[1].client == 0 && sample[2].client == 1 && sample[3].client == 0);
     CHECK(sample[2].start == sample[1].start + sample[1].ticks + 1);
-    /* A round ends with the message of the other client's round; then the pause follows. */
+    /* A round ends when the other client's message of this round arrives; then the pause follows. */
     CHECK(sample[3].start == sample[2].start + sample[2].ticks + 500);
     ibp_sim_free(sim);
 }
@@ -263,7 +263,7 @@ static void test_many(uint32_t seed)
     make_tree(&net, 3, 256 * (1 + (uint32_t)rand() % 4));
     net.network.minimal = seed % 2 ? net.minimal : NULL;
     for (int i = 0; i < ENDS_MAX; i++)
-        if (rand() % 4 == 0) net.end_byte_ticks[i] *= 1 + (uint64_t)rand() % 40; /* some arrive beyond the wheel */
+        if (rand() % 4 == 0) net.end_byte_ticks[i] *= 1 + (uint64_t)rand() % 40; /* beyond the wheel's end */
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         client[i] = (struct ibp_sim_client){.host = (uint32_t)rand() % 6, .job = (uint32_t)rand() % 2, .steps = 1};
         client[i].first_step = i;
@@ -297,7 +297,7 @@ static void test_many(uint32_t seed)
 }
 
 /* If no two events have the same tick, skipped hops change no message. The networks are random, with links so slow that
- * a tick is short. Messages of equal and unequal packets share hosts, links and destinations, or do not. */
+ * a tick is short. Some messages have packets of equal size; some share hosts, links and destinations. */
 static void test_skipped_hops(uint32_t seed, uint64_t *skipped)
 {
     enum { CLIENTS = 6 };
@@ -399,12 +399,12 @@ static void test_invalid(void)
     REFUSED(job.jitter = 65537);
     REFUSED(net.host_end[1] = IBP_NONE);
     REFUSED(net.end_capacity[3] = 255);
-    REFUSED(net.end_capacity[3] = UINT32_MAX / WIDTH); /* a lane and all bytes waiting for it would overflow */
+    REFUSED(net.end_capacity[3] = UINT32_MAX / WIDTH); /* bytes in and for a lane would overflow */
     REFUSED(net.end_delay[1] = 0);
     REFUSED(net.network.lanes = 17);
     REFUSED(net.network.packet_bytes = 0);
 #undef REFUSED
-    /* A round that begins with its second step. */
+    /* Refuse a client of a job with rounds that begins with its second step. */
     const struct ibp_sim_client late = {.steps = 2, .next = 1, .arrivals = 1};
     const struct ibp_sim_step both[] = {send(1, 10), send(1, 10)};
     CHECK(!ibp_sim_new(&net.network, &job, 1, &late, 1, both, 2, 1));

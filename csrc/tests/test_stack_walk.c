@@ -24,7 +24,7 @@
 #if defined(__x86_64__)
 #define WITHOUT_FRAME_POINTER NEVER_INLINED __attribute__((optimize("omit-frame-pointer")))
 #define LEADS_THROUGH_SIGNALS 1
-#else /* on machines where frames are found only by frame pointers */
+#else /* on processors where frames are found only by frame pointers */
 #define WITHOUT_FRAME_POINTER NEVER_INLINED
 #define LEADS_THROUGH_SIGNALS 0
 #endif
@@ -46,8 +46,8 @@ static bool note(void *into, const void *address)
     return true;
 }
 
-/* The innermost frame belongs to this function, at another call. A sanitizer's frame may precede it. backtrace() also
- * returns the outermost frame. */
+/* Compare both walks. The innermost frames differ, because both are calls of this function at different lines. A
+ * sanitizer's frame may precede the innermost frame. Only backtrace() returns the outermost frame. */
 static NEVER_INLINED void compare(void)
 {
     void *expected[MOST];
@@ -162,7 +162,7 @@ static void on_another_stack_for_signals(void)
 
 static ucontext_t here, there;
 
-/* The function of a coroutine; its stack ends at its beginning. */
+/* The function of a coroutine, which is the outermost frame of its stack. */
 static void in_a_coroutine(void)
 {
     last.count = 0;
@@ -170,7 +170,7 @@ static void in_a_coroutine(void)
     CHECK(last.count >= 1 && last.count < 4);
 }
 
-/* Each stack is unmapped, and the next stack has another address. */
+/* Run coroutines on stacks at different addresses; each stack is unmapped after use. */
 static void in_coroutines(void)
 {
     for (unsigned i = 1; i <= 8; i++) {
@@ -189,7 +189,8 @@ static void in_coroutines(void)
 /* -- code that the tables do not describe -------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-/* Call a function from frames with a frame pointer, frames without one, and frames with a wrong value in its place. */
+/* Call a function from frames with a frame pointer, without a frame pointer, and with a wrong value as the frame
+ * pointer. */
 void call_with_frame_pointer(void (*)(void));
 void call_without_frame_pointer(void (*)(void));
 void call_with_nonsense(void (*)(void));
@@ -220,7 +221,7 @@ static NEVER_INLINED __attribute__((optimize("no-omit-frame-pointer"))) void wit
     place = distance_of_caller((const void *)call_with_frame_pointer);
     CHECK(place >= 0 && place + 2 < last.count && last.addresses[place + 2] == own);
     call_without_frame_pointer(note_callers);
-    CHECK(distance_of_caller((const void *)call_without_frame_pointer) >= 0); /* no crash beyond this frame */
+    CHECK(distance_of_caller((const void *)call_without_frame_pointer) >= 0); /* outer frames may be missing */
     call_with_nonsense(note_callers);
     CHECK(distance_of_caller((const void *)call_with_nonsense) == last.count - 1);
 }
@@ -245,7 +246,7 @@ int main(void)
 
     CHECK(ibp_stack_walk_prepare() && ibp_stack_walk_prepare());
     for (unsigned depth = 0; depth < 24; depth++) go_on(depth);
-    go_on(23); /* from steps that are known by now */
+    go_on(23); /* now with cached steps */
     for (int i = 0; i < 3; i++) CHECK(!pthread_create(&thread, NULL, in_a_thread, NULL) && !pthread_join(thread, NULL));
     if (LEADS_THROUGH_SIGNALS) {
         in_a_signal_handler(0);

@@ -37,7 +37,7 @@ static void reads_numbers_as_sysfs_writes_them(void)
 static void distinguishes_strings_by_hash(void)
 {
     CHECK(ibp_text_hash(IBP_HASH_START, "ab") != ibp_text_hash(IBP_HASH_START, "ba"));
-    /* chained: the boundary between strings matters */
+    /* a chained hash depends on the boundary between strings */
     CHECK(ibp_text_hash(ibp_text_hash(IBP_HASH_START, "ab"), "c") !=
           ibp_text_hash(ibp_text_hash(IBP_HASH_START, "a"), "bc"));
 }
@@ -61,7 +61,7 @@ static void says_one_line_whatever_it_is_given(void)
     CHECK(!strcmp(line, "ibprof: two lines and  [31m colour: x\n"));
 }
 
-/* Nobody reads the pipe, and the file must not grow. A program without output would survive both. */
+/* Messages must not end a program whose stderr is a pipe without a reader, or a file at its size limit. */
 static void never_dies_of_what_it_says(void)
 {
     static const struct rlimit none = {0, RLIM_INFINITY};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The verbs source with a mock provider: exactly what it accepts must be in the recording.
+ * The verbs source with a mock provider: the recording must contain exactly the requests that the provider accepts.
  */
 #include "check.h"
 #include "counting/process.h"
@@ -53,7 +53,7 @@ static void test_lists_are_counted_as_far_as_they_are_accepted(void)
     }
     mock_refuse(1, 0);
     CHECK(post(qp, IBV_WR_SEND, 99) == ENOMEM);
-    mock_refuse(3, 1); /* refuses all requests and names none */
+    mock_refuse(3, 1); /* the provider refuses all requests, and does not report which */
     CHECK(ibv_post_send(qp, requests, &refused) == ENOMEM);
     mock_refuse(0, 0);
     CHECK_ALL();
@@ -111,7 +111,7 @@ static void test_requests_built_piece_by_piece(void)
     CHECK_ALL();
 }
 
-/* One thread may build requests for several queue pairs at once, and may abandon the last one. */
+/* One thread may build requests for several queue pairs in turns, and may abandon the last request. */
 static void test_two_queue_pairs_built_in_turns(void)
 {
     struct ibv_qp *qps[3];
@@ -239,7 +239,7 @@ static void test_regions_and_switching_off(void)
     CHECK(!post(qp, IBV_WR_SEND, 1)); /* region 0 */
     ibprof_region_begin("inner");
     CHECK(!post(qp, IBV_WR_SEND, 10));
-    CHECK_AMOUNT(recorded(500, IBP_OPCODE_SEND, region_named("inner")), 10, 1); /* the state after a kill */
+    CHECK_AMOUNT(recorded(500, IBP_OPCODE_SEND, region_named("inner")), 10, 1); /* the file, as after a kill */
     ibprof_region_begin("innermost");
     CHECK(!post(qp, IBV_WR_SEND, 100));
     ibprof_region_end();
@@ -283,7 +283,7 @@ static void test_a_forked_child_counts_nothing(void)
     CHECK_AMOUNT(recorded(601, IBP_OPCODE_SEND, ANY_REGION), 0, 0);
 }
 
-/* An MPI without a source of its messages requests a time line, and nothing opens it. */
+/* MPI's messages have no source, and IBPROF_INTERVAL asks for a time line, which nothing opens. */
 static void test_no_snapshot_without_a_time_line(void)
 {
     CHECK(!setenv("IBPROF_INTERVAL", "10", 1));

@@ -107,7 +107,7 @@ static void test_both_ends_of_a_pair(void)
     pair = find_pair(400);
     CHECK(pair && !strcmp(pair->device, "rail0") && pair->port == 1 && pair->lid == (LID_OF_RAIL0 | 1));
     CHECK(!pair->remote_gid[15] && !pair->gid[15]);
-    /* The same on Ethernet: the GIDs count, the LID is meaningless. */
+    /* On Ethernet, GIDs identify the ports, and LIDs have no meaning. */
     qp = make_qp(&domain1, IBV_QPT_RC);
     CHECK(!ibv_modify_qp(qp, &far, IBV_QP_AV) && !post(qp, IBV_WR_SEND, 1));
     CHECK(!find_pair(49152));
@@ -212,7 +212,7 @@ static void test_alternate_paths(void)
     CHECK(!ibv_modify_qp(qp, &go, IBV_QP_PATH_MIG_STATE) && !post(qp, IBV_WR_SEND, 10));
     CHECK_AMOUNT(recorded(811, IBP_OPCODE_SEND, ANY_REGION), 10, 1);
     CHECK(find_pair(811)->port == 2);
-    other.alt_ah_attr.dlid = 812; /* the device changes the path */
+    other.alt_ah_attr.dlid = 812; /* the device switches to the alternate path */
     CHECK(!ibv_modify_qp(qp, &other, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE));
     mock_event(qp, IBV_EVENT_COMM_EST);
     CHECK(!ibv_get_async_event(rail0, &event) && !post(qp, IBV_WR_SEND, 20));
@@ -259,7 +259,7 @@ static void test_dynamic_connections_go_where_each_request_says(void)
     CHECK_ALL();
 }
 
-/* Devices that were opened by mlx5's own function, which UCX uses, and by an unknown function. */
+/* Devices that mlx5's own function (used by UCX) or an unknown function has opened. */
 static void test_devices_that_are_opened_otherwise(void)
 {
     struct mlx5dv_context_attr attributes = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};

@@ -19,10 +19,11 @@ extern struct ibv_pd domain0, domain1;
 /* Open two devices, post once and map the recording. */
 void verbs_begin(void);
 
-/* Check that nothing was lost, and end the recording. Return the program's status. */
+/* Check that no bytes were lost, and end the recording. Return the program's exit status. */
 int verbs_end(void);
 
-/* Return the recorded sum for a remote LID (0: any) and a kind, in a region as a reader computes it. */
+/* Return the sum of recorded bytes and messages for a remote LID (0: all) and an opcode, in a region, as a reader
+ * computes the sum. */
 struct amount recorded(uint32_t remote_lid, int opcode, int region);
 
 void check_amount(int line, struct amount found, uint64_t bytes, uint64_t messages);
