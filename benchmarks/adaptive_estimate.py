@@ -5,9 +5,9 @@
     adaptive_estimate.py [--seeds N] [--calibrate]
 
 Fabrics: fat-trees of two and three levels, whole and with 12% of the cables between switches missing, and a dragonfly.
-Traffic: shifts, permutations, an all-to-all among a quarter of the hosts, random flows of several sizes, and all hosts
-to an eighth of them. All flows begin together. It prints the errors of each case and of all cases, next to the errors
-of an estimate by even shares.
+Traffic: shifts, permutations, an all-to-all among a quarter of the hosts, random flows of several sizes, and flows from
+all hosts to an eighth of the hosts. All flows begin together. The program prints the errors of each case and of all
+cases, and the errors of an estimate that divides traffic evenly among the shortest routes.
 """
 
 from __future__ import annotations
@@ -45,15 +45,16 @@ Flow = tuple[int, int, float]
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of one case: of the largest load, and of the links that carry the bytes between switches.
+    """Errors of one case: of the largest load, and of the distribution of bytes over links between switches.
 
     Attributes:
         name: fabric and traffic.
-        bottleneck: error of the largest load of any link direction, divided by the simulated load.
-        shared_bottleneck: `bottleneck` for even shares.
-        moved: fraction of the bytes on links between switches that the simulation has on another link direction.
-        shared_moved: `moved` for even shares.
-        noise: `moved` between two seeds of the simulation.
+        bottleneck: (estimate - simulation) / simulation, for the largest load of any link direction.
+        shared_bottleneck: as `bottleneck`, for an estimate with even shares.
+        moved: fraction of the bytes on links between switches that the estimate puts on another link direction than the
+            simulation.
+        shared_moved: as `moved`, for an estimate with even shares.
+        noise: as `moved`, for two simulations with different seeds.
     """
 
     name: str
@@ -100,7 +101,8 @@ def patterns(hosts: int, seed: int) -> Iterator[tuple[str, list[Flow]]]:
 
 
 def compare(name: str, subnet: Subnet, flows: list[Flow]) -> Errors | None:
-    """Simulate flows with two seeds, and compare the estimate with the mean. Return None after a deadlock of packets.
+    """Simulate flows with two seeds, and compare the estimate with the mean of both simulations. Return None after a
+    deadlock of packets.
 
     A deadlock is possible, because shortest paths around missing cables can lead down and up again.
     """
@@ -147,7 +149,7 @@ def compare_all(seeds: int, seed: int) -> list[Errors]:
 
 
 def summarise(errors: list[Errors]) -> str:
-    """Return median and 95th percentile of the errors of all cases."""
+    """Return text: the median, the 95th percentile and the maximum of each error over all cases."""
     words = []
     for name in ("bottleneck", "shared_bottleneck", "moved", "shared_moved", "noise"):
         values = np.abs([getattr(each, name) for each in errors])

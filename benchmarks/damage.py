@@ -3,7 +3,8 @@
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/damage.py -o FOLDER [--page docs/damage.md]
 
-FOLDER keeps each outcome, so a stopped run continues where it ended. Use a new folder for other sources.
+FOLDER keeps each outcome, so a stopped run continues where it ended. After a change of ibprof's sources, use a new
+folder.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ has tried about the same fraction of each subject."""
 
 
 def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:
-    """Return (subject, number of the case) -> outcome, for finished cases."""
+    """Return (subject, index of the case) -> outcome, for finished cases."""
     found = {}
     for path in folder.glob("outcomes-*.csv"):
         whole_lines = path.read_text().rpartition("\n")[0].splitlines()  # a killed process may leave half a line
@@ -38,7 +39,9 @@ def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:
 
 
 def try_share(folder: Path, share: int, shares: int) -> None:
-    """Try every `shares`-th unfinished case. Each of `PARTS` passes takes some cases of every subject."""
+    """Try every `shares`-th unfinished case. Each of `PARTS` passes over the subjects tries some cases of every
+    subject.
+    """
     done, scratch = read_outcomes(folder).keys(), folder / f"scratch-{share}"
     shutil.rmtree(scratch, ignore_errors=True)
     subjects = {name: make(scratch / f"{at}") for at, (name, make) in enumerate(list_subjects().items())}
@@ -54,7 +57,7 @@ def try_share(folder: Path, share: int, shares: int) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Try the cases, print the table, and return 1 if an output was silent."""
+    """Try the cases and print the table. Return 1 if some damage changed a result and no message reported it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--processes", type=int, default=2)

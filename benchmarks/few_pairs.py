@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how many pairs and rounds `ibprof-latency measure --few-pairs` takes, and whether the tree is the same.
+"""Count the pairs and rounds that `ibprof-latency measure --few-pairs` measures, and check that it finds the true tree.
 
 Run it where ibprof is installed, from a checkout:
 
@@ -21,7 +21,7 @@ from ibprof_testing.samples.topologies import SHAPES, Made, Matrix, disturb, tre
 SECONDS_OF_A_DIRECTION, SECONDS_OF_A_BARRIER = (11 + 1.5) * 1e-3, 3e-4
 """Times in a round, as `ibprof-latency measure` estimates them: 11 batches of 1 ms, 1.5 ms to find the batch length.
 
-All pairs are measured in both directions, few pairs in one direction.
+Without `--few-pairs`, each pair is measured in both directions; with `--few-pairs`, in one direction.
 """
 
 CASES = {
@@ -34,7 +34,7 @@ CASES = {
 
 
 def search(true: Matrix, seed: int) -> tuple[Matrix, int, int, float]:
-    """Return the delays that the search measures, its number of rounds, of pairs, and its own processor time in s."""
+    """Return the measured delays, the number of rounds, the number of pairs, and the search's processor time in s."""
     chooser = PairSearch(len(true), seed)
     measured = np.full_like(true, np.nan)
     np.fill_diagonal(measured, 0.0)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure a sample of a study's `--full` simulations, stratified by estimated time, and estimate the time of all.
+"""Measure the time of a sample of a study's `--full` simulations, stratified by estimated time, and estimate the time
+of all simulations.
 
-Run it where ibprof is installed. FOLDER keeps finished simulations, so that it can be stopped and continued:
+Run it where ibprof is installed. FOLDER keeps finished simulations, so that the program can be stopped and continued:
 
     python benchmarks/full_cost.py -o FOLDER [--seed N] [--workers N]
 
-Seconds are processor time. In each stratum, the ratio of the sample's measured to its estimated seconds is a ratio
-estimator (W. G. Cochran, Sampling Techniques, 1977, chapter 6). Its standard error comes from the deviations from this
-ratio, with the correction for a finite number of simulations.
+Seconds are processor time. In each stratum, the ratio of the sample's measured seconds to its estimated seconds is a
+ratio estimator (W. G. Cochran, Sampling Techniques, 1977, chapter 6). The estimator's standard error follows from the
+deviations from this ratio, with the correction for a finite number of simulations.
 """
 
 from __future__ import annotations

@@ -3,18 +3,18 @@
 
 python benchmarks/hpl_published.py
 
-It prints two tables. The first has a row for each system. `data/hpl_published.csv` has R_peak, R_max and N_max of the
-TOP500 lists, a source of R_max, the number of nodes (used as the number of processes), and the data rate of one link of
-a node from its makers. Unpublished values are assumed: a grid as square as possible, blocks of 192, a latency of 2 us,
-and 80% to 97% of the peak in matrix products. The run's duration is 2/3 N_max^3 / R_max. Operators of these systems
-also published it.
+The program prints two tables. The first has a row for each system. `data/hpl_published.csv` has R_peak, R_max and N_max
+of the TOP500 lists, a source of R_max, the number of nodes (used as the number of processes), and the data rate of one
+link of a node from its makers. Unpublished values are assumed: a grid as square as possible, blocks of 192, a latency
+of 2 us, and 80% to 97% of the peak in matrix products. The run's duration is 2/3 N_max^3 / R_max. Operators of these
+systems also published the duration.
 
-The second table is for processes that share a node, with and without the terms for sharing. `data/hpl_shared.csv`
-has the grids, sizes and performance that HPL's authors published (netlib.org/benchmark/hpl/results.html, in both of its
-versions), and nominal rates: two Ethernets, the PCI bus of Myrinet's adapter, QsNet by MPI
-(netlib.org/utk/papers/advanced-computers/qsnet.html), the memory buses. The rate of matrix products comes from one
-result with a process per node. Memory is assumed to reach half of the bus rate; this half was chosen after seeing these
-results. Latencies are assumed.
+The second table is for processes that share a node: predictions with and without the terms for sharing.
+`data/hpl_shared.csv` has the grids, sizes and performance that HPL's authors published
+(netlib.org/benchmark/hpl/results.html, in both of its versions), and nominal rates: two Ethernets, the PCI bus of
+Myrinet's adapter, QsNet by MPI (netlib.org/utk/papers/advanced-computers/qsnet.html), the memory buses. The rate of
+matrix products comes from one result with one process per node. Memory is assumed to reach half of the bus rate; the
+factor 1/2 was chosen after seeing these results. Latencies are assumed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _read_run(row: dict[str, str]) -> HplRun:
 
 
 def _exceed(row: dict[str, str], is_shared: bool, rate: float) -> float:
-    """Return by how much a row's prediction exceeds the published performance, as a fraction of the latter."""
+    """Return (prediction - publication) / publication for the performance in a row."""
     run = _read_run(row)
     sharing = NodeSharing(int(row["share"]), OF_BUS * float(row["memory_bus_bytes_per_s"])) if is_shared else None
     times = time_hpl(run, rate, float(row["latency_s"]), float(row["link_bytes_per_s"]), sharing)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure time and largest memory of reports and placements on the largest fabrics, and of compression bombs.
+"""Measure the time and largest memory of reports and placements on the largest fabrics, and of reading compression
+bombs.
 
 python benchmarks/large_fabrics.py [--only all|job|clusters|rails|bombs] [--dumps FOLDER] [--hosts N] [--commit COMMIT]
 
 The fabrics are synthetic: 46,656 hosts, each with 6 random peers, and a job of 512 ranks on 11,664 hosts whose network
-is the bottleneck. `--dumps` adds the same job on a folder of dumps, read without a cache of tables. `clusters` are GPU
-hosts with 4,096 and 32,768 adapters; `rails` compares this version with an older one on 8 rails of 4 planes each, in
-lists and tables that both versions can read. Half of the hosts exchange all-to-all in groups of 8; the other half form
-rings on each rail. The exit status is 1 if time or memory exceeds its limit.
+is the bottleneck. `--dumps` adds the same job on the fabric in a folder of dumps, which are read without a cache of
+tables. `clusters` are GPU hosts with 4,096 and 32,768 adapters; `rails` compares this version with an older one on 8
+rails of 4 planes each, in lists of links and forwarding tables that both versions can read. Half of the hosts exchange
+all-to-all in groups of 8; the other half form rings on each rail. The exit status is 1 if time or memory exceeds its
+limit.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ EXPERTS = 8
 COMMIT = "0ba4adf2"
 RATIO = 0.5
 UNCOMPARED = {"coverage", "verdict", "reproduce"}
-"""Parts of a report that are not compared, because they name files, or differ between versions."""
+"""Parts of a report that are not compared, because they contain names of files, or differ between versions."""
 
 ROOT = Path(__file__).parents[1]
 DEMO = Path(ibprof_converter.__file__).parent / "data" / "demo-fabric" / "opensm-subnet.lst"

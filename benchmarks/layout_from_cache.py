@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare `ibprof-layout` on 11,664 hosts, its tables in the cache, with an older commit: CPU time and largest memory.
+"""Compare `ibprof-layout` on 11,664 hosts with an older commit: CPU time and largest memory, with forwarding tables in
+the cache.
 
 python benchmarks/layout_from_cache.py [--runs N] [--commit COMMIT] [--traffic TRAFFIC]
 
-The fat-tree is generated and written as OpenSM would dump it. The installed version and the older one, from its sources
-with its own kernels, run in turn and must write the same links.csv. The exit status is 1 if the ratio of CPU times, or
-the memory, exceeds its limit.
+The fat-tree is generated and written as OpenSM would dump it. The installed version and the older version run in turn,
+and must write the same links.csv. The older version runs from its sources, with the kernels built from them. The exit
+status is 1 if the ratio of CPU times, or the memory, exceeds its limit.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from ibprof_converter.routing.synthetic.spec import generate
 
 ROOT = Path(__file__).parents[1]
 COMMIT = "d2f2f1ec"
-"""The last commit that has an object for each port."""
+"""The last commit whose fabric has a Python object for each port."""
 
 RATIO = 0.4
 MEMORY_MB = 300

@@ -37,7 +37,7 @@ print(f"{len(run.collective_samples.rank)} and {len(run.message_samples.rank)} s
 
 
 def make_samples(rank: int, ranks: int) -> dict[int, bytes]:
-    """Return the records of one rank, of whole rounds of instances."""
+    """Return the sample records of one rank: kind of record -> bytes."""
     types = recording_layout().types
     collectives, messages = (
         np.zeros(COLLECTIVES, types["collective_sample"]),

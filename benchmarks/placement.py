@@ -44,7 +44,9 @@ def main() -> None:
 
 
 def compare(case: PlacementCase, libraries: Mapping[str, Library], seconds: float | None) -> float:
-    """Print the row of a case; return the ratio of ibprof-place's deciding time to the best library's."""
+    """Print the row of a case. Return the ratio that `_ratio` computes, of ibprof-place's result to the best library's
+    result.
+    """
     subnets = read_subnets(FabricOptions((case.fabric,)), no_progress)
     _, hosts = hosts_on_all_rails(subnets)
     demand = case.demand()
@@ -80,7 +82,7 @@ def _cell(score: PlacementScore, seconds: float | None = None) -> str:
 
 
 def _ratio(found: PlacementScore, best: PlacementScore) -> tuple[float, str]:
-    """Return found / best for the first time of the objective that differs, and the name of this time."""
+    """Return found / best for the first time in which both scores differ, and the name of this time."""
     if found.bottleneck_seconds != best.bottleneck_seconds:
         return found.bottleneck_seconds / best.bottleneck_seconds, "all"
     if found.max_seconds != best.max_seconds and best.max_seconds:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 20 cases of `placement.py`: traffic of programs, on trees of equal hosts with as many slots as ranks."""
+"""The 20 cases of `placement.py`: traffic of programs on fat-trees of equal hosts. The hosts have as many slots as the
+program has ranks.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ class PlacementCase:
     """One case.
 
     Attributes:
-        name: name of the program, with the number of ranks.
-        demand: returns the program's traffic.
+        name: name of the program, and the number of ranks.
+        demand: function that returns the program's traffic.
         each: number of ranks on a host.
         fabric: a synthetic fat-tree with tapered uplinks.
-        tree: number of children at each level: slots of a host, hosts of a leaf switch, and so on.
+        tree: number of children of a node at each level: slots of a host, hosts of a leaf switch, and so on.
     """
 
     name: str

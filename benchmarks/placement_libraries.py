@@ -17,13 +17,15 @@ Integers = npt.NDArray[np.int64]
 
 
 class RankGraph:
-    """Bytes between ranks as a graph with integer weights: first [rank + 1], other and weight [entry]."""
+    """A graph of ranks, whose integer weights are proportional to bytes. The arrays are first [rank + 1], other [entry]
+    and weight [entry].
+    """
 
     def __init__(self, neighbours: Neighbours) -> None:
         self.first = neighbours.first.astype(np.int64)
         self.other = neighbours.rank.astype(np.int64)
         volume = neighbours.volume().astype(np.float64)
-        # The libraries sum weights in 32 bits.
+        # The libraries sum weights as 32-bit integers.
         scale = max(volume.sum() / 2**30, volume[volume > 0].min(initial=np.inf) if len(volume) else 1.0)
         self.weight = np.maximum(1, np.round(volume / scale)).astype(np.int64)
 
@@ -32,7 +34,7 @@ class RankGraph:
         return len(self.first) - 1
 
     def part(self, ranks: Integers) -> tuple[Integers, Integers, Integers]:
-        """Return the graph of some ranks only."""
+        """Return the part of the graph that contains only `ranks`: first, other and weight."""
         number = np.full(self.ranks, -1)
         number[ranks] = np.arange(len(ranks))
         owner = number[np.repeat(np.arange(self.ranks), np.diff(self.first))]
@@ -44,7 +46,9 @@ class RankGraph:
 
 
 def repair(part: Integers, sizes: Sequence[int]) -> Integers:
-    """Move ranks from too large parts to the next too small parts, because some libraries return unequal parts."""
+    """Move ranks from parts that are too large to the next parts that are too small, because some libraries return
+    parts of unequal size.
+    """
     part = part.copy()
     count = np.bincount(part, minlength=len(sizes))
     for number in np.flatnonzero(count > sizes).tolist():
@@ -55,7 +59,7 @@ def repair(part: Integers, sizes: Sequence[int]) -> Integers:
 
 
 def as_slots(part: Integers, size: int) -> SlotOfRank:
-    """Return the slots of ranks in parts with equal numbers of slots."""
+    """Return the slot of each rank, if part k has the slots from k * size on."""
     order = np.argsort(part, kind="stable")
     slot = np.empty(len(part), np.uint32)
     slot[order] = np.arange(len(part)) // size * size + np.arange(len(part)) % size
@@ -63,7 +67,9 @@ def as_slots(part: Integers, size: int) -> SlotOfRank:
 
 
 Library = Callable[[RankGraph, Sequence[int]], SlotOfRank]
-"""A function that places a graph on a tree, given as the number of children at each level (slots of a host first)."""
+"""A function that places a graph on a tree. The tree is given by the number of children at each level, beginning with
+the slots of a host.
+"""
 
 
 def sharedmap(mode: str) -> Library:
@@ -80,7 +86,7 @@ def sharedmap(mode: str) -> Library:
 
 
 def multisection(cut: Callable[..., Integers]) -> Library:
-    """Return a library that divides ranks level by level, from the top of the tree down."""
+    """Return a function that divides the ranks by `cut`, level by level, from the top of the tree down."""
 
     def run(graph: RankGraph, tree: Sequence[int]) -> SlotOfRank:
         slot = np.zeros(graph.ranks, np.uint32)

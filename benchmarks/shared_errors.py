@@ -5,9 +5,9 @@ Run it where ibprof is installed, from a checkout:
 
     python benchmarks/shared_errors.py [--seeds 12] [--machines [--effects NAME,...]] [--matrices DIR]
 
-DIR has real matrices: CSVs with the lower triangle of the delays in ns, and structure.json with the groups of hosts of
-each CSV ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). For comparison, average linkage is tried. It keeps a
-node if the node above is 1.1, 1.25 or 1.5 times as high.
+DIR has measured matrices: CSVs with the lower triangle of the delays in ns, and structure.json with the groups of hosts
+of each CSV ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). For comparison, average linkage is tried. This method
+keeps a node if the node's parent is 1.1, 1.25 or 1.5 times as high.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def find_splits(inferred: Inference) -> Splits:
 
 
 def link_average(delays: Matrix, threshold: float) -> Splits:
-    """Return the splits of average linkage, without nodes that are nearly as high as the node above."""
+    """Return the splits of average linkage. A node is kept only if its parent is at least `threshold` times as high."""
     hosts = len(delays)
     filled = np.where(np.isnan(delays), np.nanmedian(delays), delays)
     links = average(squareform(filled, checks=False))
@@ -95,9 +95,16 @@ def read_matrices(folder: Path) -> Iterator[tuple[str, Sample]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=12, metavar="N", help="samples per row (default: %(default)s)")
-    parser.add_argument("--machines", action="store_true", help="processors of many kinds, a row for each effect")
+    parser.add_argument(
+        "--machines", action="store_true", help="simulate processors of many kinds; prints a row for each effect"
+    )
     parser.add_argument("--effects", default=",".join(EFFECTS), metavar="NAME,...", help="of --machines (default: all)")
-    parser.add_argument("--matrices", type=Path, metavar="DIR", help="folder of real matrices, a row each")
+    parser.add_argument(
+        "--matrices",
+        type=Path,
+        metavar="DIR",
+        help="folder of measured delay matrices with a structure.json; prints a row for each matrix",
+    )
     options = parser.parse_args()
     print("| errors | exact | refused | wrong | linkage 1.1 | linkage 1.25 | linkage 1.5 |")
     print("|---|---|---|---|---|---|---|")

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how fast packets are simulated, on ever larger fat-trees and in the settings of the comparison with CODES.
+"""Measure the speed of the packet simulation, on fat-trees of growing size and in the settings of the comparison with
+CODES.
 
 Run it where ibprof is installed, from a checkout:
 
     python benchmarks/simulation.py [--hops N] [--hosts N] [--baseline LIBRARY]
 
-A time is the engine's processor time for a packet-hop, on one core. Each slice of 50 µs counts with the shortest time
-of any run. With --baseline (libibprof_kernels.so of another build with the same interface), each simulation runs with
-both libraries in turn, and results must be equal in all bits.
+The result is the engine's processor time per packet-hop, on one core. For each simulated slice of 50 µs, the shortest
+time of all runs counts. With --baseline (libibprof_kernels.so of another build with the same interface), each
+simulation runs with both libraries in turn, and results must be equal in all bits.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Measured:
 
 
 def compare(name: str, start: Callable[[], Simulation], arguments: argparse.Namespace) -> None:
-    """Print the time of a hop, and its ratio to the baseline's.
+    """Print the time of a packet-hop, and its ratio to the baseline's time.
 
     Raises:
         SystemExit: the results differ.
@@ -82,7 +83,7 @@ def compare(name: str, start: Callable[[], Simulation], arguments: argparse.Name
     found: dict[str | None, list[Measured]] = {None: []} | ({arguments.baseline: []} if arguments.baseline else {})
     for _ in range(arguments.rounds):
         for library, runs in found.items():
-            # Each run has a new process, so that memory of earlier runs does not count.
+            # Each run has a new process, so that the memory of earlier runs is not measured.
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
                 runs.append(pool.submit(measure, start, arguments.hops, library).result())
     if len({run.digest for runs in found.values() for run in runs}) > 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test how far the mean of an early-stopped measurement can be trusted: its bias, and the coverage of 95% intervals.
+"""Test the mean of a measurement that stops early: its bias, and the coverage of its 95% interval.
 
 Run it where ibprof is installed:  python benchmarks/simulation_intervals.py [--seeds N]
 Each seed samples hosts, partners and starts anew, and is also measured for long. A row is a setting and a warm-up. It
@@ -45,13 +45,17 @@ SETTINGS = {
     "4 KiB, every 50 µs, next to a checkpoint of 1 MiB": ((io(MIB), mpi(4 * KIB, 50 * US)), "mpi", 3000),
     "that checkpoint": ((io(MIB), mpi(4 * KIB, 50 * US)), "io", 300),
 }
-"""The jobs, the measured job, and the number of messages of each of its clients in a long measurement."""
+"""Setting -> the jobs, the measured job, and the number of messages of each client of the measured job in a long
+measurement.
+"""
 
 RULES = {
     "50 messages of each client": Effort(),
     "as a test finds": SURVEY,
 }
-"""Rules for the warm-up that is left out: the commands' rule, and the rule of surveys of hundreds of simulations."""
+"""Name -> rule for the length of the warm-up, whose messages are left out: the commands' rule, and the rule of surveys
+of hundreds of simulations.
+"""
 
 GROUP = 5
 

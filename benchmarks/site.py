@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ingest and questions of `ibprof-site`, next to the same rows and questions in SQLite and Polars.
+"""Measure the ingest and the questions of `ibprof-site`, and compare them with SQLite and Polars on the same rows.
 
     python benchmarks/site.py --days 10               # 100,000 jobs
     python benchmarks/site.py --days 100 --folder /scratch    # 1 million jobs of 100 links
 
-Jobs are synthetic (`ibprof-site demo`). Ingest begins with files of a line of JSON a job, as jobs leave them.
-SQLite gets the rows that ibprof has parsed, so that its time has no JSON in it. Every question runs in a process of its
-own, whose largest memory is printed. Answers of the engines are compared.
+Jobs are synthetic (`ibprof-site demo`). Ingest reads files with a line of JSON for each job, as jobs write them. SQLite
+gets rows that ibprof has parsed, so that its time does not include parsing. Every question runs in a new process, whose
+largest memory is printed. Answers of the engines are compared.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LINKS = 100
 TOP = 20
 DATABASE = "jobs.sqlite"
 AHEAD = 4
-"""Maximum number of days between making and storing, or between storing and inserting."""
+"""Maximum number of days by which making lines is ahead of storing them, and storing is ahead of inserting rows."""
 
 Spent = tuple[float, float]
 """Wall and CPU seconds."""
@@ -53,7 +53,7 @@ STATEMENTS = read_statements(Path(__file__).parent / "data" / "site.sql")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question's rows, its seconds, and the memory of the process that asked."""
+    """The answer to a question: its rows, the time, and the largest memory of the process."""
 
     wall_s: float
     cpu_s: float
@@ -62,7 +62,7 @@ class Answer:
 
 
 class Clock:
-    """Wall and CPU seconds, of all threads."""
+    """Wall time, and CPU time of all threads, in seconds since the start."""
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
@@ -72,7 +72,7 @@ class Clock:
 
 
 def moments(days: int) -> tuple[datetime, str]:
-    """Return a moment in the middle of the days, and the job that began with that day."""
+    """Return noon of the middle day, and the identifier of the first job of this day."""
     day = FIRST + timedelta(days=days // 2)
     return datetime.combine(day, datetime.min.time()) + timedelta(hours=12), str(day.toordinal() * 10**5)
 
@@ -155,7 +155,7 @@ def seconds(moment: datetime) -> float:
 
 
 def fill(folder: Path, days: int, jobs: int, with_sqlite: bool) -> None:
-    """Fill the store and SQLite; lines are made, stored and inserted at the same time, by processes of their own."""
+    """Fill the store and SQLite. Separate processes make lines, store them and insert rows at the same time."""
     store = JobStore(folder / "store", make=True)
     fabric = add_fabric(store.folder, FabricOptions((FABRIC,)), FIRST)
     with contextlib.closing(sqlite3.connect(folder / DATABASE)) as database:
@@ -264,13 +264,13 @@ def answer(folder: Path, engine: str, question: str, days: int) -> None:
 
 
 def compare(folder: Path, question: str, duckdb: Answer, other: Answer) -> str:
-    """Return `equal`, or raise if the rows differ. `other` has numbers of link directions instead of names."""
+    """Return `equal`, or raise if the rows differ. `other` contains numbers of link directions instead of names."""
     names = {
         row["link"]: f"{row['name']} port {row['port']}"
         for row in pl.read_parquet(list_tables(folder / "store")[0]).to_dicts()
     }
     found, expected = duckdb.rows, other.rows
-    if question == "load":  # SQLite and Polars have no intervals of jobs
+    if question == "load":  # the tables of SQLite and Polars lack jobs' intervals
         return "not compared"
     if question == "average":
         days = expected[0][1] / found[0][1]
@@ -298,7 +298,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="site-", dir=options.folder))
     try:
         fill(folder, options.days, options.jobs, not options.without_sqlite)
-        # The first question after an ingest also computes and stores the sums of each day.
+        # Ask every question twice: the first question after an ingest also computes and stores the sums of each day.
         for number, question in enumerate((*QUESTIONS, *QUESTIONS)):
             found = ask(folder, "duckdb", question, options.days)
             line = f"{question:12} {found.wall_s:6.2f} s {found.cpu_s:6.2f} s CPU {found.memory_gb:5.2f} GB"

@@ -3,7 +3,8 @@
 
 Run it where ibprof is installed:  python benchmarks/skipped_hops.py [--rounds N] [--cells N]
 
-Each row is a pair of jobs on 1,296 hosts. It runs with and without skipping in turn, and shows the best of N rounds.
+Each row of the table is a pair of jobs on 1,296 hosts. The pair runs with and without skipping in turn; the row shows
+the best of N rounds.
 """
 
 from __future__ import annotations

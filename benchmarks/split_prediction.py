@@ -3,10 +3,11 @@
 
 python benchmarks/split_prediction.py -o FOLDER [--kinds KIND,...]    (as root, for real-time priority)
 
-Records the programs of `tests/mpi/programs/scaling_kinds.c` on 1 to 16 ranks, strong and weak, twice each. From some of
-the numbers of ranks it predicts the others, up to 4 times the largest. Profiles that are there already are read. Ranks
-sleep instead of computing, and between polls of MPI, so that 16 ranks share two processors without delay; real-time
-priority keeps other work of the machine away. Prints how many of the held-out runs lie inside the 95% interval.
+The benchmark records the programs of `tests/mpi/programs/scaling_kinds.c` on 1 to 16 ranks, with strong and weak
+scaling, twice each. From runs on some numbers of ranks, it predicts the runs on other numbers, up to 4 times the
+largest. Existing profiles are read, not recorded again. Ranks sleep instead of computing, and between polls of MPI, so
+that 16 ranks share two processors without delay. Real-time priority prevents delays by other work of the machine. The
+benchmark prints how many of the held-out runs are inside the 95% interval.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ROUNDS = 10
 _TIMEOUT = 180
 
 Held = tuple[bool, float, float]
-"""True for a run inside the interval, upper / lower end of the interval, relative error of the prediction."""
+"""Whether the run is inside the interval, upper / lower end of the interval, and relative error of the prediction."""
 
 
 def record(program: Path, kind: str, scaling: str, ranks: int, folder: Path) -> RunParts:
@@ -58,7 +59,9 @@ def record(program: Path, kind: str, scaling: str, ranks: int, folder: Path) -> 
 def predict_held_out(
     runs: dict[int, list[RunParts]], scaling: str, fitted: tuple[int, ...], repeats: int
 ) -> Iterator[tuple[str, Held]]:
-    """Yield each held-out run, labelled `between` or `beyond` the numbers of ranks that were fitted."""
+    """Yield (label, result) for each held-out run. The label is `between` or `beyond` the numbers of ranks that were
+    fitted.
+    """
     others = [ranks for ranks in runs if ranks not in fitted and fitted[0] <= ranks <= 4 * fitted[-1]]
     train = [run for ranks in fitted for run in runs[ranks][:repeats]]
     for row in predict_split(train, scaling, False, others)["curve"]:
@@ -68,7 +71,7 @@ def predict_held_out(
 
 
 def main() -> int:
-    """Print the table; status 1 if fewer than 9 of 10 held-out runs are inside."""
+    """Print the table. Return 1 if fewer than 9 of 10 held-out runs are inside of their intervals."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="a folder for recordings")
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS, help=",".join(KINDS))
@@ -77,7 +80,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "scaling_kinds"
     source = PROGRAMS / "scaling_kinds.c"
-    # Open MPI calls the program's own sched_yield, which sleeps.
+    # Export the program's sched_yield, which sleeps, so that Open MPI calls it.
     subprocess.run(["mpicc", "-O1", "-g", "-rdynamic", "-o", program, source], check=True)
     table: defaultdict[tuple[tuple[int, ...], int, str], list[Held]] = defaultdict(list)
     for kind in wanted.kinds:

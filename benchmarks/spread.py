@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time how traffic is put on links: the kernels, reading tables, the whole command; compare with Debian's `ibdmchk`.
+"""Measure the time of summing traffic over routes: the kernels, reading tables, the whole command. Compare with
+Debian's `ibdmchk`.
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/spread.py [--runs N] [--large] [--plot FILE.svg]
 
-The fabric of 1,296 hosts is captured (tests/data/fabrics). The one of 11,664 is generated and written as OpenSM would
-dump it: 1,620 switches, and a line for each of their LIDs, unreachable ones included.
+The fabric of 1,296 hosts is captured (tests/data/fabrics). The fabric of 11,664 hosts is generated, and written in the
+format of OpenSM's dumps: 1,620 forwarding tables with a line for each LID, also for unreachable LIDs.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ SIZES = (
     "xgft:3:24,36,27:1,18,18",
     "xgft:3:36,36,36:1,18,18",
 )
-"""Fabrics of 324 to 46,656 hosts. The last one also has 2,268 switches: a subnet has no LIDs for more nodes."""
+"""Fabrics of 324 to 46,656 hosts. The largest fabric also has 2,268 switches; a subnet has no LIDs for more nodes."""
 
 SPARSE_PEERS = 32
 DENSE_HOSTS = 12_000
-"""The plot has all-to-all up to this number of hosts: a larger matrix takes more than 1.2 GB."""
+"""Maximum number of hosts with all-to-all traffic in the plot. A larger matrix takes more than 1.2 GB."""
 
 
 def main() -> None:
@@ -96,7 +97,7 @@ def show(seconds: float, what: str) -> None:
 
 
 def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
-    """Time all-to-all in each form of traffic."""
+    """Measure the time of summing all-to-all traffic: as matrices and as flows."""
     lids = host_lids(subnet)
     count = len(lids)
     print(f"{name}: {count} hosts, {subnet.fabric.links} links, all-to-all, {count * (count - 1)} pairs")
@@ -126,7 +127,9 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
 
 
 def time_ibdmchk(runs: int) -> None:
-    """Time Debian's checker, which also follows all pairs; check its output, since it may end in a crash."""
+    """Measure the time of Debian's checker, which also follows the paths of all pairs. Check its output, because it may
+    crash at the end.
+    """
     if shutil.which("ibdmchk") is None:
         print("  ibdmchk is not installed (Debian: ibutils)")
         return
@@ -213,11 +216,13 @@ def write_fdbs(subnet: Subnet, path: Path) -> None:
 
 
 Cost = tuple[int, int, int, float]
-"""Row of a table: number of hosts, of links, and of pairs, and the time in s."""
+"""Row of a table: number of hosts, number of links, number of pairs, time in s."""
 
 
 def measure_costs(runs: int) -> dict[str, list[Cost]]:
-    """Time one thread on fabrics of growing size: some random peers for each host, and all peers."""
+    """Measure the time of one thread on fabrics of growing size, with traffic to some random peers of each host and to
+    all peers.
+    """
     costs: dict[str, list[Cost]] = {"all-to-all, a matrix": [], f"{SPARSE_PEERS} random peers a host, flows": []}
     dense, sparse = costs.values()
     for name in SIZES:

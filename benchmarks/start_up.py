@@ -4,7 +4,8 @@
 python benchmarks/start_up.py [--demo FOLDER] [--runs N]
 
 FOLDER is the result of `ibprof demo`. If it does not exist, the demo runs first. Commands run in turn, so that other
-work of the machine affects all alike. The table shows medians. The exit status is 1 if a ratio is above its limit.
+work of the machine affects all commands equally. The table shows medians. The exit status is 1 if a ratio is above its
+limit.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ COMMANDS = {
     )
     for name in names
 }
-"""Command -> import of its main, arguments, and limit of its ratio."""
+"""Command -> Python statement that imports its main, arguments, and limit of the ratio."""
 
 
 def measure_cpu_s(code: str, arguments: tuple[str, ...], folder: Path) -> float:
-    """Return the CPU time of a program, user and system together, in seconds."""
+    """Return the CPU time (user and system) of a program, in seconds."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before = os.times()
     subprocess.run(
@@ -64,7 +65,7 @@ def main() -> int:
         programs = {UNIT: (UNIT, ())} | {
             name: (f"{load}; raise SystemExit(main())", words) for name, (load, words, _) in COMMANDS.items()
         }
-        for code, words in programs.values():  # compiled modules and files in memory, as after the first use
+        for code, words in programs.values():  # warm-up: compile modules and load files into memory
             measure_cpu_s(code, words, folder)
         times: dict[str, list[float]] = {name: [] for name in programs}
         for _ in range(arguments.runs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how often `ibprof-topology infer` and both published methods recover a topology, and how long it takes.
+"""Measure how often `ibprof-topology infer` and both published methods recover a topology, and the time that they take.
 
 Run it where ibprof is installed, from a checkout:
 
@@ -34,13 +34,15 @@ NOISES = (0.0, 0.02, 0.05, 0.08, 0.12)
 DIRECT_NOISES = (0.0, 0.005, 0.01, 0.02, 0.05)
 EPSILON = 0.2
 CLIQUE_SECONDS = {16: 2.0, 64: 2.0, 256: 5.0}
-"""The search's limit of CPU time, by hosts: unlike wall time it does not depend on other work on the machine."""
+"""Number of hosts -> limit of the search's CPU time in s. In contrast to wall time, CPU time does not depend on other
+work on the machine.
+"""
 
 Draw = tuple[str, int, str, float, int]
 """Shape, hosts, method, noise, seed."""
 
 Outcome = tuple[bool, float, bool]
-"""Three values: whether all was recovered, F1, whether the search gave up."""
+"""Whether the whole topology was recovered, F1 score of its parts, and whether the search gave up."""
 
 Infer = Callable[[Matrix], InferredTopology]
 
@@ -66,14 +68,16 @@ METHODS: dict[str, tuple[str, Infer]] = {
 
 
 def find_parts(topology: InferredTopology) -> tuple[set[object], set[object]]:
-    """Return the parts that are compared: the splits of a tree, the links of a direct network."""
+    """Return the parts that are compared with the true topology: the splits of a tree, and the links of a direct
+    network.
+    """
     hosts = len(topology.hosts)
     splits: set[object] = {split for split in topology.find_splits() if split and 1 < len(split) < hosts - 1}
     return splits, {(min(edge), max(edge)) for edge in topology.edge.tolist()}
 
 
 def judge(topology: InferredTopology, made: Made) -> tuple[bool, float]:
-    """Return whether all parts are as generated, and F1 of the parts."""
+    """Return whether the topology has exactly the true parts, and the F1 score of its parts."""
     splits, links = find_parts(topology)
     found, wanted = (links, set(made.edges())) if made.is_direct else (splits, set(made.splits()))
     exact = found == wanted and (made.is_direct or len(topology.edge) == topology.vertices - 1)
@@ -91,7 +95,7 @@ def show_recovery(
         for name in methods:
             cells = []
             for noise in DIRECT_NOISES if made.is_direct else NOISES:
-                # Without noise all samples are one matrix.
+                # Without noise, all samples have the same matrix.
                 results: list[Outcome] = []
                 for seed in range(seeds if noise else 1):
                     key = (shape, hosts, name, noise, seed)
@@ -112,7 +116,7 @@ def show_recovery(
 
 
 def read_log(path: Path | None) -> dict[Draw, Outcome]:
-    """Return the samples of an earlier run, so that an interrupted one continues."""
+    """Return the outcomes of an earlier run, so that an interrupted run can continue."""
     if path is None or not path.exists():
         return {}
     rows = (json.loads(line) for line in path.read_text().splitlines() if line.endswith("]]"))
@@ -126,7 +130,9 @@ def append_log(path: Path | None, key: Draw, outcome: Outcome) -> None:
 
 
 def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
-    """Test 5% grossly wrong pairs at 5% noise: at once, and after measuring outlying pairs again up to 3 times."""
+    """Test delays with 5% noise and 5% grossly wrong pairs: inference from the first measurement, and inference after
+    up to 3 more measurements of outlying pairs.
+    """
     for shape in shapes:
         for hosts in sizes:
             made = SHAPES[shape](hosts)

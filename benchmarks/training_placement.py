@@ -2,15 +2,15 @@
 """Compare placements of training jobs by `ibprof-place` with the block order of topograph and the tree order of Slurm.
 
 All three place a job on the same free hosts and are judged by the same code. A real slurmctld, with topology/tree and
-the fabric's topology.conf, chooses hosts of its job. Ranks follow these hosts by name, as srun's block distribution
-puts them (tried with Slurm 22.05, which ignores SwitchAsNodeRank of 23.02). In these fabrics that is the order of leaf
-switches.
+the fabric's topology.conf, chooses hosts for its job. Ranks are placed on these hosts in the order of the hosts' names,
+as by srun's block distribution (tried with Slurm 22.05, which ignores SwitchAsNodeRank of 23.02). In these fabrics, the
+order of names is the order of leaf switches.
 
-Slurm 22.05 has no topology/block, so that order is rebuilt here. Blocks are the hosts of a leaf switch, as topograph
-lists them: blocks in the order of the tree, hosts in the order of their names (NVIDIA/topograph, at e2b62507,
-pkg/translate/topology.go), block sizes doubled from the smallest (block.go, `getBlockSizes`). The job takes the
-smallest such group of blocks that holds it, with the fewest free hosts. In it the job takes whole blocks as far as
-possible (Slurm's topology.conf, topology/block).
+Slurm 22.05 has no topology/block, so this program computes the block order. Blocks are the hosts of a leaf switch, as
+topograph lists them: blocks in the order of the tree, hosts in the order of their names (NVIDIA/topograph, at e2b62507,
+pkg/translate/topology.go), block sizes doubled from the smallest (block.go, `getBlockSizes`). The job gets the smallest
+group of blocks with enough free hosts; of groups of equal size, the group with the fewest free hosts. Within the group,
+the job gets whole blocks as far as possible (Slurm's topology.conf, topology/block).
 
 Run it as root where ibprof is installed, with Debian's slurmctld, slurmd, slurm-client and munge, from a checkout:
     python benchmarks/training_placement.py [--only NAME] [--time SECONDS] [--divide-groups]
@@ -52,9 +52,10 @@ FABRICS = {
     "three levels, 4:1": ["xgft:3:4,4,4:1,2,2"],
     "pods, 8 rails, 7:1": ["xgft:3:4,7,3:1,4,1"] * 8,
 }
-"""64 hosts each, and 84 on the last one; where levels are named, the eight ranks of a host share an adapter.
+"""Fabrics of 64 hosts; the last fabric has 84 hosts. In fabrics whose name contains levels, the eight ranks of a host
+share an adapter.
 
-Source: the last one has the oversubscription between pods of Llama Team, "The Llama 3 Herd of Models", 2024, section
+Source of the last fabric's oversubscription between pods: Llama Team, "The Llama 3 Herd of Models", 2024, section
 3.3.1.
 """
 
@@ -70,7 +71,7 @@ JOBS = {
 }
 
 FREE = {"shared": 0.7, "empty": 1.0}
-"""Share of the hosts that are free, at random."""
+"""Fraction of the hosts that are free; free hosts are chosen at random."""
 
 _ALIKE = 1.01
 """Time of the most loaded link / time of the most loaded host link. Up to this ratio, no order of hosts can help."""
@@ -109,7 +110,7 @@ class Case:
 
     Attributes:
         hosts: the fabric's hosts.
-        free: numbers of the free hosts.
+        free: indices of the free hosts.
         needed: number of hosts of the job.
     """
 
@@ -120,14 +121,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Most loaded links of a case, as shares of the better one's of the two others.
+    """Times of the most loaded link in a case, divided by the better time of topograph's and Slurm's order.
 
     Attributes:
-        free: the hosts that were free, of `FREE`.
-        ratio: share of `ibprof-place`.
-        least: lower bound over all orders that keep tensor groups on hosts.
-        splits: true if `ibprof-place` divides a tensor group among hosts.
-        is_open: true unless hosts' own links decide.
+        free: key of `FREE`.
+        ratio: this quotient for `ibprof-place`.
+        least: lower bound of the quotient over all placements that keep each tensor group on one host.
+        splits: whether `ibprof-place` divides a tensor group among hosts.
+        is_open: false if links of hosts limit every placement (`_ALIKE`).
     """
 
     free: str
@@ -138,15 +139,17 @@ class Compared:
 
 
 def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRank) -> float:
-    """Return a lower bound in seconds on hosts' own links, over all orders that keep each tensor group on a host.
+    """Return a lower bound, in seconds, of the time of the most loaded host link, over all placements that keep each
+    tensor group on one host.
 
-    A host with one group sends the bytes that leave the group, whatever the order. With two groups it sends at least
-    what leaves the group and its best partner. At best all adapters of the host carry the same.
+    A host with one group sends the bytes that leave the group, whatever the order. A host with two groups sends at
+    least the bytes that leave a group and its best partner. In the best case, all adapters of the host send the same
+    number of bytes.
 
     Args:
         problem: the ranks to place.
         job: the job's sizes.
-        block: any placement that keeps groups on hosts.
+        block: any placement that keeps each tensor group on one host.
     """
     assert job.gpus in (job.tp, 2 * job.tp)
     if job.gpus == job.tp:
@@ -166,7 +169,7 @@ def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRan
 
 
 def splits_groups(slots: RankSlots, slot_of_rank: SlotOfRank, tp: int) -> bool:
-    """Return true if the ranks of a tensor group are on several hosts."""
+    """Return whether the ranks of any tensor group are on several hosts."""
     host = slots.host_of_slot[slot_of_rank].reshape(-1, tp)
     return bool((host != host[:, :1]).any())
 
@@ -193,7 +196,7 @@ def compare_on(fabric: str, seconds: float, divide_groups: bool) -> Iterator[Com
                 others = [problem.score(each) for each in given]
                 own = problem.host_seconds(problem.load(given[0]))
                 starts = starting_placements(neighbours, slots, problem.paths, 1)
-                # The work ends the search, not the clock, so that a busy machine gives the same placements.
+                # The amount of work ends the search, not the time, so that a busy machine finds the same placements.
                 result = search(problem, list(starts.values()), 1, seconds, find_bounds(problem), patience=600)
                 found = result.score
                 bound = find_bounds(problem, found.bottleneck_seconds).bottleneck_seconds
@@ -213,14 +216,14 @@ def compare_on(fabric: str, seconds: float, divide_groups: bool) -> Iterator[Com
 
 
 def put_on(problem: PlacementProblem, slots: RankSlots, order: list[int], each: int) -> SlotOfRank:
-    """Return the slots of ranks in blocks of `each` on hosts in an order."""
+    """Return the slot of each rank, with `each` successive ranks on each host of `order`."""
     slot_of_rank = slots_on_hosts(slots, np.repeat(np.array(order, np.int32), each)[: problem.ranks])
     assert slot_of_rank is not None
     return slot_of_rank
 
 
 def take_blocks(case: Case) -> list[int]:
-    """Return the hosts of a job by topograph's blocks, in their order."""
+    """Return the hosts that a job gets by topograph's blocks, in the order of the blocks."""
     blocks = [np.flatnonzero(case.hosts.leaf == leaf) for leaf in range(int(case.hosts.leaf.max()) + 1)]
     free = [[host for host in block.tolist() if host in set(case.free)] for block in blocks]
     size = 1
@@ -250,7 +253,7 @@ class SlurmHosts:
     cluster: slurm.Cluster
 
     def take_hosts(self, case: Case) -> list[int]:
-        """Return the hosts that slurmctld would give a job, by leaf switch."""
+        """Return the hosts that slurmctld would give a job, sorted by index."""
         busy = [name for host, name in enumerate(case.hosts.name) if host not in set(case.free)]
         excluded = ",".join(filter(None, [self.cluster.nodes[0], join_hosts(busy) if busy else ""]))
         command = ["sbatch", "--test-only", f"--exclude={excluded}", f"--nodes={case.needed}", "--wrap=true"]
@@ -263,7 +266,7 @@ class SlurmHosts:
 
 @contextlib.contextmanager
 def slurm_of(fabric: str, hosts: Hosts) -> Iterator[SlurmHosts]:
-    """Start a real slurmctld with the tree of a fabric; nodes of a cloud need no daemon of their own."""
+    """Start a real slurmctld with the tree of a fabric. The nodes have the state CLOUD, so they need no slurmd."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         options = ["-o", str(folder / "links.csv"), "--topology-conf", str(folder / "topology.conf")]

@@ -4,10 +4,9 @@
 python benchmarks/verdicts.py -o FOLDER [--seed N] [WORD ...]
 
 Real programs run on this machine with every MPI that is installed, some of them on a slow network, which needs root.
-Other runs are synthetic profiles on synthetic fabrics.
-The correct kind is drawn with the run, before there is a verdict. It prints a table with a row for each run, and how
-many verdicts of each kind are correct. WORD limits it to runs whose names contain a WORD. benchmarks/lab/verdicts.py
-has real runs on networks.
+Other runs are synthetic profiles on synthetic fabrics. The correct kind of the verdict is drawn together with the run.
+The program prints a table with a row for each run, and how many verdicts of each kind are correct. With WORDs, only
+runs whose names contain a WORD are made. benchmarks/lab/verdicts.py has real runs on networks.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ REPEATED = 2
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A run: the correct kind and cause, its name, and a function that judges it in a folder."""
+    """A run: the correct kind and cause, the run's name, and a function from a folder for files to ibprof's verdict."""
 
     kind: VerdictKind
     name: str
@@ -76,13 +75,13 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A real program with each of its draws.
+    """A real program, and the ranges from which its arguments are drawn.
 
     Attributes:
         kind: kind of the correct verdict.
         program: program of planted.c.
-        ranks, milliseconds, bytes, rounds: minimum and maximum, between which values are drawn.
-        mbit: rates of the only network device to draw from, Mb/s; empty for shared memory.
+        ranks, milliseconds, bytes, rounds: minimum and maximum of the drawn value.
+        mbit: possible rates of the only network device, in Mb/s; empty if ranks use shared memory.
     """
 
     kind: VerdictKind
@@ -103,14 +102,14 @@ REAL = (
     Real(WAITING, "pipeline", (4, 8), (100, 200), (8, 1 << 16), (1, 2)),
     Real(WAITING, "asked", (3, 8), (5, 20)),
     Real(WAITING, "end", (3, 8), (20, 60)),
-    # Two ranks, since more than processors would wait for one.
+    # Two ranks, because with more ranks than processors, ranks would wait for a processor.
     Real(SMALL, "ring", (2, 2), bytes=(1, 4096), rounds=(100_000, 200_000)),
     Real(SMALL, "sum", (2, 2), rounds=(100_000, 300_000)),
     Real(ON_HOST, "ring", (2, 2), bytes=(1 << 18, 4 << 20), rounds=(200, 400)),
     Real(ON_HOST, "transpose", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(300, 600)),
     Real(ON_HOST, "spread", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(300, 600)),
     Real(ON_HOST, "fields", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(200, 400)),
-    # Transfer of balanced ranks, and waiting ranks, on a network with a hundredth of the usual rate.
+    # Runs on a network with 1/100 of the usual rate: balanced ranks, whose time is transfer, and waiting ranks.
     Real(SLOW, "ring", (2, 4), bytes=(1 << 18, 1 << 20), rounds=(10, 20), mbit=(50, 100, 400)),
     Real(SLOW, "transpose", (2, 4), bytes=(1 << 18, 1 << 20), rounds=(6, 12), mbit=(50, 100, 400)),
     Real(SLOW, "fields", (2, 4), bytes=(1 << 19, 2 << 20), rounds=(6, 12), mbit=(50, 100, 400)),
@@ -177,27 +176,29 @@ def crowded(subnet: Subnet) -> Subnet:
 
 
 def opposite(ranks: int) -> list[tuple[int, int]]:
-    """Return pairs of ranks that are half of the ranks apart."""
+    """Return pairs of ranks; the distance between the two ranks of a pair is `ranks` // 2."""
     return [(rank, (rank + ranks // 2) % ranks) for rank in range(ranks)]
 
 
 def multiple(times: float) -> Callable[[float], float]:
-    """Return a function: time of links -> time in MPI, a fixed multiple of it."""
+    """Return a function from the time of links to the time in MPI: `times` times the time of links."""
     return lambda line: times * line
 
 
 def at_least(seconds: float, times: float = 0.0) -> Callable[[float], float]:
-    """Return a function: time of links -> time in MPI, a multiple of it, but at least `seconds`."""
+    """Return a function from the time of links to the time in MPI: `times` times the time of links, but at least
+    `seconds`.
+    """
     return lambda line: max(seconds, times * line)
 
 
 def late_at(late: int) -> Callable[[int], Sequence[float]]:
-    """Return the fractions of time that ranks spend in MPI if one rank is late."""
+    """Return a function from the number of ranks to each rank's fraction of time in MPI, if rank `late` is late."""
     return lambda ranks: [0.02 if rank == late else 1.0 for rank in range(ranks)]
 
 
 def draw_put(generator: np.random.Generator) -> Iterator[Drawn]:
-    """Yield runs as synthetic profiles: three of each row, but only one if the fabric is always the same."""
+    """Yield runs as synthetic profiles: three runs of each row, but only one if the row's fabric is always the same."""
     for _ in range(3):
         full, tapered, any_shape = (str(generator.choice(shapes)) for shapes in (FULL, TAPERED, ANY))
         gbps = float(generator.choice([25, 100, 200, 400]))
@@ -264,7 +265,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     output = wanted.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     with suppress(OSError):
-        os.nice(-20)  # so that other work of the machine is not taken for waiting
+        os.nice(-20)  # so that other work of the machine does not look like waiting
     generator = np.random.default_rng(wanted.seed)
     drawn = [*draw_put(generator), *draw_real(generator, output)]
     right, found = Counter[str](), Counter[tuple[str, str]]()
@@ -295,7 +296,7 @@ def _name(kind: str, cause: str | None) -> str:
 
 
 def print_confusion(right: Counter[str], found: Counter[tuple[str, str]]) -> None:
-    """Print how many runs of each kind got which verdict."""
+    """Print a table: correct kind, number of runs, and number of runs with each verdict."""
     kinds = [kind.value for kind in VerdictKind]
     columns = [*kinds, *sorted({verdict for _, verdict in found} - set(kinds))]
     print(f"\n| planted | {' | '.join(columns)} | right |\n|---{'|---' * len(columns)}|---|")

@@ -5,7 +5,8 @@ Run it where ibprof and playwright are installed, from a checkout; chromium and 
 
     python benchmarks/view.py [--runs N] [--size LINKS] [--others [svg plotly]] [--files FOLDER] [--json]
 
-Each figure is the least of its runs (frames per second: the most), since other work on the machine only adds to it.
+Each figure is the minimum of its runs (the maximum for frames per second), because other work on the machine only makes
+runs slower.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ HOVER = """count => {
     }
     return times;
 }"""
-# The halves of links as the page draws them: x, y, x, y by colour. The result is text, because text passes between
-# pages much faster than an object.
+# Return the halves of links as the page draws them: for each colour, x, y, x, y of each half. The result is text,
+# because text passes between pages much faster than an object.
 HALVES = """() => {
     const batches = Array.from({length: 64}, () => []);
     const ends = 2 * ibprof.loads().length;
@@ -181,7 +182,7 @@ def say_other(size: dict[str, float], name: str, limit: float) -> str:
 
 
 def make_files(folder: Path, names: Sequence[str]) -> dict[str, Path]:
-    """Write the files to open; all of them where no names are given."""
+    """Write the views with these names; without names, all views."""
     folder.mkdir(exist_ok=True)
 
     def matrix(ranks: int) -> str:
@@ -221,14 +222,16 @@ def in_space(folder: Path, fabric: str) -> tuple[str, str]:
 
 
 def fetch_plotly(folder: Path) -> str:
-    """Return plotly's bundle; fetch it from the npm registry unless it is there."""
+    """Return plotly's bundle; if it is not in the folder, fetch it from the npm registry."""
     if not any(folder.rglob("plotly.min.js")):
         subprocess.run(["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), PLOTLY], check=True)
     return next(folder.rglob("plotly.min.js")).read_text()
 
 
 def time_opening(browser: Browser, file: Path, runs: int) -> tuple[int, float]:
-    """Return the file's size, and milliseconds from the start of loading until all is shown."""
+    """Return the file's size, and the milliseconds from the start of loading until the picture and the lists are
+    shown.
+    """
     times = []
     for _ in range(runs):
         page = open_page(browser, file)
@@ -247,7 +250,7 @@ def open_page(browser: Browser, file: Path, address: str = "") -> Page:
 
 
 def measure(browser: Browser, file: Path, runs: int, others: bool) -> tuple[dict[str, float], str]:
-    """Return one size's times in milliseconds, and the halves of links for the others to draw."""
+    """Return the times of one size in milliseconds, and the halves of links, which plotly and SVG also draw."""
     page = open_page(browser, file, "#picture=cells")
     found = {"links": page.evaluate("ibprof.loads().length"), "cells": min(page.evaluate(REDRAW, runs))}
     page.close()
@@ -266,9 +269,11 @@ def measure(browser: Browser, file: Path, runs: int, others: bool) -> tuple[dict
 
 
 async def time_other(chromium: str, script: str, halves: str, limit: float, library: str = "") -> float:
-    """Time drawing the same halves by other means, in a new browser; return the shortest time in milliseconds.
+    """Measure the time in which `script` draws the same halves of links in a new browser; return the shortest time in
+    milliseconds.
 
-    Each redraw has `limit` seconds; the result is infinite when none ends within it. The first also builds the scene.
+    Each redraw has `limit` seconds. The result is infinite if no redraw ends within this time. The first redraw also
+    builds the scene.
     """
     times = [inf]
     async with async_playwright() as playwright:

@@ -5,8 +5,9 @@ python benchmarks/codes/cells.py --codes BUILD -o FOLDER [--hours H] [--window M
 
 BUILD is a build folder of CODES (github.com/codes-org/codes), made with CMake for MPICH. Both simulators get the same
 starts, destinations and pauses on CODES' own fat-tree, `codes:72,36`. The n-th message of a client in ibprof is
-compared with its n-th message in CODES, if both began within the window. A cell with results in FOLDER is run again
-only if a smaller H ended it. So a stopped benchmark continues where it ended. It prints a row for each job of a cell.
+compared with the client's n-th message in CODES, if both messages began within the window. A cell with results in
+FOLDER is run again only if a lower limit H ended its run. So a stopped benchmark continues where it ended. The program
+prints a row for each job of a cell.
 """
 
 from __future__ import annotations
@@ -34,15 +35,19 @@ SERVERS = 72
 KIB, MIB, US, MS = 1 << 10, 1 << 20, 1e3, 1e6
 JITTER = 0.05
 STOPPED = 9
-"""Exit status of the program if its time limit ended it."""
+"""Exit status of the simulation with CODES if its time limit ended it."""
 
 BEGIN, BEYOND = 0.2, 0.25
-"""Fractions of the window: the omitted beginning, and the time simulated after its end."""
+"""Fractions of the window: the beginning, whose messages are left out, and the time simulated after the window's
+end.
+"""
 
 
 @dataclass(frozen=True)
 class Load:
-    """A job: bytes of a message, ns from a message's completion to the next start, fraction of the compute hosts."""
+    """A job: size of a message, ns from a message's completion to the start of the next message, fraction of the
+    compute hosts.
+    """
 
     bytes: int
     interval_ns: float
@@ -51,7 +56,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Disputed:
-    """A cell: jobs, places of servers, routing, and the default simulated time in ms."""
+    """A cell: jobs, placement of servers, routing, and the default simulated time in ms."""
 
     io: Load | None
     mpi: Load | None
@@ -86,7 +91,7 @@ def list_cells() -> dict[str, Disputed]:
 
 @dataclass(frozen=True)
 class Given:
-    """A client's messages: host, job, start in ns, bytes, and the destination and pause of each."""
+    """A client's messages: host, job, start in ns, size, and the destination and following pause of each message."""
 
     host: int
     job: str
@@ -131,7 +136,7 @@ def make_messages(cell: Disputed, seed: int, window_ns: float) -> list[Given]:
 
 
 Latencies = dict[tuple[int, int], tuple[float, float]]
-"""(host, number of its message) -> start and latency, ns."""
+"""(host, index of the host's message) -> start and latency, ns."""
 
 
 def run_ibprof(cell: Disputed, given: Sequence[Given], end_ns: float, seed: int) -> tuple[Latencies, float]:
@@ -237,7 +242,7 @@ PARAMS
 
 
 def _may_go_on(done: Path, hours: float) -> bool:
-    """Return whether a time limit ended a run, and the limit is higher now."""
+    """Return whether a time limit ended the run, and the present limit is higher."""
     _, came, had = done.read_text().split()
     return came == "0" and hours > float(had)
 

@@ -3,8 +3,8 @@
 
 python benchmarks/lab/advice.py -o FOLDER [CASE ...]       (as root)
 
-It prints a table with a row for each planted case: the communication time before and after (each the median of several
-runs), next to the times at line rate that the report predicts.
+The program prints a table with a row for each planted case: the communication time before and after the change (medians
+    of several runs), and the times at line rate that the report predicts.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from ibprof_testing.lab.routed_jobs import JobError, LabRun, compile_program, re
 
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 FULL = "xgft:2:4,4:1,4"
-"""Each leaf switch has as many uplinks as hosts."""
+"""A fat-tree whose leaf switches have as many uplinks as hosts."""
 
 NARROW = "xgft:2:4,4:1,1"
-"""Each leaf switch has one uplink for four hosts."""
+"""A fat-tree whose leaf switches have one uplink for four hosts."""
 
 _FOLDERS = re.compile(r"(?<=\s)/\S*/(?=\S)")
-"""Folders of file names, which the table leaves out."""
+"""Pattern of the folder in a path; the table leaves folders out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class AdviceCase:
     """A job on a network.
 
     Attributes:
-        planted: planted causes. The report may name any of them first. Empty for an innocent case.
+        planted: planted causes. The report may name any planted cause first. Empty for an innocent case.
         setting: network and placement of the job.
         healthy: the same rails without the planted cause.
         words: arguments of the program: pattern, bytes, rounds.
@@ -106,7 +106,7 @@ def cases() -> dict[str, AdviceCase]:
 
 
 def tries_of_innocents(setting: Setting) -> dict[str, Setting]:
-    """Return remedies that people would try although nothing is wrong."""
+    """Return plausible changes of an innocent case: name -> changed setting."""
     rail = setting.rails[0]
     ftree = LabRail(rail.fabric, route_by_opensm(rail.fabric, "ftree").subnet.tables)
     return {
@@ -131,7 +131,7 @@ def measure(
 
 
 def try_case(name: str, case: AdviceCase, program: Path, folder: Path, repeats: int) -> dict[str, Any]:
-    """Run a case, apply the report's advice, and run again; return the figures."""
+    """Run a case, apply the report's advice, and run the case again; return the measured and predicted times."""
     before, run, dumps = measure(case.setting, case.words, program, folder / "before", repeats)
     document = report(dumps, run, *case.options)
     diagnosis = document["diagnosis"] or {"causes": [], "max_time_s": 0.0}
@@ -163,7 +163,9 @@ def try_case(name: str, case: AdviceCase, program: Path, folder: Path, repeats: 
 
 
 def judge(found: dict[str, Any]) -> str:
-    """Return whether a claim came true: at least half of the predicted gain. In an innocent case nothing may help."""
+    """Return whether the case has gained at least half of the predicted gain. In an innocent case, no change may
+    help.
+    """
     if found["after_s"] is None:
         return "no"
     saved = found["before_s"] - found["after_s"]

@@ -3,9 +3,9 @@
 
 python benchmarks/lab/loads.py -o FOLDER [CASE ...]       (as root)
 
-It prints a table with a row for each job. It shows how far the interfaces' counters deviate from the loads of
-`ibprof-layout` with headers, over all link directions. It also shows the job's time, the time at line rate, and the
-time of the packet simulator's replay.
+The program prints a table with a row for each job: the largest deviation of the interfaces' counters from the loads of
+    `ibprof-layout` (with headers added), the job's time, the time at line rate, and the time of the packet simulator's
+    replay.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ def cases() -> dict[str, LoadCase]:
 
 
 def replay(dumps: Sequence[Path], run: LabRun, ranks_on: Sequence[str]) -> float | None:
-    """Return when the last message arrives in the packet simulator's replay; None if there is no answer.
+    """Return the time at which the last message arrives in the packet simulator's replay; None if the replay gives no
+    time.
 
-    All ranks send as many messages as the rank that sends most, so the others begin the run again. Only the time of the
-    rank that sends most counts.
+    In the replay, all ranks send as many messages as the rank with most messages, so the other ranks begin the run
+    again. Only the time of the rank with most messages counts.
     """
     folder = run.profile.parent
     profile = load_profile(run.profile)
@@ -114,7 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             dumps = network.write_dumps(folder)
         expected = load_links(dumps, add_headers(network, run))
         most = max(expected.values())
-        # Leave out links with little traffic, because a single connection changes their load.
+        # Leave out links with little traffic, because a single connection changes their load noticeably.
         used = {end: amount for end, amount in expected.items() if amount > most / 100}
         deviations = [run.counted[end] / amount - 1 for end, amount in used.items()]
         worst = max(worst, *map(abs, deviations))

@@ -3,10 +3,10 @@
 
 python benchmarks/lab/replay.py -o FOLDER [JOB ...]       (as root)
 
-It records a job on two leaf switches. `ibprof-sim replay` predicts the job's time in several settings: there, spread
-over all leaf switches, with poor forwarding tables, and next to another job. Then the job runs in each setting. It
-prints a table with a row for each setting. Ranks sleep instead of computing, because all share the processors of one
-machine.
+The program records a job on two leaf switches. `ibprof-sim replay` predicts the job's time in several settings: on the
+same hosts, spread over all leaf switches, with poor forwarding tables, and next to another job. Then the job runs in
+each setting. The program prints a table with a row for each setting. Ranks sleep instead of computing, because all
+ranks share the processors of one machine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OTHERS = tuple(f"host{number:02d}" for number in (3, 7, 11, 15, 4, 8, 12, 16))
 REPEATS = 3
 
 SETTLE = 4.0
-"""Seconds from the start of a job until it surely runs."""
+"""Seconds after the start of a job, after which the job is surely running."""
 
 Words = tuple[str, ...]
 
@@ -52,7 +52,8 @@ JOBS: dict[str, Words] = {
 
 OTHER: Words = ("lab_patterns.c", "alltoall", "60000")
 SHORT, LONG = ("5", "50"), ("60", "50")
-"""Arguments of the other job (rounds and sleeping times): when it is recorded, and when it runs next to a measured job.
+"""Arguments of the other job (rounds and sleeping times): SHORT when it is recorded, LONG when it runs next to a
+measured job.
 """
 
 
@@ -97,7 +98,7 @@ def run_with_other(
 
 
 def find_seconds(profile: Path) -> float:
-    """Return the longest wall time of a rank."""
+    """Return the longest wall time of any rank."""
     return max((rank.stop_ns or rank.start_ns) - rank.start_ns for rank in load_profile(profile).ranks) / 1e9
 
 

@@ -3,8 +3,9 @@
 
 python benchmarks/lab/scaling.py -o FOLDER [--only KIND]    (as root)
 
-It measures delays, records a program on few ranks, predicts its time on more ranks, and runs it there. Ranks sleep
-instead of computing, because all share the processors of one machine. It prints a table with a row for each prediction.
+The benchmark measures delays, records a program on few ranks, predicts its time on more ranks, and runs it on more
+ranks. Ranks sleep instead of computing, because all ranks share the processors of one machine. The benchmark prints a
+table with a row for each prediction.
 """
 
 from __future__ import annotations
@@ -30,15 +31,16 @@ from ibprof_testing.lab.routed_network import RoutedNetwork
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 ROUNDS = 3
 REPEATS = 2
-"""Repetitions of each recorded run, which show the error by other work on the machine."""
+"""Number of runs of each recorded case. Their differences show the error by other work on the machine."""
 
 REFUSED = 5
 """Exit status of `ibprof-scaling predict` if it refuses to predict beyond its range."""
 
 STRONG_SIZE = 6e6
 WEAK_SIZE = 0.75e6
-"""Bytes of a rank in weak scaling. With twice as many, data of 32 ranks waits in queues longer than TCP's
-retransmission timeout."""
+"""Bytes of a rank in weak scaling. With 1.5e6 bytes, data of 32 ranks waits in queues longer than TCP's retransmission
+timeout.
+"""
 
 
 class Series(NamedTuple):
@@ -58,13 +60,15 @@ def list_series() -> Iterator[Series]:
 
 
 def places(ranks: int) -> tuple[str, ...]:
-    """Return the host of each rank. Hosts have as few ranks as possible, in order."""
+    """Return the host of each rank. Ranks are placed in order, with as few ranks on a host as possible."""
     each = -(-ranks // len(HOSTS))
     return tuple(host for host in HOSTS for _ in range(each))[:ranks]
 
 
 def measure_delays(network: RoutedNetwork, folder: Path) -> Path:
-    """Measure delays between four hosts of two leaf switches, one pair at a time; return the file."""
+    """Measure delays between four hosts on two leaf switches, one pair at a time; return the path of the delays'
+    file.
+    """
     hosts = [HOSTS[0], HOSTS[1], HOSTS[4], HOSTS[5]]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))

@@ -3,8 +3,8 @@
 
 python benchmarks/lab/verdicts.py -o FOLDER [--seed N] [WORD ...]       (as root)
 
-It prints a table with a row for each run, and how many verdicts of each kind are correct. WORD limits it to runs whose
-names contain a WORD. --seed replaces the fixed runs by random runs.
+The program prints a table with a row for each run, and how many verdicts of each kind are correct. With WORDs, only
+runs whose names contain a WORD are made. --seed replaces the fixed runs by random runs.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def runs() -> Iterator[VerdictRun]:
 
 
 def runs_without_the_network() -> Iterator[VerdictRun]:
-    """Yield runs whose time is not spent on links, and runs with too little data."""
+    """Yield runs that spend their time elsewhere than on links, and runs with too little data for a verdict."""
     twice = HOSTS + HOSTS
     spread = HOSTS[::4] + HOSTS[1::4]
     for count in (2, 4, 8, 16):
@@ -284,7 +284,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                         output / f"run{number}",
                         mpirun=str(installed[run.mpi].program("mpirun")),
                         hydra=installed[run.mpi] if run.mpi == MPICH else None,
-                        # Each of two ranks has a processor. It must not yield it to other work of the machine.
+                        # If only two ranks run, each has its own processor, and must not yield it to other work of the
+                        # machine.
                         parameters={"mpi_yield_when_idle": int(len(run.ranks_on) > 2)},
                         timeout=120,
                         variables={**installed[run.mpi].variables, **run.variables},

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what Python adds to a delay of `ibprof-latency measure`: two ranks alternate between it and the loop in C.
+"""Measure the time that Python adds to a delay of `ibprof-latency measure`: two ranks alternate between this command
+and a loop in C.
 
 Run it where ibprof and an MPI are installed, on an otherwise idle machine:  python benchmarks/latency/run.py
 """

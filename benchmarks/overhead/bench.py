@@ -19,7 +19,7 @@ RESAMPLES = 10_000
 Values = npt.NDArray[np.float64]
 Measured = TypeVar("Measured")
 
-# With these, Open MPI runs as root and with more ranks than cores, and does not search for networks.
+# With these variables, Open MPI runs as root and with more ranks than cores, and does not search for networks.
 ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -69,7 +69,9 @@ class Bench:
 
     @property
     def is_mpich_like(self) -> bool:
-        """Return whether the launcher is Hydra. It has other options than Open MPI's, and no MCA components."""
+        """Return whether the launcher is Hydra. Hydra has other options than Open MPI's mpirun, and no MCA
+        components.
+        """
         return "Open MPI" not in self.version
 
     @property
@@ -88,7 +90,7 @@ class Bench:
     ) -> str:
         """Run a program as one of the variants, and return its output.
 
-        Further libraries can be preloaded, before or after ibprof's library.
+        The libraries in `first` are preloaded before ibprof's library, the libraries in `preloaded` after it.
 
         Call sites and times are recorded only if the environment has IBPROF_SITES=1 and IBPROF_TIME=1.
         """
@@ -138,15 +140,16 @@ def take_turns(variants: Sequence[str], rounds: int, measure: Callable[[str], Me
 
 
 def ratio_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[float, float, float]:
-    """Return the median ratio of values measured in the same round, and its 95% bootstrap interval."""
+    """Return the median over all rounds of value / base, and the median's 95% bootstrap interval."""
     return median_interval(np.asarray(values, float) / np.asarray(base, float))
 
 
 def undisturbed_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[float, float, float]:
-    """Return the ratio of the lower quartiles over all rounds, and its 95% bootstrap interval over the rounds.
+    """Return (lower quartile of values) / (lower quartile of base), over all rounds, and the ratio's 95% bootstrap
+    interval.
 
-    Other work on the machine only makes runs longer. The lower quartile is the time of undisturbed runs, with and
-    without ibprof, and scatters less than the median.
+    Other work on the machine only makes runs longer. The lower quartile represents undisturbed runs, with and without
+    ibprof, and varies less than the median.
     """
     both: Values = np.array([values, base], float)
     recorded, bare = np.percentile(both, 25, axis=1)
@@ -157,7 +160,7 @@ def undisturbed_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[fl
 
 
 def median_interval(values: Values) -> tuple[float, float, float]:
-    """Return the median of values, and its 95% bootstrap interval."""
+    """Return the median of values, and the median's 95% bootstrap interval."""
     resampled = np.random.default_rng(1).choice(values, (RESAMPLES, len(values)))
     low, high = np.percentile(np.median(resampled, axis=1), [2.5, 97.5])
     return float(np.median(values)), float(low), float(high)

@@ -16,13 +16,14 @@ CALLS = ("PingPong", "Window", "Barrier", "Bcast", "Gather", "Scatter", "Allgath
 SIZES = {"8 B": 8, "1 KiB": 1 << 10, "8 KiB": 1 << 13, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "8 MiB": 1 << 23}
 BATCHES = 30
 
-# Limits of the lower bound of a cell's ratio: for sizes below 1 KiB, and from 1 KiB on.
+# Goals: the lower bound of a cell's ratio must not exceed GOAL_SMALL below 1 KiB, and GOAL_LARGE from 1 KiB on.
 GOAL_SMALL, GOAL_LARGE, LARGE = 1.05, 1.02, 1 << 10
 
 # Cells with an interval wider than WIDTH are measured again, MORE_ROUNDS rounds at a time.
 WIDTH, MORE_ROUNDS = 0.02, 10
 
-# Batches, and calls in a batch (short and long run), when instructions are counted. One more batch warms up.
+# To count instructions: number of batches, and number of calls in a batch of a short and of a long run. Each run begins
+# with one more batch as a warm-up.
 BATCHES_COUNTED, CALLS_COUNTED = 10, (100, 1000)
 
 Cells = dict[str, float]
@@ -72,7 +73,7 @@ def time_calls(
 
 
 def column(measured: dict[str, list[Cells]], variant: str, call: str, size: int) -> list[float]:
-    """Return the times of a cell, by round."""
+    """Return the times of a cell, one for each round."""
     cell = f"{call} {size}"
     return [cells[cell] for cells in measured[variant] if cell in cells]
 
@@ -87,7 +88,7 @@ def _width(measured: dict[str, list[Cells]], call: str, size: int) -> float:
 
 
 def _show_smallest(measured: dict[str, list[Cells]], size: int) -> None:
-    """Show the time added to very short calls, next to the minimum that any preloaded tool adds."""
+    """Show the time that ibprof adds to very short calls, and the minimum that any preloaded tool adds."""
     print(f"Nanoseconds that a call of {size} bytes takes more than without\n")
     rows = []
     for variant in measured:
@@ -138,7 +139,7 @@ def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
 
 
 def count_instructions(bench: Bench, call: str, size: int) -> float:
-    """Return the library's instructions for one call, mean over two ranks, as callgrind counts them.
+    """Return the number of the library's instructions for one call, which callgrind counts, as the mean of two ranks.
 
     The difference between a long and a short run cancels the fixed cost of a run. An error of about 10,000 instructions
     remains, because the search for libraries differs between runs.

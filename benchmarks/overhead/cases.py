@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure a message of a process to itself, in instructions and time.
+"""Measure the instructions and the time of a message that a process sends to itself.
 
 Cases differ in communicator, datatype, threads and kind of request.
 """
@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from bench import MONITORED, WITH, WITHOUT, Bench, show_table, take_turns, undisturbed_interval
 
-# Instructions that ibprof may add to a message of each case of cases.c: Irecv, Send and Wait, or Startall and Waitall.
+# Goals: instructions that ibprof may add to a message in each case of cases.c: Irecv, Send and Wait, or Startall and
+# Waitall.
 GOALS = {
     "World": 75,
     "Self": 100,
@@ -42,7 +43,7 @@ Counts = dict[str, dict[str, float]]
 
 
 def count_instructions(bench: Bench, variant: str, program: Path, case: str, messages: int = MESSAGES_COUNTED) -> float:
-    """Return callgrind's count of all instructions of a message: in the program, in MPI and in ibprof."""
+    """Return callgrind's count of all instructions per message: in the program, in MPI and in ibprof."""
     for file in bench.folder.glob("callgrind.*"):
         file.unlink()
     valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={bench.folder}/callgrind.%p"]

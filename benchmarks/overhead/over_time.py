@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what IBPROF_INTERVAL costs a message, and what recording adds to the end of a job of many ranks.
+"""Measure the time that IBPROF_INTERVAL adds to a message, and the time that recording adds to the end of a job of many
+ranks.
 
-Runs with and without alternate. Prints Markdown; exits with status 1 when recording adds more than the goal to the end
-of a job. Run it from a checkout on an idle machine, with a library that was built or installed:
+Runs with and without ibprof alternate. The program prints Markdown. The exit status is 1 if recording adds more than
+the goal to the end of a job. Run it from a checkout on an idle machine, with a library that was built or installed:
 
     python benchmarks/overhead/over_time.py [--library FILE] [--mpi FOLDER_OF_MPIRUN] [--rounds N] [--ranks N]
 """
@@ -44,7 +45,9 @@ def show_interval(bench: Bench, rounds: int) -> None:
 
 
 def build_ends(bench: Bench) -> Path:
-    """Build a program and a library that is preloaded last: they time the work between them at MPI_Finalize."""
+    """Build a program, and a library that is preloaded last. Program and library together measure the work that is done
+    between both calls of MPI_Finalize.
+    """
     library: Path = bench.folder / "libends.so"
     program: Path = bench.folder / "ends"
     compiler = [str(bench.mpi / "mpicc"), "-O2", str(HERE / "ends.c")]
@@ -55,11 +58,12 @@ def build_ends(bench: Bench) -> Path:
 
 
 def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
-    """Show what ranks do at MPI_Finalize apart from MPI; return whether the goal is met.
+    """Show the processor time that ranks spend at MPI_Finalize outside of MPI; return whether the goal is met.
 
-    In a job with more ranks than cores, recording adds the work of all ranks divided by the number of cores. The wall
-    time of the median rank is shown too, from entering MPI_Finalize to its last function, with the interval of
-    differences between alternating runs. With more ranks than cores it is mostly time in which other ranks run.
+    In a job with more ranks than cores, recording adds the work of all ranks divided by the number of cores. The second
+    table shows the median rank's wall time from entering MPI_Finalize to its last function, with the interval of
+    differences between alternating runs. With more ranks than cores, most of the wall time is time in which other ranks
+    run.
     """
     program = build_ends(bench)
 

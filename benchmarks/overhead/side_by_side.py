@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare time inside calls, and its cost, with mpiP and with the full timing of every call.
+"""Compare ibprof's timing of calls, and the cost of timing, with mpiP and with a timer of every call.
 
-Without PROGRAM, it shows the cost of a message (self-send of 8 bytes) of each variant, in alternating runs. With
-PROGRAM, it shows the program's time in MPI by operation (with --callers 1, by call site), as ibprof and the other timer
-measured it in one run. The full timing reads the clock inside of ibprof's wrappers, so it is the time inside MPI. mpiP
-is preloaded before libibprof.so, so its time includes ibprof's own work. The last column is the difference per call.
-Run it where ibprof is installed:
+Without PROGRAM, the output is the cost of a message (self-send of 8 bytes) with each variant, in alternating runs. With
+PROGRAM, the output is the program's time in MPI by operation (with --callers 1, by call site), which ibprof and the
+other timer measured in the same run. The timer of every call reads the clock inside of ibprof's wrappers, so it
+measures the time inside MPI. mpiP is preloaded before libibprof.so, so its time includes ibprof's work. The last column
+is the difference per call. Run it where ibprof is installed:
 
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--rounds N] [--messages N]
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so | --callers N] [--ranks N] -- PROGRAM [ARGUMENT...]
 
-mpiP is built from its sources. Without --mpip, calls are timed by every_call.c.
+libmpiP.so must be built from mpiP's sources. Without --mpip, the other timer is every_call.c.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ MPIP_WITHOUT_WALK = "-k 0"
 """Options of mpiP that turn off its stack walk, because mpiP's time would include it."""
 
 MPIP_ROW = re.compile(r"^(\w+)\s+(\d+)\s+\*\s+(\d+)\s+\S+\s+(\S+)\s", re.MULTILINE)
-"""Operation, number of the site, calls of all ranks, their mean in ms, in the section of callsite time statistics."""
+"""A row of mpiP's section of callsite time statistics: operation, number of the site, calls of all ranks, mean time of
+a call in ms.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +109,7 @@ def show_costs(bench: Bench, mpip: Path | None, rounds: int, messages: int) -> N
 
 
 def of_ibprof(run: Profile, outer: str) -> list[Timed]:
-    """Return the calls that ibprof timed, by their innermost place outside of the other timer's library, `outer`.
-
-    The other timer knows only that place, whatever the number of callers.
-    """
+    """Return ibprof's timed calls, summed by the innermost caller outside of `outer`, the other timer's library."""
     sums: defaultdict[tuple[str, str, tuple[str, int]], list[float]] = defaultdict(lambda: [0, 0.0])
     times = run.times
     for row in range(len(times.calls)):
@@ -152,14 +151,14 @@ def _by_operation(timed: Sequence[Timed]) -> list[Timed]:
 
 
 def pair(recorded: Sequence[Timed], timed: Sequence[Timed]) -> list[tuple[Timed, Timed]]:
-    """Pair the calls that both timers saw, in descending order of time."""
+    """Return pairs (ibprof's, other timer's) for the call sites that both timers saw, in descending order of time."""
     found = {(each.operation, each.key): each for each in timed}
     most = sorted(recorded, key=lambda each: -each.seconds)
     return [(each, found[each.operation, each.key]) for each in most if (each.operation, each.key) in found]
 
 
 def _build_timer(bench: Bench, name: str, *options: str) -> Path:
-    """Build the library that times every call, or the library that notes the places of calls."""
+    """Build the library that times every call, or the library that stores the return addresses of calls."""
     library = bench.folder / f"libevery_call_{name}.so"
     sources = HERE.parents[1] / "csrc"
     includes = (f"-I{sources}/preload", f"-I{sources}/include")

@@ -14,7 +14,7 @@ from ibprof_testing.mpi.mpis import environment
 
 PARTS = ("MPI1", "NBC", "RMA", "EXT", "IO", "MT", "P2P")
 
-# A few messages of each size from 0 to 64 KiB: the aim is to run every benchmark, not to measure it.
+# Few messages, of sizes from 0 to 64 KiB, because the benchmarks' results are not used.
 SHORT = ("-iter", "20", "-msglog", "0:16", "-time", "1")
 SHORT_P2P = ("-iter", "20", "-msglog", "0:16")
 SHORT_MT = ("-repeat", "10", "-count", "1,1024,65536", "-thread_level", "multiple")
@@ -34,7 +34,8 @@ def list_cases(target: Path, ranks: int, seconds: float) -> Iterator[Case]:
 
 
 def _read_names(program: Path) -> list[str]:
-    """Return the benchmarks of a program, from what it lists by `-list`."""
+    """Return the names of a program's benchmarks, which it lists by `-list`."""
     listed = subprocess.run([program, "-list"], capture_output=True, text=True, check=False, env=environment()).stdout
-    # A name is followed by nothing, or by a comment in parentheses; other such lines are sentences.
+    # A line with a name ends after the name, or continues with a comment in parentheses. Other indented lines are
+    # sentences.
     return re.findall(r"^(?:    +|# )([A-Za-z]\w*)(?: +\(.*)?$", listed, re.MULTILINE)

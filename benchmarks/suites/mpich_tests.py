@@ -12,12 +12,14 @@ from outcomes import Case
 
 SUCCESS = re.compile(r"(\s*(No Errors|Test Passed|Test passed|All done.*)\s*)+", re.IGNORECASE)
 
-# Tests that are meant to fail: only their exit status is compared.
+# Tests that are meant to fail. Only the exit status of these tests is compared.
 STATUS_ALONE = {"TestStatus", "TestErrFatal", "TestBench"}
 
 
 def list_cases(target: Path, lists: tuple[str, ...], seconds: float) -> Iterator[Case]:
-    """Yield the cases of the built suite, in the order of its lists, as `runtests` of the suite reads them."""
+    """Yield the cases of the built suite, in the order of its lists, which are read like the suite's `runtests` reads
+    them.
+    """
     for name in lists:
         yield from _walk(target, target, name, seconds)
 

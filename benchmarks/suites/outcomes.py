@@ -22,7 +22,7 @@ TIMED_OUT, NOT_RUN = "timed out", "not run"
 SAME, UNSTEADY, WORSE, BETTER, DIFFERENT, UNKNOWN = "same", "unsteady", "worse", "better", "different", "unknown"
 COLUMNS = ("mpi", "case", "ranks", "verdict", "without", "with", "unaccounted", "said")
 
-# The line that ibprof may print.
+# A line that ibprof prints on stderr.
 OWN_LINE = re.compile(r"^ibprof: .*\n", re.MULTILINE)
 
 
@@ -36,9 +36,9 @@ class Case:
         ranks: number of processes.
         variables: variables of the environment that the case needs.
         folder: working folder of the command.
-        seconds: its time limit.
+        seconds: time limit of the command.
         preload: a library to preload in both runs; "" for none.
-        success: text in stdout exactly when the case passes; None if only the exit status decides.
+        success: pattern of stdout of a case that passes; None if only the exit status shows whether the case passes.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Outcomes of a case; both variants are repeated if the first two outcomes differ.
+    """Outcomes of a case with and without ibprof. Both variants are repeated if the first two outcomes differ.
 
     Attributes:
         case: the case.
         without: outcomes without ibprof.
-        with_ibprof: outcomes with it.
+        with_ibprof: outcomes with ibprof.
         unaccounted: operations that asked for more bytes than were seen.
         said: the lines that ibprof printed.
     """
@@ -71,7 +71,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Return the change that ibprof caused, according to these runs."""
+        """Return the change that ibprof caused, as far as the outcomes show."""
         without, recorded = set(self.without), set(self.with_ibprof)
         if NOT_RUN in recorded:
             return UNKNOWN
@@ -85,9 +85,9 @@ class Comparison:
 
 
 def compare(mpi: Mpi, case: Case, scratch: Path, repeats: int) -> Comparison:
-    """Run a case with and without ibprof; where the outcomes differ, run both again, up to `repeats` times each.
+    """Run a case with and without ibprof. If the outcomes differ, run both variants again, up to `repeats` times.
 
-    A case that times out without ibprof is not run with it: a time-out of both would show nothing.
+    A case that times out without ibprof is not run with ibprof, because two time-outs show nothing.
     """
     if not Path(case.command[0]).exists():
         return Comparison(case, (NOT_BUILT,), (NOT_BUILT,), ())
@@ -109,7 +109,7 @@ def compare(mpi: Mpi, case: Case, scratch: Path, repeats: int) -> Comparison:
 
 
 def append_rows(path: Path, mpi: str, comparisons: Iterable[Comparison]) -> Iterator[Comparison]:
-    """Append a row of `COLUMNS` for each comparison to a CSV file as it is made, and pass it on."""
+    """Append each comparison to a CSV file with the columns `COLUMNS` as soon as it is made, and yield it."""
     is_new = not path.exists()
     with path.open("a", newline="") as file:
         rows = csv.writer(file)
@@ -124,7 +124,7 @@ def append_rows(path: Path, mpi: str, comparisons: Iterable[Comparison]) -> Iter
 
 
 def read_done(path: Path, mpi: str) -> set[str]:
-    """Return the names of the cases that an interrupted run has rows of."""
+    """Return the names of the cases that have a row from an interrupted run."""
     if not path.exists():
         return set()
     with path.open(newline="") as file:
@@ -132,7 +132,7 @@ def read_done(path: Path, mpi: str) -> set[str]:
 
 
 def _run(mpi: Mpi, case: Case, recording: Path | None) -> tuple[str, list[str]]:
-    """Run a case; return its outcome, in words that are the same for the same outcome, and the lines of ibprof."""
+    """Run a case. Return its outcome as text (equal outcomes have equal text), and the lines that ibprof printed."""
     libraries = [] if recording is None else [str(library())]
     preload = {"LD_PRELOAD": ":".join(filter(None, [*libraries, case.preload]))} if libraries or case.preload else {}
     if recording is not None:
@@ -150,7 +150,7 @@ def _run(mpi: Mpi, case: Case, recording: Path | None) -> tuple[str, list[str]]:
             stdout, stderr = launcher.communicate(timeout=case.seconds)
         except subprocess.TimeoutExpired:
             processes.end_session(launcher.pid)
-            with suppress(subprocess.TimeoutExpired):  # A process in another session may hold the pipes.
+            with suppress(subprocess.TimeoutExpired):  # A process in another session may keep the pipes open.
                 launcher.communicate(timeout=1)
             return TIMED_OUT, []
     printed, said = stdout.decode(errors="replace"), stderr.decode(errors="replace")
@@ -168,7 +168,7 @@ def _describe(case: Case, status: int, printed: str, said: str) -> str:
 
 
 def _find_unaccounted(recording: Path) -> Iterator[str]:
-    """Yield the operations that asked for more bytes than were seen."""
+    """Yield the operations whose calls asked for more bytes than ibprof saw."""
     if not recording.exists():
         return
     for gap in find_unaccounted(ibprof.load_profile(recording)):

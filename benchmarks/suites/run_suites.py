@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run whole test suites of others with and without ibprof, and compare each outcome.
+"""Run test suites of other projects with and without ibprof, and compare the outcome of each case.
 
     benchmarks/suites/run_suites.py mpich-tests MPI=FOLDER... -o DIR    # MPICH's test/mpi, built in FOLDER for that MPI
     benchmarks/suites/run_suites.py imb MPI=FOLDER... -o DIR            # the Intel MPI Benchmarks
 
-Build a suite for each MPI first, as its own instructions say. FOLDER also holds MPICH's lists (testlist): if it is not
-the folder of the sources, copy those that its configure leaves there. DIR/SUITE.csv gets a row a case; a run that was
-interrupted goes on behind its last row. The exit status is 1 when ibprof made an outcome worse.
+First build the suite for each MPI by the suite's instructions. FOLDER must also contain MPICH's lists of tests
+(testlist): if FOLDER is not the folder of the sources, copy the lists that configure does not write to FOLDER.
+DIR/SUITE.csv gets a row for each case. An interrupted run continues after its last row. The exit status is 1 if ibprof
+made an outcome worse.
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ def _parse_built(text: str) -> tuple[str, Path]:
 
 
 def order_by_ranks(cases: Iterable[Case]) -> list[Case]:
-    """Return the cases of up to 2 ranks first, those of more than 8 last: ranks that share few cores take long."""
+    """Return the cases with up to 2 ranks first, and with more than 8 ranks last, because ranks that share few cores
+    take long.
+    """
     return sorted(cases, key=lambda case: sum(case.ranks > limit for limit in (2, 4, 8)))
 
 

@@ -3,8 +3,9 @@
 
     python benchmarks/verbs/run.py [LIBIBPROF.SO]
 
-Bare and preloaded runs alternate. Nanoseconds are those of the fastest batch of each, which other work on the machine
-disturbs least; the median of batches is shown too. With valgrind, instructions per post are shown too.
+Bare and preloaded runs alternate. Times in ns are from the fastest batch, which other work on the machine disturbs
+least. The added time is also shown for the median of batches. If valgrind is installed, the added instructions per post
+are also shown.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def run(program: Path, folder: Path, count: int, way: str, library: Path | None)
 
 
 def instructions(program: Path, folder: Path, count: int, way: str, library: Path) -> str:
-    """Return the instructions that ibprof adds to a post.
+    """Return the number of instructions that ibprof adds to a post, as text; `-` without valgrind.
 
     The difference between many and few batches cancels fixed costs, with and without ibprof.
     """
