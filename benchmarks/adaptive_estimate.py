@@ -75,7 +75,6 @@ def without_cables(subnet: Subnet, seed: int) -> Subnet:
 
 
 def machines(seeds: int) -> Iterator[tuple[str, Subnet]]:
-    """Yield fabrics with their names."""
     for shape in SHAPES:
         subnet = read_subnet(shape)
         yield shape, subnet
@@ -140,7 +139,6 @@ def compare(name: str, subnet: Subnet, flows: list[Flow]) -> Errors | None:
 
 
 def compare_all(seeds: int, seed: int) -> list[Errors]:
-    """Compare all cases."""
     found = []
     for name, subnet in machines(seeds):
         hosts = index_network(subnet, Hardware()).hosts
@@ -158,7 +156,6 @@ def summarise(errors: list[Errors]) -> str:
 
 
 def main() -> None:
-    """Print the errors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=2, help="number of fabrics with missing cables of each shape")
     parser.add_argument("--calibrate", action="store_true", help="try other rounds, exponents and back pressures")

@@ -39,9 +39,7 @@ def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:
 
 
 def try_share(folder: Path, share: int, shares: int) -> None:
-    """Try every `shares`-th unfinished case. Each of `PARTS` passes over the subjects tries some cases of every
-    subject.
-    """
+    """Try every `shares`-th unfinished case. Each of `PARTS` passes tries some cases of every subject."""
     done, scratch = read_outcomes(folder).keys(), folder / f"scratch-{share}"
     shutil.rmtree(scratch, ignore_errors=True)
     subjects = {name: make(scratch / f"{at}") for at, (name, make) in enumerate(list_subjects().items())}

@@ -53,7 +53,6 @@ def search(true: Matrix, seed: int) -> tuple[Matrix, int, int, float]:
 
 
 def is_exact(seconds: Matrix, made: Made) -> bool:
-    """Return whether the inferred tree has the same switches as the true tree."""
     names = tuple(f"n{host}" for host in range(made.hosts))
     topology = infer(PairDelays(names, seconds, "median", 0, ()), InferenceEffort(replicates=0)).topology
     found = {split for split in topology.find_splits() if split and 1 < len(split) < made.hosts - 1}

@@ -78,7 +78,6 @@ def _exceed(row: dict[str, str], is_shared: bool, rate: float) -> float:
 
 
 def main() -> None:
-    """Print both tables."""
     heads = (
         "system",
         "published",

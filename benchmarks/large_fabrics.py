@@ -117,7 +117,6 @@ def list_flows(hosts: int, across: bool) -> npt.NDArray[np.int64]:
 
 
 def write_flows(path: Path, head: str, *columns: npt.NDArray[np.int64]) -> None:
-    """Write flows as CSV."""
     np.savetxt(path, np.stack(columns, axis=1), "%d", ",", header=head, comments="")
 
 

@@ -44,9 +44,7 @@ def main() -> None:
 
 
 def compare(case: PlacementCase, libraries: Mapping[str, Library], seconds: float | None) -> float:
-    """Print the row of a case. Return the ratio that `_ratio` computes, of ibprof-place's result to the best library's
-    result.
-    """
+    """Print the row of a case. Return the ratio (`_ratio`) of ibprof-place's result to the best library's result."""
     subnets = read_subnets(FabricOptions((case.fabric,)), no_progress)
     _, hosts = hosts_on_all_rails(subnets)
     demand = case.demand()

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 20 cases of `placement.py`: traffic of programs on fat-trees of equal hosts. The hosts have as many slots as the
-program has ranks.
-"""
+"""The 20 cases of `placement.py`: traffic of programs on fat-trees of equal hosts, with one slot for each rank."""
 
 from __future__ import annotations
 

@@ -17,9 +17,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class RankGraph:
-    """A graph of ranks, whose integer weights are proportional to bytes. The arrays are first [rank + 1], other [entry]
-    and weight [entry].
-    """
+    """A graph of ranks: first [rank + 1], other [entry], weight [entry]. Integer weights are proportional to bytes."""
 
     def __init__(self, neighbours: Neighbours) -> None:
         self.first = neighbours.first.astype(np.int64)
@@ -46,9 +44,7 @@ class RankGraph:
 
 
 def repair(part: Integers, sizes: Sequence[int]) -> Integers:
-    """Move ranks from parts that are too large to the next parts that are too small, because some libraries return
-    parts of unequal size.
-    """
+    """Move ranks from too large parts to too small parts. Some libraries return parts of unequal size."""
     part = part.copy()
     count = np.bincount(part, minlength=len(sizes))
     for number in np.flatnonzero(count > sizes).tolist():
@@ -67,9 +63,7 @@ def as_slots(part: Integers, size: int) -> SlotOfRank:
 
 
 Library = Callable[[RankGraph, Sequence[int]], SlotOfRank]
-"""A function that places a graph on a tree. The tree is given by the number of children at each level, beginning with
-the slots of a host.
-"""
+"""A function that places a graph on a tree: number of children at each level, beginning with the slots of a host."""
 
 
 def sharedmap(mode: str) -> Library:

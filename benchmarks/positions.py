@@ -19,9 +19,7 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.outputs.vertex_positions import position_vertices
 
 REFERENCE_EDGES = 200_000
-"""The mode `paper` is measured only up to this number of edges, because larger graphs would take longer than some
-minutes.
-"""
+"""Maximum number of edges for the mode `paper`. With more edges, it takes longer than some minutes."""
 
 
 def make(
@@ -57,9 +55,7 @@ def make_torus(*extents: int) -> InferredTopology:
 
 
 def make_complete(hosts: int) -> InferredTopology:
-    """Return a complete graph, as in the published method. Edges have three different lengths, with random errors of
-    5%.
-    """
+    """Return a complete graph, as in the published method. Edges have three lengths, with random errors of 5%."""
     a, b = np.triu_indices(hosts, 1)
     level = 2e-6 + 2e-6 * (a // 20 != b // 20) + 2e-6 * (a // 100 != b // 100)
     errors = np.exp(0.05 * np.random.default_rng(1).standard_normal(len(a)))

@@ -45,17 +45,13 @@ SETTINGS = {
     "4 KiB, every 50 µs, next to a checkpoint of 1 MiB": ((io(MIB), mpi(4 * KIB, 50 * US)), "mpi", 3000),
     "that checkpoint": ((io(MIB), mpi(4 * KIB, 50 * US)), "io", 300),
 }
-"""Setting -> the jobs, the measured job, and the number of messages of each client of the measured job in a long
-measurement.
-"""
+"""Setting -> jobs, measured job, and number of messages of each measured client in a long measurement."""
 
 RULES = {
     "50 messages of each client": Effort(),
     "as a test finds": SURVEY,
 }
-"""Name -> rule for the length of the warm-up, whose messages are left out: the commands' rule, and the rule of surveys
-of hundreds of simulations.
-"""
+"""Name -> rule for the length of the warm-up: the commands' rule, and the rule of surveys of many simulations."""
 
 GROUP = 5
 

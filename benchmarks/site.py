@@ -250,7 +250,6 @@ def host_rows(numbered: list[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int,
 
 
 def ask(folder: Path, engine: str, question: str, days: int) -> Answer:
-    """Answer a question in a new process."""
     command = [sys.executable, __file__, "--ask", engine, question, "--days", str(days), "--folder", str(folder)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     return Answer(**json.loads(done.stdout))

@@ -59,9 +59,7 @@ def record(program: Path, kind: str, scaling: str, ranks: int, folder: Path) -> 
 def predict_held_out(
     runs: dict[int, list[RunParts]], scaling: str, fitted: tuple[int, ...], repeats: int
 ) -> Iterator[tuple[str, Held]]:
-    """Yield (label, result) for each held-out run. The label is `between` or `beyond` the numbers of ranks that were
-    fitted.
-    """
+    """Yield each held-out run with the label `between` or `beyond` (the numbers of ranks of fitted runs)."""
     others = [ranks for ranks in runs if ranks not in fitted and fitted[0] <= ranks <= 4 * fitted[-1]]
     train = [run for ranks in fitted for run in runs[ranks][:repeats]]
     for row in predict_split(train, scaling, False, others)["curve"]:

@@ -127,8 +127,8 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
 
 
 def time_ibdmchk(runs: int) -> None:
-    """Measure the time of Debian's checker, which also follows the paths of all pairs. Check its output, because it may
-    crash at the end.
+    """Time Debian's checker, which also follows the paths of all pairs. Check its output, because it may crash at the
+    end.
     """
     if shutil.which("ibdmchk") is None:
         print("  ibdmchk is not installed (Debian: ibutils)")
@@ -220,9 +220,7 @@ Cost = tuple[int, int, int, float]
 
 
 def measure_costs(runs: int) -> dict[str, list[Cost]]:
-    """Measure the time of one thread on fabrics of growing size, with traffic to some random peers of each host and to
-    all peers.
-    """
+    """Time one thread on fabrics of growing size, with traffic to some random peers of each host and to all peers."""
     costs: dict[str, list[Cost]] = {"all-to-all, a matrix": [], f"{SPARSE_PEERS} random peers a host, flows": []}
     dense, sparse = costs.values()
     for name in SIZES:

@@ -34,9 +34,7 @@ NOISES = (0.0, 0.02, 0.05, 0.08, 0.12)
 DIRECT_NOISES = (0.0, 0.005, 0.01, 0.02, 0.05)
 EPSILON = 0.2
 CLIQUE_SECONDS = {16: 2.0, 64: 2.0, 256: 5.0}
-"""Number of hosts -> limit of the search's CPU time in s. In contrast to wall time, CPU time does not depend on other
-work on the machine.
-"""
+"""Number of hosts -> limit of the search's CPU time in s. Other work on the machine hardly changes CPU time."""
 
 Draw = tuple[str, int, str, float, int]
 """Shape, hosts, method, noise, seed."""
@@ -68,9 +66,7 @@ METHODS: dict[str, tuple[str, Infer]] = {
 
 
 def find_parts(topology: InferredTopology) -> tuple[set[object], set[object]]:
-    """Return the parts that are compared with the true topology: the splits of a tree, and the links of a direct
-    network.
-    """
+    """Return the parts to compare with the true topology: a tree's splits, and a direct network's links."""
     hosts = len(topology.hosts)
     splits: set[object] = {split for split in topology.find_splits() if split and 1 < len(split) < hosts - 1}
     return splits, {(min(edge), max(edge)) for edge in topology.edge.tolist()}
@@ -130,9 +126,7 @@ def append_log(path: Path | None, key: Draw, outcome: Outcome) -> None:
 
 
 def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
-    """Test delays with 5% noise and 5% grossly wrong pairs: inference from the first measurement, and inference after
-    up to 3 more measurements of outlying pairs.
-    """
+    """Test 5% noise with 5% grossly wrong pairs: at once, and after 3 rounds that measure outlying pairs again."""
     for shape in shapes:
         for hosts in sizes:
             made = SHAPES[shape](hosts)

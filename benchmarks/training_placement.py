@@ -169,7 +169,6 @@ def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRan
 
 
 def splits_groups(slots: RankSlots, slot_of_rank: SlotOfRank, tp: int) -> bool:
-    """Return whether the ranks of any tensor group are on several hosts."""
     host = slots.host_of_slot[slot_of_rank].reshape(-1, tp)
     return bool((host != host[:, :1]).any())
 

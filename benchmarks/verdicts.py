@@ -119,7 +119,6 @@ REAL = (
 
 
 def installed() -> list[mpis.Mpi]:
-    """Return the MPIs of this machine."""
     found = []
     for find, names in ((mpis.find_mpi, mpis.NAMES), (mpis.find_mpich_like, mpis.MPICH_LIKE)):
         for name in names:
@@ -181,14 +180,12 @@ def opposite(ranks: int) -> list[tuple[int, int]]:
 
 
 def multiple(times: float) -> Callable[[float], float]:
-    """Return a function from the time of links to the time in MPI: `times` times the time of links."""
+    """Return a function from the time of links to the time in MPI: `times` * time of links."""
     return lambda line: times * line
 
 
 def at_least(seconds: float, times: float = 0.0) -> Callable[[float], float]:
-    """Return a function from the time of links to the time in MPI: `times` times the time of links, but at least
-    `seconds`.
-    """
+    """Return a function from the time of links to the time in MPI: `times` * time of links, but at least `seconds`."""
     return lambda line: max(seconds, times * line)
 
 

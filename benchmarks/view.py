@@ -229,9 +229,7 @@ def fetch_plotly(folder: Path) -> str:
 
 
 def time_opening(browser: Browser, file: Path, runs: int) -> tuple[int, float]:
-    """Return the file's size, and the milliseconds from the start of loading until the picture and the lists are
-    shown.
-    """
+    """Return the file's size, and milliseconds from the start of loading until picture and lists are shown."""
     times = []
     for _ in range(runs):
         page = open_page(browser, file)

@@ -38,16 +38,12 @@ STOPPED = 9
 """Exit status of the simulation with CODES if its time limit ended it."""
 
 BEGIN, BEYOND = 0.2, 0.25
-"""Fractions of the window: the beginning, whose messages are left out, and the time simulated after the window's
-end.
-"""
+"""Fractions of the window: the beginning, whose messages are left out, and the time simulated after the end."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """A job: size of a message, ns from a message's completion to the start of the next message, fraction of the
-    compute hosts.
-    """
+    """A job: size of a message, ns from a message's completion to the next start, fraction of the compute hosts."""
 
     bytes: int
     interval_ns: float
@@ -66,7 +62,6 @@ class Disputed:
 
 
 def list_cells() -> dict[str, Disputed]:
-    """Return the cells by name."""
     checkpoint, small = Load(4 * MIB, 0), Load(4 * KIB, 500 * US)
     middle, random = Load(512 * KIB, 500 * US), ServerPlacement.RANDOM
     cells = {
@@ -288,7 +283,6 @@ def run_codes(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--codes", type=Path, required=True, help="build folder of CODES")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of results; old results are kept")

@@ -60,12 +60,10 @@ class AdviceCase:
 
 
 def shuffled(seed: int, hosts: Sequence[str] = HOSTS) -> tuple[str, ...]:
-    """Return hosts in a random order."""
     return tuple(np.random.default_rng(seed).permutation(np.array(hosts)).tolist())
 
 
 def cases() -> dict[str, AdviceCase]:
-    """Return all cases by name."""
     plain = Setting((make_rail(),), HOSTS)
     full = Setting((make_rail(FULL),), HOSTS)
     both = Setting((make_rail(), make_rail(number=1)), HOSTS)
@@ -163,9 +161,7 @@ def try_case(name: str, case: AdviceCase, program: Path, folder: Path, repeats: 
 
 
 def judge(found: dict[str, Any]) -> str:
-    """Return whether the case has gained at least half of the predicted gain. In an innocent case, no change may
-    help.
-    """
+    """Return whether a case gained at least half of the predicted gain. In an innocent case, no change may help."""
     if found["after_s"] is None:
         return "no"
     saved = found["before_s"] - found["after_s"]
@@ -176,7 +172,6 @@ def judge(found: dict[str, Any]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings and reports")
     parser.add_argument("--repeats", type=int, default=3)

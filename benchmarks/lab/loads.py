@@ -41,7 +41,6 @@ class LoadCase(NamedTuple):
 
 
 def cases() -> dict[str, LoadCase]:
-    """Return all cases by name."""
     plain = make_rail()
     slow = make_rail(slow={("L1-3", "L2-1"): 5.0, ("L1-3", "L2-2"): 5.0})
     minhop = make_rail(engine="minhop")

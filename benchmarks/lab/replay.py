@@ -52,9 +52,7 @@ JOBS: dict[str, Words] = {
 
 OTHER: Words = ("lab_patterns.c", "alltoall", "60000")
 SHORT, LONG = ("5", "50"), ("60", "50")
-"""Arguments of the other job (rounds and sleeping times): SHORT when it is recorded, LONG when it runs next to a
-measured job.
-"""
+"""The other job's rounds and sleeping times: SHORT to record it, LONG to run it next to a measured job."""
 
 
 class Setting(NamedTuple):
@@ -103,7 +101,6 @@ def find_seconds(profile: Path) -> float:
 
 
 def predict(profile: Path, fabric: Path, options: Sequence[str]) -> dict[str, Any]:
-    """Return the answer of `ibprof-sim replay`."""
     line = ["replay", str(profile), "--fabric", str(fabric), *options, "--workers", "1", "--json"]
     found: dict[str, Any] = json.loads(call("ibprof-sim", *line, folder=profile.parent))
     return found

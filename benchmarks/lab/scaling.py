@@ -38,9 +38,7 @@ REFUSED = 5
 
 STRONG_SIZE = 6e6
 WEAK_SIZE = 0.75e6
-"""Bytes of a rank in weak scaling. With 1.5e6 bytes, data of 32 ranks waits in queues longer than TCP's retransmission
-timeout.
-"""
+"""Bytes of a rank in weak scaling. With 1.5e6, data of 32 ranks queues longer than TCP's retransmission timeout."""
 
 
 class Series(NamedTuple):
@@ -66,9 +64,7 @@ def places(ranks: int) -> tuple[str, ...]:
 
 
 def measure_delays(network: RoutedNetwork, folder: Path) -> Path:
-    """Measure delays between four hosts on two leaf switches, one pair at a time; return the path of the delays'
-    file.
-    """
+    """Measure delays between four hosts on two leaf switches, one pair at a time; return the file's path."""
     hosts = [HOSTS[0], HOSTS[1], HOSTS[4], HOSTS[5]]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))

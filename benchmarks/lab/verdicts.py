@@ -62,7 +62,6 @@ class VerdictRun:
 
     @property
     def name(self) -> str:
-        """Return a description of the run."""
         mpi = "" if self.mpi == SYSTEM else f", {self.mpi}"
         settings = "".join(f", {name}={value}" for name, value in self.variables.items())
         known = "" if self.with_fabric else ", no fabric"
@@ -70,7 +69,6 @@ class VerdictRun:
 
 
 def networks() -> dict[str, LabRail]:
-    """Return the networks by name."""
     plain = make_rail()
     return {
         "tapered": plain,
@@ -86,12 +84,10 @@ def networks() -> dict[str, LabRail]:
 
 
 def shuffled(seed: int, hosts: Sequence[str] = HOSTS) -> tuple[str, ...]:
-    """Return hosts in a random order."""
     return tuple(np.random.default_rng(seed).permutation(np.array(hosts)).tolist())
 
 
 def runs() -> Iterator[VerdictRun]:
-    """Yield all runs."""
     yield from runs_without_the_network()
     yield from runs_by_links()
     yield from runs_of_mpich()

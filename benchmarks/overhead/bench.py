@@ -69,9 +69,7 @@ class Bench:
 
     @property
     def is_mpich_like(self) -> bool:
-        """Return whether the launcher is Hydra. Hydra has other options than Open MPI's mpirun, and no MCA
-        components.
-        """
+        """Return whether the launcher is Hydra. Hydra has other options than Open MPI's mpirun."""
         return "Open MPI" not in self.version
 
     @property
@@ -115,7 +113,6 @@ class Bench:
 
     @property
     def recording(self) -> Path:
-        """Return the folder of the recordings."""
         return self.folder / "profile.ibprof"
 
     def ask(self, program: str, *options: str) -> str:
@@ -167,7 +164,6 @@ def median_interval(values: Values) -> tuple[float, float, float]:
 
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a Markdown table."""
     for row in (heads, ["---"] * len(heads), *rows):
         print(f"| {' | '.join(row)} |")
     print(flush=True)

@@ -64,7 +64,6 @@ def count_added(bench: Bench, case: str, messages: int, variant: str = WITH) -> 
 
 
 def count_cases(bench: Bench) -> Counts:
-    """Count the instructions of every case, in each variant."""
     program = bench.build("cases")
     return {
         case: {variant: count_instructions(bench, variant, program, case) for variant in bench.variants}

@@ -45,9 +45,7 @@ def show_interval(bench: Bench, rounds: int) -> None:
 
 
 def build_ends(bench: Bench) -> Path:
-    """Build a program, and a library that is preloaded last. Program and library together measure the work that is done
-    between both calls of MPI_Finalize.
-    """
+    """Build a program and a library that is preloaded last. They time the work between both calls of MPI_Finalize."""
     library: Path = bench.folder / "libends.so"
     program: Path = bench.folder / "ends"
     compiler = [str(bench.mpi / "mpicc"), "-O2", str(HERE / "ends.c")]

@@ -30,9 +30,7 @@ def show_transform(bench: Bench, rounds: int) -> None:
 
 
 def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
-    """Show the time of each benchmark of IMB-MPI1 with Intel MPI, summed over all sizes. IMB-MPI1 is in bin/ of PyPI's
-    impi-rt.
-    """
+    """Show the time of each benchmark of IMB-MPI1 (in bin/ of PyPI's impi-rt) with Intel MPI, summed over all sizes."""
 
     def measure(variant: str) -> dict[str, float]:
         preload = {"LD_PRELOAD": str(bench.library), "IBPROF_OUTPUT": str(bench.recording)} if variant == WITH else {}
@@ -63,9 +61,7 @@ def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
 
 
 def _sum_times(text: str) -> dict[str, float]:
-    """Read the table that IMB prints for each benchmark: the time is in column 3 for PingPong, and in column 5 for
-    collectives.
-    """
+    """Read IMB's table of each benchmark. The time is in column 3 for PingPong, and in column 5 for collectives."""
     sums: dict[str, float] = {}
     name = ""
     for line in text.splitlines():

@@ -42,9 +42,7 @@ MPIP_WITHOUT_WALK = "-k 0"
 """Options of mpiP that turn off its stack walk, because mpiP's time would include it."""
 
 MPIP_ROW = re.compile(r"^(\w+)\s+(\d+)\s+\*\s+(\d+)\s+\S+\s+(\S+)\s", re.MULTILINE)
-"""A row of mpiP's section of callsite time statistics: operation, number of the site, calls of all ranks, mean time of
-a call in ms.
-"""
+"""A row of mpiP's callsite time statistics: operation, number of the site, calls of all ranks, mean time in ms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,7 @@ STATUS_ALONE = {"TestStatus", "TestErrFatal", "TestBench"}
 
 
 def list_cases(target: Path, lists: tuple[str, ...], seconds: float) -> Iterator[Case]:
-    """Yield the cases of the built suite, in the order of its lists, which are read like the suite's `runtests` reads
-    them.
-    """
+    """Yield the cases of the built suite, in the order of its lists. `runtests` of the suite reads the same lists."""
     for name in lists:
         yield from _walk(target, target, name, seconds)
 

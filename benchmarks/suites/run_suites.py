@@ -31,7 +31,6 @@ from ibprof_testing.mpi.mpis import MPICH_LIKE, NAMES, find_mpi, find_mpich_like
 
 
 def main() -> int:
-    """Run a suite with each MPI."""
     options = _read_options()
     folder: Path = options.output.resolve()
     table = folder / f"{options.suite}.csv"
@@ -98,9 +97,7 @@ def _parse_built(text: str) -> tuple[str, Path]:
 
 
 def order_by_ranks(cases: Iterable[Case]) -> list[Case]:
-    """Return the cases with up to 2 ranks first, and with more than 8 ranks last, because ranks that share few cores
-    take long.
-    """
+    """Sort cases: up to 2 ranks first, more than 8 ranks last, because ranks that share few cores take long."""
     return sorted(cases, key=lambda case: sum(case.ranks > limit for limit in (2, 4, 8)))
 
 

@@ -33,7 +33,6 @@
 /* What a proxy operation waits for. */
 enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
 
-/* A sample of proxy operations. */
 struct sample {
     struct ibp_nccl_sample *record;
     /* The value changes when the record is reused. 0 if the record is free. */

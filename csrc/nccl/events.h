@@ -58,7 +58,6 @@ void *ibp_nccl_start_operation(struct ibp_nccl_context *context, void *task,
                                const struct ibp_nccl_operation_facts *facts);
 void *ibp_nccl_start_step(void *operation, int step);
 
-/* Record the device that a step used. */
 void ibp_nccl_note_device(void *step, int device);
 
 void ibp_nccl_record(void *handle, int state, uint64_t bytes);

@@ -14,7 +14,6 @@ struct mock_device {
     struct verbs_context context;
 };
 
-/* Return a device with the name `name`. */
 struct ibv_device *mock_device(const char *name);
 
 /* Refuse the n-th request of each post from now on (n from 1). With n = 0, accept all requests. If `silently`, the post

@@ -25,7 +25,6 @@ extern uint32_t some_peer;
 /* Run a test in a separate process, which records messages with `source`. */
 void run_recorded(void (*test)(void), const struct ibp_source_operations *source);
 
-/* Enter a call. */
 void enter_call(unsigned operation, enum ibp_call_kind kind, ibp_handle communicator);
 
 /* Return the counted bytes of an operation, to all peers. */

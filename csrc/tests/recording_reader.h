@@ -15,7 +15,6 @@ struct amount {
 /* Map the only file of a folder. */
 void reader_open(const char *folder);
 
-/* Return the number of records of a kind. */
 int reader_count(enum ibp_segment_kind kind);
 /* Return the size of all segments of a kind. */
 uint64_t reader_bytes(enum ibp_segment_kind kind);

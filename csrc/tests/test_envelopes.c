@@ -76,7 +76,6 @@ static void receive(int peer, int tag)
     ibp_unlock();
 }
 
-/* Call `visit` for each kept sample. */
 static void visit_samples(void (*visit)(const struct ibp_message_sample *))
 {
     for (int i = 0; i < reader_count(IBP_SEGMENT_MESSAGE_SAMPLES); i++) {

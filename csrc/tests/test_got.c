@@ -29,7 +29,6 @@ static int replacement(int value)
     return mock_layer(value) + 5000;
 }
 
-/* Return whether the page of an address is writable. */
 static int is_writable(const void *address)
 {
     unsigned long begin, end;

@@ -31,7 +31,6 @@ static void announce(uint64_t bits, uint64_t bytes)
     endpoint->tagged->inject_data(endpoint, NULL, 0, bytes << 32 | 1, SOME_ADDRESS, bits);
 }
 
-/* Write to the peer's memory, and read from it. */
 static void move_data(void)
 {
     endpoint->memory->write(endpoint, data, 1000, NULL, SOME_ADDRESS, 0, 0, NULL);

@@ -62,7 +62,6 @@ static const char *map_file(const char *path, size_t *bytes)
     return memory;
 }
 
-/* Return origin `number` of the file. */
 static struct ibp_origin find_origin(const char *file, size_t bytes, uint32_t number)
 {
     for (size_t offset = ((const struct ibp_file_header *)(const void *)file)->segments_offset; offset < bytes;
@@ -164,7 +163,6 @@ static void sizes_fall_into_their_bins(const char *folder)
     for (unsigned i = 0; i < 8; i++) CHECK(record->messages[bins[i]] == (bins[i] == 2 ? 2 : 1));
 }
 
-/* Return the sum of the demands of a region in the file. */
 static struct sums sum_demands(const char *path, uint32_t region)
 {
     size_t bytes;

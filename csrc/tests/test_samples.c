@@ -34,7 +34,6 @@ static void test_one_of_each_block(void)
     CHECK(ibp_sample_next(7, UINT64_C(1) << 40, 20) >= UINT64_C(1) << 40);
 }
 
-/* Streams differ in the kept numbers. */
 static void test_streams_differ(void)
 {
     uint64_t firsts = 0;

@@ -14,7 +14,6 @@ enum { HOSTS_MAX = 16, SWITCHES_MAX = 8, WIDTH = 8, ENDS_MAX = 64, CLIENTS_MAX =
 
 static const uint64_t byte_ticks = UINT64_C(1) << 29; /* 8 bytes a tick */
 
-/* A network built link by link. */
 struct net {
     struct ibp_sim_network network;
     uint32_t end_to[ENDS_MAX], end_delay[ENDS_MAX], end_gap[ENDS_MAX], end_capacity[ENDS_MAX], host_leaf[HOSTS_MAX];
@@ -342,7 +341,6 @@ static void test_skipped_hops(uint32_t seed, uint64_t *skipped)
     *skipped += state[1].skipped_hops;
 }
 
-/* Some simulations cannot skip hops. */
 static void test_no_skipping(void)
 {
     struct net net;
@@ -365,7 +363,6 @@ static void test_no_skipping(void)
     ibp_sim_free(sim);
 }
 
-/* Invalid input is refused. */
 static void test_invalid(void)
 {
     struct net net;

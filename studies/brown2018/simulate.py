@@ -4,8 +4,8 @@
 
     python studies/brown2018/simulate.py --minutes 60 --folder build/brown2018
 
-The presets of `ibprof-sim study` are these studies, each with five seeds. Results are kept in the folder: the same
-command continues with missing simulations, the cheapest first. Afterwards, run write_page.py to write the page.
+The presets of `ibprof-sim study` are these studies, each with five seeds. The folder keeps results, so the same command
+continues with the missing simulations, the cheapest first. After it, run write_page.py to write the page.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _AT_ONCE = 8
 
 
 def make_cells(study: str) -> list[Cell]:
-    """Return the simulations of a study; of the throttle's, I/O jobs of both lengths."""
+    """Return the simulations of a study. The study `throttle` has I/O jobs of both lengths, quick and full."""
     forms = (False, True) if study == "throttle" else (False,)
     machine = MachineOptions(fabric=None)
     return list(dict.fromkeys(cell for quick in forms for cell in plan_preset(study, machine, SEEDS, quick).cells))
 
 
 def simulate(cells: Sequence[Cell], folder: Path, minutes: float, workers: int) -> None:
-    """Simulate what is missing for about a number of minutes, the cheapest first."""
+    """Run the missing simulations, the cheapest first, until about `minutes` have passed."""
     outcomes = find_stored(cells, folder)
     missing = sorted({cell.key: cell for cell in cells if cell.key not in outcomes}.values(), key=estimate_seconds)
     ends = time.monotonic() + 60 * minutes
@@ -56,7 +56,7 @@ def simulate(cells: Sequence[Cell], folder: Path, minutes: float, workers: int) 
 
 
 def count_survey(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> Iterator[tuple[str, str, float, int]]:
-    """Yield the rows of survey.csv: how many simulations have a value, of lengths in messages of a client."""
+    """Yield the rows of survey.csv: run, quantity, value, and number of simulations with this value."""
     hops: Counter[str] = Counter()
     simulations: Counter[str] = Counter()
     values: Counter[tuple[str, str, float]] = Counter()
@@ -76,7 +76,6 @@ def count_survey(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> Iter
 
 
 def write_survey(rows: Iterator[tuple[str, str, float, int]], path: Path) -> None:
-    """Write survey.csv."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["run", "quantity", "value", "simulations"])
@@ -84,7 +83,7 @@ def write_survey(rows: Iterator[tuple[str, str, float, int]], path: Path) -> Non
 
 
 def main() -> None:
-    """Simulate, and write what is complete."""
+    """Run missing simulations, and write the tables of complete studies."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=0.0, help="approximate time limit (default: 0)")
     parser.add_argument("--study", action="append", choices=PRESETS, help="a study; repeat for others (default: all)")

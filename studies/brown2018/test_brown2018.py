@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that the page agrees with its tables, the presets with the thesis's studies, and that all figures are drawn."""
+"""Check that README.md agrees with its tables, and the presets with the thesis; check that all figures are drawn."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ibprof_testing.drawing import without_drawing
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "README.md"
 
-# 9 leaves of 8 hosts: a leaf of servers, and 4 for each job where they get whole ones. As many clients a server as 4.
+# 9 leaf switches of 8 hosts: one for the servers, four for each job. A server has as many clients as in the thesis.
 MACHINE = ["--fabric", "xgft:2:8,9:1,8@100", "--servers", "8", "--workers", "1", "--quick"]
 
 
 def load(name: str) -> ModuleType:
-    """Import a module of the study as its programs do, which are run by their paths."""
+    """Import a module of the study as its programs do: with the study's folder in sys.path."""
     sys.path.insert(0, str(HERE))
     try:
         return importlib.import_module(name)
@@ -117,7 +117,7 @@ def test_the_preset_of_the_survey_is_table_5_1() -> None:
 
 @pytest.mark.parametrize("study", sorted(path.stem for path in (HERE / "tables").glob("*.csv")))
 def test_tables_have_the_rows_of_their_presets(study: str) -> None:
-    """The tables and the preset have the same simulations, by all columns that describe a simulation."""
+    """The tables have the same simulations as the presets, compared by all columns that describe a simulation."""
     cells = [cell for cell in load("simulate").make_cells(study) if cell.seed == 1]
     described = list(list_results(cells[:1], {})[0])
     columns = described[: described.index("seed")]
@@ -131,7 +131,7 @@ def test_tables_have_the_rows_of_their_presets(study: str) -> None:
 
 @pytest.fixture(scope="module")
 def every_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of all studies that have figures, in their quick form on a small machine."""
+    """Return the folder with results of all studies that have figures, simulated with --quick on a small machine."""
     folder = tmp_path_factory.mktemp("studies")
     for name in PRESETS:
         if name != "parameters":
@@ -149,7 +149,7 @@ def texts_of(figure: Path) -> str:
     return " ".join(re.findall(r"<!-- (.*?) -->", figure.read_text()))
 
 
-@pytest.mark.full  # the other tests of figures read the tables, which five seeds of the whole studies gave
+@pytest.mark.full  # other tests of figures read the stored tables
 def test_all_figures_are_drawn_from_stored_results(every_study: Path, figures: ModuleType, tmp_path: Path) -> None:
     written, missing, _ = figures.draw([every_study], tmp_path)
     assert {path.name for path in written} == {f"figure-{name}.png" for name in figures.FIGURES}
@@ -160,7 +160,7 @@ def test_all_figures_are_drawn_from_the_tables(figures: ModuleType, tmp_path: Pa
     written, missing, others = figures.draw([HERE / "tables"], tmp_path)
     assert len(written) == len(figures.FIGURES)
     assert missing == []
-    assert len(others) == 11  # of the study of parameters
+    assert len(others) == 11  # machines of the study `parameters`
 
 
 def test_a_folder_of_another_setting_is_drawn_and_says_so(figures: ModuleType, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_folder_of_another_setting_is_drawn_and_says_so(figures: ModuleType, t
             assert main(["study", study, *MACHINE, *options, "-o", str(tmp_path / study)]) == 0
         figures.draw([tmp_path / study], tmp_path / "figures", "svg")
         assert said in texts_of(tmp_path / "figures" / f"figure-{figure}.svg")
-    assert "not simulated" in texts_of(tmp_path / "figures" / "figure-6.2.svg")  # panel A, of which --quick has nothing
+    assert "not simulated" in texts_of(tmp_path / "figures" / "figure-6.2.svg")  # panel A: --quick leaves it out
 
 
 def test_figures_tell_what_is_missing_and_of_fewer_seeds(figures: ModuleType, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def draw_survey(job: str) -> Callable[[Rows], Figure | None]:
 
 
 def _is_in_detail(row: Row, job: str) -> bool:
-    """Return whether the intervals of the jobs that run are those of the study of 4 MB against 4 MB."""
+    """Return whether the running jobs have intervals of the study `detail` (4 MB next to 4 MB)."""
     own, other = row.get(f"{job}_interval_us"), row.get(f"{OTHER[job]}_interval_us")
     return own is not None and own * US in DETAIL_OWN and (other is None or other * US in DETAIL_OTHER)
 
@@ -64,7 +64,7 @@ def _is_in_detail(row: Row, job: str) -> bool:
 def draw_detail(job: str) -> Callable[[Rows], Figure | None]:
     def draw(means: Rows) -> Figure | None:
         size = SIZES[-1]
-        rows = [row for row in pick(means) if _is_in_detail(row, job)]  # other studies have more of that size
+        rows = [row for row in pick(means) if _is_in_detail(row, job)]  # other studies have further rows with 4 MB
         colours = colour_intervals(rows, job, size, size)
         clusters = cluster_by_interval(rows, job, size, size, colours)
         if not clusters:
@@ -101,7 +101,7 @@ def draw_routing(job: str) -> Callable[[Rows], Figure | None]:
 
 
 def _draw_ratios(axes: Axes, rows: list[Row | None], label: str, colour: str, shift: float) -> None:
-    """Draw a line of slow-downs, with gaps where slow-downs are missing."""
+    """Draw a line of slow-downs, interrupted where a slow-down is missing."""
     ratios = [math.nan if row is None or row["slowdown"] is None else row["slowdown"] for row in rows]
     if not all(map(math.isnan, ratios)):
         axes.plot([place + shift for place in range(len(rows))], ratios, "o-", label=label, color=colour)
@@ -118,7 +118,7 @@ _SHARES = {0.25: "small (25%)", 0.5: "medium (50%)", 0.75: "large (75%)"}
 
 
 def draw_scaling(job: str) -> Callable[[Rows], Figure | None]:
-    """Return a function that draws figure 5.10 (by the I/O interval) or 5.11 (by the size of MPI messages)."""
+    """Return a function that draws figure 5.10 (slow-down over the I/O interval) or 5.11 (over MPI's message size)."""
     by = f"{job}_interval_us" if job == "io" else f"{job}_bytes"
     fixed = {"mpi_bytes": SIZES[-1], "mpi_interval_us": 500.0} if job == "io" else {"io_interval_us": 0.0}
     name = format_interval if job == "io" else format_size

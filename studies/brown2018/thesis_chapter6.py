@@ -50,7 +50,7 @@ def io_placement(placement: str, passes: Callable[[float], bool]) -> Verdict:
 
 
 def io_deviation() -> Verdict:
-    """Compare the standard deviation of a request's time, divided by its mean: alone, and next to MPI."""
+    """Compare (standard deviation / mean) of the time of an I/O request alone with its value next to MPI."""
     rows = all_there(*(find("placement", "io", run) for run in ("baseline", "interference")))
     if rows is None:
         return OPEN
@@ -69,7 +69,7 @@ def by_servers(measured: str) -> dict[str, Row] | None:
 
 
 def spread_best(measured: str) -> Verdict:
-    """Compare the placements by the measured job's time next to the other job."""
+    """Compare placements of servers: the measured job's time next to the other job."""
     rows = by_servers(measured)
     if rows is None:
         return OPEN
@@ -83,12 +83,12 @@ def random_like_isolated(measured: str) -> Verdict:
     if rows is None:
         return OPEN
     one, two = (rows[each] for each in ("isolated", "random"))
-    similar = not is_apart(one, two) and not is_apart(two, one)  # a tie within both intervals
+    similar = not is_apart(one, two) and not is_apart(two, one)  # equal within both confidence intervals
     return f"{show(one)} and {show(two)}", judge(adds_as, two, one) or (similar and BORDERLINE)
 
 
 def down_switches() -> Verdict:
-    """Count the level-2 switches that, by the forwarding tables, send down to the leaves of spread servers."""
+    """Count the level-2 switches on the routes down to the leaf switches of spread servers."""
     network = index_network(read_subnet(THESIS_FABRIC), Hardware())
     servers = assign_hosts(
         network, [], 72, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1)
@@ -106,7 +106,7 @@ def down_switches() -> Verdict:
 
 
 def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
-    """Return whether packets from any leaf to a server pass a switch."""
+    """Return whether a packet that starts at one of `ends` passes a switch on its route to a server."""
     at = {int(network.end_to[end]) - network.hosts for end in ends if network.end_to[end] >= network.hosts}
     for _ in range(4):
         if switch in at:
@@ -120,7 +120,7 @@ def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
 
 
 def find_throttled(measured: str, window: float) -> Row | None:
-    """Of I/O jobs of several lengths, the longest that was simulated without a throttle too."""
+    """Return the row of the longest I/O job that was simulated with this window and without a throttle."""
     rows = [row for row in STUDIES.get("throttle", ()) if (row["measured"], row["run"]) == (measured, "interference")]
     rows = [row for row in rows if row["mean_us"] is not None and (measured == "mpi") == (not row["io_limit"])]
     both = {row["io_limit"] for row in rows if row["io_window_us"] == 0} & {
@@ -145,7 +145,9 @@ def throttled(window: float, least: float) -> Verdict:
 
 
 def throttle_cost(window: float) -> tuple[str, float] | None:
-    """Return the last client's time (the print's) and the clients' mean as text, and the growth of the first."""
+    """Return the growth of the last client's time (as in the thesis) and of the mean as text, and the first as a
+    number.
+    """
     after = find_throttled("io", window)
     before = find_unthrottled("io", after) if after else None
     if not before or not after:
@@ -168,7 +170,7 @@ def better_still() -> Verdict:
 
 
 def grows_gradually() -> Verdict:
-    """Compare means over seeds, because the results have no intervals."""
+    """Compare means over seeds; these times have no confidence intervals."""
     costs = [throttle_cost(window) for window in (2000.0, 3000.0, 4000.0, 5000.0)]
     there = [cost for cost in costs if cost]
     if len(there) < len(costs):
@@ -178,7 +180,7 @@ def grows_gradually() -> Verdict:
 
 
 def time_between() -> Verdict:
-    """Return the time between a request's end and the start of the next, with a window of 2.5 ms."""
+    """Return the time from a request's end to the next request's start, with a window of 2.5 ms."""
     row = find_throttled("io", 2500.0)
     if row is None:
         return OPEN
@@ -187,7 +189,7 @@ def time_between() -> Verdict:
 
 
 def shorter_than_window() -> Verdict:
-    """Compare a request's mean time with the window."""
+    """Compare the mean time of a request with the throttle window."""
     rows = all_there(*(find_throttled("io", window) for window in (2000.0, 3000.0, 4000.0, 5000.0)))
     if rows is None:
         return OPEN

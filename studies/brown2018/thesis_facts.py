@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the figures in the prose of README.md from the results, and list missing results."""
+"""Compute the numbers in the prose of README.md from the results, and list missing results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thesis_results import ALL_SEEDS, KB, MB, PAGE, STUDIES, Row, find_pair, is_
 from thesis_routing_claims import routing_row
 
 SURVEY = PAGE.parent / "survey.csv"
-"""Table of the survey: how many simulations have each value of a quantity, alone and next to the other job."""
+"""Number of the survey's simulations that have each value of a quantity, alone and next to the other job."""
 RUNS = ("baseline", "interference")
 
 
@@ -58,13 +58,13 @@ def measured() -> str:
 
 
 def least_io() -> str:
-    """Return the slow-downs of 512 KB I/O at 500 µs next to 4 MB MPI at its three longest intervals."""
+    """Return the slow-downs of 512 KB I/O every 500 µs next to 4 MB MPI at MPI's three longest intervals."""
     rows = [find_pair("io", (512 * KB, 500.0), (4 * MB, interval)) for interval in INTERVALS[4 << 20][:3]]
     return ", ".join(show(row) for row in rows if row)
 
 
 def parameter_range(column: str) -> str:
-    """Return the range of slow-downs of 4 KB MPI next to a checkpoint, with static routing and a varied parameter."""
+    """Return the range of slow-downs of 4 KB MPI next to a checkpoint over a parameter's values (static routing)."""
     usual = {"lane_bytes": 65536.0, "packet_bytes": 4096.0, "switch_ns": 90.0}
     del usual[column]
     rows = [row for row in list_parameters("mpi") if row["slowdown"]]
@@ -133,11 +133,11 @@ def random_4_mb() -> str:
     return show(row) if row else "not simulated yet"
 
 
-# -- what the tables lack
+# -- missing results
 
 
 def list_lacks() -> str:
-    """List missing results, and results of fewer seeds, by study. Adaptive routing has a separate table."""
+    """Return text: for each study, missing results and results of fewer seeds. Another table lists adaptive routing."""
     lines = []
     for name, label in _LABELS.items():
         rows = STUDIES[name]
@@ -153,7 +153,7 @@ def list_lacks() -> str:
 
 
 def _list(labels: list[str]) -> str:
-    """Return each label once; labels with a common head are grouped under it."""
+    """Return text with each label once. Labels with the same text before the colon are joined."""
     groups: dict[str, list[str]] = {}
     for label in dict.fromkeys(labels):
         head, _, tail = label.partition(": ")
@@ -165,7 +165,7 @@ def _list(labels: list[str]) -> str:
 
 
 _NAMED = 8
-"""Maximum number of names that are listed; longer lists become a count."""
+"""Maximum number of listed names. Instead of a longer list, their number is written."""
 
 
 def _label_survey(row: Row) -> str:
@@ -222,7 +222,7 @@ _LABELS: dict[str, Callable[[Row], str]] = {
 
 
 def write_steady() -> str:
-    """Return the number of seeds with a steady state under adaptive routing, by the intervals of I/O and MPI."""
+    """Return a table: number of seeds with a steady state under adaptive routing, by intervals of I/O and of MPI."""
     intervals = INTERVALS[512 << 10]
     lines = [
         f"| I/O at | alone | {' | '.join(f'MPI at {name_interval(each)}' for each in intervals)} |",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Select the rows of results for figures: of one machine, and by default in the thesis's configuration."""
+"""Select the rows of results for figures: rows of one machine, by default in the thesis's configuration."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _OF_NOBODY = {
     for job in JOBS
     for name in ("share", "bytes", "interval_us", "window_us", "limit", "whole_ms")
 }
-"""Values of columns that a row lacks, since studies may name their jobs differently."""
+"""Default values (None) of columns, for studies whose jobs have other names than `io` and `mpi`."""
 USUAL = {"routing": "static", "server_placement": "isolated", "job_placement": "random-node"}
 """The thesis's configuration."""
 
 
 def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
-    """Return the rows of the machine with most rows, its name, and the names of the other machines.
+    """Return the rows of the machine with the most rows, this machine's name, and the names of the other machines.
 
     Rows with fewer seeds than others are marked.
     """
@@ -41,7 +41,7 @@ def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
 
 
 def _name_machine(machine: tuple[Any, ...], others: Iterable[tuple[Any, ...]]) -> str:
-    """Return a machine's fabric, with the parameters that differ from other machines."""
+    """Return the name of a machine: its fabric, and the parameters that differ from another machine."""
     fabric, *rest = (
         str(value) if column == "fabric" else f"{column} {value:g}" if value is not None else f"{column} unknown"
         for at, (column, value) in enumerate(zip(_MACHINE, machine, strict=True))
@@ -57,7 +57,7 @@ def find_usual(rows: Rows, column: str) -> str:
 
 
 def pick(rows: Rows, **wanted: Any) -> list[Row]:
-    """Return the rows with the wanted values, and usual values in the columns of `USUAL` that are not wanted."""
+    """Return the rows with the values in `wanted`, and with usual values in the other columns of `USUAL`."""
     each = {**{column: find_usual(rows, column) for column in USUAL if column not in wanted}, **wanted}
     return [row for row in rows if all(row.get(column) == value for column, value in each.items())]
 
@@ -72,7 +72,7 @@ def list_intervals(rows: Rows, column: str) -> list[float]:
 
 
 def merge_means(tables: Iterable[Rows]) -> list[Row]:
-    """Merge tables. If several tables have the same simulation, take the row with most seeds."""
+    """Merge tables. If several tables have the same simulation, keep the row with the most seeds."""
     merged: dict[tuple[Any, ...], Row] = {}
     for table in tables:
         for row in table:

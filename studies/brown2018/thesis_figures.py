@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the figures of chapters 5 and 6 from results, with file names by figure number.
+"""Draws the figures of chapters 5 and 6 from results. Files are named by the number of the figure.
 
     python studies/brown2018/thesis_figures.py [RESULTS...] -o figures
 
-RESULTS are folders of studies, or tables (default: the tables of this study). Black bars are for a job alone. Coloured
-bars are for a job next to the other job, by the other job's interval.
+RESULTS are folders of studies, or tables (default: the tables of this study). Black bars show a job alone. Coloured
+bars show a job next to the other job; the colour shows the other job's interval.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SETTINGS = {"routing": "{} routing", "server_placement": "{} servers", "job_pla
 
 
 def draw(results: Iterable[Path], folder: Path, suffix: str = "png") -> tuple[list[Path], list[str], list[str]]:
-    """Draw each figure for which there are rows; return files, missing figures, and machines that are not drawn."""
+    """Draw each figure that has rows. Return files, names of missing figures, and names of machines left out."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = [read_means([table]) for each in results for table in find_tables(each)]
     means, _, others = choose_machine(merge_means(tables))
@@ -37,15 +37,15 @@ def draw(results: Iterable[Path], folder: Path, suffix: str = "png") -> tuple[li
 
 
 def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[Path], list[str]]:
-    """Draw each figure for which there are rows.
+    """Draw each figure that has rows.
 
     Args:
-        means: rows of tables of means of one machine, as `choose_machine` returns them.
+        means: rows of means of one machine, from `choose_machine`.
         folder: folder for the files.
         suffix: png, svg or pdf.
 
     Returns:
-        The files, and the names of figures for which rows are missing.
+        The files, and the names of figures without rows.
     """
     written, missing = [], []
     for name, draw in FIGURES.items():
@@ -96,7 +96,6 @@ FIGURES: dict[str, Callable[[Rows], Figure | None]] = {
 
 
 def main() -> None:
-    """Draw the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", metavar="RESULTS", type=Path, nargs="*", default=[TABLES])
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, default=Path("figures"), help="default: figures")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw bars of a job by its interval, coloured by the other job's interval, as in most figures."""
+"""Draw bars for each interval of a job, as in most figures. The colour shows the other job's interval."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def format_size(size: float) -> str:
 
 
 def colour_intervals(rows: Rows, job: str, size: float, other_size: float) -> dict[float, str]:
-    """Return interval -> colour for the other job's intervals in the rows, sorted from the longest."""
+    """Return interval -> colour for the other job's intervals in the rows, the longest interval first."""
     other = OTHER[job]
     disturbed = [
         row

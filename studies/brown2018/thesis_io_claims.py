@@ -38,7 +38,7 @@ def threshold(size: float, above: float | None, below: float | None) -> Verdict:
 
 
 def locate(rows: list[Row], above: float | None, below: float | None) -> Verdict:
-    """Return the two intervals between which the threshold is, by the rule of `ibprof-sim threshold`."""
+    """Return the two intervals between which the congestion threshold is, by the rule of `ibprof-sim threshold`."""
     times = {row["io_interval_us"]: float(row["mean_us"]) for row in rows}
     longest, shortest, seeds = max(times), min(times), tell_seeds(*rows)
     if times[shortest] < CONGESTED * times[longest]:
@@ -71,7 +71,7 @@ def nothing_small() -> Verdict:
 
 
 def largest(measured: str, printed: float) -> Verdict:
-    """Find the largest slow-down of all pairs. In the thesis it is in chart C: 4 KB next to 4 MB."""
+    """Find the pair with the largest slow-down. In the thesis, this pair is in chart C: 4 KB next to 4 MB."""
     rows = survey(measured)
     if len(rows) < 200:
         return OPEN
@@ -83,7 +83,7 @@ def largest(measured: str, printed: float) -> Verdict:
 
 
 def list_growth() -> list[list[Row]]:
-    """Return rows of charts B, C, E, F, I before the threshold, each from the longest MPI interval to the shortest."""
+    """Return lists of rows of charts B, C, E, F, I before the threshold, sorted by falling MPI interval."""
     charts = [(own, other) for own in FREE for other in (512 * KB, 4 * MB) if (own, other) != (4 * MB, 512 * KB)]
     rows = [
         all_there(*(find_pair("io", (own, interval), (other, each)) for each in INTERVALS[int(other)]))
@@ -136,7 +136,7 @@ def at_2_ms() -> Verdict:
 
 
 def stays_above() -> Verdict:
-    """Compare the shortest time alone past the threshold with the longest next to MPI before it."""
+    """Compare I/O's shortest time alone past the threshold with its longest time next to MPI before the threshold."""
     past = all_there(*(find_alone("io", (4 * MB, interval)) for interval in INTERVALS[4 << 20][3:]))
     before = [find_pair("io", (4 * MB, own), (4 * MB, other)) for own in FREE[4 * MB] for other in INTERVALS[4 << 20]]
     there = [row for row in before if row]

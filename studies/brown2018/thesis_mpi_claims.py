@@ -32,7 +32,7 @@ def small_mpi() -> Verdict:
 
 
 def elevated() -> Verdict:
-    """Check that each of charts B to I has a pair with a slow-down. The first letters are for the smallest MPI."""
+    """Check that each of charts B to I has a pair with a slow-down. Charts A, B, C have the smallest MPI messages."""
     sizes = (4 * KB, 512 * KB, 4 * MB)
     most = {
         letter: max((row for row in survey("mpi") if (row["mpi_bytes"], row["io_bytes"]) == chart), key=slowdown_of)
@@ -44,7 +44,7 @@ def elevated() -> Verdict:
 
 
 def congests_itself() -> Verdict:
-    """Compare MPI alone at its longest and at its shortest interval."""
+    """Compare MPI alone at its longest interval with MPI alone at its shortest interval."""
     ends = [
         all_there(*(find_alone("mpi", (size, each(INTERVALS[int(size)]))) for each in (max, min)))
         for size in (512 * KB, 4 * MB)

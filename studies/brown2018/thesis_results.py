@@ -13,12 +13,12 @@ from ibprof_lab.simulation.study.result_tables import read_means
 PAGE = Path(__file__).resolve().parent / "README.md"
 TABLES = PAGE.parent / "tables"
 KB, MB = 1024.0, 1048576.0
-CLOSE = 0.2  # a simulated figure passes if it is within a fifth of the thesis's figure
-NONE = 0.1  # a slow-down of 0.9 to 1.1 is negligible: it is the ratio of two means, each known to 5%
+CLOSE = 0.2  # largest relative difference from the thesis at which a claim passes
+NONE = 0.1  # a slow-down of 0.9 to 1.1 is negligible, because both of its means have errors of 5%
 ALL_SEEDS = 5
 
 Row = Mapping[str, Any]
-BORDERLINE = "borderline"  # a claim that passes, but would not at an end of the interval of a figure
+BORDERLINE = "borderline"  # a claim passes, but would fail at an end of a confidence interval
 Verdict = tuple[str, bool | str | None]
 OPEN: Verdict = ("not simulated yet", None)
 
@@ -26,14 +26,14 @@ STUDIES = {path.stem: read_means([path]) for path in sorted(TABLES.glob("*.csv")
 
 
 def find(study: str, measured: str, run: str, **wanted: Any) -> Row | None:
-    """Return the row with the wanted values, and the thesis's usual values in other columns; None if it has no mean."""
-    compared = run == "interference" and study != "throttle"  # where whole times matter, not slow-downs
+    """Return the row with the `wanted` values and the thesis's usual values in other columns; None without a mean."""
+    compared = run == "interference" and study != "throttle"  # for the throttle, times are compared, not slow-downs
     column = "slowdown" if compared else "mean_us"
     return next((row for row in list_rows(study, measured, run, **wanted) if row[column] is not None), None)
 
 
 def list_rows(study: str, measured: str, run: str, **wanted: Any) -> list[Row]:
-    """Return all rows with the wanted values, including rows without a mean."""
+    """Return all rows with the values in `wanted`, including rows without a mean."""
     usual = {"server_placement": "isolated", "job_placement": "random-node", "routing": "static", "lane_bytes": 65536.0,
              "packet_bytes": 4096.0, "switch_ns": 90.0, f"{measured}_share": 0.5}  # fmt: skip
     each = {"measured": measured, "run": run, **usual, **wanted}
@@ -41,7 +41,7 @@ def list_rows(study: str, measured: str, run: str, **wanted: Any) -> list[Row]:
 
 
 def find_pair(measured: str, own: tuple[float, float], other: tuple[float, float]) -> Row | None:
-    """Return the survey's row of one pattern next to another; a pattern is (bytes, µs between messages)."""
+    """Return the survey's row of pattern `own` next to pattern `other`. A pattern is (bytes, µs between messages)."""
     other_job = {"io": "mpi", "mpi": "io"}[measured]
     wanted = {f"{measured}_bytes": own[0], f"{measured}_interval_us": own[1],
               f"{other_job}_bytes": other[0], f"{other_job}_interval_us": other[1]}  # fmt: skip
@@ -57,7 +57,7 @@ def find_alone(measured: str, own: tuple[float, float]) -> Row | None:
 
 
 def survey(measured: str) -> list[Row]:
-    """Return the survey's rows with a slow-down of a job next to the other."""
+    """Return the survey's rows that have a slow-down of a job next to the other job."""
     rows = STUDIES.get("interference", ())
     return [row for row in rows if row["run"] == "interference" and row["measured"] == measured and row["slowdown"]]
 
@@ -77,7 +77,7 @@ def show(row: Row, column: str = "slowdown", digits: int = 2, unit: str = "") ->
 
 
 def tell_seeds(*rows: Row, of: str = "seeds") -> str:
-    """Return the number of seeds of figures as text, empty for the usual number."""
+    """Return the number of seeds of rows as text; empty for the usual number, `ALL_SEEDS`."""
     least, most = (int(pick(row[of] for row in rows)) for pick in (min, max))
     if least == ALL_SEEDS:
         return ""
@@ -90,17 +90,17 @@ def show_range(rows: list[Row], column: str = "slowdown") -> str:
 
 
 def is_close(simulated: float, printed: float) -> bool:
-    """Return whether a figure is within a fifth of the thesis's figure."""
+    """Return whether a simulated value differs by at most `CLOSE` from the thesis's value."""
     return abs(simulated / printed - 1) <= CLOSE
 
 
 def adds_as(simulated: float, printed: float) -> bool:
-    """Return whether a slow-down passes. The parts above 1 are compared, so that 1.18 does not equal 1.31."""
+    """Return whether a slow-down is close to the thesis's. Slow-down - 1 is compared: 1.18 is not close to 1.31."""
     return is_close(simulated - 1, printed - 1)
 
 
 def judge(passes: Callable[..., bool], *rows: Row, column: str = "slowdown") -> bool | str:
-    """Return whether the rows' means pass; `BORDERLINE` if the means pass, but ends of their intervals do not."""
+    """Return whether the rows' means pass; `BORDERLINE` if some ends of their confidence intervals do not pass."""
     if not passes(*(row[column] for row in rows)):
         return False
     ends = product(*((row[column] - _half(row, column), row[column] + _half(row, column)) for row in rows))
@@ -116,12 +116,12 @@ def is_some(slowdown: float) -> bool:
 
 
 def is_apart(low: Row, high: Row, column: str = "slowdown") -> bool:
-    """Return whether `high` is above `low` by more than both intervals. A single seed has no interval."""
+    """Return whether `high` is above `low`, with separate confidence intervals. A single seed has no interval."""
     return bool(high[column] - _half(high, column) > low[column] + _half(low, column))
 
 
 def grows(rows: list[Row], column: str = "slowdown") -> bool:
-    """Return whether the means grow from the first to the last row, without a step back of more than both intervals."""
+    """Return whether the means grow from the first to the last row, and no mean is significantly below the previous."""
     goes_back = any(is_apart(two, one, column) for one, two in pairwise(rows))
     return rows[-1][column] > rows[0][column] and not goes_back
 

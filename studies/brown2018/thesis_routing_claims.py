@@ -37,7 +37,7 @@ def routing_base(job: str) -> Verdict:
 
 
 def routing_free(job: str) -> Verdict:
-    """Check slow-downs before the threshold. An adaptive row that never becomes stationary still counts as slow."""
+    """Check slow-downs before the threshold. An adaptive row without a steady state counts as slow."""
     rows = {
         routing: [
             row for row in list_rows("routing", job, "interference", routing=routing) if row["io_interval_us"] >= 500
@@ -60,7 +60,7 @@ def routing_threshold() -> Verdict:
 
 
 def routing_congested(job: str) -> Verdict:
-    """Compare times beyond the I/O threshold: adaptive routing divided by forwarding tables, also for I/O alone."""
+    """Compare times past the I/O threshold: adaptive routing / forwarding tables, also for I/O alone."""
     below = INTERVALS[512 << 10][3:]
     ratios, used = [], []
     for row in (row for run in ("baseline", "interference") for row in list_rows("routing", job, run)):

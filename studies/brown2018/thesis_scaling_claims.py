@@ -54,7 +54,7 @@ def shares_at(interval: float) -> list[Row] | None:
 
 
 def large_least() -> Verdict:
-    """Compare at each interval at which all shares were simulated."""
+    """Compare the shares of hosts at each interval at which all shares were simulated."""
     found = {interval: shares_at(interval) for interval in SCALED}
     there = {interval: rows for interval, rows in found.items() if rows}
     if not there:
@@ -75,7 +75,7 @@ def small_most() -> Verdict:
 
 
 def most_of_all() -> Verdict:
-    """Compare where the largest slow-down of figure 5.10 is; one that it does not exceed beyond both intervals ties."""
+    """Find the largest slow-down of figure 5.10. It may equal the thesis's cell within both confidence intervals."""
     found = [scaled("interference", share, each) for share in (0.25, 0.5, 0.75) for each in SCALED]
     there = [row for row in found if row]
     if len(there) < 2:
@@ -129,7 +129,7 @@ def shares_size() -> Verdict:
 
 
 def shares_alike() -> Verdict:
-    """Return the ratio of the largest to the smallest mean of a size without I/O."""
+    """Return, for MPI alone, the ratio of the largest to the smallest mean over the shares, for each message size."""
     ratios = []
     for size in SCALED_KB:
         rows = all_there(

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search values that the thesis does not state for those that reproduce its figures, and write `unstated.csv`.
+"""Search for values that the thesis does not state and that reproduce its figures; write `unstated.csv`.
 
 python studies/brown2018/unstated.py [--minutes M] [--only CLAIM ...] [--inputs NAME ...] [--seed S]
 
-Each of `INPUTS` is one plausible set of such values, for all figures of both chapters. Each of `CLAIMS` is tested with
-each set, in simulations of fewer messages than the studies have. No test begins after M minutes. Results in
-`unstated.csv` are kept. The studies use the first set: its difference from their figures shows the effect of short
-runs.
+Each element of `INPUTS` is a plausible set of unstated values, for all figures of both chapters. Each claim of `CLAIMS`
+is tested with each set, in simulations with fewer messages than in the studies. No test begins after M minutes. Results
+in `unstated.csv` are kept. The studies use the first set, so the differences between its results and the studies'
+results show the effect of fewer messages.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Inputs:
     """Values that the thesis does not state.
 
     Attributes:
-        drawn: True if each MPI process draws its partner from all processes, so that several may send to the same one;
-            False if partners send to each other.
+        drawn: True if each MPI process draws its partner from all processes, so that several processes may send to the
+            same partner; False if partners send to each other.
         together: True if all clients start within 1 µs; False if their starts spread over an interval.
         lane_bytes, packet_bytes, switch_ns: as in `Hardware`.
         throttled: fraction of the compute hosts on which the throttled I/O of figure 6.7 runs.
@@ -72,7 +72,7 @@ INPUTS = {
 
 @dataclass(frozen=True)
 class Run:
-    """Latencies of a job's messages in µs, and the mean time of a client for a message and its pause."""
+    """Latencies of a job's messages, and a client's mean time for a message and the following pause, both in µs."""
 
     latency: npt.NDArray[np.float64]
     cycle_us: float
@@ -83,7 +83,6 @@ class Run:
         return float(self.latency.mean())
 
     def percentile(self, percent: float) -> float:
-        """Return a percentile of the latencies, µs."""
         return float(np.percentile(self.latency, percent))
 
 
@@ -112,7 +111,8 @@ class Laboratory:
         """Return the latencies of a job.
 
         Args:
-            counts: number of a client's first messages that are left out, and number of measured messages.
+            counts: number of a client's first messages that are left out, and number of the following messages that are
+                measured.
             hops: number of packet hops after which the run ends, even if messages remain.
         """
         hardware = Hardware(self.inputs.packet_bytes, self.inputs.lane_bytes, self.inputs.switch_ns)
@@ -143,7 +143,7 @@ class Laboratory:
         return Run(np.array(latencies) * network.tick_ns / 1e3, float(np.mean(cycles)) * network.tick_ns / 1e3)
 
     def _read(self, jobs: Sequence[Job], clients: list[Client], within: int) -> list[Client]:
-        """Return the clients with the start times and partners of `inputs`."""
+        """Return the clients with start times and partners as `inputs` sets them."""
         random = np.random.default_rng([self.seed, 1])
         if self.inputs.together:
             clients = [replace(client, start=int(random.integers(within))) for client in clients]
@@ -157,7 +157,7 @@ class Laboratory:
         return clients
 
     def slow(self, jobs: Sequence[Workload], measured: str, counts: tuple[int, int] = (20, 30), **how: object) -> float:
-        """Return the slow-down of a job: its mean next to the other job, divided by its mean alone."""
+        """Return the slow-down of a job: mean latency next to the other job / mean latency alone."""
         alone = self.run(jobs, measured, alone=True, counts=counts, **how)  # type: ignore[arg-type]
         return self.run(jobs, measured, counts=counts, **how).mean / alone.mean  # type: ignore[arg-type]
 
@@ -188,7 +188,7 @@ def find_largest(lab: Laboratory) -> Found:
 
 
 def find_elevated(lab: Laboratory) -> Found:
-    """Find slow-downs in charts D and G, at their shortest intervals."""
+    """Check for slow-downs of MPI in charts D and G, with I/O every 1 µs and MPI every 500 µs."""
     slow = [lab.slow([io(4 * KIB, US), mpi(size, 500 * US)], MPI, (5, 20), hops=6e7) for size in (512 * KIB, 4 * MIB)]
     return all(map(is_some, slow)), "D {:.2f}, G {:.2f}".format(*slow)
 
@@ -230,7 +230,9 @@ def find_servers(lab: Laboratory) -> Found:
 
 
 def find_throttled(lab: Laboratory) -> Found:
-    """MPI at most half at 2 ms; the clients' time grows by 11.2 or 18%; requests of 2 ms and more are shorter."""
+    """Check figure 6.7: at 2 ms, MPI takes half its time or less; clients' time grows by 9 to 22%; requests fit
+    windows.
+    """
     share, said, passes = lab.inputs.throttled, [], True
     for window in (0.0, 2.0, 2.5, 4.0):
         jobs = [replace(io(share=share), window_ns=window * MS), mpi(share=1 - share)]
@@ -255,7 +257,7 @@ def find_adaptive(lab: Laboratory, measured: str) -> Found:
 
 
 def find_adaptive_interference(lab: Laboratory) -> Found:
-    """Find slow-downs of I/O and MPI, both 512 KB every 500 µs."""
+    """Check that I/O and MPI (both 512 KB every 500 µs) do not slow each other down."""
     jobs = [io(512 * KIB, 500 * US), mpi(512 * KIB, 500 * US)]
     slow = [lab.slow(jobs, measured, adaptive=True, hops=8e7) for measured in (IO, MPI)]
     return all(map(is_none, slow)), "I/O {:.2f}, MPI {:.2f}".format(*slow)
@@ -280,7 +282,6 @@ CLAIMS: dict[str, Callable[[Laboratory], Found]] = {
 
 
 def read_table() -> list[dict[str, str]]:
-    """Return the rows of the existing table."""
     if not TABLE.exists():
         return []
     with TABLE.open(newline="", encoding="utf-8") as file:

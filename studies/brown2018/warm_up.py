@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost in accuracy of the survey's short warm-up, compared with 50 messages of each client.
+"""Measure the error by the survey's short warm-up, compared with a warm-up of 50 messages of each client.
 
 Run it where ibprof is installed:
 
     python studies/brown2018/warm_up.py [--seeds N]
 
-It prints a row for I/O alone, for each pattern of table 5.1 and each share of the machine at 2 ms. A row has the
-survey's mean over its seeds, the mean over as many seeds with a warm-up of 50 messages, and the difference.
-Then it prints the same rows for the largest slow-downs.
+The program prints a row for I/O alone, for each pattern of table 5.1 and each share of the machine at 2 ms. A row has
+the survey's mean over its seeds, the mean over as many seeds with a warm-up of 50 messages, and the difference. After
+these rows, the program prints rows for the largest slow-downs.
 """
 
 from __future__ import annotations

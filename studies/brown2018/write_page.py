@@ -75,7 +75,7 @@ def write_progress() -> str:
 
 
 def write_unstated() -> str:
-    """Return the table of results by figure and set of unstated values, in the order of the search."""
+    """Return the table of results: one row for each claim and set of unstated values, in the order of the search."""
     lines = ["| figure | inputs | short runs | |", "|---|---|---|---|"]
     order = list(CLAIMS_OF_INPUTS)
     for row in sorted(read_table(), key=lambda row: (order.index(row["claim"]), list(INPUTS).index(row["inputs"]))):
@@ -98,7 +98,7 @@ _MARK = re.compile(r"(<!-- (table|fact): ([\w-]+) -->\n?).*?(<!-- end -->)", re.
 
 
 def fill(page: str) -> str:
-    """Return the page with the current tables and facts between their marks."""
+    """Return the page with current tables and facts between the marks."""
 
     def write(mark: re.Match[str]) -> str:
         return mark[1] + (TABLES[mark[3]]() + "\n" if mark[2] == "table" else FACTS[mark[3]]()) + mark[4]

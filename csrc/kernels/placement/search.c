@@ -119,7 +119,6 @@ static int is_better(const struct ibp_placement_score *a, const struct ibp_place
     return a->sum < b->sum;
 }
 
-/* Keep the present placement if it is the best so far. */
 static void keep_if_best(const problem_t *p, search_t *s)
 {
     struct ibp_placement_score score;

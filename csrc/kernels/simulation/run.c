@@ -229,7 +229,6 @@ static void process_bucket(struct ibp_sim *sim)
     if (bucket.end) ibp_sim_drop_chunk(sim, chunk);
 }
 
-/* Process all events of the present tick. */
 static void process_tick(struct ibp_sim *sim)
 {
     process_heap(sim);

@@ -233,7 +233,6 @@ struct ibp_sim {
     /* Number of ports of a switch, up to the last port that has a link on any switch. The `width` of the network may be
      * far larger; queues of unused ports would waste memory and cache. */
     uint32_t width;
-    /* Number of transmit ports. */
     uint32_t ports;
     /* Index of the first queue that belongs to a host. */
     uint32_t first_of_hosts;
@@ -304,7 +303,6 @@ void *ibp_sim_allocate(uint64_t count, size_t size);
 /* Enlarge an array that ibp_sim_allocate has returned. Return false if memory is exhausted. */
 bool ibp_sim_grow(struct ibp_sim *sim, void **array, uint64_t count, uint64_t capacity, size_t size);
 
-/* Return whether packets may skip hops. */
 static inline bool ibp_sim_skips(const struct ibp_sim *sim)
 {
     return sim->use != NULL;
@@ -339,7 +337,6 @@ static inline uint32_t ibp_sim_port_of_host(const struct ibp_sim *sim, uint32_t 
     return sim->network.switches * sim->width + host;
 }
 
-/* Return the transmit port to which a queue belongs. */
 static inline uint64_t ibp_sim_port_of(const struct ibp_sim *sim, const struct ibp_sim_queue *shared)
 {
     return (uint64_t)(shared - sim->queue) / sim->network.lanes;
@@ -350,7 +347,6 @@ static inline uint64_t ibp_sim_count_queues(const struct ibp_sim *sim)
     return (uint64_t)sim->ports * sim->network.lanes;
 }
 
-/* Return the virtual lane of a client's packets. */
 static inline unsigned ibp_sim_lane_of(const struct ibp_sim *sim, uint32_t client)
 {
     return sim->network.lanes > 1 ? sim->path[client].lane : 0;

@@ -110,7 +110,6 @@ static uint64_t *allocate_sums(uint64_t count)
     return made;
 }
 
-/* The work of one thread. */
 static void spread_part(void *context)
 {
     ibp_matrix_sum_leaves(context);

@@ -55,7 +55,6 @@ static uint32_t find_nearest(const clusters_t *c, uint32_t slot, uint32_t prefer
     return UINT32_MAX;
 }
 
-/* Merge cluster `from` into cluster `into`. */
 static void merge(clusters_t *c, uint32_t from, uint32_t into)
 {
     float *row = row_of(c, into);

@@ -30,11 +30,9 @@ static inline bool ibp_is_within(struct ibp_span span, uintptr_t address)
 
 /* A loaded library. If no library was found, all members are 0. */
 struct ibp_implementation {
-    /* The handle that dlopen returns. */
     void *handle;
     /* Addresses of all memory of the library, and of its writable data. */
     struct ibp_span whole, data;
-    /* The base name of the library's file. */
     const char *name;
 };
 

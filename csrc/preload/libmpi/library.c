@@ -152,7 +152,6 @@ int ibp_mpi_find(void)
     return ibp_mpi.abi == IBP_ABI_NONE ? -ENOTSUP : 0;
 }
 
-/* Return the handle of MPI_INFO_NULL. */
 static ibp_handle no_info(void)
 {
     if (ibp_mpi.abi == IBP_ABI_OPENMPI) return (ibp_handle)ibp_mpi_symbol("ompi_mpi_info_null");

@@ -68,7 +68,6 @@ static bool is_code_sound(symbols_t *symbols, layout_t *layout, const char *code
            read_member(code, layout->code_first_line, &first_line, sizeof first_line) && first_line >= 0;
 }
 
-/* Find the beginning of the bytecode that a frame executes. */
 static bool find_bytecode(layout_t *layout, const char *frame, const char *code, const char **into)
 {
     const char *copies;

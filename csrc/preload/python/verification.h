@@ -21,7 +21,6 @@ enum ibp_frames {
 /* Return whether all symbols exist, and the type of code objects has the size that the layout expects. */
 bool ibp_verify_symbols(const struct ibp_python_symbols *symbols, const struct ibp_python_layout *layout);
 
-/* Check the innermost frames of this thread. */
 enum ibp_frames ibp_verify_frames(const struct ibp_python_symbols *symbols, const struct ibp_python_layout *layout);
 
 #endif

@@ -16,12 +16,10 @@
 #include <sys/types.h>
 
 struct ibp_recording_file {
-    /* Path of the mapped file. */
     char path[PATH_MAX];
     /* Folder for copies; empty if the mapped file is already in the destination. */
     char output_folder[PATH_MAX];
     char stem[128];
-    /* The header of the mapped file. */
     struct ibp_file_header *header;
     /* This process created the file. */
     bool first;

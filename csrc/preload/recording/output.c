@@ -46,7 +46,6 @@ static void expand_output(const char *output, const char *host, const char *job,
     }
 }
 
-/* Create a folder and its parents. Return 0 or an errno. */
 static int make_folder(char *path)
 {
     int parent_error = 0;

@@ -23,7 +23,6 @@ int ibp_own_file_open(const char *path);
  * or -1 with errno set; ESTALE if the path is another file by now. */
 int ibp_own_file_open_to_write(const char *path, int reader);
 
-/* Return whether a descriptor refers to a regular file. */
 int ibp_own_file_is_regular(int file);
 
 #endif

@@ -105,7 +105,6 @@ static const char *const counter_files[] = {
 };
 static const char *const interface_files[] = {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"};
 
-/* Return the last component of a path. */
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
