@@ -132,8 +132,8 @@ enum ibp_side {
     /* A call for which other processes wait: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
     /* Not a sample of a message: the record says that this process receives from the peer in neighbourhood collectives.
-     * The record has no times. Each process also has such a record with itself as the peer, so that a process without
-     * sources has a record too. */
+     * The record has no times. Each process also has a record of this kind with itself as the peer, so that a process
+     * without sources has a record too. */
     IBP_SIDE_SOURCE = 4
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * libnccl-profiler-ibprof.so: the profiler plug-in that NCCL and RCCL load. For each version of their profiler
- * interface, there is a start function that reads the events of this version.
+ * libnccl-profiler-ibprof.so: the profiler plug-in that NCCL and RCCL load. For each version of the profiler interface,
+ * the plug-in has a start function that reads the events of this version.
  */
 #include "platform/system.h"
 #include "nccl/chain.h"

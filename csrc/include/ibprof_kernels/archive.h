@@ -35,7 +35,7 @@ struct ibp_event {
 };
 
 /* OTF2's functions that write events: OTF2_EvtWriter_Enter, ...Leave, ...ParameterUnsignedInt, ...ParameterString,
- * ...Metric. The caller loads these functions. Their types are as in OTF2's header. */
+ * ...Metric. The caller loads these functions. The types of the functions are as in OTF2's header. */
 struct ibp_otf2_writer {
     int (*enter)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);
     int (*leave)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);

@@ -67,7 +67,7 @@ struct ibp_routes {
     const struct ibp_hop *hop;
     /* [IBP_LIDS], index of the port with a LID, or IBP_NONE */
     const int32_t *lid_port;
-    /* [port], the switch whose port 0 this is, or IBP_NONE */
+    /* [port], the switch that has this port as port 0, or IBP_NONE */
     const int32_t *port_switch;
     /* [port], the first hop of packets that a CA or router sends from this port */
     const struct ibp_hop *first;

@@ -29,7 +29,7 @@ struct ibp_sim_network {
     const uint32_t *end_gap;
     /* [end], buffer of each virtual lane in bytes: at least one packet, at most UINT32_MAX / (width + 1) */
     const uint32_t *end_capacity;
-    /* [host], the link direction on which it transmits, or IBP_NONE */
+    /* [host], the link direction on which the host transmits, or IBP_NONE */
     const int32_t *host_end;
     /* [switch][width], the link direction on which the port transmits, or IBP_NONE */
     const int32_t *port_end;
@@ -38,7 +38,7 @@ struct ibp_sim_network {
     /* For adaptive routing: [switch][leaf][(width + 63) / 64], one bit for each port on a shortest route to a leaf.
      * NULL: static routing */
     const uint64_t *minimal;
-    /* [host], the number of its leaf switch, from 0 */
+    /* [host], index of the host's leaf switch among the leaf switches */
     const uint32_t *host_leaf;
     /* [switch][switch], the virtual lane of packets from one leaf switch (first index) to another (second index). NULL:
      * all packets use lane 0 */

@@ -17,8 +17,8 @@ static inline uint32_t ibp_arrive(const struct ibp_routes *routes, const struct 
     return routes->switches + (hop->to == port + (int32_t)routes->switches ? IBP_DELIVERED : IBP_WRONG_END);
 }
 
-/* Take one step from a switch towards `lid`, the LID of `port`. Return the next place. Set `end` to the link direction,
- * or IBP_NONE without one. */
+/* Take one step from a switch towards `lid`, the LID of `port`. Return the next place. Set `end` to the link direction;
+ * to IBP_NONE if the packet uses no link. */
 static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, int32_t port, uint32_t at, int32_t *end)
 {
     *end = IBP_NONE;

@@ -6,8 +6,8 @@
 
 /* -- injection ----------------------------------------------------------------------------------------------------- */
 
-/* The first process of a host's ring has sent a packet: make it the last of the ring. If it has nothing more to send,
- * remove it from the ring. */
+/* After the first process of a host's ring has sent a packet: move the process to the end of the ring, or remove it if
+ * it has nothing more to send. */
 static void advance_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
 {
     const struct ibp_sim_process *process = &sim->process[number];

@@ -43,7 +43,7 @@ enum {
     IBP_SIM_PATH_MAX = 15,
     /* Maximum number of packets between the present event and the prefetcher. */
     IBP_SIM_LEAD = 16,
-    /* Every packet has fewer bytes. */
+    /* Every packet has fewer bytes than this limit. */
     IBP_SIM_PACKET_LIMIT = 1 << 24
 };
 
@@ -158,7 +158,7 @@ struct ibp_sim_process {
 
 /* The path of a process's present message. A hop accesses only the first cache line. */
 struct ibp_sim_path {
-    /* If hops are skipped: index in the path of the first queue whose hop packets skip. */
+    /* If hops are skipped: packets skip the hops from this index of the path on. */
     _Alignas(64) uint8_t clear_from;
     /* Number of queues in the member `queue`. 0 if `queue` does not contain the path; packets then look up the next
      * queue at each hop. */
@@ -242,7 +242,7 @@ struct ibp_sim {
     struct ibp_sim_carried *carried;
     struct ibp_sim_kind *kind;
     uint32_t kinds;
-    /* `waiter`: the memory of all rings. Free rings are in lists by `bits`, linked by `client`. */
+    /* `waiter`: the memory of all rings. Free rings with equal `bits` form a list, linked by the member `client`. */
     struct ibp_sim_waiter *waiter;
     /* Arrival time of each element of `waiter`; NULL if hops are not skipped. */
     uint64_t *arrival;

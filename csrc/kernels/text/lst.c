@@ -2,7 +2,8 @@
  * Copyright The ibprof developers
  *
  * Read the links of `ibdiagnet.lst` and `opensm-subnet.lst`. A node description may contain field separators, so each
- * possible end of the description is tried. For an invalid line, the first mismatch of the first attempt is reported.
+ * possible end of the description is tried. For an invalid line, the reader reports the first mismatch of the first
+ * attempt.
  */
 #include "digits.h"
 #include "ibprof_kernels/text.h"
@@ -11,8 +12,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A description has at most 64 bytes. LONGEST_NAME is larger, because escaped characters need several bytes. It limits
- * the time for a malicious line. */
+/* A description has at most 64 bytes. LONGEST_NAME is larger, because escaped characters need several bytes.
+ * LONGEST_NAME also limits the time for a malicious line. */
 enum { DESCRIPTION_BYTES = 64, LONGEST_NAME = 256, UNPRINTED_LANES = 2, SPEED_BYTES = 8 };
 
 struct end {

@@ -147,7 +147,7 @@ int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*
         double squared = measure(position, one, other, offset), missed = squared - length[at] * length[at];
         stress[0] += 2 * missed * missed;
         pull(gradient, one, other, offset, 4 * missed);
-        /* Subtract the pair's term of close pairs, because the pair has an edge. */
+        /* Undo the term for close pairs without an edge, because this pair has an edge. */
         if (squared < 1) repel(offset, squared, -1, gamma, gradient, one, other, stress);
     }
 free:

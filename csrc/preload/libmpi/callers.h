@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* Return whether the file's name is a name of an MPI library or of a library of MPI's bindings. */
+/* Return whether a path names an MPI library or a library of MPI's bindings. */
 bool ibp_is_mpi_binding(const char *path);
 
 /* Redirect the calls of bindings in all loaded programs and libraries (idempotent). */

@@ -35,7 +35,7 @@ struct ibp_communicator {
     int size;
     /* `world_rank` and `size` are known. */
     bool described;
-    /* The communicator is an intercommunicator. Ranks are ranks in the remote group. */
+    /* The communicator is an intercommunicator. Ranks in its messages are ranks in the remote group. */
     bool is_between;
     /* The communicator belongs to a window: its messages are one-sided traffic. */
     bool carries_windows;

@@ -39,7 +39,7 @@ static inline bool ibp_datatype_is_object(ibp_handle datatype)
            ibp_is_within(ibp_mpi.program_data, (uintptr_t)datatype);
 }
 
-/* Return whether an argument of an MPI call is a predefined datatype. Works with every MPI library. */
+/* Return whether an argument of an MPI call is a predefined datatype. The function works with every MPI library. */
 static inline bool ibp_datatype_is_elementary(ibp_handle argument)
 {
     if (IBP_LIKELY(ibp_mpi.abi == IBP_ABI_OPENMPI)) return ibp_datatype_is_object(argument);

@@ -18,7 +18,7 @@ int ibp_got_redirect(const char *name, void *replacement, void *original);
 /* As ibp_got_redirect, but also redirect calls from Open MPI's other libraries and its components. */
 int ibp_got_redirect_in_parts(const char *name, void *replacement, void *original);
 
-/* Redirect the MPI calls of the program and all libraries whose slots the dynamic linker has bound to the MPI library.
+/* In the program and all libraries, redirect the MPI calls that the dynamic linker has bound to the MPI library.
  * Unresolved weak names remain unresolved. */
 struct ibp_replacement {
     const char *name;
@@ -31,7 +31,7 @@ struct ibp_replacements {
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
 /* Redirect the MPI calls of libraries that were opened with RTLD_DEEPBIND, whether or not the dynamic linker has bound
- * them. The redirection is permanent. `choose` returns the function to be called: `found`, or a replacement. */
+ * these calls. The redirection is permanent. `choose` returns the function to be called: `found`, or a replacement. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
 /* As ibp_got_redirect_deep, for calls of MPI's Fortran bindings in the program and all libraries. */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The maximum length of MPI_Get_library_version, in all implementations. */
+/* The maximum length of the text of MPI_Get_library_version, in all implementations. */
 #define IBP_LIBRARY_VERSION_MAX 8192
 
 /* How handles are represented. */

@@ -64,7 +64,7 @@ extern IBP_INTERNAL struct ibp_mpi ibp_mpi;
  * ABI is unknown. */
 int ibp_mpi_find(void);
 
-/* Return whether the file's name is a name of an MPI library. */
+/* Return whether a path names an MPI library. */
 bool ibp_is_mpi_library(const char *path);
 
 /* Find the library, and fill ibp_mpi with the data of this process. MPI must be initialised. Return 0, or -1 with the

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Return the Unix time in nanoseconds. The Unix clock is read only once: if NTP or an administrator changes the Unix
- * clock later, times in this process do not change. */
+ * clock later, differences of times in this process stay correct. */
 uint64_t ibp_clock_ns(void);
 
 /* Convert a time of the monotonic clock to Unix time; both are in nanoseconds. */

@@ -19,9 +19,9 @@
 #define FORMAT_SDATA8 0x0c
 #define BASE_ABSOLUTE 0x00
 #define BASE_HERE 0x10
-#define TABLE_ENCODING 0x3b /* 4 bytes, relative to the header */
+#define TABLE_ENCODING 0x3b /* pointers have 4 bytes, relative to the header */
 
-/* Instructions of call frame information. The first three have an operand in their lower bits. */
+/* Instructions of call frame information. The first three instructions have an operand in their lower bits. */
 enum {
     ADVANCE = 0x40,
     OFFSET = 0x80,

@@ -11,7 +11,7 @@
 bool ibp_read_guarded(void *into, const void *address, size_t bytes)
 {
     const struct iovec here = {into, bytes}, there = {(void *)address, bytes};
-    int error = errno; /* errno of the program, restored below */
+    int error = errno; /* errno of the program, restored at the end */
     ssize_t done = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
 
     errno = error;

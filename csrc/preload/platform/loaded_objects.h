@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Return whether this process has a dynamic linker, which can list the loaded objects. A static program may have
- * none. */
+/* Return whether this process has a dynamic linker, which can list the loaded objects. A static program may have no
+ * dynamic linker. */
 bool ibp_can_visit_objects(void);
 
 /* Call `visit` for each object until `visit` returns a value other than 0. Return the last value of `visit`. Signals

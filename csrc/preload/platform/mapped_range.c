@@ -67,7 +67,7 @@ static bool search(int file, uintptr_t address, struct ibp_mapped_range *range)
 
 bool ibp_mapped_range_find(uintptr_t address, struct ibp_mapped_range *range)
 {
-    const int error = errno; /* errno of the program, restored below */
+    const int error = errno; /* errno of the program, restored at the end */
     const int held = ibp_cancellation_hold();
     const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     const bool is_found = file >= 0 && search(file, address, range);

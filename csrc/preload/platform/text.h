@@ -13,10 +13,10 @@
 /* Return the value of an environment variable; an empty string if it is not set. */
 const char *ibp_environment(const char *name);
 
-/* Copy `text` into `into`, cut to fit, always terminated. */
+/* Copy `text` to `into`. The copy is cut to `bytes`, and always ends with NUL. */
 void ibp_text_copy(char *into, size_t bytes, const char *text);
 
-/* Append to a terminated string, cut to fit. */
+/* Append `text` to a string that ends with NUL. The result is cut to `bytes`. */
 void ibp_text_append(char *into, size_t bytes, const char *text);
 
 /* Return the FNV-1a hash of a string. `hash` is IBP_HASH_START, or the hash of preceding strings. */

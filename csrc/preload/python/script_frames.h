@@ -24,7 +24,7 @@ struct ibp_script_frame {
 
 /* Find the program's innermost frame. If all frames belong to mpi4py, find the innermost of all frames. Return false if
  * this thread executes no Python code, or if the interpreter is unknown. The function makes no system call and reads no
- * text, because every MPI call calls it. */
+ * text, because it is called in every MPI call. */
 bool ibp_script_find(struct ibp_script_frame *frame);
 
 /* Go to the next outer frame of the program. Return false if no outer frame belongs to the program. */

@@ -11,7 +11,8 @@
 struct ibp_python_symbols {
     const void *runtime;   /* _PyRuntime, which other interpreters lack */
     unsigned long version; /* as PY_VERSION_HEX, but without the patch level for 3.9 and 3.10; 0 before 3.9 */
-    /* PyGILState_GetThisThreadState, which takes no lock. It returns NULL if this thread has no thread state. */
+    /* PyGILState_GetThisThreadState, which takes no lock. The function returns NULL if this thread has no thread
+     * state. */
     void *(*thread_state)(void);
     const void *code_type, *string_type, *bytes_type, *frame_type, *type_type;
 };

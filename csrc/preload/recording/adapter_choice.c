@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Variables that choose adapters. Hosts without adapters do not record them. */
+/* Variables that choose adapters. Hosts without adapters do not record these variables. */
 static const char *const variables[] = {
     "UCX_NET_DEVICES", "OMPI_MCA_btl_openib_if_include", "FI_VERBS_DEVICE_NAME", "FI_VERBS_IFACE", "MV2_IBA_HCA",
     "PSM3_NIC",

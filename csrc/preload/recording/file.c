@@ -188,7 +188,7 @@ static int join_file(struct ibp_recording_file *recording, const struct ibp_file
     return 0;
 }
 
-/* Create the file. If it exists, or another process creates it at the same time, join it. */
+/* Create the file. If the file exists, or another process creates the file at the same time, join it. */
 static int make_or_join_file(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
 {
     const int error = make_file(recording, identity);

@@ -109,7 +109,7 @@ static const struct launcher {
     {"hydra_pmi_proxy", BY_PROXY, NULL},
     {"pmi_proxy", BY_PROXY, NULL},
     {"mpiexec.gforker", ON_ONE_HOST, NULL},
-    {"mpiexec.remshel", UNNAMED, NULL}, /* the kernel cuts this name */
+    {"mpiexec.remshel", UNNAMED, NULL}, /* cut by the kernel */
 };
 
 static const struct launcher *find_launcher(struct ibp_ancestor *process)
@@ -157,8 +157,8 @@ static void name_job(struct name job, const struct launcher *nearest, const stru
 
 /* -- this launch on this host -------------------------------------------------------------------------------------- */
 
-/* Identify a launch without a name by a chain of ancestors of this process. `process` is the first of them: the
- * launcher's process on this host if `nearest` is known, otherwise the parent. A process that no launcher started as a
+/* Identify a launch without a name by a chain of ancestors of this process. The first ancestor is `process`: the
+ * launcher's process on this host, or the parent if the launcher is unknown. A process that no launcher started as a
  * rank is a separate launch. */
 static void describe_unnamed(struct name launch, struct ibp_ancestor *process, bool found)
 {

@@ -17,7 +17,8 @@ struct ibp_object_place {
     uint32_t object;
     /* Address in the file. */
     uint64_t address;
-    /* Path of the object, as the dynamic linker knows it; empty for the program. Valid while the object is loaded. */
+    /* Path of the object, as the dynamic linker knows it; empty for the program. The path is valid while the object is
+     * loaded. */
     const char *path;
 };
 

@@ -56,7 +56,7 @@ _Static_assert(sizeof(struct ibp_segment) + sizeof(struct ibp_process) <= IBP_PA
 static struct {
     struct ibp_recording_file file;
     uint64_t process_offset;
-    /* The segment of each kind that is being filled. */
+    /* For each kind of records, the segment that is being filled. */
     struct ibp_segment *segment[KINDS];
     uint32_t published[KINDS];
     /* All segments of this process. The first segment contains the record of the process. The array is longer than

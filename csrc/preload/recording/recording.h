@@ -11,7 +11,8 @@
 #include <stddef.h>
 
 /* Open the recording of this host in the folder that `output` names (%j job, %h host; created if needed), and add this
- * process to it. Return the record of the process, filled with zeros; NULL with the reason in `why` if that fails. */
+ * process to it. Return the record of the process, filled with zeros; NULL with the reason in `why` if the recording
+ * cannot be opened. */
 struct ibp_process *ibp_recording_open(const char *output, char *why, size_t why_bytes);
 
 /* Return the next free record of a kind, filled with zeros; NULL if the recording is full. Readers see the record after
@@ -29,7 +30,7 @@ const char *ibp_recording_path(void);
 /* Return the number of published records of a kind. */
 uint32_t ibp_recording_used(enum ibp_segment_kind kind);
 
-/* Return whether this process created the file. Only that process records the ports of the host. */
+/* Return whether this process created the file. Only the process that created the file records the host's ports. */
 int ibp_recording_is_first(void);
 
 /* If the recording is mapped from the storage of the node, copy the data of this process to IBPROF_OUTPUT. The caller

@@ -4,7 +4,8 @@
  * Choice of a file system from which a recording can safely be mapped.
  *
  * On a network file system, the server can revoke a mapped page, which ends the program (SIGBUS), and a write may take
- * long. Instead, a file on the storage of the node is mapped, and copied to the network file system from time to time.
+ * long. Therefore ibprof maps a file on the storage of the node, and copies this file to the network file system from
+ * time to time.
  */
 #ifndef IBPROF_RECORDING_STORAGE_H
 #define IBPROF_RECORDING_STORAGE_H
@@ -22,7 +23,7 @@ bool ibp_storage_is_remote(const char *folder);
 int ibp_storage_folder(unsigned n, char *folder, size_t bytes);
 
 /* Open or create a file without following a link, and without waiting for the other side of a FIFO. The descriptor is
- * never 0, 1 or 2, even if the program has closed these. Return the descriptor, or -1 with errno set. */
+ * never 0, 1 or 2, even if the program has closed these descriptors. Return the descriptor, or -1 with errno set. */
 int ibp_storage_open(const char *path, int flags, mode_t mode);
 
 /* Replacements of fstat and lstat, whose symbols need glibc 2.33. Return 0, or -1 with errno set. */

@@ -21,7 +21,7 @@
 #define TCP_INFO_OPTION 11
 #define TCP_LISTENING 10
 
-/* The first members of the kernel's struct tcp_info. Old headers declare only a part of them. */
+/* The first members of the kernel's struct tcp_info. Old headers declare only some of these members. */
 struct tcp_counts {
     uint8_t state, others[7];
     uint32_t values[23];

@@ -6,7 +6,8 @@
 #ifndef IBPROF_RECORDING_TRANSPORTS_H
 #define IBPROF_RECORDING_TRANSPORTS_H
 
-/* Record the transports. Call it after the program's last MPI message, while MPI's connections are still open. */
+/* Record the transports. Call this function after the program's last MPI message, while MPI's connections are still
+ * open. */
 void ibp_transports_record(void);
 
 #endif
