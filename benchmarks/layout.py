@@ -31,7 +31,7 @@ FABRIC = Path(__file__).parents[1] / "tests/data/fabrics/xgft3-1296/ibdiagnet.ls
 TRAFFIC = "pattern:all-to-all"
 GOAL_S = 3.0
 
-# Each run is a fresh interpreter, since a user also waits for the imports.
+# Each run is a new interpreter, because users also wait for imports.
 STAGES = """
 import pathlib, sys, time
 began = time.perf_counter()

@@ -2,10 +2,10 @@
 """Test the mean of a measurement that stops early: its bias, and the coverage of its 95% interval.
 
 Run it where ibprof is installed:  python benchmarks/simulation_intervals.py [--seeds N]
-Each seed samples hosts, partners and starts anew, and is also measured for long. A row is a setting and a warm-up. It
-shows how far the means are off from the long measurement, on average and at most. Then it shows how many seeds have
-an interval that contains the mean of all long measurements: by batches in time, and by clients. The last columns show
-the same for groups of five seeds, by Student's t.
+Each seed samples hosts, partners and starts, and is also measured for a long time. A row of the table is a setting and
+a warm-up. The first columns show the mean and the largest deviation of means from the long measurement. The next
+columns show how many seeds have an interval that contains the mean of all long measurements, for intervals from batches
+in time and from clients. The last columns show the same numbers for groups of five seeds, with Student's t.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
 python benchmarks/split_prediction.py -o FOLDER [--kinds KIND,...]    (as root, for real-time priority)
 
 The benchmark records the programs of `tests/mpi/programs/scaling_kinds.c` on 1 to 16 ranks, with strong and weak
-scaling, twice each. From runs on some numbers of ranks, it predicts the runs on other numbers, up to 4 times the
-largest. Existing profiles are read, not recorded again. Ranks sleep instead of computing, and between polls of MPI, so
-that 16 ranks share two processors without delay. Real-time priority prevents delays by other work of the machine. The
-benchmark prints how many of the held-out runs are inside the 95% interval.
+scaling, twice each. From runs on some numbers of ranks, the benchmark predicts the runs on other numbers, up to 4 times
+the largest. Existing profiles are read, not recorded again. Ranks sleep instead of computing, and between polls of MPI,
+so that 16 ranks share two processors without delay. Real-time priority prevents delays by other work of the machine.
+The benchmark prints how many of the held-out runs are inside the 95% interval.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def main() -> None:
 
 
 def say_other(size: dict[str, float], name: str, limit: float) -> str:
-    """Return a time, and its ratio to the time of ibprof-view."""
+    """Return another page's time as text, with its ratio to ibprof-view's time."""
     if name not in size:
         return "-"
     time, sign = (size[name], "") if isfinite(size[name]) else (1000 * limit, "> ")

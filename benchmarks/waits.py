@@ -3,10 +3,10 @@
 
 python benchmarks/waits.py -o FOLDER [--mpi NAME] [WORD ...]
 
-Each plant of `ibprof_testing.waits.traced_runs` runs under the tracer and ibprof at once. It prints a row for each
-plant: the fraction of MPI time that is waiting (by both), ibprof's unsplit fraction, the largest difference of an
-operation, and the verdict. Plants with a rate run in a network namespace, which needs root. WORD limits it to plants
-whose titles contain a WORD.
+Each program with a planted wait (`ibprof_testing.waits.traced_runs`) runs under the tracer and ibprof at once. The
+benchmark prints a row for each program: the fraction of MPI time that is waiting (by both), ibprof's unsplit fraction,
+the largest difference of an operation, and the verdict. Programs with a rate run in a network namespace, which needs
+root. With WORDs, only programs whose titles contain a WORD run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_OFF = 0.05
 
 
 def compare(mpi: mpis.Mpi, plant: WaitPlant, folder: Path, programs: Path) -> tuple[str, bool]:
-    """Run a plant; return its row, and whether the waiting of each operation is within `MOST_OFF`."""
+    """Run a program; return its row, and whether the difference of each operation is within `MOST_OFF`."""
     folder.mkdir()
     traces = run_traced(mpi, plant, folder, programs, folder / "recording", {"IBPROF_TIME": "1", "IBPROF_SITES": "1"})
     truth = split_by_operation(traces)

@@ -245,7 +245,7 @@ def _may_go_on(done: Path, hours: float) -> bool:
 def run_codes(
     program: Path, folder: Path, name: str, cell: Disputed, given: Sequence[Given], end_ns: float, hours: float
 ) -> tuple[Latencies, float, bool]:
-    """Return CODES' latencies, its processor time in s, and whether it finished."""
+    """Return CODES' latencies, its processor time in s, and whether the run finished."""
     stem = folder / "".join(letter if letter.isalnum() else "-" for letter in name)
     done, output = stem.with_suffix(".done"), stem.with_suffix(".txt")
     if not done.exists() or _may_go_on(done, hours):

@@ -66,7 +66,7 @@ class Setting(NamedTuple):
 
 
 def list_settings(others: Path) -> list[Setting]:
-    """Return the settings. Their `options` take the folder of the dumps, and return options of the command."""
+    """Return the settings. Their `options` are functions from the dumps' folder to options of `ibprof-sim replay`."""
     spread = ["--to-hosts", ",".join(SPREAD)]
     return [
         Setting("as recorded", "good", TOGETHER, False, lambda _: []),

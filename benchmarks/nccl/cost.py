@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what ibprof's profiler plug-in of NCCL costs per event and per collective.
+"""Measure the time that ibprof's profiler plug-in of NCCL takes per event and per collective.
 
     benchmarks/nccl/cost.py [EXAMPLE]
 

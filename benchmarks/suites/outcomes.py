@@ -59,7 +59,7 @@ class Comparison:
         case: the case.
         without: outcomes without ibprof.
         with_ibprof: outcomes with ibprof.
-        unaccounted: operations that asked for more bytes than were seen.
+        unaccounted: operations whose calls asked for more bytes than ibprof saw.
         said: the lines that ibprof printed.
     """
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A mock provider of verbs, which carries nothing and counts everything: what it accepts must be recorded. Built as
- * libibverbs.so.1 with that library's real headers and symbol versions.
+ * A mock provider of verbs, which sends nothing and counts accepted requests. ibprof must record exactly these
+ * requests. Built as libibverbs.so.1 with that library's real headers and symbol versions.
  */
 #ifndef IBPROF_MOCK_VERBS_H
 #define IBPROF_MOCK_VERBS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The kernels on memory that ends where the data ends, so that the sanitizers detect every access beyond.
+ * The kernels on memory that ends where the data ends, so that the sanitizers detect every access beyond the end.
  */
 #include "check.h"
 #include "ibprof_kernels.h"
@@ -155,7 +155,8 @@ static struct ibp_routes two_switches(int32_t *lid_port, uint8_t *egress)
                                .end_switch = end_switch};
 }
 
-/* Each host sends one byte to each host, including itself: as a matrix, with trees and without, and as flows. */
+/* Each host sends one byte to each host, including itself. The traffic is a matrix (with and without kept trees) or
+ * flows. */
 static void test_all_to_all(void)
 {
     static const uint64_t expected[ENDS] = {3, 3, 3, 3, 3, 3, 3, 3, 4, 4};

@@ -103,9 +103,9 @@ static void calls_of_no_items_may_take_no_tag(void)
     snprintf(ibp_mpi.version, sizeof ibp_mpi.version, "MPICH Version:      4.0.2");
     start_call(IBP_OPERATION_Igather, true);
     ibp_leave();
-    start_call(IBP_OPERATION_Ibcast, true); /* allocates a tag in 4.0 */
+    start_call(IBP_OPERATION_Ibcast, true); /* MPICH 4.0 allocates a tag */
     ibp_leave();
-    start_call(IBP_OPERATION_Iallreduce, true); /* allocates a tag in all versions */
+    start_call(IBP_OPERATION_Iallreduce, true); /* every MPICH allocates a tag */
     ibp_leave();
     start_call(IBP_OPERATION_Ialltoall, false);
     ibp_leave();

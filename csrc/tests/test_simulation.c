@@ -78,7 +78,7 @@ static void make_star(struct net *net, uint32_t hosts, uint32_t capacity)
     for (uint32_t host = 0; host < hosts; host++) add_host(net, host, 0, host);
 }
 
-/* Switches in a ring, with a host on port 0 of each and port 1 clockwise. All routes lead clockwise. */
+/* Switches in a ring. Port 0 of each switch leads to a host, port 1 to the next switch. All routes lead clockwise. */
 static void make_ring(struct net *net, uint32_t switches, uint32_t capacity)
 {
     begin_net(net, switches, switches, capacity);

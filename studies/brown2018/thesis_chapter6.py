@@ -145,9 +145,7 @@ def throttled(window: float, least: float) -> Verdict:
 
 
 def throttle_cost(window: float) -> tuple[str, float] | None:
-    """Return the growth of the last client's time (as in the thesis) and of the mean as text, and the first as a
-    number.
-    """
+    """Return as text how much the last client's time (as in the thesis) and the mean grow; and the first as a number."""
     after = find_throttled("io", window)
     before = find_unthrottled("io", after) if after else None
     if not before or not after:

@@ -116,7 +116,7 @@ def is_some(slowdown: float) -> bool:
 
 
 def is_apart(low: Row, high: Row, column: str = "slowdown") -> bool:
-    """Return whether `high` is above `low`, with separate confidence intervals. A single seed has no interval."""
+    """Return whether `high` is above `low` and the confidence intervals are disjoint. A single seed has no interval."""
     return bool(high[column] - _half(high, column) > low[column] + _half(low, column))
 
 
