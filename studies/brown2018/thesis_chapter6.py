@@ -145,7 +145,9 @@ def throttled(window: float, least: float) -> Verdict:
 
 
 def throttle_cost(window: float) -> tuple[str, float] | None:
-    """Return as text how much the last client's time (as in the thesis) and the mean grow; and the first as a number."""
+    """Return as text how much the last client's time (as in the thesis) and the mean grow; the first as a number
+    too.
+    """
     after = find_throttled("io", window)
     before = find_unthrottled("io", after) if after else None
     if not before or not after:
