@@ -100,8 +100,8 @@ def patterns(hosts: int, seed: int) -> Iterator[tuple[str, list[Flow]]]:
 
 
 def compare(name: str, subnet: Subnet, flows: list[Flow]) -> Errors | None:
-    """Simulate flows with two seeds, and compare the estimate with the mean of both simulations. Return None after a
-    deadlock of packets.
+    """Simulate flows with two seeds, and compare the estimate with the simulations' mean; None after a deadlock of
+    packets.
 
     A deadlock is possible, because shortest paths around missing cables can lead down and up again.
     """

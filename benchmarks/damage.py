@@ -3,8 +3,7 @@
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/damage.py -o FOLDER [--page docs/damage.md]
 
-FOLDER keeps each outcome, so a stopped run continues where it ended. After a change of ibprof's sources, use a new
-folder.
+FOLDER keeps each outcome, so a stopped run continues where it ended. After a change of ibprof, use a new folder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count the pairs and rounds that `ibprof-latency measure --few-pairs` measures, and check that the command finds the
-true tree.
+"""Count the pairs and rounds that `ibprof-latency measure --few-pairs` measures, and check the inferred tree.
 
 Run it where ibprof is installed, from a checkout:
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time and largest memory of reports and placements on the largest fabrics, and of reading compression
-bombs.
+"""Measure time and largest memory of reports and placements on the largest fabrics, and of reading compression bombs.
 
 python benchmarks/large_fabrics.py [--only all|job|clusters|rails|bombs] [--dumps FOLDER] [--hosts N] [--commit COMMIT]
 
@@ -8,8 +7,7 @@ The fabrics are synthetic: 46,656 hosts, each with 6 random peers, and a job of 
 is the bottleneck. `--dumps` adds the same job on the fabric in a folder of dumps, which are read without a cache of
 tables. `clusters` are GPU hosts with 4,096 and 32,768 adapters; `rails` compares this version with an older one on 8
 rails of 4 planes each, in lists of links and forwarding tables that both versions can read. Half of the hosts exchange
-all-to-all in groups of 8; the other half form rings on each rail. The exit status is 1 if time or memory exceeds its
-limit.
+all-to-all in groups of 8; the other half form rings on each rail. The exit status is 1 above a limit of time or memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare `ibprof-layout` on 11,664 hosts with an older commit: CPU time and largest memory, with forwarding tables in
-the cache.
+"""Compare `ibprof-layout` on 11,664 hosts with an older commit: CPU time and memory, with tables in the cache.
 
 python benchmarks/layout_from_cache.py [--runs N] [--commit COMMIT] [--traffic TRAFFIC]
 

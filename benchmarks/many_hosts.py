@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time and memory of each command that infers a fabric from the delays of many hosts, or uses the inferred
-fabric.
+"""Measure time and memory of each command that infers a fabric from the delays of many hosts, or uses this fabric.
 
 Run it where ibprof is installed, from a checkout; 10,000 hosts take 2 GB in the folder:
 
     python benchmarks/many_hosts.py [--hosts 10000] [--folder DIR]
 
-The fabric has 20 hosts on each leaf switch, 25 leaf switches on each pod switch, and one switch above all pod switches.
-Delays have random errors of 5%.
+The fabric has 20 hosts on each leaf switch, 25 leaf switches on each pod switch, and one top switch. Errors are 5%.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the speed of the packet simulation, on fat-trees of growing size and in the settings of the comparison with
-CODES.
+"""Measure the speed of the packet simulation, on growing fat-trees and in the settings of the comparison with CODES.
 
 Run it where ibprof is installed, from a checkout:
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time of summing traffic over routes: the kernels, reading tables, the whole command. Compare with
-Debian's `ibdmchk`.
+"""Time the sum of traffic over routes: kernels, reading tables, whole command. Compare with Debian's `ibdmchk`.
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/spread.py [--runs N] [--large] [--plot FILE.svg]
 

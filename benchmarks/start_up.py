@@ -4,8 +4,8 @@
 python benchmarks/start_up.py [--demo FOLDER] [--runs N]
 
 FOLDER is the result of `ibprof demo`. If FOLDER does not exist, the demo runs first. Commands run in turn, so that
-other work of the machine affects all commands equally. The table shows medians. The exit status is 1 if a ratio is
-above its limit.
+other work of the machine affects them equally. The table shows medians. The exit status is 1 if a ratio is above its
+limit.
 """
 
 from __future__ import annotations

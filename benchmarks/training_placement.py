@@ -52,8 +52,7 @@ FABRICS = {
     "three levels, 4:1": ["xgft:3:4,4,4:1,2,2"],
     "pods, 8 rails, 7:1": ["xgft:3:4,7,3:1,4,1"] * 8,
 }
-"""Fabrics of 64 hosts; the last fabric has 84 hosts. In fabrics whose name contains levels, the eight ranks of a host
-share an adapter.
+"""Fabrics of 64 hosts; the last has 84. If the name contains levels, the eight ranks of a host share an adapter.
 
 Source of the last fabric's oversubscription between pods: Llama Team, "The Llama 3 Herd of Models", 2024, section
 3.3.1.
@@ -139,12 +138,10 @@ class Compared:
 
 
 def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRank) -> float:
-    """Return a lower bound, in seconds, of the time of the most loaded host link, over all placements that keep each
-    tensor group on one host.
+    """Return a lower bound of the time (s) of the most loaded host link, if each tensor group is on one host.
 
     A host with one group sends the bytes that leave the group, whatever the order. A host with two groups sends at
-    least the bytes that leave a group and its best partner. In the best case, all adapters of the host send the same
-    number of bytes.
+    least the bytes that leave a group and its best partner. At best, a host's adapters send equal bytes.
 
     Args:
         problem: the ranks to place.

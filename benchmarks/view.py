@@ -5,8 +5,7 @@ Run it where ibprof and playwright are installed, from a checkout; chromium and 
 
     python benchmarks/view.py [--runs N] [--size LINKS] [--others [svg plotly]] [--files FOLDER] [--json]
 
-Each figure is the minimum of its runs (the maximum for frames per second), because other work on the machine only makes
-runs slower.
+Each figure is from its best run, because other work on the machine only makes runs slower.
 """
 
 from __future__ import annotations
@@ -267,11 +266,10 @@ def measure(browser: Browser, file: Path, runs: int, others: bool) -> tuple[dict
 
 
 async def time_other(chromium: str, script: str, halves: str, limit: float, library: str = "") -> float:
-    """Measure the time in which `script` draws the same halves of links in a new browser; return the shortest time in
-    milliseconds.
+    """Return the shortest time, in ms, in which `script` draws the same halves of links in a new browser.
 
-    Each redraw has `limit` seconds. The result is infinite if no redraw ends within this time. The first redraw also
-    builds the scene.
+    Each redraw has `limit` seconds. The result is infinite if none ends in time. The first redraw also builds the
+    scene.
     """
     times = [inf]
     async with async_playwright() as playwright:

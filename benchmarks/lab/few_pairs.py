@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare measurements of few pairs with measurements of all pairs: topology and time, on a cluster of network
-namespaces.
+"""Compare topology and time of measurements of few pairs and of all pairs, on a cluster of network namespaces.
 
 python benchmarks/lab/few_pairs.py [--leaves 4,4,4,4] -o FOLDER    (as root)
 
 --leaves lists the number of hosts of each leaf switch. One cable joins each leaf switch with the spine. `ibprof-latency
-measure` measures all pairs, then `--few-pairs` measures the pairs that it selects. The program prints a table with a
-row for each measurement.
+measure` measures all pairs, then `--few-pairs` measures the pairs that it selects. The program prints a row for each
+measurement.
 """
 
 from __future__ import annotations

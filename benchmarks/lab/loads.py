@@ -4,8 +4,7 @@
 python benchmarks/lab/loads.py -o FOLDER [CASE ...]       (as root)
 
 The program prints a table with a row for each job: the largest deviation of the interfaces' counters from the loads of
-    `ibprof-layout` (with headers added), the job's time, the time at line rate, and the time of the packet simulator's
-    replay.
+    `ibprof-layout` (with headers added), the job's time, the time at line rate, and the packet simulator's time.
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ def cases() -> dict[str, LoadCase]:
 
 
 def replay(dumps: Sequence[Path], run: LabRun, ranks_on: Sequence[str]) -> float | None:
-    """Return the time at which the last message arrives in the packet simulator's replay; None if the replay gives no
-    time.
+    """Return the time at which the last message arrives in the packet simulator's replay; None without an answer.
 
     In the replay, all ranks send as many messages as the rank with most messages, so the other ranks begin the run
     again. Only the time of the rank with most messages counts.

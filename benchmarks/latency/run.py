@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time that Python adds to a delay of `ibprof-latency measure`: two ranks alternate between this command
-and a loop in C.
+"""Measure the time that Python adds to a delay of `ibprof-latency measure`, compared with a loop in C.
 
 Run it where ibprof and an MPI are installed, on an otherwise idle machine:  python benchmarks/latency/run.py
 """

@@ -142,8 +142,7 @@ def ratio_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[float, f
 
 
 def undisturbed_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[float, float, float]:
-    """Return (lower quartile of values) / (lower quartile of base), over all rounds, and the ratio's 95% bootstrap
-    interval.
+    """Return (lower quartile of values) / (lower quartile of base), and the ratio's 95% bootstrap interval.
 
     Other work on the machine only makes runs longer. The lower quartile represents undisturbed runs, with and without
     ibprof, and varies less than the median.

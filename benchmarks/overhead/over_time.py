@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time that IBPROF_INTERVAL adds to a message, and the time that recording adds to the end of a job of many
-ranks.
+"""Measure the time that IBPROF_INTERVAL adds to a message, and that recording adds to the end of a large job.
 
 Runs with and without ibprof alternate. The program prints Markdown. The exit status is 1 if recording adds more than
 the goal to the end of a job. Run it from a checkout on an idle machine, with a library that was built or installed:
@@ -60,8 +59,7 @@ def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
 
     In a job with more ranks than cores, recording adds the work of all ranks divided by the number of cores. The second
     table shows the median rank's wall time from entering MPI_Finalize to its last function, with the interval of
-    differences between alternating runs. With more ranks than cores, most of the wall time is time in which other ranks
-    run.
+    differences between alternating runs. With more ranks than cores, other ranks run during most of this time.
     """
     program = build_ends(bench)
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the cost of recording: time per message and per call, instructions, memory, time of whole programs, time at
-the end of a job.
+"""Measure the cost of recording: time per message and call, instructions, memory, whole programs, end of a job.
 
 Each figure compares alternating runs with and without ibprof, so that other work on the machine affects both. It prints
 Markdown. Run it where ibprof is installed, from a checkout, on an idle machine:

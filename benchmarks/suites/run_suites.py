@@ -6,8 +6,8 @@
 
 First build the suite for each MPI by the suite's instructions. FOLDER must also contain MPICH's lists of tests
 (testlist): if FOLDER is not the folder of the sources, copy the lists that configure does not write to FOLDER.
-DIR/SUITE.csv gets a row for each case. An interrupted run continues after its last row. The exit status is 1 if ibprof
-made an outcome worse.
+DIR/SUITE.csv gets a row for each case. An interrupted run continues. The exit status is 1 if ibprof made an outcome
+worse.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A mock endpoint of libfabric, without a provider. The endpoint implements every call; each call returns mock_result
- * and does nothing.
+ * A mock endpoint of libfabric, without a provider. The endpoint implements every call: it only returns mock_result.
  */
 #ifndef IBPROF_TESTS_MOCK_LIBFABRIC_H
 #define IBPROF_TESTS_MOCK_LIBFABRIC_H

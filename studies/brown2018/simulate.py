@@ -5,8 +5,7 @@
     python studies/brown2018/simulate.py --minutes 60 --folder build/brown2018
 
 The presets of `ibprof-sim study` are these studies, each with five seeds. The folder keeps results, so the same command
-continues with the missing simulations, the cheapest first. After the simulations, run write_page.py, which writes the
-page.
+continues with the missing simulations, the cheapest first. After the simulations, write_page.py writes the page.
 """
 
 from __future__ import annotations

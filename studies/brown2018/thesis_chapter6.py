@@ -145,9 +145,7 @@ def throttled(window: float, least: float) -> Verdict:
 
 
 def throttle_cost(window: float) -> tuple[str, float] | None:
-    """Return as text how much the last client's time (as in the thesis) and the mean grow; the first as a number
-    too.
-    """
+    """Return the growth of the last client's time (as in the thesis) and of the mean as text, and the former."""
     after = find_throttled("io", window)
     before = find_unthrottled("io", after) if after else None
     if not before or not after:

@@ -10,8 +10,7 @@
  * events again, up to the shared queue. Packets that have already skipped the shared queue must have left it before a
  * packet of the later message can arrive: `earliest` ensures this.
  *
- * So each message has the same start and latency as in a simulation of every hop. Loads of links do not include skipped
- * hops.
+ * So each message has the same start and latency as in a simulation of every hop. Loads do not include skipped hops.
  *
  * If the whole path is clear, a message is sent as a whole: its only event is its completion. If a message of another
  * process later uses one of the path's queues, the packets of the whole message get events again. Packets that have not

@@ -6,8 +6,7 @@
 
 /* -- injection ----------------------------------------------------------------------------------------------------- */
 
-/* After the first process of a host's ring has sent a packet: move the process to the end of the ring, or remove it if
- * it has nothing more to send. */
+/* The first process of a host's ring has sent a packet: move it to the ring's end, or remove it if it has sent all. */
 static void advance_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
 {
     const struct ibp_sim_process *process = &sim->process[number];

@@ -6,8 +6,8 @@
  * A queue is one virtual lane of a link direction. A packet occupies buffer in one queue. The packet takes the buffer
  * when the queue admits the packet. The packet releases the buffer when the next queue admits the packet, or when the
  * host receives the packet. This models credits. A link direction transmits packets in the order of admission. So the
- * tick at which a packet arrives at the next node is known when the packet is admitted, and one event for each packet
- * and hop is enough.
+ * tick at which a packet arrives at the next node is known when the packet is admitted, and one event per hop is
+ * enough.
  *
  * The files of this module, from low to high. Each file calls only functions of files before it:
  *
@@ -198,8 +198,7 @@ struct ibp_sim_use {
     uint64_t earliest;
 };
 
-/* Messages that a host has to send: a ring of processes. The processes take turns: each sends one packet, then it is
- * the turn of the next process. */
+/* Messages that a host has to send: a ring of processes. The processes take turns, with one packet per turn. */
 struct ibp_sim_outbox {
     /* The last process of the ring, which links to the first; IBP_SIM_NOTHING if the ring is empty. */
     uint32_t last;

@@ -2,8 +2,7 @@
  * Copyright The ibprof developers
  *
  * Read the links of `ibdiagnet.lst` and `opensm-subnet.lst`. A node description may contain field separators, so each
- * possible end of the description is tried. For an invalid line, the reader reports the first mismatch of the first
- * attempt.
+ * possible end of the description is tried. For an invalid line, the reader reports the first attempt's mismatch.
  */
 #include "digits.h"
 #include "ibprof_kernels/text.h"

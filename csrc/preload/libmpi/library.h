@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * The MPI library of this process. ibprof finds the library at run time, is not linked to it and does not include
- * mpi.h. Handles are pointers in the ABIs of Open MPI and of MPI 5, and integers in MPICH's ABI. An ibp_handle contains
- * a handle of any ABI.
+ * mpi.h. Handles are pointers in the ABIs of Open MPI and of MPI 5, and integers in MPICH's ABI. An ibp_handle has
+ * space for any handle.
  */
 #ifndef IBPROF_LIBMPI_LIBRARY_H
 #define IBPROF_LIBMPI_LIBRARY_H

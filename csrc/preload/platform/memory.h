@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Private memory in whole pages, filled with zeros. ibprof does not use malloc, because the program or another tool may
- * replace malloc.
+ * Private memory in whole pages, filled with zeros. malloc is not used, because programs and tools may replace malloc.
  */
 #ifndef IBPROF_PLATFORM_MEMORY_H
 #define IBPROF_PLATFORM_MEMORY_H

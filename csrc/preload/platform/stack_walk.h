@@ -3,8 +3,8 @@
  *
  * Walk of the stack: the return addresses of the current function's callers, innermost first. The walk allocates no
  * memory, takes only the dynamic linker's lock, and uses only libc. On x86-64, the walk finds frames by the tables of
- * .eh_frame, and by frame pointers in code without tables. On AArch64, the walk finds frames by frame pointers. Other
- * processors are not supported.
+ * .eh_frame, and by frame pointers in code without tables. On AArch64, the walk uses frame pointers. Other processors
+ * are not supported.
  *
  * The walk ends where the stack contradicts the tables. The walk reads no memory outside of the stack.
  */

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * If a symbol that a preloaded library needs is missing, the program cannot start. Therefore ibprof uses no symbol
- * newer than glibc 2.17, and declares symbols that musl lacks as weak. Every file that calls the dynamic linker
- * includes this file.
+ * newer than glibc 2.17, and declares symbols that musl lacks as weak. Files that call the dynamic linker include this
+ * file.
  */
 #ifndef IBPROF_PLATFORM_SYSTEM_H
 #define IBPROF_PLATFORM_SYSTEM_H
@@ -28,8 +28,8 @@
  * function call, and musl can load the library. */
 #define IBP_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 
-/* glibc 2.34 moved dlsym and other functions into libc, with a new symbol version. ibprof uses the old symbol version,
- * which older systems also have. */
+/* glibc 2.34 moved dlsym and other functions into libc, with a new symbol version. ibprof uses the old version, which
+ * all systems have. */
 #if defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 34) && defined(__x86_64__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");

@@ -30,8 +30,8 @@ static void *hidden_library(void)
     return path ? ibp_loaded_library(path) : NULL;
 }
 
-/* Open the interpreter's library once more, because ibprof calls a function of the library: the library stays loaded
- * even if the program closes it. */
+/* Open the interpreter's library once more, because ibprof calls a function of the library: the program may close the
+ * library. */
 static void keep_loaded(const void *symbol)
 {
     ibp_open_function *open = ibp_loader_open();

@@ -110,8 +110,8 @@ static bool is_frame_sound(symbols_t *symbols, layout_t *layout, const char *fra
 }
 
 /* Set `frame` to a thread's innermost frame; NULL if the thread executes no Python code. In this case, the link to the
- * frame is inside the thread state, which is always readable. So MPI calls before Python code runs need no guarded
- * read, which is a system call. */
+ * frame is inside the thread state, which is always readable. So MPI calls before Python code runs need no guarded read
+ * (a system call). */
 static bool find_innermost(layout_t *layout, const char *thread, const char **frame)
 {
     *frame = ibp_load_pointer(thread, layout->thread_frame);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The recording file of this host. The first process of a launch creates the file, and the launch's other processes on
- * the host join it.
+ * The recording file of this host. The first process of a launch creates the file, and the other processes join it.
  */
 #ifndef IBPROF_RECORDING_FILE_H
 #define IBPROF_RECORDING_FILE_H

@@ -32,8 +32,8 @@ bool ibp_object_calls_for_python(const char *path);
 /* Find the program or library that contains an address. Return false if no object contains the address. */
 bool ibp_object_find(const void *address, struct ibp_object_place *place);
 
-/* Record the object that contains an address, unless it is recorded already. The lock must be held for this function
- * and for ibp_object_of_script. */
+/* Record the object that contains an address, unless it is recorded already. The lock must be held, also for
+ * ibp_object_of_script. */
 void ibp_object_record(const void *address, struct ibp_object_place *place);
 
 /* Return the index of a script's record, created if needed; IBP_OBJECT_UNKNOWN if the recording is full. */
