@@ -115,7 +115,7 @@ enum ibp_unsampled {
     IBP_UNSAMPLED_NO_NAME = 0,
     /* A table of communicators or requests was full. */
     IBP_UNSAMPLED_FULL = 1,
-    /* The number of the message is unknown, because the order of receives with wildcards is unknown. */
+    /* The sequence number of the message is unknown, because the order of receives with wildcards is unknown. */
     IBP_UNSAMPLED_ORDER = 2,
     /* ibprof did not see the completion of the collective or message. */
     IBP_UNSAMPLED_UNSEEN = 3,
@@ -278,7 +278,7 @@ struct ibp_segment {
 struct ibp_process {
     uint32_t pid;
     uint32_t flags; /* enum ibp_process_flags */
-    /* Rank in MPI_COMM_WORLD, or the rank that the launcher gave. It has no meaning if world_size is 0. */
+    /* Rank in MPI_COMM_WORLD, or the rank that the launcher gave. The rank has no meaning if world_size is 0. */
     uint32_t world_rank;
     /* Number of ranks. 0 if the process is not a rank: it did not initialise MPI, and no launcher gave it a rank. */
     uint32_t world_size;
@@ -453,7 +453,7 @@ struct ibp_origin {
     uint32_t region;
     /* Index of the operation's name in the file. */
     uint32_t operation;
-    /* Number of the ibp_site, IBP_SITE_UNKNOWN or IBP_SITE_OTHER. */
+    /* Number of the ibp_site (from 1), IBP_SITE_UNKNOWN or IBP_SITE_OTHER. */
     uint32_t site;
     uint32_t reserved;
 };
@@ -550,7 +550,7 @@ struct ibp_counter_of_1 {
 
 /* A network address of this process, or of a peer to which this process sent messages. Addresses are recorded if the
  * source knows peers only by address. The address of a peer belongs to the process that recorded the same address with
- * `own` set. That process may have recorded it in another host's file. */
+ * `own` set. The record with `own` may be in another host's file. */
 struct ibp_address {
     /* 1 for an address of this process; 0 for an address of a peer. */
     uint32_t own;
@@ -581,8 +581,8 @@ struct ibp_mark {
     uint64_t time_ns;
     uint32_t kind; /* enum ibp_mark_kind */
     uint32_t region;
-    /* Totals of user data since the start. They are 0 in marks of IBP_MARK_BEGIN and IBP_MARK_END, because computing
-     * the totals would take long. */
+    /* Totals of user data since the start. Totals are 0 in marks of IBP_MARK_BEGIN and IBP_MARK_END, because their
+     * computation would take long. */
     uint64_t sent_bytes;
     uint64_t sent_messages;
     uint64_t received_bytes;
@@ -615,7 +615,7 @@ struct ibp_transfer {
     /* Index of a region, IBP_REGION_ALL or IBP_REGION_OFF. */
     uint32_t region;
     uint32_t opcode; /* enum ibp_opcode */
-    /* With IBP_REGION_ALL: number of the thread that adds to this record; 0 for several threads. */
+    /* With IBP_REGION_ALL: identifies the thread that adds to this record; 0 for several threads. */
     uint32_t writer;
     uint64_t bytes;
     uint64_t messages;
@@ -680,14 +680,14 @@ struct ibp_launch {
 struct ibp_collective_sample {
     /* A hash that identifies the communicator, equal on all members; 0 if the record is free. */
     uint64_t communicator;
-    /* Number of the call among the calls on this communicator. */
+    /* Sequence number of the call on this communicator. */
     uint64_t number;
     /* `origin`: origin of the call that started the collective. `end_origin`: origin of the call that completed the
      * collective. For a blocking call, both are equal. */
     uint32_t origin;
     uint32_t end_origin;
     /* One of 2^level calls of the same stratum is sampled. A stratum has calls with the same operation, class of
-     * message size and class of communicator size. IBP_LEVEL_LONG: sampled because it is one of the longest calls. */
+     * message size and class of communicator size. IBP_LEVEL_LONG: sampled because the call is one of the longest. */
     uint32_t level;
     /* Number of processes in the communicator, including both groups of an intercommunicator. */
     uint32_t size;
@@ -714,8 +714,8 @@ struct ibp_collective_sample {
 struct ibp_message_sample {
     /* A hash that identifies the communicator, equal on all members; 0 if the record is free. */
     uint64_t communicator;
-    /* Number of the message among the messages with this sender, receiver, communicator and tag. For IBP_SIDE_SOURCE:
-     * the number of records of the graph in this process; 0 in recordings before 0.2.0. */
+    /* Sequence number of the message among messages with this sender, receiver, communicator and tag. For
+     * IBP_SIDE_SOURCE: the number of records of the graph in this process; 0 in recordings before 0.2.0. */
     uint64_t number;
     /* `origin`: origin of the call that posted the message. `end_origin`: origin of the call that completed the
      * message. */
@@ -758,7 +758,7 @@ struct ibp_nccl_communicator {
     /* The clock of ticks and the Unix clock, read at the same time: at the start, and as late as possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
-    /* Number of proxy operations for which no space was left. Their steps are in no flow. */
+    /* Number of proxy operations for which no space was left. The steps of these operations are in no flow. */
     uint64_t operations_lost;
     /* Ticks during which at least one proxy operation of the process was in progress. Only in the first record of a
      * process, which is also the record for operations of unknown communicators. */
@@ -821,7 +821,7 @@ struct ibp_nccl_sample {
     /* One of 2^level operations is sampled. */
     uint8_t level;
     uint16_t reserved;
-    /* Number of the operation, from 1; 0 if the record is free. In a ring in which all ranks send and receive,
+    /* Sequence number of the operation, from 1; 0 if the record is free. In a ring in which all ranks send and receive,
      * operations are counted over all such rings on this communicator, channel and direction. In other tasks,
      * operations are counted over the sends of these tasks on the channel. */
     uint64_t number;

@@ -93,7 +93,7 @@ struct ibp_placement_problem {
     const struct ibp_routes *const *routes;
     /* [rails], index in `position` of the first link direction of each rail */
     const uint64_t *position_first;
-    /* The number of each link direction of `routes` among the counted link directions; IBP_UNCOUNTED if the link
+    /* The index of each link direction of `routes` among the counted link directions; IBP_UNCOUNTED if the link
      * direction is not counted. */
     const uint32_t *position;
     /* [rails][ports], the link direction from a port, and the link direction to a port; used only for paths that

@@ -3,7 +3,7 @@
  *
  * Simulation of the packets of several jobs on one network.
  *
- * Times are in ticks, whose length the caller chooses. `end` is the number of a link direction. Nodes are numbered:
+ * Times are in ticks, whose length the caller chooses. `end` is the index of a link direction. Nodes are numbered:
  * first the hosts, 0 .. hosts - 1, then the switches.
  */
 #ifndef IBPROF_KERNELS_SIMULATION_H

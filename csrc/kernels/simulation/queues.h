@@ -51,7 +51,7 @@ static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to
  * one of them at random. */
 uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client);
 
-/* Return the address of an element of `choice`: the number of the set of ports of switch `at` that are on shortest
+/* Return the address of an element of `choice`: the index of the set of ports of switch `at` that are on shortest
  * routes to the last switch of a client's path. */
 static inline const uint16_t *ibp_sim_choice_of(const struct ibp_sim *sim, uint32_t at, uint32_t client)
 {

@@ -165,7 +165,7 @@ struct ibp_sim_path {
     uint8_t hops;
     uint16_t job;
     /* The queues of the path, in order. With adaptive routing, the array contains instead: the queue of the sending
-     * host, the queue of the last switch, the last switch, and the leaf number of this switch. */
+     * host, the queue of the last switch, the last switch, and the leaf index of this switch. */
     uint32_t queue[IBP_SIM_PATH_MAX];
     /* [hop], ticks from the arrival at the hop's queue to the arrival at the host */
     uint32_t rest[IBP_SIM_PATH_MAX];
@@ -250,7 +250,7 @@ struct ibp_sim {
     /* With adaptive routing: [queue], a copy of `queued` of each queue. Otherwise NULL. */
     uint32_t *queued;
     /* `choice`: [switch][leaf], index of a set of ports among the sets of the switch. The sets of a switch begin in
-     * `choices` at `first_choice`. `number_of_leaf`: the leaf number of each switch. */
+     * `choices` at `first_choice`. `number_of_leaf`: the leaf index of each switch. */
     uint16_t *choice;
     uint64_t *choices, *first_choice;
     uint32_t *number_of_leaf;

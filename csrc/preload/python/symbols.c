@@ -30,8 +30,7 @@ static void *hidden_library(void)
     return path ? ibp_loaded_library(path) : NULL;
 }
 
-/* Open the interpreter's library once more, because ibprof calls a function of the library: the program may close the
- * library. */
+/* The program may close the interpreter's library, but ibprof calls a function of this library. Open it once more. */
 static void keep_loaded(const void *symbol)
 {
     ibp_open_function *open = ibp_loader_open();

@@ -49,7 +49,7 @@ static bool name_by_jsm(struct name job)
     return *ibp_environment("JSM_NAMESPACE_RANK") && join(job, "PMIX_NAMESPACE", '/', "LSB_JOBID");
 }
 
-/* PALS of HPE Cray: a name for each mpiexec. Flux and Slurm set the variable too, for Cray MPICH. Source: the cray-pals
+/* PALS of HPE Cray: a name for each mpiexec. Flux and Slurm also set PALS_APID, for Cray MPICH. Source: the cray-pals
  * plugin of flux-coral2, the cray_shasta plugin of Slurm. */
 static bool name_by_pals(struct name job)
 {
