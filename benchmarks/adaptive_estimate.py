@@ -158,7 +158,7 @@ def summarise(errors: list[Errors]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=2, help="number of fabrics with missing cables of each shape")
-    parser.add_argument("--calibrate", action="store_true", help="try other rounds, exponents and back pressures")
+    parser.add_argument("--calibrate", action="store_true", help="also try other rounds, exponents and back pressures")
     arguments = parser.parse_args()
     errors = compare_all(arguments.seeds, seed=7)
     for each in errors:

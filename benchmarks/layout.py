@@ -82,7 +82,7 @@ for seconds, name in laps:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs to take the medians of (default: 5)")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs for each median (default: 5)")
     parser.add_argument("--crossings", action="store_true", help="only count crossings of links")
     arguments = parser.parse_args()
     if arguments.crossings:

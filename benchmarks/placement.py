@@ -27,9 +27,9 @@ from ibprof_testing.samples.placements import hosts_on_all_rails, make_problem
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--time", type=float, metavar="SECONDS", help="of each search (default: ibprof-place's)")
-    parser.add_argument("--only", default="", metavar="NAME", help="cases whose names contain it")
-    parser.add_argument("--skip", default="", metavar="NAMES", help="libraries to leave out, with commas")
+    parser.add_argument("--time", type=float, metavar="SECONDS", help="time of each search (default: ibprof-place's)")
+    parser.add_argument("--only", default="", metavar="NAME", help="run only cases whose names contain NAME")
+    parser.add_argument("--skip", default="", metavar="NAMES", help="libraries to leave out, separated by commas")
     arguments = parser.parse_args()
     libraries = {name: run for name, run in LIBRARIES.items() if name not in arguments.skip.split(",")}
     print("most loaded link in ms / most loaded link between switches in ms / seconds that it took")

@@ -96,7 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=12, metavar="N", help="samples per row (default: %(default)s)")
     parser.add_argument("--machines", action="store_true", help="processors of many kinds; a row for each effect")
-    parser.add_argument("--effects", default=",".join(EFFECTS), metavar="NAME,...", help="of --machines (default: all)")
+    parser.add_argument("--effects", default=",".join(EFFECTS), metavar="NAME,...", help="effects (default: all)")
     parser.add_argument("--matrices", type=Path, metavar="DIR", help="folder of measured delays; a row for each matrix")
     options = parser.parse_args()
     print("| errors | exact | refused | wrong | linkage 1.1 | linkage 1.25 | linkage 1.5 |")

@@ -58,7 +58,7 @@ GROUP = 5
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=30, metavar="N", help="of each setting (default: 30)")
+    parser.add_argument("--seeds", type=int, default=30, metavar="N", help="seeds of each setting (default: 30)")
     seeds = range(1, parser.parse_args().seeds + 1)
     print("| measured | warm-up | settled | off, % | at most | by time | half, % | by clients | half, % | five seeds | "
           "half, % |\n|---|---|---|---|---|---|---|---|---|---|---|")  # fmt: skip

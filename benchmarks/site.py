@@ -286,10 +286,12 @@ def compare(folder: Path, question: str, duckdb: Answer, other: Answer) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--days", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=10_000, help="a day (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=10_000, help="number of jobs per day (default: %(default)s)")
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
     parser.add_argument("--without-sqlite", action="store_true")
-    parser.add_argument("--ask", nargs=2, metavar=("ENGINE", "QUESTION"), help="one question, of a folder that is full")
+    parser.add_argument(
+        "--ask", nargs=2, metavar=("ENGINE", "QUESTION"), help="ask only this question; --folder must be filled"
+    )
     options = parser.parse_args()
     if options.ask:
         answer(options.folder, options.ask[0], options.ask[1], options.days)

@@ -58,9 +58,11 @@ DENSE_HOSTS = 12_000
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=7, metavar="N", help="runs to take the medians of (default: 7)")
-    parser.add_argument("--large", action="store_true", help="11,664 hosts too: half a minute, 3 GB of memory and disk")
-    parser.add_argument("--plot", metavar="FILE", type=Path, help="only plot cost against hosts, pairs and links")
+    parser.add_argument("--runs", type=int, default=7, metavar="N", help="runs for each median (default: 7)")
+    parser.add_argument(
+        "--large", action="store_true", help="also 11,664 hosts: half a minute, 3 GB of memory and disk"
+    )
+    parser.add_argument("--plot", metavar="FILE", type=Path, help="only plot the time over hosts, pairs and links")
     arguments = parser.parse_args()
     if arguments.plot:
         draw_costs(arguments.plot, measure_costs(arguments.runs))

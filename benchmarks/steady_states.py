@@ -56,8 +56,8 @@ CELLS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="of each cell (default: 1)")
-    parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="the first N (default: all)")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of each cell (default: 1)")
+    parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="first N cells (default: all)")
     arguments = parser.parse_args()
     print("| measured | messages of a client | packet hops, every message | skipped | ratio | s | s | error, % |\n"
           "|---|---|---|---|---|---|---|---|")  # fmt: skip

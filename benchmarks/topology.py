@@ -179,14 +179,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=30, metavar="N")
     parser.add_argument("--methods", default=",".join(METHODS), metavar="NAME,...")
     parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="of recovery: finished samples are kept there and not repeated"
+        "--log", type=Path, metavar="FILE", help="for recovery: file of finished samples, which are not repeated"
     )
     parser.add_argument(
         "--patience",
         type=int,
         default=0,
         metavar="N",
-        help="of recovery: samples after which a cell ends if the search gave up on all",
+        help="for recovery: number of samples after which a cell ends if the search gave up on all of them",
     )
     arguments = parser.parse_args()
     shapes, sizes = arguments.shapes.split(","), [int(each) for each in arguments.hosts.split(",")]

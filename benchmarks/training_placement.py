@@ -78,9 +78,9 @@ _ALIKE = 1.01
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--time", type=float, default=3.0, metavar="SECONDS", help="of each search (default: 3)")
+    parser.add_argument("--time", type=float, default=3.0, metavar="SECONDS", help="time of each search (default: 3)")
     parser.add_argument("--divide-groups", action="store_true", help="let tensor groups be on several hosts")
-    parser.add_argument("--only", default="", metavar="NAME", help="fabrics whose names contain it")
+    parser.add_argument("--only", default="", metavar="NAME", help="run only fabrics whose names contain NAME")
     arguments = parser.parse_args()
     print("most loaded link in ms / most loaded link between switches in ms")
     columns = ("fabric", "free", "job", "ibprof-place", "topograph, block", "Slurm, tree", "least", "least if whole")

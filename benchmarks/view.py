@@ -127,12 +127,14 @@ def main() -> None:
     """Print a row for each size, and the time to open the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--size", choices=SIZES, action="append", help="only this size, without opening (default: all)")
+    parser.add_argument(
+        "--size", choices=SIZES, action="append", help="measure only this size (default: all, and opening)"
+    )
     parser.add_argument("--others", nargs="*", choices=OTHERS, help="also measure plotly and SVG, or one of them")
     parser.add_argument(
-        "--limit", type=float, default=60, metavar="S", help="limit of each of their redraws (default: 60)"
+        "--limit", type=float, default=60, metavar="S", help="limit of plotly's and SVG's redraws (default: 60)"
     )
-    parser.add_argument("--files", type=Path, metavar="FOLDER", help="keep the views there; open existing ones")
+    parser.add_argument("--files", type=Path, metavar="FOLDER", help="folder of the views; existing views are reused")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     others = OTHERS if arguments.others == [] else arguments.others or ()

@@ -152,7 +152,7 @@ def count_instructions(bench: Bench, call: str, size: int) -> float:
         valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={bench.folder}/callgrind.%p"]
         bench.run(WITH, 2, *valgrind, program, str(BATCHES_COUNTED), call, str(size), str(calls))
         of_ranks = [_count_instructions(file, bench.library.name) for file in bench.folder.glob("callgrind.*")]
-        assert len(of_ranks) == 2, f"callgrind wrote of {len(of_ranks)} ranks"
+        assert len(of_ranks) == 2, f"callgrind wrote files of {len(of_ranks)} ranks"
         assert all(of_ranks), "callgrind found no instructions of ibprof in a rank"
         counted.append(sum(of_ranks))
     more = CALLS_COUNTED[1] - CALLS_COUNTED[0]

@@ -104,15 +104,15 @@ def main() -> None:
     parser.add_argument("--imb", type=Path, metavar="FOLDER", help="folder of IMB-MPI1 and mpirun: bin/ of impi-rt")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each measurement (default: 30)")
     parser.add_argument(
-        "--most-rounds", type=int, default=0, metavar="N", help="most rounds of a call (default: --rounds)"
+        "--most-rounds", type=int, default=0, metavar="N", help="maximum rounds of a call (default: --rounds)"
     )
-    parser.add_argument("--ranks", type=int, default=8, metavar="N", help="ranks for the memory (default: 8)")
+    parser.add_argument("--ranks", type=int, default=8, metavar="N", help="ranks when memory is measured (default: 8)")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} rounds and fewer sizes")
     parser.add_argument(
         "--keep",
         type=Path,
         metavar="FILE",
-        help="file for the rounds of calls. New rounds are added to it. --rounds 0 only shows it.",
+        help="file of the rounds of calls. New rounds are added to the file. --rounds 0 only shows the file.",
     )
     parser.add_argument("--library", type=Path, metavar="FILE", help="libibprof.so (default: the installed one)")
     wanted = parser.parse_args()

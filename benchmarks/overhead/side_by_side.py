@@ -217,15 +217,15 @@ def _row(operation: str, name: str, recorded: Timed, timed: Timed) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--mpip", type=Path, metavar="FILE", help="a built libmpiP.so, of the same MPI")
+    parser.add_argument("--mpip", type=Path, metavar="FILE", help="libmpiP.so that was built for the same MPI")
     parser.add_argument(
-        "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="of mpirun (default: /usr/bin)"
+        "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="with mpirun (default: /usr/bin)"
     )
-    parser.add_argument("--rounds", type=int, default=12, metavar="N", help="of measuring each variant")
-    parser.add_argument("--messages", type=int, default=500_000, metavar="N", help="in each run")
-    parser.add_argument("--ranks", type=int, default=2, metavar="N", help="of the program")
-    parser.add_argument("--callers", type=int, default=0, metavar="N", help="found by ibprof; 0: by operation")
-    parser.add_argument("command", nargs="*", metavar="PROGRAM", help="and its arguments, after --")
+    parser.add_argument("--rounds", type=int, default=12, metavar="N", help="rounds of each variant")
+    parser.add_argument("--messages", type=int, default=500_000, metavar="N", help="messages in each run")
+    parser.add_argument("--ranks", type=int, default=2, metavar="N", help="ranks of PROGRAM")
+    parser.add_argument("--callers", type=int, default=0, metavar="N", help="recorded callers; 0: by operation")
+    parser.add_argument("command", nargs="*", metavar="PROGRAM", help="PROGRAM and its arguments, after --")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(wanted.mpi, Path(folder), find_library())

@@ -71,19 +71,19 @@ def _read_options() -> argparse.Namespace:
     parser.add_argument("built", nargs="+", type=_parse_built, metavar="MPI=FOLDER", help="one of "
         f"{', '.join((*NAMES, *MPICH_LIKE))}, and where the suite was built for it")  # fmt: skip
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="for tables, and for what the cases write"
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the tables and the cases' files"
     )
-    parser.add_argument("--lists", nargs="+", default=["testlist"], help="of MPICH's tests (testlist.collalgo, ...)")
-    parser.add_argument("--ranks", type=int, default=4, help="of the Intel MPI Benchmarks (default: %(default)s)")
-    parser.add_argument("--only", default="", metavar="REGEX", help="run the cases whose name holds this")
+    parser.add_argument("--lists", nargs="+", default=["testlist"], help="MPICH's lists (testlist.collalgo, ...)")
+    parser.add_argument("--ranks", type=int, default=4, help="ranks of the Intel MPI Benchmarks (default: %(default)s)")
+    parser.add_argument("--only", default="", metavar="REGEX", help="run only cases whose name matches REGEX")
     parser.add_argument("--seconds", type=float, default=60, help="time limit of a case (default: %(default)s)")
     parser.add_argument(
-        "--variables", nargs="+", default=[], type=_parse_variable, metavar="NAME=VALUE", help="of both runs of a case"
+        "--variables", nargs="+", default=[], type=_parse_variable, metavar="NAME=VALUE", help="for both runs of a case"
     )
     parser.add_argument(
-        "--preload", default="", metavar="FILE", help="a library for both runs of a case, such as that of yields.c"
+        "--preload", default="", metavar="FILE", help="library to preload in both runs, for example from yields.c"
     )
-    parser.add_argument("--repeats", type=int, default=3, help="runs of a case whose outcomes differ")
+    parser.add_argument("--repeats", type=int, default=3, help="maximum number of runs of a case whose outcomes differ")
     return parser.parse_args()
 
 
