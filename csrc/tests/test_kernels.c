@@ -16,7 +16,7 @@ static const char dump[] = "dump_ucast_routes: Switch 0x10\n"
                            "0x0003 : 254\n"
                            "0xBFFF : 000  : HOPS UNKNOWN";
 
-/* Read a dump that is cut after 1 byte, 2 bytes and so on. */
+/* Read a dump that is cut after each byte. */
 static void test_cut_dumps(void)
 {
     for (size_t size = 0; size < sizeof dump; size++) {

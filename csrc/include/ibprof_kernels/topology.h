@@ -35,7 +35,7 @@ struct ibp_binary_tree {
     /* [node], weight of all pairs of leaves with this lowest common node: the sum of the inverses of the pairs'
      * variances */
     const double *weight;
-    /* [node], weighted mean distance of these pairs */
+    /* [node], weighted mean distance of the pairs of leaves with this lowest common node */
     const double *height;
 };
 

@@ -15,8 +15,8 @@
 #include <stddef.h>
 
 #define IBP_EXPORT __attribute__((visibility("default")))
-/* For variables that are read at each message. Without this attribute, a compiler would access them through the GOT,
- * because another library might define them. */
+/* For variables that are read at each message. Without this attribute, a compiler would access a variable through the
+ * GOT, because another library might define it. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
 /* Leave a parameter in memory that was passed on the stack. Without this macro, the compiler would load the parameter
  * into a register, and would have to save the register. */
