@@ -4,10 +4,10 @@
 python benchmarks/hpl_published.py
 
 The program prints two tables. The first has a row for each system. `data/hpl_published.csv` has R_peak, R_max and N_max
-of the TOP500 lists, a source of R_max, the number of nodes (used as the number of processes), and the data rate of one
-link of a node from its makers. Unpublished values are assumed: a grid as square as possible, blocks of 192, a latency
-of 2 us, and 80% to 97% of the peak in matrix products. The run's duration is 2/3 N_max^3 / R_max. Operators of these
-systems also published the duration.
+of the TOP500 lists, a source of R_max, and the number of nodes, which is used as the number of processes. The data rate
+of one link of a node is from its makers. Unpublished values are assumed: a grid as square as possible, blocks of 192, a
+latency of 2 us, and 80% to 97% of the peak in matrix products. The run's duration is 2/3 N_max^3 / R_max. Operators of
+these systems also published the duration.
 
 The second table is for processes that share a node: predictions with and without the terms for sharing.
 `data/hpl_shared.csv` has the grids, sizes and performance that HPL's authors published

@@ -2,7 +2,7 @@
 """Run PyTorch's Gloo on four hosts of network namespaces, by `ibprof run -- torchrun`, and compare its bytes.
 
 Each host prints the bytes that its interface sent during all-reduces and steps of DistributedDataParallel, divided by
-the bytes of a ring algorithm, 2 (n-1) / n of the data. ibprof states that it records neither Gloo nor UCC.
+the bytes of a ring algorithm, 2 (n-1) / n of the data. Gloo and UCC are not recorded, as ibprof states.
 
 Run it as root from a checkout where ibprof is installed, with the torchrun of any PyTorch, such as its CPU wheel:
     python benchmarks/nccl/gloo.py venv/bin/torchrun

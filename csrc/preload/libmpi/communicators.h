@@ -64,8 +64,8 @@ struct ibp_communicator {
  * ranks that MPI reports. Return NULL if memory is exhausted. */
 struct ibp_communicator *ibp_communicator_find(ibp_handle communicator);
 
-/* Fill the entry of a new communicator. ibprof's lock must be free, to avoid a deadlock: MPICH and Intel MPI take a
- * lock of MPI to report size and ranks, and a sending thread may hold MPI's lock and wait for ibprof's lock. The caller
+/* Fill the entry of a new communicator. The lock of ibprof must be free, to avoid a deadlock: MPICH and Intel MPI take
+ * a lock of MPI to report size and ranks. A sending thread may hold MPI's lock and wait for ibprof's lock. The caller
  * must be in an MPI call on the communicator, so that the communicator exists. */
 void ibp_communicator_learn(ibp_handle communicator);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The CPython interpreter of this process. ibprof reads frames only if it knows the interpreter's version, and if
- * objects have the expected layout. ibprof does not read frames of other interpreters, such as PyPy and GraalPy.
+ * The CPython interpreter of this process. Frames are read only if ibprof knows the interpreter's version, and if
+ * objects have the expected layout. Frames of other interpreters, such as PyPy and GraalPy, are not read.
  */
 #ifndef IBPROF_PYTHON_INTERPRETER_H
 #define IBPROF_PYTHON_INTERPRETER_H
