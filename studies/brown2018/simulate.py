@@ -76,6 +76,7 @@ def count_survey(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> Iter
 
 
 def write_survey(rows: Iterator[tuple[str, str, float, int]], path: Path) -> None:
+    """Write the rows of survey.csv."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["run", "quantity", "value", "simulations"])

@@ -96,6 +96,7 @@ FIGURES: dict[str, Callable[[Rows], Figure | None]] = {
 
 
 def main() -> None:
+    """Draw all figures, and report missing figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", metavar="RESULTS", type=Path, nargs="*", default=[TABLES])
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, default=Path("figures"), help="default: figures")

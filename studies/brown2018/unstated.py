@@ -83,6 +83,7 @@ class Run:
         return float(self.latency.mean())
 
     def percentile(self, percent: float) -> float:
+        """Return a percentile of the latencies, µs."""
         return float(np.percentile(self.latency, percent))
 
 
