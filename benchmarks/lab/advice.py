@@ -161,7 +161,7 @@ def try_case(name: str, case: AdviceCase, program: Path, folder: Path, repeats: 
 
 
 def judge(found: dict[str, Any]) -> str:
-    """Return whether a case gained at least half of the predicted gain. In an innocent case, no change may help."""
+    """Return "yes" if a planted cause is named and half of its gain came true, or if nothing helps an innocent case."""
     if found["after_s"] is None:
         return "no"
     saved = found["before_s"] - found["after_s"]
@@ -177,7 +177,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("case", nargs="*")
     wanted = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # exit normally, to take the network down
     wanted.output = wanted.output.resolve()
     wanted.output.mkdir(parents=True, exist_ok=True)
     program = compile_program("lab_patterns.c", wanted.output)

@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("case", nargs="*")
     wanted = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # exit normally, to take the network down
     output = wanted.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     program = compile_program("lab_patterns.c", output)

@@ -4,9 +4,9 @@
 python benchmarks/lab/replay.py -o FOLDER [JOB ...]       (as root)
 
 The program records a job on two leaf switches. `ibprof-sim replay` predicts the job's time in several settings: on the
-same hosts, spread over all leaf switches, with poor forwarding tables, and next to another job. Then the job runs in
-each setting. The program prints a table with a row for each setting. Ranks sleep instead of computing, because all
-ranks share the processors of one machine.
+same hosts, spread over all leaf switches, with poor forwarding tables, and next to another job. After the predictions,
+the job runs in each setting. The program prints a table with a row for each setting. Ranks sleep instead of computing,
+because all ranks share the processors of one machine.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Setting(NamedTuple):
 
 
 def list_settings(others: Path) -> list[Setting]:
-    """Return the settings. Their `options` are functions from the dumps' folder to options of `ibprof-sim replay`."""
+    """Return the settings. A setting's `options` is a function from the dumps' folder to options of the command."""
     spread = ["--to-hosts", ",".join(SPREAD)]
     return [
         Setting("as recorded", "good", TOGETHER, False, lambda _: []),
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("job", nargs="*", help=", ".join(JOBS))
     wanted = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # exit normally, to take the network down
     output = wanted.output.resolve()
     rails = {"good": make_rail(), "poor": crowd(make_rail(), "L2-1")}
     for tables in rails:

@@ -31,7 +31,7 @@ from ibprof_testing.lab.routed_network import RoutedNetwork
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 ROUNDS = 3
 REPEATS = 2
-"""Number of runs of each recorded case. Their differences show the error by other work on the machine."""
+"""Number of runs of each recorded case. The runs' differences show the error by other work on the machine."""
 
 REFUSED = 5
 """Exit status of `ibprof-scaling predict` if it refuses to predict beyond its range."""
@@ -125,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("--only", choices=("strong", "weak"), help="measure only this kind of scaling")
     wanted = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # exit normally, to take the network down
     output = wanted.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     program = compile_program("divided_work.c", output)

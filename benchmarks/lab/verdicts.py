@@ -244,7 +244,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="use random runs with this seed")
     parser.add_argument("word", nargs="*")
     wanted = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # exit normally, to take the network down
     output = wanted.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     installed = {SYSTEM: mpis.find_mpi(mpis.SYSTEM)}

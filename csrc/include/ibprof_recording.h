@@ -351,8 +351,8 @@ struct ibp_process {
     /* Number of collectives and of messages that could not be sampled, by reason. */
     uint64_t unsampled[IBP_INSTANCES][IBP_UNSAMPLED_REASONS];
     /* Since version 6. CPU time of the process from the start of the recording to MPI_Finalize, and the time in which
-     * its first thread was ready to run but had no core. Both are 0 before MPI_Finalize, and if the kernel does not
-     * measure them. */
+     * its first thread was ready to run but had no core. Both times are 0 before MPI_Finalize, and if the kernel does
+     * not measure them. */
     uint64_t cpu_ns;
     uint64_t no_core_ns;
     /* Since version 7. All collectives with a score above this value have a sample. 0 if all collectives have a sample,
@@ -621,7 +621,7 @@ struct ibp_transfer {
     uint64_t messages;
 };
 
-/* A counter of a port's hardware or driver. Such a counter counts the traffic of all processes. */
+/* A counter of a port's hardware or driver. The counter includes the traffic of all processes. */
 struct ibp_hardware {
     char device[64];
     uint32_t port;

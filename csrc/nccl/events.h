@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The type of a handle. It is the first member of each struct to which handles point. */
+/* The type of a handle. The type is the first member of each struct to which handles point. */
 enum ibp_nccl_handle { IBP_NCCL_HANDLE_NONE, IBP_NCCL_HANDLE_TASK, IBP_NCCL_HANDLE_OPERATION, IBP_NCCL_HANDLE_STEP };
 
 struct ibp_nccl_context;

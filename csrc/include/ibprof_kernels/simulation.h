@@ -92,8 +92,8 @@ struct ibp_sim_client {
     /* Index of the client's first step. */
     uint64_t first_step;
     uint32_t steps;
-    /* Index of the client's step that is executed first. It must be 0 for clients that receive messages, and in jobs
-     * with rounds. */
+    /* Index of the client's step that is executed first. The index must be 0 for clients that receive messages, and in
+     * jobs with rounds. */
     uint32_t next;
     /* Number of messages that the client receives in a round. Each message has a slot. */
     uint32_t arrivals;
@@ -148,7 +148,7 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
                             uint64_t steps, uint64_t seed);
 void ibp_sim_free(struct ibp_sim *sim);
 
-/* Let packets skip hops at which nothing can delay them. This makes the simulation faster. The function must be called
+/* Let packets skip hops at which nothing can delay them, to make the simulation faster. The function must be called
  * before the first run. The start and the latency of each message do not change, except by the order of events within a
  * tick. ibp_sim_ends does not count skipped hops. Return 1 if hops are skipped. Return 0 if hops cannot be skipped
  * (adaptive routing, several lanes, reads, long paths), or -ENOMEM. */

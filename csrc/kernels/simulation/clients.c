@@ -88,8 +88,8 @@ void ibp_sim_admit_waiting(struct ibp_sim *sim)
             const uint64_t arrival = sim->arrival ? *ibp_sim_arrival_of(sim, queue, 0) : 0;
             const struct ibp_sim_waiter first = ibp_sim_pop_waiter(sim, queue);
 
-            /* The packet has not arrived yet. Its arrival event serves the queue, not later than the arrivals of the
-             * packets behind it. */
+            /* The packet has not arrived yet. The packet's arrival event serves the queue, not later than the arrivals
+             * of the packets behind it. */
             if (arrival > sim->state.now) {
                 queue->queued -= ibp_sim_bytes_of(first.size);
                 schedule_after_all(sim, number, first, arrival);

@@ -121,7 +121,8 @@ struct ibp_sim_queue {
 
 _Static_assert(sizeof(struct ibp_sim_queue) == 64 && sizeof(struct ibp_sim_packet) == 16, "cache lines");
 
-/* The events of a tick: the first chunk, and the slot after the last event. Both are 0 if there are no events. */
+/* The events of a tick: the first chunk, and the slot after the last event. Both members are 0 if the tick has no
+ * events. */
 struct ibp_sim_bucket {
     uint32_t first, end;
 };

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Redirection of calls in global offset tables (GOT). In contrast to LD_PRELOAD, redirection can be limited to some
- * callers and can be undone. It also affects libraries that were opened with RTLD_LOCAL.
+ * callers and can be undone. Redirection also affects libraries that were opened with RTLD_LOCAL.
  */
 #ifndef IBPROF_LIBMPI_GOT_H
 #define IBPROF_LIBMPI_GOT_H
