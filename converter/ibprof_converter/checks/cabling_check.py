@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the cabling: find links and switches that differ from others of their level."""
+"""Check the cabling: find links and switches that differ from those of the same level."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 
 
 def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find faults of links, separate parts of the fabric, and switches with few links."""
+    """Find faulty or inactive links, parts that no cable connects, and switches with few or misplaced links."""
     parts = list_parts(fabric)
     if len(parts) > 1:
         what = count_parts(fabric, parts)
@@ -56,7 +56,7 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     if len(looped):
         what = f"{count_of(len(looped), 'cable')} with both ends in one switch"
         yield FabricFinding(FindingKind.LOOPED_CABLE, rail, what, _links(fabric, looped))
-    # A fabric made from names has assumed rates and cables, which are not checked.
+    # The rates and cables of a fabric that was made from names are assumed: they are not checked.
     if fabric.origin is not Origin.NAMES:
         yield from _check_rates(rail, fabric)
         uneven = [*_check_uplinks(rail, fabric), *_check_regularity(rail, fabric)]
@@ -83,7 +83,7 @@ def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Compare each link's rate with the most common rate of links between the same two levels.
 
-    If all links of a switch to a level are slow, there is one finding for the switch, not one for each link.
+    If all links of a switch to a level are slow, the finding is the switch, not each link.
     """
     level_of_node = find_levels(fabric)
     level = np.sort(level_of_node[fabric.link_node], axis=1)
@@ -91,7 +91,7 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     of_switch = np.zeros(fabric.links, np.bool_)
     for each in switches:
         of_switch[each.links] = True
-    # Links whose ends differ in rate have a separate finding.
+    # Links with different rates at their ends are left out: `ENDS_DIFFER` reports them.
     has_rate = np.isfinite(fabric.link_gbps) & ~fabric.link_unequal
     lanes, gbps = fabric.link_lanes.astype(np.float64), fabric.link_gbps
     slow = np.zeros(fabric.links, np.bool_)
@@ -116,7 +116,7 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the most common rate; among equally common rates, the fastest."""
+    """Return the most common (lanes, Gbit/s); of equally common rates, the fastest."""
     counts = Counter(rates)
     return max(counts, key=lambda rate: (counts[rate], rate[1]))
 
@@ -124,9 +124,8 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Find switches with fewer uplinks than usual on their level, and with more links down per uplink than usual.
 
-    The usual number is the largest number of uplinks that at least a quarter of the switches have. The most common
-    number would be wrong if most switches lack a link. All links from a leaf to switches count as uplinks, even on one
-    level: a torus has only one level.
+    The usual number comes from `find_usual_count`: the most common number would be wrong if most switches lack a link.
+    All links from a leaf to switches count as uplinks, also within a level, as in a torus.
     """
     leaves = find_leaves(fabric)
     level = find_levels(fabric)
@@ -143,7 +142,7 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     yield from _find_few(rail, fabric, leaves, up, down, "leaf switches")
     for above in range(2, int(level.max(initial=0))):
         peers = np.flatnonzero(is_switch & ~is_leaf & (level == above))
-        # If many switches have no uplinks, they are core switches of the top level, not defective.
+        # If a quarter of the switches have no uplinks, these are core switches, not defective ones.
         if 4 * (up[peers] == 0).sum() >= len(peers):
             peers = peers[up[peers] > 0]
         yield from _find_few(rail, fabric, peers, up, down, f"switches of level {above}")
@@ -161,10 +160,10 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
-    """Yield ports that have no cable on any switch of a group: a neighbour of all these switches may be off.
+    """Yield ports that have no cable on any switch of a group: a common neighbour of the switches may be off.
 
-    On all switches of a group, a port leads to the same neighbour. The ports to each neighbour have the same spacing,
-    and the ports without a cable can be divided into sets with this spacing.
+    In a group, equal ports lead to equal neighbours. The ports to each neighbour must have the same spacing, and the
+    ports without a cable must consist of sets with this spacing.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}
@@ -192,7 +191,7 @@ def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
 
 
 def _is_filled(ports: set[int], distances: tuple[int, ...]) -> bool:
-    """Return true if `ports` can be divided into sets whose ports have `distances` from the set's first port."""
+    """Return true if `ports` consist of sets whose ports have the `distances` from the set's first port."""
     left = set(ports)
     while left:
         one_set = {min(left) + distance for distance in distances}
@@ -224,7 +223,7 @@ def _find_few(
         what = f"{len(few)} of {len(peers)} {words} with fewer uplinks than the usual {usual}"
         yield FabricFinding(FindingKind.FEW_UPLINKS, rail, what, places)
     else:
-        # At least half of the switches have fewer uplinks: report all numbers, not exceptions.
+        # If at least half of the switches have fewer uplinks, report how many switches have each number.
         numbers = zip(*np.unique(up[peers], return_counts=True), strict=True)
         counts = ", ".join(f"{having} with {number}" for number, having in numbers)
         what = f"{len(peers)} {words} have different numbers of uplinks: {counts}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run all checks on all rails of a fabric. Return the result as JSON and as text."""
+"""All checks of all rails of a fabric, with the result as JSON and as text."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ class RailSummary:
     """Contents of a rail.
 
     Attributes:
-        links_from, tables_from: the files of links and of tables; `tables_from` is None if no tables can be used.
+        links_from: file from which links were read. tables_from: file from which forwarding tables were read; None if
+            the rail cannot be used.
         switches, adapters, routers, links, tables: the number of each in the rail.
         adaptive: true if switches are known to route adaptively.
         hosts_by_adapters: number of adapters in this subnet -> number of hosts.
         hosts_by_ports: number of active ports in this subnet -> number of hosts.
-        remarks: sentences on data that the files lack.
+        remarks: warnings of the readers, for example on data that the files lack.
         directors: descriptions of chassis with several switch chips.
         unused: sentences on files that were found but not used.
     """
@@ -68,8 +69,8 @@ class FabricHealth(NotebookView):
 
     Attributes:
         findings: all findings; those that make routes unreliable come first.
-        accounts: numbers of rails, links and hosts that were checked, and that were left out.
-        interfaces: the choice of adapters; None if all adapters are chosen. The checks use all adapters anyway.
+        accounts: numbers of rails, links and hosts that were checked, and numbers that were left out.
+        interfaces: the choice of adapters for reports; None if all adapters are chosen. The checks use all adapters.
     """
 
     rails: tuple[RailSummary, ...]
@@ -111,7 +112,7 @@ def check_fabric_files(
         host_names: pattern for hosts' names, as in `find_hosts`.
 
     Raises:
-        UsageError: no adapter is chosen.
+        UsageError: `interfaces` selects no adapter.
         InputError: a file is invalid.
         InconsistentError: two rails are the same subnet.
     """
@@ -170,11 +171,11 @@ def _find_nameless(rail: int, fabric: Fabric, hosts: Hosts) -> Iterator[FabricFi
 
 
 def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str | None]:
-    """Read a rail, with tables or without.
+    """Read a rail; without forwarding tables if they are missing or invalid.
 
     Returns:
-        The rail; sentences on files that were not used, because their tables belong to other fabrics; the reason why
-        the rail's tables cannot be used, or None.
+        The rail; sentences on files whose tables belong to other fabrics; and the reason why tables are invalid, or
+        None.
     """
     try:
         return read_rail(files, number), (), None
@@ -208,11 +209,11 @@ def _summarise(subnet: Subnet, unused: tuple[str, ...], host_names: re.Pattern[s
 
 
 _BOARD = re.compile(r"/([A-Za-z]{1,9}\d{1,3})(?:/\w{1,9})?(?: \(\.\.\w+\))?$")
-"""Matches the board in the description of a switch chip: chip `MF0;NAME:MCS8500/L07/U2` is on board L07."""
+"""Group 1 is the board in the description of a switch chip: L07 in `MF0;NAME:MCS8500/L07/U2`."""
 
 
 def describe_directors(fabric: Fabric) -> tuple[str, ...]:
-    """Return for each director switch its name, and its numbers of chips, boards, and chips on each level."""
+    """Describe each director switch: its name, its number of chips and boards, and its chips per level."""
     chassis = find_chassis(fabric, fabric.node_kind == NodeKind.SWITCH)
     level = find_levels(fabric)
     directors = []
@@ -259,8 +260,8 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
     """Find hosts with fewer adapters on a rail than on others, and hosts with the adapters of two rails swapped.
 
-    If at least a quarter of the hosts have the same numbers of adapters on the rails, these hosts are no finding: a
-    fabric can have several kinds of hosts. Swapped adapters are searched among hosts whose adapters have equal names.
+    Hosts with the same numbers of adapters on each rail as a quarter of all hosts are no finding: a fabric can have
+    several kinds of hosts. Swapped adapters are searched among hosts with equal names of adapters.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):
@@ -291,7 +292,7 @@ def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricF
 
 
 def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Sequence[int]) -> list[int]:
-    """Return hosts with adapters on one rail that most hosts have on the other; empty if at least half have them."""
+    """Return hosts whose adapters on two rails are swapped, compared with the commonest arrangement of `hosts`."""
     usual, usual_there = (
         Counter(frozenset(rail[host]) for host in hosts).most_common(1)[0][0] for rail in (one, other)
     )
@@ -301,7 +302,7 @@ def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Seq
 
 
 def describe_health(health: FabricHealth) -> Iterator[str]:
-    """Yield lines on the checked rails, then on each finding in the order of `findings`."""
+    """Yield lines of text: first the checked rails, then each finding."""
     for number, rail in enumerate(health.rails):
         yield _describe_rail(number, rail)
         if max((*rail.hosts_by_adapters, *rail.hosts_by_ports), default=1) > 1:
@@ -318,13 +319,13 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
         meaning = finding.kind.value
         yield ""
         yield f"rail {finding.rail}: {meaning.name}: {finding.line}"
-        # Capitals are easy to find in a long list.
+        # Capitals, so that readers find these findings in a long list.
         text = f"{'ROUTES CANNOT BE TRUSTED: ' if meaning.untrusted else ''}{meaning.text}"
         yield from textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
 def _describe_hosts(hosts_by_adapters: Mapping[int, int], hosts_by_ports: Mapping[int, int]) -> str:
-    """Return a text with hosts by number of adapters; and by number of ports, if these numbers differ."""
+    """Return text: number of hosts for each number of adapters, and for each number of active ports if different."""
     parts = [_count_hosts(hosts_by_adapters, "adapter")]
     if hosts_by_ports not in (hosts_by_adapters, {}):
         parts.append(_count_hosts(hosts_by_ports, "active port"))

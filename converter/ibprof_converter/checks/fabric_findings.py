@@ -16,7 +16,7 @@ class _Meaning:
     Attributes:
         name: name in JSON and in text.
         untrusted: true if routes cannot be trusted because of this finding.
-        text: explanation for the user.
+        text: what the finding means, and what the user can do.
     """
 
     name: str
@@ -227,8 +227,8 @@ class FabricFinding:
     """A defect of a fabric or its dumps.
 
     Attributes:
-        rail: the rail's number, from 0.
-        what: the defect in words, with numbers.
+        rail: index of the rail, from 0.
+        what: text that states the defect, with numbers.
         places: the affected nodes, links, LIDs or hosts.
     """
 
@@ -244,7 +244,7 @@ class FabricFinding:
 
     @property
     def line(self) -> str:
-        """The finding and its places, in one line."""
+        """Text of the finding and its places, in one line."""
         return f"{self.what}: {show_some(self.places)}" if self.places else self.what
 
     def as_json(self) -> dict[str, object]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check dumps and routes: find damaged dumps, tables that do not match the links, routes that do not arrive."""
+"""Check dumps and routes: find damaged dumps, tables that do not match the links, and routes that do not arrive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ibprof_converter.routing.subnet_routes import NONE, SubnetRoutes
 from ibprof_converter.routing.tables import UNREACHABLE
 
 _FLOWS = 1 << 22
-"""Number of pairs (switch, LID) in one batch."""
+"""Largest number of (switch, LID) pairs whose routes are followed at the same time."""
 
 _DAMAGE = {
     DamageKind.LOST: (FindingKind.DAMAGED, "damaged part", "damaged parts"),
@@ -28,7 +28,7 @@ _DAMAGE = {
 
 
 def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Find forwarding tables that do not match the links, and LIDs of several ports."""
+    """Find forwarding tables that do not match the links, and LIDs that several ports have."""
     fabric, tables = subnet.fabric, subnet.tables
     network = subnet.routes.network
     foreign = tables.switch_guid[~np.isin(tables.switch_guid, fabric.node_guid)]
@@ -90,10 +90,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Return for each `Reason` and LID how many switches with hosts have a path to the LID that ends for this reason.
-
-    The result is int64 [reason, LID].
-    """
+    """Count the switches with hosts whose path to a LID ends for a `Reason`: int64 [reason, LID]."""
     fabric = routes.network.fabric
     is_leaf = np.zeros(fabric.nodes, np.bool_)
     is_leaf[routes.switch_node[: routes.leaves]] = True
@@ -111,7 +108,7 @@ def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDAr
 
 
 def _find_overlaps(fabric: Fabric) -> tuple[str, ...]:
-    """Return the ports that share a LID with another port. A port has 2 to the power of LMC LIDs."""
+    """Return the ports that share a LID with another port. A port with LMC n has 2^n LIDs."""
     places = []
     for index, (lid, lmc) in enumerate(zip(fabric.port_lid.tolist(), fabric.port_lmc.tolist(), strict=True)):
         if (fabric.lid_port[lid : lid + (1 << lmc)] != index).any():
@@ -120,7 +117,7 @@ def _find_overlaps(fabric: Fabric) -> tuple[str, ...]:
 
 
 def name_nodes(fabric: Fabric, nodes: npt.NDArray[np.integer]) -> tuple[str, ...]:
-    """Return the names of nodes, with the GUID if several nodes have the same name."""
+    """Return the name of each node, with its GUID if several nodes of the fabric have this name."""
     names = [fabric.node_name[node] for node in nodes.tolist()]
     alone = {name for name in names if fabric.node_name.count(name) == 1}
     return tuple(
@@ -135,7 +132,7 @@ def _name_lid(fabric: Fabric, lid: int) -> str:
 
 
 def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Find damaged and missing parts of the dumps, and the affected switches."""
+    """Find damaged, unanswered and foreign parts of the dumps, and tables that are too short."""
     fabric, adaptive = subnet.fabric, subnet.adaptive
     dumps = [(fabric.name, fabric.damage), (subnet.tables.name, subnet.tables.damage)]
     if adaptive is not None and adaptive.tables is not subnet.tables:
@@ -162,11 +159,11 @@ def _describe(fabric: Fabric, damage: Damage) -> str:
 
 
 def _find_short_tables(subnet: Subnet) -> Iterator[str]:
-    """Yield the tables that lack the last LIDs of adapters, if other tables have these LIDs."""
+    """Yield the tables that end before the last LIDs of adapters, although other tables have these LIDs."""
     fabric, tables, network = subnet.fabric, subnet.tables, subnet.routes.network
     if len(tables.switch_guid) < 2:
         return
-    # LIDs of switches are not counted: a switch needs no routes to other switches.
+    # LIDs of switches do not count: a switch needs no routes to other switches.
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     lids = np.sort(fabric.port_lid[is_end & (fabric.port_lid < tables.port.shape[1])])
     if not len(lids):

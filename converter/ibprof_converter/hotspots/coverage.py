@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report which data a report is based on, lacks and models. List the commands that dump a fabric."""
+"""The coverage of a report, and the commands that dump a fabric."""
 
 from __future__ import annotations
 
@@ -66,12 +66,13 @@ REQUESTS = (
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The data that a report is based on, lacks and models.
+    """The sources of a report's data, the data that are missing, and the data that are modelled.
 
     Attributes:
         origin: source of the traffic.
-        rails: source of each byte's rail (`Traffic.rail_source`); None without a fabric, and for port counters.
-        nic: source of each byte's adapter (`Traffic.nic`).
+        rails: method by which the bytes' rails are known (`Traffic.rail_source`); None without a fabric, and for port
+            counters.
+        nic: method by which the bytes' adapters are known (`Traffic.nic`).
         routes: source of the routes, from `name_routes`; None without routes.
         world_size: number of the job's ranks; None if no run was recorded.
         ranks_recorded: number of recorded ranks.
@@ -80,8 +81,8 @@ class Coverage:
         modelled: sentences on data that is modelled, not measured.
         notes: sentences with further facts for the reader.
         unaccounted: operations with fewer recorded bytes than their calls requested.
-        accounts: for each stage, the numbers of items that were kept and left out.
-        lost: sentences on hosts, LIDs and lines left out when files were read, and on files of an unknown form.
+        accounts: for each processing stage, how many bytes, ranks or hosts it kept and left out.
+        lost: sentences on hosts, LIDs and lines that were left out when files were read, and on doubtful files.
         interfaces: the choice of adapters; None if all adapters are used.
     """
 
@@ -108,7 +109,7 @@ def describe_coverage(
     hosts: Hosts | None = None,
     loads: Loads | None = None,
 ) -> Coverage:
-    """Return the data that a report is based on, lacks and models.
+    """Return the coverage of a report.
 
     Args:
         demand: the traffic between ranks; None if the traffic has no ranks.
@@ -166,7 +167,7 @@ def describe_coverage(
 def _describe_turns(
     placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the notes and doubts of `describe_lacking` for hosts whose ranks take adapters in turn."""
+    """Return notes and doubts on hosts that lack an adapter, if their ranks take adapters in turn."""
     if not (placed.nic and label_of_policy(RANK) in placed.nic):
         return (), ()
     lids = zip(subnets, placed.rank_lid.T, hosts.of_node, strict=True)
@@ -183,7 +184,6 @@ def _keep_accounts(
     hosts: Hosts | None,
     loads: Loads | None,
 ) -> Iterator[StageAccount]:
-    """Yield the account of each stage, in the order of processing. The arguments are those of `describe_coverage`."""
     if demand and (run := demand.whole.profile):
         yield from account_for_run(run)
     yield from account_for_fabrics([subnet.fabric for subnet in subnets], hosts)
@@ -191,7 +191,7 @@ def _keep_accounts(
         left_out = demand.unmapped
         sent = sum_exactly(demand.bytes)
         yield StageAccount("read", "bytes", sent + sum(left_out.values()), sent, left_out)
-    # With measured rails, bytes were counted at ports, so they differ from the bytes of the calls.
+    # With measured rails, `placed` has bytes counted at ports, which differ from the bytes of the MPI calls.
     if demand and isinstance(placed, Traffic) and placed.in_parts is None and placed.rail_source != MEASURED_RAILS:
         left_out = {reason: amount - demand.unmapped.get(reason, 0) for reason, amount in placed.unmapped.items()}
         left_out = {reason: amount for reason, amount in left_out.items() if amount}
@@ -200,7 +200,7 @@ def _keep_accounts(
     if loads:
         kept = loads.bytes_routed + loads.bytes_on_host
         yield StageAccount("route", "bytes", loads.bytes_total, kept, dict(loads.bytes_unrouted))
-        # A report shows bytes on links, bytes within hosts, and bytes without a route by reason.
+        # Reports also show the bytes without a route, so they leave out no bytes.
         yield StageAccount("report", "bytes", loads.bytes_total, kept + sum(loads.bytes_unrouted.values()))
 
 
@@ -248,9 +248,9 @@ def ask_question(coverage: Coverage) -> str:
 
 
 def describe_left_out(coverage: Coverage) -> Iterator[str]:
-    """Yield sentences on large losses of ranks and bytes before routing; if there are none, a sentence that says so.
+    """Yield sentences on large losses of ranks and bytes before routing, or a sentence that nothing was left out.
 
-    Hosts that were left out and bytes without a route are named in the verdict, not here.
+    The verdict, not these sentences, names hosts that were left out and bytes without a route.
     """
     partial = any(each.left_out for each in coverage.accounts if each.stage != COLLECT)
     if partial or coverage.lost or coverage.not_seen:

@@ -30,7 +30,7 @@ from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 
 NAMED_PAIRS = 3
 NAMED_SHARES = 5
-"""Number of regions, operations, call sites, jobs and hosts listed for a link direction; `REST` sums all others."""
+"""Largest number of regions, operations, sites, jobs or hosts listed for a link direction; `REST` sums all others."""
 
 GROUPS = 8
 """Default number of groups of link directions with about equal load."""
@@ -43,7 +43,7 @@ REST = "others"
 
 @dataclass(frozen=True, slots=True)
 class LinkPort:
-    """One side of a link."""
+    """A port of a link, with its node."""
 
     guid: str
     name: str
@@ -64,10 +64,8 @@ class Contention:
 
     Attributes:
         flows: number of pairs of ports whose bytes pass the link direction.
-        host_flows: largest number of flows, on all links, that one of the sending ports sends or one of the receiving
-            ports receives.
-        ratio: `flows` / `host_flows`. If above 1, more flows share this link direction than share any of the links of
-            their hosts.
+        host_flows: largest number of flows, on any link, of one port among the senders and receivers of these flows.
+        ratio: `flows` / `host_flows`. If above 1, more flows share this link direction than share a host's own link.
     """
 
     flows: int
@@ -111,7 +109,7 @@ class PairShare:
 
 @dataclass(frozen=True, slots=True)
 class OtherPairs:
-    """Sum of the pairs that are not listed.
+    """Sum over the pairs that are not listed.
 
     Attributes:
         pairs: number of pairs that are not listed.
@@ -125,7 +123,7 @@ class OtherPairs:
 
 @dataclass(frozen=True, slots=True)
 class Contributors:
-    """Senders and receivers of a link direction's bytes, each list sorted by bytes, descending.
+    """Senders and receivers of a link direction's bytes; each list is sorted by bytes, descending.
 
     Attributes:
         rank_pairs: the largest pairs, at most `NAMED_PAIRS`.
@@ -134,7 +132,7 @@ class Contributors:
         jobs: shares by job; empty if there is only one job.
         sites: shares by call site; empty if unknown.
         sources, destinations: shares by sending host and by receiving host.
-        contention: number of flows that share the link direction.
+        contention: flows that share the link direction.
     """
 
     rank_pairs: tuple[PairShare, ...]
@@ -153,7 +151,7 @@ class Hotspot:
     """A heavily loaded link direction.
 
     Attributes:
-        rail: index of the fabric.
+        rail: index of the rail.
         a, b: the link's two ports; `a` is on the lower level.
         end: "a" or "b", the sending port.
         kind: `HOST_LINK` or `SWITCH_LINK` (between switches).
@@ -162,8 +160,8 @@ class Hotspot:
         share: `bytes` / sum of the bytes of all link directions.
         ratio_to_mean: `bytes` / mean of all link directions that carry bytes.
         line_rate_s: time of the bytes at the link's data rate; None if the rate is unknown.
-        contributors: senders and receivers of the bytes along static routes. None if only adaptive routes use the link
-            direction, and for port counters, which do not show senders.
+        contributors: senders and receivers of the bytes along the forwarding tables. None if only adaptive routes use
+            the link direction, and for port counters, which do not show senders.
         static_bytes: with adaptive routing, the bytes along the forwarding tables; else None.
     """
 
@@ -246,13 +244,13 @@ class LinkHeat:
 
 
 class FlowCounter:
-    """Counter of the ports that each port of each rail sends to and receives from."""
+    """Counts for each port of each rail the ports that it sends to, and the ports that it receives from."""
 
     def __init__(self, rails: int) -> None:
         self._sent, self._received = np.zeros((rails, LIDS), np.int64), np.zeros((rails, LIDS), np.int64)
 
     def add(self, rail: int, source_lid: npt.NDArray[np.int32], destination_lid: npt.NDArray[np.int32]) -> None:
-        """Count flows of one rail. No pair of LIDs may be in several calls, since each call would count it."""
+        """Count flows of one rail. All flows of a pair of LIDs must be in one call: each call counts a pair once."""
         pairs = _pairs(source_lid, destination_lid)
         self._sent[rail] += np.bincount(pairs // LIDS, minlength=LIDS)
         self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)
@@ -265,9 +263,9 @@ class FlowCounter:
 
 
 def _pairs(source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return each pair of LIDs once, encoded as one number."""
+    """Return each pair of LIDs once, as source * LIDS + destination."""
     key = source.astype(np.int64) * LIDS + destination
-    # A pattern can have very many rows, which are already sorted and distinct.
+    # Patterns can have very many rows, which are already sorted and distinct: they need no sorting.
     if len(key) < 2 or bool((key[1:] > key[:-1]).all()):
         return key
     # np.unique of numpy 2.3 and later uses a hash table here, which is many times slower than sorting.
@@ -336,7 +334,8 @@ class LinkDirections:
         on_switches: list[int] = order[self._between_switches[order]][:count].tolist()
         by_time = by == BY_TIME and self._seconds.any()
         amounts = self._seconds if by_time else self._bytes.astype(np.float64)
-        # Link directions without a load are in no group. If times are compared, nor are those of unknown speed.
+        # Link directions without a load are in no group. By time, link directions of unknown speed are in no group
+        # either.
         grouped = order[amounts[order] > 0]
         members = [grouped[each] for each in group_alike(amounts[grouped], self._kind[grouped], groups)]
         named = sorted({*busiest, *on_switches, *(int(each[0]) for each in members)})
@@ -356,7 +355,7 @@ class LinkDirections:
         return np.stack([rail, link, end], axis=1)
 
     def _collect_flows(self, traffic: Traffic, indices: Sequence[int]) -> None:
-        """Find the flows on some link directions, all at once, since following flows is slow."""
+        """Find the flows on the given link directions. Each flow is followed only once, since this is slow."""
         taken: dict[int, list[Traffic]] = {index: [] for index in indices}
         for part in traffic.parts():
             for rail, subnet in enumerate(self._subnets):
@@ -416,7 +415,7 @@ class LinkDirections:
 
 
 def _number_kinds(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.int64]:
-    """Return a number for (sender's level, receiver's level) of each link direction: int64 [2 * link + end]."""
+    """Encode sender's level and receiver's level of each link direction as a number: int64 [2 * link + end]."""
     level = layout.level[fabric.link_node].astype(np.int64)
     return (level << 32 | level[:, ::-1]).reshape(-1)
 
@@ -449,10 +448,10 @@ def _shares(
 
 
 def _pair_shares(flows: Traffic, fabric: Fabric, amount: int) -> tuple[tuple[PairShare, ...], OtherPairs]:
-    """Sum flows by rank pair; by LID pair if the traffic has no ranks."""
+    """Sum the bytes of each pair of ranks, or of each pair of LIDs if the traffic has no ranks."""
     source, destination = flows.source_rank, flows.destination_rank
     if (source == NO_RANK).any():
-        # Two jobs with the same pair of LIDs are two pairs.
+        # The same pair of LIDs in two jobs counts as two pairs.
         job = flows.job.astype(np.int64) * LIDS if len(flows.jobs) > 1 else np.int64(0)
         source, destination = job + flows.source_lid, job + flows.destination_lid
     pair = source.astype(np.int64) << 32 | destination.astype(np.int64)

@@ -23,17 +23,17 @@ from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Tra
 from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 
 DIAGNOSED_FLOWS = 5_000_000
-"""Largest number of flows for which a report tries remedies. With more flows, the trials take too long."""
+"""Largest number of flows for which a report tries remedies, which takes too long for more flows."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkReport:
-    """Loads of a fabric's links under a traffic.
+    """Loads of a fabric's links that a traffic causes.
 
     Attributes:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: totals, as in `Loads`.
         ranked_by: one of `RANKINGS`.
-        load_basis: kind of the loads that sort links and show causes, `static` or `estimate`.
+        load_basis: loads by which links are sorted and causes found: `static`, or `estimate` for adaptive routing.
         heat: largest and mean load.
         hotspots: the most loaded link directions.
         switch_hotspots: the most loaded link directions between switches, whose load depends on the placement.
@@ -75,11 +75,12 @@ def report_on_links(
         subnets, layouts: subnet and layout of each rail.
         loads: the link loads caused by `placed`.
         top: number of link directions to list.
-        bounds: bounds of adaptive routing. If given, links are sorted and causes found by the bounds' estimate.
-        demand: the same traffic between ranks, including bytes within hosts; None without ranks, and for several jobs.
+        bounds: bounds of adaptive routing. If given, links are sorted and causes are found by the estimated loads.
+        demand: the traffic of `placed` between ranks, with bytes within hosts; None without ranks, and for several
+            jobs.
         progress: function that is called with the name of each stage of the diagnosis.
         rank_by: one of `RANKINGS`, the sort key of the listed link directions.
-        hosts: the hosts of the rails; None: found by the descriptions of adapters.
+        hosts: the hosts of the rails; None to find them by the descriptions of adapters.
     """
     ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
     busy = ends.most_loaded(top, rank_by)
@@ -129,9 +130,9 @@ def diagnose_traffic(
 
 
 def _name_loaders(placed: Traffic, situation: Situation, causes: Sequence[LoadCause]) -> Iterator[LoadCause]:
-    """Yield the causes, each with the senders on the link that was busiest before the cause's remedy.
+    """Yield the causes, each with the senders on the link that is busiest before the cause's remedy.
 
-    After a remedy that changes the flows, no senders are added.
+    Causes after a remedy that changes the flows are yielded without senders.
     """
     before = situation
     for cause in causes:
@@ -144,7 +145,7 @@ def _name_loaders(placed: Traffic, situation: Situation, causes: Sequence[LoadCa
 
 
 def links_as_json(links: LinkReport) -> dict[str, Any]:
-    """Return the report as a JSON object."""
+    """Return a link report as a JSON object."""
     document: dict[str, Any] = asdict(replace(links, diagnosis=None, groups=()))
     document["diagnosis"] = links.diagnosis.as_json() if links.diagnosis else None
     heat: dict[str, Any] = document.pop("heat")
@@ -200,7 +201,7 @@ def judge_job(
             unrouted=" ".join(filter(None, (unrouted.text if unrouted else "", lost))),
             unrouted_share=unrouted.share if unrouted else 0.0,
         )
-    # A profile made from files of NCCL Inspector has ranks, but no recorded bytes.
+    # A profile that was converted from files of NCCL Inspector has ranks, but no recorded bytes.
     is_recorded = run is not None and bool(len(run.counters.bytes) or len(run.transfers.bytes) or len(run.times.calls))
     return judge_run(run, times) if run and is_recorded else judge_traffic(times)
 

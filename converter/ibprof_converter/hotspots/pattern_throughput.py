@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure which share of the link speed a pair of hosts gets if all pairs of a pattern send at once.
+"""Compute the share of its links' speed that a pair of hosts gets if all pairs of a pattern send at once.
 
-Each link is divided evenly among the pairs whose routes pass the link. A pair's speed is its smallest part of any link
-on its route. The pair's share is this speed / its speed if it sent alone. The mean share of the pairs of random
-bisections is the effective bisection bandwidth.
+Each link is divided evenly among the pairs whose routes pass the link. A pair's speed is the smallest speed that it
+gets on any link of its route. The pair's share is this speed / the pair's speed if no other pair sent. The mean share
+of the pairs of random bisections is the effective bisection bandwidth.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in
-High-Performance Networks", Cluster 2008. Their simulator ORCS counts in this way, with links of one speed.
+High-Performance Networks", Cluster 2008. Their simulator ORCS computes the same shares, for links of equal speed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], np.floating]] = {
 }
 
 _PAIRS = 1 << 21
-"""Number of pairs in one batch."""
+"""Number of pairs whose routes are in memory at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,10 @@ class PatternThroughput:
         samples: number of samples; each has a different seed, or a different distance for shifts.
         pair_mean: mean of the pairs' shares over all pairs and samples, 0 to 1 (the measure of ORCS). A host with
             several partners divides its link's speed among them.
-        pair_deviation, pair_least, pair_most: standard deviation, smallest and largest mean of a single sample.
-        network_mean: mean of the pair's share / its share if only links of hosts limited it. 1 if no link between
-            switches limits a pair. Pairs on one switch count as 1.
+        pair_deviation, pair_least, pair_most: over the samples, standard deviation, minimum and maximum of a sample's
+            mean.
+        network_mean: mean of the pair's share / the pair's share if only hosts' own links limited it. It is 1 if no
+            link between switches limits a pair. Pairs on one switch count as 1.
         network_deviation, network_least, network_most: the same for `network_mean`.
         unrouted: share of pairs without a route; these pairs count as 0.
     """
@@ -78,7 +79,7 @@ def measure_throughput(
     """Measure all patterns over the adapters of all hosts of a rail.
 
     Args:
-        samples: number of samples of each pattern with a seed or a distance; seeds are 0, 1, 2, ...
+        samples: number of samples of each pattern that has a seed (0, 1, 2, ...) or a distance.
         progress: function that is called with the name of each pattern before it is measured.
 
     Raises:

@@ -33,10 +33,10 @@ class HostSum:
     """Bytes of the ranks of one host.
 
     Attributes:
-        ranks: number of the host's recorded ranks.
+        ranks: the host's recorded ranks.
         ports: ports of the host's InfiniBand or RoCE devices.
         bytes_on_host: bytes between the host's ranks.
-        bytes_sent, bytes_received: bytes to and from other hosts.
+        bytes_sent, bytes_received: bytes to other hosts, and bytes from other hosts.
     """
 
     name: str
@@ -136,7 +136,7 @@ def _sum_by_host(demand: RankTraffic) -> tuple[HostSum, ...]:
     run = demand.profile
     if run is None:
         return ()
-    none = len(run.hosts)  # host number of ranks that were not recorded
+    none = len(run.hosts)  # index that stands for the host of ranks that were not recorded
     host_of_rank = np.full(demand.ranks, none, np.int32)
     for rank in run.ranks:
         host_of_rank[rank.rank] = rank.host

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels of nodes: their distance from the hosts. Neighbours, chassis, slow switches, and switches with few links."""
+"""Levels of nodes (distance from the hosts), neighbours, chassis, slow switches, and switches with few links."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
     """Return each node's level, by a breadth-first search from all hosts.
 
     CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1. Every other switch is one level
-    above its lowest neighbour. Then switches without hosts below move to the level of switches with similar cabling, if
-    there are such switches. Switches that no host reaches are at level 1.
+    above its lowest neighbour. Then `lower_hostless` corrects the levels of switches without hosts below. Switches that
+    are not connected to hosts are at level 1.
 
     Args:
         fabric: the nodes and links.
-        hosts: pattern for the names of CAs that are hosts; None: the choice of `find_leaves`.
+        hosts: pattern for the names of CAs that are hosts; None for the CAs of the switches of `find_leaves`.
 
     Returns:
         int32 [node], level of each node.
@@ -40,16 +40,15 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
 def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
     """Return the switches whose CAs are hosts.
 
-    Not every switch with a CA is a leaf. The aggregation nodes of spines look like CAs, and a management host may be
-    cabled to a spine. So aggregation nodes do not count. A switch with fewer than half the usual number of CAs (the
-    median over CAs) is not a leaf in these cases:
+    A spine can have CAs too: its aggregation node, which does not count here, or a management host. A switch with fewer
+    than half the usual number of CAs (the median over CAs) is therefore no leaf in these cases:
 
     * The switch is linked to a leaf with many hosts.
-    * The switch joins parts that are otherwise separate, like a top switch that joins pods.
-    * The switch is in one chassis with switches above the leaves.
+    * The switch joins parts of the fabric that are not connected by lower switches, as a top switch joins pods.
+    * The switch is in a chassis without leaves.
 
     Returns:
-        Nodes, ascending.
+        Indices of nodes, ascending.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     is_host = fabric.node_kind == NodeKind.CA
@@ -91,11 +90,11 @@ def _climb(fabric: Fabric, leaves: npt.NDArray[np.intp]) -> npt.NDArray[np.int32
 
 
 def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return True for each of `nodes` that is above other switches, if the CAs on `nodes` are not counted as hosts.
+    """Return for each of `nodes` whether it joins parts of lower switches, or is in a chassis without leaves.
 
     Args:
         fabric: the nodes and links.
-        level: int32 [node], levels of the nodes if the CAs on `nodes` are not hosts.
+        level: int32 [node], levels of the nodes if the CAs of `nodes` do not count as hosts.
         nodes: switches of one level.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
@@ -112,15 +111,15 @@ def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray
 
 
 _ALIKE = 0.5
-"""Least share of common neighbours among all neighbours of two similar switches (Jaccard's index)."""
+"""Two switches are similar if common neighbours / neighbours of either is at least this (Jaccard's index)."""
 
 
 def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return the levels after moving switches without hosts below to the level of switches with similar cabling.
+    """Return the levels after moving switches that have no hosts below to the level of switches with similar cabling.
 
     Args:
         fabric: the nodes and links.
-        level: int32 [node], distance from the hosts.
+        level: int32 [node], hops to the nearest host.
     """
     level = level.copy()
     is_switch = fabric.node_kind == NodeKind.SWITCH
@@ -133,7 +132,7 @@ def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[
         known = np.flatnonzero(is_switch & (level == base))
         far = np.flatnonzero(is_switch & (level >= base + 2))
         above = level == base + 1
-        # Nothing is below the leaves, so all neighbours of a leaf without hosts are above it.
+        # Leaves have no switches below them: a leaf without hosts has only neighbours above it.
         if base == 1:
             is_below = np.bincount(one, minlength=fabric.nodes) == np.bincount(
                 one[above[other]], minlength=fabric.nodes
@@ -152,14 +151,14 @@ def _are_alike(
 ) -> npt.NDArray[np.bool_]:
     """Return True for each `far` switch that is cabled like a `known` switch.
 
-    Of all neighbours `above` of the two, they have at least the share `_ALIKE` in common. Any of the `known` switches
-    must have at least as many links up as the `far` switch.
+    Common neighbours above / neighbours above of either is at least `_ALIKE`. Some `known` switch must have at least as
+    many links up as the `far` switch.
 
     Args:
-        pairs: int [edge, 2], switches of each link, in both orders.
+        pairs: int [edge, 2], the two switches of each link, listed in both orders.
         above: bool [node], true for the switches one level above the `known` switches.
     """
-    links_of = []  # number of links from each switch to each switch `above`
+    links_of = []
     for switches in (far, known):
         row, column = np.full(len(above), -1), np.full(len(above), -1)
         row[switches], column[above] = np.arange(len(switches)), np.arange(above.sum())
@@ -176,7 +175,7 @@ def _are_alike(
 def _lower(
     level: npt.NDArray[np.int32], pairs: npt.NDArray[np.integer], nodes: npt.NDArray[np.intp], base: int
 ) -> None:
-    """Set the level of `nodes` to `base`, and the levels of the switches below them to `base` - 1 and lower."""
+    """Set the level of `nodes` to `base`, and of the switches below `nodes` to `base` - 1, `base` - 2, ..."""
     below = level[nodes]
     level[nodes] = base
     while len(nodes) and base > 1:
@@ -189,7 +188,7 @@ def _lower(
 
 
 _SLOWER = 0.99
-"""A link below this share of the usual speed is slow."""
+"""A link is slow if its speed / usual speed is below this."""
 
 
 def find_neighbours(fabric: Fabric, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -201,10 +200,10 @@ def find_neighbours(fabric: Fabric, chosen: npt.NDArray[np.bool_]) -> npt.NDArra
 
 
 def find_chassis(fabric: Fabric, is_switch: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return a number for each chassis of switches, by SystemGUID; -1 for single switches and other nodes.
+    """Return an index of the chassis of each switch chip, from its SystemGUID.
 
     Returns:
-        int64 [node], number of the node's chassis.
+        int64 [node]; -1 for nodes that are no switches, and for switches that share no SystemGUID.
     """
     guid = np.where(is_switch, fabric.system_guid, np.uint64(0))
     _, number, count = np.unique(guid, return_inverse=True, return_counts=True)
@@ -219,8 +218,8 @@ class SlowSwitch:
         node: the switch.
         links: intp [link], the slow links of the switch.
         usual: float64 [link], usual speed of links to the same level, in Gbit/s.
-        peers: number of other switches with links of the usual speed.
-        lanes: lanes of the usual links if the switch's links are narrower; else 0.
+        peers: number of switches of the same level with links of the usual speed.
+        lanes: number of lanes of the usual links if the switch's links have fewer; else 0.
     """
 
     node: int
@@ -244,9 +243,9 @@ class SlowSwitch:
 
 
 def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[SlowSwitch]:
-    """Return the switches whose links to a level all have the same speed, if it is below the usual speed of such links.
+    """Return the switches whose links to some level all have the same speed, below the usual speed of such links.
 
-    If two speeds are equally common, the faster speed is the usual speed. A switch with a single link to a level is
+    The usual speed is the commonest; of equally common speeds, the faster. A switch with a single link to a level is
     left out: the link may have the fault, not the switch.
     """
     pairs = np.sort(level[fabric.link_node], axis=1)
@@ -261,7 +260,7 @@ def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[Slo
         ends = fabric.link_node[members]
         for side in np.unique(pair).tolist():
             is_side = (level == side) & (fabric.node_kind == NodeKind.SWITCH)
-            # A link from a switch to itself counts once.
+            # Links whose two ends are at one switch count once.
             here = is_side[ends] & np.stack([ends[:, 0] >= 0, ends[:, 0] != ends[:, 1]], axis=1)
             switches, rates = ends[here], np.broadcast_to(fabric.link_gbps[members, np.newaxis], here.shape)[here]
             count = np.bincount(switches, minlength=fabric.nodes)
@@ -296,8 +295,8 @@ class FewLinks:
         nodes: intp [switch], the switches with fewer links.
         count: int64 [switch], number of the switch's links down.
         usual: usual number of links down.
-        peers: number of compared switches: with links down, in the same part and level, with the same number of ports.
-        level: the level.
+        peers: number of compared switches, including `nodes`: top switches in one part with equal numbers of ports.
+        level: the top level.
     """
 
     nodes: npt.NDArray[np.intp]
@@ -310,8 +309,8 @@ class FewLinks:
 def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[FewLinks]:
     """Yield switches of the top level with fewer links down than most comparable switches; none if the top is level 1.
 
-    Switches are compared within one part of the fabric, and with equal numbers of ports: a smaller switch has fewer
-    links by design. Links between switches of the level, as between groups of a Dragonfly+, do not count.
+    Only switches in one part of the fabric with equal numbers of ports are compared: a smaller switch has fewer links
+    by design. Links within the level, as between groups of a Dragonfly+, do not count.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     links = fabric.link_node[is_switch[fabric.link_node].all(axis=1)]
@@ -332,7 +331,7 @@ def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[Few
 
 
 def find_usual_count(counts: npt.NDArray[np.int64]) -> int:
-    """Return the largest value that occurs at least twice and in a quarter of `counts`; else the most common value."""
+    """Return the largest value that occurs twice and in 25% of `counts`, or more often; else the most common value."""
     number, having = np.unique(counts, return_counts=True)
     shared = number[having >= max(2, len(counts) / 4)]
     return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])

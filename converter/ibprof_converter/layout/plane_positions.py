@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions in a plane, for fabrics without levels: every switch has hosts, and most links join such switches.
+"""Positions in a plane, for fabrics without levels: many links join switches of the same level, as in a torus.
 
-The cabling selects the first form that fits:
+The cabling selects the first of these methods that fits:
 
-* Grids, tori and hypercubes: products of rings, paths and pairs.
-* Fully connected groups of switches, as in a dragonfly.
-* Any other graph: distances in the plane approximate the hops between switches.
+* A grid, for tori and hypercubes, which are products of rings, paths and pairs.
+* A circle of groups, for dragonflies, whose groups are fully connected.
+* For any other graph, distances in the plane that approximate the hops between switches.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.graph_search import find_parts
 
 Points = npt.NDArray[np.float64]
-"""Position of each switch, to the right and up: float64 [switch, 2]. Neighbours are about 1 apart."""
+"""x (to the right) and y (up) of each switch: float64 [switch, 2]. Neighbours have a distance of about 1."""
 
 _FLAT_SHARE = 0.3
-"""If more than this share of the links between switches is within levels, levels carry no information."""
+"""A fabric is drawn in a plane if links within levels / links between switches exceeds this."""
 
 _FEWEST = 4
-"""Fabrics with fewer switches are drawn level by level."""
+"""Smallest number of switches of a fabric that is drawn in a plane."""
 
 _ASIDE = 0.25
-"""Offset of a folded ring's two sides from its middle, so that lines of neighbouring rings are evenly apart."""
+"""Offset of the two sides of a folded ring from its middle line, so that all lines have equal distances."""
 
 _BELOW_RING = 0.28
-"""Distance of hosts below their switch in a grid. The line of the ring's other side is twice `_ASIDE` away."""
+"""Distance of hosts below their switch in a grid, where the next line is twice `_ASIDE` away."""
 
 _BELOW = 0.45
-"""Distance of hosts below their switch in all other cases."""
+"""Distance of hosts below their switch in other drawings."""
 
 _DIAGONAL_GAP = 0.5
-"""Space between two cells' diagonals. All factors except the two longest are drawn along diagonals."""
+"""Space between the diagonals of neighbouring grid cells, which show all factors except the two longest."""
 
 _GROUP_GAP = 1.5
 """Space between neighbouring groups on the circle."""
 
 _SQUARES_LIMIT = 1 << 22
-"""With more pairs of neighbours, squares are not searched. A torus of 10,000 switches has 15 pairs per switch."""
+"""Largest number of pairs of a switch's neighbours for which squares are searched."""
 
 _BULGES = tuple(np.arange(4, 19) / 20)
-"""Candidate heights of a group's arc, relative to half of its width."""
+"""Candidates for height / half width of a group's arc."""
 
 _MEASURED = 1500
-"""If there are more links, only the links of one group are checked for their distance from switches."""
+"""If there are more links, only the links of group 0 are checked for their distance from switches."""
 
 _PIVOTS = 64
 _STRESS_LIMIT = 600
@@ -60,10 +60,10 @@ _STRESS_ROUNDS = 60
 
 
 def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
-    """Return true if the share of links within levels exceeds `_FLAT_SHARE`, so that levels carry little information.
+    """Return true if links within levels / links between switches exceeds `_FLAT_SHARE`.
 
-    Leaf switches must have links among themselves too. In a dragonfly+, only the top switches of cells have such links,
-    so it is drawn by levels.
+    Leaf switches must have links among themselves too: a Dragonfly+, where only top switches have them, is drawn by
+    levels.
     """
     pairs = _pair_switches(fabric)
     is_switch = fabric.node_kind == NodeKind.SWITCH
@@ -75,7 +75,7 @@ def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
 
 
 def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points, float]:
-    """Return the switches of a fabric (nodes), their positions, and the distance of hosts below their switch."""
+    """Return the nodes of the switches, their positions, and the distance of hosts below their switch."""
     switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     pairs = np.searchsorted(switch, _pair_switches(fabric))
     graph: list[set[int]] = [set() for _ in switch]
@@ -92,7 +92,7 @@ def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points, flo
 
 
 def _pair_switches(fabric: Fabric) -> npt.NDArray[np.int32]:
-    """Return each pair of linked switches, without duplicates."""
+    """Return each pair of linked switches once."""
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     pairs = np.unique(np.sort(fabric.link_node[between], axis=1), axis=0)
     return np.asarray(pairs[pairs[:, 0] != pairs[:, 1]])
@@ -100,7 +100,7 @@ def _pair_switches(fabric: Fabric) -> npt.NDArray[np.int32]:
 
 @dataclass(frozen=True, slots=True)
 class _Factor:
-    """A factor of a product graph: a ring, path or pair, with int64 [switch] positions along it."""
+    """A factor of a product graph (a ring, path or pair), and the position of each switch along it: int64 [switch]."""
 
     position: npt.NDArray[np.int64]
     is_ring: bool
@@ -111,14 +111,14 @@ class _Factor:
 
 
 def position_on_grid(graph: list[set[int]]) -> Points | None:
-    """Return positions by the factors of a product of rings, paths and pairs; None for other graphs.
+    """Return positions in a grid if the graph is a product of rings, paths and pairs; else None.
 
-    Two opposite links in a square of four switches run along one factor. So do two links at a switch that are in no
-    square. (A ring of four is itself a square. The search finds two pairs instead of this ring, and joins them again.)
+    Opposite links of a square of four switches belong to the same factor, and so do two links at a switch that are
+    sides of no square. A ring of four is a square and is therefore found as two pairs, which `_join_pairs` joins.
 
-    The two longest factors are the rows and columns. If one is a ring, it is folded: the switches of one half stand
-    between the switches of the other half. So all links are short, and no link lies on another link or on a switch. All
-    other factors are drawn in each cell, along a bent diagonal.
+    The two longest factors are the rows and columns. A ring is folded: the switches of one half stand between those of
+    the other half, so that all links are short and none covers another. All further factors are drawn along a bent
+    diagonal in each cell.
     """
     edges = _find_factors(graph)
     if edges is None:
@@ -141,14 +141,14 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
     bent = (np.arange(steps) + 0.5) / max(steps, 1)
     across, up = (np.concatenate([[0.0], np.cumsum(1 + bend)]) for bend in (1 - bent, bent))
     pitch = across[-1] + 1 + (_DIAGONAL_GAP if steps else 0)
-    # The two sides of a ring along one axis are separated on the other axis.
+    # The two sides of a ring in x get different y, and vice versa.
     return np.stack(
         [x * pitch + across[diagonal] + _ASIDE * y_side, y * pitch + up[diagonal] + _ASIDE * x_side], axis=1
     )
 
 
 def _join_pairs(factors: list[_Factor]) -> list[_Factor]:
-    """Return the factors with every two pairs joined to a ring of four."""
+    """Return the factors after joining each two factors of size 2 to a ring of four."""
     pairs = [factor for factor in factors if factor.size == 2]
     others = [factor for factor in factors if factor.size > 2]
     for one, other in zip(pairs[::2], pairs[1::2], strict=False):
@@ -157,7 +157,7 @@ def _join_pairs(factors: list[_Factor]) -> list[_Factor]:
 
 
 def _fold(factor: _Factor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return positions along an axis, and the side of a ring: 1 or -1; 0 for a path.
+    """Return the positions along an axis, and the side of a folded ring: 1 or -1, or 0 for a path.
 
     The order of a folded ring of n switches is 0, n - 1, 1, n - 2, and so on.
     """
@@ -169,7 +169,7 @@ def _fold(factor: _Factor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
 
 
 def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
-    """Return the links, grouped by the factor that they run along."""
+    """Return the links of each factor; None if there are too many links."""
     edges = [(a, b) for a, around in enumerate(graph) for b in sorted(around) if a < b]
     if not edges or sum(len(around) ** 2 for around in graph) > _SQUARES_LIMIT:
         return None
@@ -194,10 +194,10 @@ def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
 
 
 def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]]) -> _Factor | None:
-    """Return a factor from its links; None if it is not a ring, path or pair."""
+    """Return the factor that some links form; None if they form no ring, path or pair."""
     along = set(edges)
     others = [(a, b) for a, around in enumerate(graph) for b in around if a < b and (a, b) not in along]
-    # Switches that the other factors connect share one position of this factor.
+    # Switches that are connected by links of other factors have the same position along this factor.
     layer = find_parts(nodes, np.array(others, np.int64).reshape(-1, 2))
     links: dict[int, set[int]] = defaultdict(set)
     for a, b in edges:
@@ -223,8 +223,8 @@ def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]
 def position_in_groups(graph: list[set[int]]) -> Points | None:
     """Return positions of fully connected groups of switches on a circle; None if there are no such groups.
 
-    Each group is an arc that bulges outwards. A link between groups passes inside the circle, so that it meets no
-    switch of another group.
+    The switches of a group form an arc that bulges outwards, so that links between groups meet no switch of another
+    group.
     """
     shared = {(a, b): len(around & graph[b]) for a, around in enumerate(graph) for b in around if a < b}
     most = max(shared.values(), default=0)
@@ -249,7 +249,7 @@ def position_in_groups(graph: list[set[int]]) -> Points | None:
 
 
 def _find_closest(points: Points, pairs: npt.NDArray[np.intp]) -> float:
-    """Return the smallest distance between any of the given links and a switch that is not an end of this link."""
+    """Return the smallest distance between a link and a switch that is no end of the link. pairs: the links."""
     least = np.inf
     for pair in pairs:
         start, along = points[pair[0]], points[pair[1]] - points[pair[0]]
@@ -284,19 +284,19 @@ def position_by_distance(graph: list[set[int]]) -> Points:
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()
     _, vectors = np.linalg.eigh(centred.T @ centred)
     points = -centred @ vectors[:, [-1, -2]] if hops.shape[1] > 1 else np.stack([hops[:, 0], hops[:, 0] * 0], axis=1)
-    # The sign of an eigenvector is arbitrary. It is chosen so that the first switch off the middle is right and above.
+    # The sign of an eigenvector is arbitrary: choose it so that the first switch off the middle is right and above.
     for axis in (0, 1):
         off = points[np.abs(points[:, axis]) > 1e-9 * np.abs(points).max(initial=1e-9), axis]
         points[:, axis] *= -1 if len(off) and off[0] < 0 else 1
     points *= hops.max(initial=1) / max(float(np.ptp(points, axis=0).max(initial=0)), 1e-9)
-    # Equivalent switches coincide; an offset by their number separates them.
+    # Switches with equal hops to all others get equal positions; a small offset separates them.
     angle = np.arange(len(graph)) * 2.399963
     points += 0.05 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return _relax(graph, points) if len(graph) <= _STRESS_LIMIT else points
 
 
 def _choose_pivots(graph: list[set[int]]) -> Iterable[int]:
-    """Yield switches that are far from each other; each is the farthest from all earlier ones."""
+    """Yield at most `_PIVOTS` switches; each is the farthest from all earlier ones."""
     nearest = np.full(len(graph), np.inf)
     pivot = 0
     for _ in range(min(_PIVOTS, len(graph))):
@@ -306,7 +306,7 @@ def _choose_pivots(graph: list[set[int]]) -> Iterable[int]:
 
 
 def _count_hops(graph: list[set[int]], start: int) -> npt.NDArray[np.float64]:
-    """Return the hops from a switch to all others. Unreachable switches get the largest number of hops plus 1."""
+    """Return the hops from a switch to each switch; for unreachable switches, the largest number of hops plus 1."""
     hops = np.full(len(graph), -1.0)
     hops[start] = 0
     frontier = [start]
@@ -322,7 +322,7 @@ def _count_hops(graph: list[set[int]], start: int) -> npt.NDArray[np.float64]:
 
 
 def _relax(graph: list[set[int]], points: Points) -> Points:
-    """Move each switch, in several rounds, towards the position suggested by its hops to all others."""
+    """Return the positions after stress majorisation, where the wanted distances are the hops."""
     hops = np.stack([_count_hops(graph, node) for node in range(len(graph))])
     wanted = np.maximum(hops, 1)
     weight = np.where(hops > 0, wanted**-2, 0.0)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of nodes in a drawing, and the lower end of each link. Every output calls the lower end `a`.
+"""Positions of nodes in a drawing, and the lower end of each link, which every output calls `a`.
 
-In a tree, parents are above their children, the nodes of a pod or chassis are adjacent, and few links cross. Nodes that
-are connected at or below a level (a leaf with its hosts, a pod) form a block. On every level, the nodes of a block are
-adjacent, and sorted by the mean position of their neighbours. Several rounds go from the leaves up and from the top
-down. The order with the fewest crossings is kept.
+In a tree, parents are above their children, the nodes of a pod or chassis are adjacent, and few links cross. A block is
+a set of nodes that are connected through nodes up to some level (a leaf with its hosts, a pod). On every level, the
+nodes of a block are adjacent, and sorted by the mean position of their neighbours. Several rounds sort the levels from
+the top down and from the leaves up; the order with the fewest crossings is used.
 
 Source: the barycentre method of Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Transactions on Systems, Man and Cybernetics 11 (1981), here within blocks.
@@ -29,7 +29,7 @@ from ibprof_converter.layout.plane_positions import is_flat, position_switches
 _RAILS_TOGETHER = 2
 _GAP = 2.0
 _HOSTS_ASIDE = 0.25
-"""Offset of the hosts' middle to the right, so that no vertical link hides a host."""
+"""Offset of the hosts to the right of the middle below their switch, so that no vertical link hides a host."""
 
 Positions = npt.NDArray[np.float64]
 
@@ -39,11 +39,10 @@ class FabricLayout:
     """Positions of the nodes of one fabric.
 
     Attributes:
-        level: int32 [node], 0 for hosts; for a switch, its distance to the nearest host. Never negative.
-        x: float64 [node]; neighbouring hosts have distance 1.
-        y: float64 [node], the level; negative on every second rail. Without `has_levels`, the height in a plane.
-        has_levels: true if the fabric is drawn level by level. False, for instance, for a torus, whose switches are all
-            on level 1.
+        level: int32 [node], levels from `find_levels`.
+        x: float64 [node]; neighbouring hosts have a distance of 1.
+        y: float64 [node], the level, or the height in a plane if `has_levels` is false; negative on every second rail.
+        has_levels: true if the fabric is drawn level by level; false, for example, for a torus.
     """
 
     level: npt.NDArray[np.int32]
@@ -55,12 +54,12 @@ class FabricLayout:
 def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = None) -> list[FabricLayout]:
     """Return positions for the fabrics of one system, one per rail.
 
-    The second rail mirrors the first: switches are below the hosts. Adapters of one host (`host_name`) share a column.
-    Further pairs of rails follow to the right. The order of lines in a file has no influence.
+    Rails are drawn in pairs, side by side. The second rail of a pair is mirrored: switches are below the hosts.
+    Adapters of one host (`host_name`) have the same x. The order of lines in a file has no influence.
 
     Args:
         fabrics: the rails.
-        level_hosts: pattern for the names of CAs at level 0; None: the cabling decides.
+        level_hosts: pattern for the names of CAs that are hosts, as in `find_levels`.
     """
     layouts: list[FabricLayout] = []
     left = 0.0
@@ -77,21 +76,21 @@ def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = Non
 
 
 class _HostColumns:
-    """The x of the hosts in the first rail. The second rail puts the same hosts at the same x."""
+    """The x of the first rail's hosts, which the second rail uses for the same hosts."""
 
     def __init__(self) -> None:
         self._of_host: dict[str, list[float]] = defaultdict(list)
 
     def store(self, fabric: Fabric, layout: FabricLayout, rank: npt.NDArray[np.int64]) -> None:
-        """Store the x of a rail's hosts."""
+        """Store the x of the hosts of the first rail."""
         bottom = np.flatnonzero(layout.level == 0)
         for node in bottom[np.argsort(rank[bottom])].tolist():
             self._of_host[host_name(fabric.node_name[node])].append(float(layout.x[node]))
 
     def columns_of(self, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Positions | None:
-        """Return the first rail's x of each node of level 0; None if this is the first rail.
+        """Return x of each node of level 0, from the first rail; None if this is the first rail.
 
-        Hosts that the first rail lacks are to the right.
+        Hosts that are not on the first rail are at the right.
         """
         if not self._of_host:
             return None
@@ -120,7 +119,7 @@ def _lay_out_rail(fabric: Fabric, level_hosts: re.Pattern[str] | None, columns: 
 
 
 def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> FabricLayout:
-    """Put switches into a plane, and the nodes of each switch into a row below it."""
+    """Return positions of switches in a plane, and of each switch's hosts in a row below the switch."""
     switch, points, below = position_switches(fabric)
     point = np.zeros((fabric.nodes, 2))
     pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
@@ -144,10 +143,10 @@ def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArra
 
 
 def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Visit all nodes breadth-first from the host with the first name, by component; neighbours are sorted by name.
+    """Visit all nodes breadth-first, each component from the host whose name is first; neighbours are sorted by name.
 
     Returns:
-        int64 [node], position of each node in the visit.
+        int64 [node], number of nodes that were visited before the node.
     """
     neighbours: list[list[int]] = [[] for _ in range(fabric.nodes)]
     pairs = np.unique(np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]]), axis=0)
@@ -169,8 +168,8 @@ def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.in
 def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
     """Return the lower end of each link, 0 or 1: the end on the lower level, nearer to the hosts.
 
-    If both ends are on one level, the end with the smaller NODE GUID is the lower end. If both ends are at one node, it
-    is the end with the smaller port number.
+    Of two ends on one level, the end with the smaller node GUID is the lower end; of two ends at one node, the end with
+    the smaller port number.
 
     Returns:
         intp [link].
@@ -186,7 +185,7 @@ def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
 
 
 def order_of_links(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
-    """Return the order in which outputs list links: from the hosts up, then by GUID and port of the lower end.
+    """Return the order in which outputs list links: sorted by level, GUID and port of the lower end.
 
     Returns:
         intp [link], a permutation of the links.
@@ -207,9 +206,10 @@ class LevelTree:
     Attributes:
         fabric: the nodes and links.
         level: int32 [node], levels of the nodes.
-        rank: int64 [node], order by name. It is the initial order, and sorts nodes with equal keys.
-        part: int64 [level, node], block of each node: the nodes that are connected to it at or below this level.
-        chassis: int64 [node], chassis of each node; -1 without a chassis.
+        rank: int64 [node], position of the node in the order of names, which decides between equal sort keys.
+        part: int64 [level, node], block of each node: equal for nodes that are connected through nodes up to this
+            level.
+        chassis: int64 [node], chassis from `find_chassis`; -1 for a node without a chassis.
     """
 
     fabric: Fabric
@@ -220,7 +220,7 @@ class LevelTree:
 
     @classmethod
     def grow(cls, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> LevelTree:
-        """Find the blocks of a fabric."""
+        """Find the blocks and chassis of a fabric."""
         height = level[fabric.link_node].max(axis=1, initial=0)
         part = np.stack(
             [find_parts(fabric.nodes, fabric.link_node[height <= top]) for top in range(int(level.max(initial=0)) + 1)]
@@ -231,7 +231,7 @@ class LevelTree:
         """Return x of each node.
 
         Args:
-            hosts_x: float64 [node], given x of the nodes of level 0; None: below their leaves.
+            hosts_x: float64 [node], given x of the nodes of level 0; None to put them below their leaves.
         """
         key = self.rank.astype(np.float64) if hosts_x is None else hosts_x
         lead = [self._lead(part, key) for part in self.part]
@@ -251,19 +251,19 @@ class LevelTree:
         return x
 
     def _lead(self, part: npt.NDArray[np.int64], key: Positions) -> Positions:
-        """Return for each node the least key of the level-0 nodes in its block; blocks without such nodes sort last."""
+        """Return for each node the least key of the level-0 nodes in its block; the largest keys if there are none."""
         least = np.full(self.fabric.nodes, np.inf)
         bottom = self.level == 0
         np.minimum.at(least, part[bottom], key[bottom])
         lead: Positions = least[part]
-        # Blocks without hosts would all have the same key, so they are sorted by their lowest node.
+        # Blocks without hosts are sorted by their lowest node.
         return np.where(np.isinf(lead), 1e18 + part, lead)
 
     def _sort(self, lead: list[Positions], key: Positions, hosts_x: Positions | None) -> Positions:
-        """Sort each level by the mean position of the neighbours below, from the leaves up.
+        """Sort each level, from the leaves up, by the mean position of each node's neighbours below.
 
         Returns:
-            float64 [node], position of each node in the order of its level.
+            float64 [node], index of each node in the order of its level.
         """
         position = np.zeros(self.fabric.nodes)
         for level in range(len(lead)):
@@ -277,7 +277,7 @@ class LevelTree:
         return position
 
     def _sweep(self, lead: list[Positions], position: Positions) -> Positions:
-        """Sort each level again: top down by the neighbours above, then from the leaves up."""
+        """Sort each level again: from the top down by the neighbours above, then from the leaves up by those below."""
         position = position.copy()
         for level in range(len(lead) - 2, 0, -1):
             self._arrange(level, lead, self._mean_of_neighbours(position, level, 1), position)
@@ -288,7 +288,7 @@ class LevelTree:
     def _mean_of_neighbours(self, position: Positions, level: int, side: int) -> Positions:
         """Return the mean position of each node's neighbours above (side 1) or below (-1).
 
-        A node without such neighbours keeps its own position.
+        For a node without these neighbours, return its own position.
         """
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == level) & (self.level[pairs[:, 1]] == level + side)]
@@ -306,12 +306,12 @@ class LevelTree:
         of_chassis = mean[here].copy()
         of_chassis[in_chassis] = (total / np.maximum(count, 1))[self.chassis[here[in_chassis]]]
         blocks = [lead[above][here] for above in range(level, len(lead))]
-        # Means that differ only by rounding are equal.
+        # Round, so that means count as equal if only rounding errors distinguish them.
         keys = [self.rank[here], mean[here].round(9), self.chassis[here], of_chassis.round(9), *blocks]
         position[here[np.lexsort(keys)]] = np.arange(len(here))
 
     def _stand(self, position: Positions, hosts_x: Positions | None) -> Positions:
-        """Return x of all nodes from the order in each level: hosts below their leaves, each block above its hosts."""
+        """Return x of all nodes in the given order: hosts below their leaves, each block above its hosts."""
         x = self._put_hosts_under_leaves(position) if hosts_x is None else hosts_x.copy()
         right = float(x[self.level == 0].max(initial=-1.0)) + 1
         for level in range(1, len(self.part)):
@@ -324,10 +324,10 @@ class LevelTree:
         return x
 
     def _put_hosts_under_leaves(self, position: Positions) -> Positions:
-        """Return x of the nodes of level 0: below their leaf, in columns of equal width; others are to the right."""
+        """Return x of the nodes of level 0: below their leaf, in equal widths; without a leaf, at the right."""
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == 0) & (self.level[pairs[:, 1]] == 1)]
-        leaf_of = np.full(self.fabric.nodes, np.inf)  # the first of several leaves
+        leaf_of = np.full(self.fabric.nodes, np.inf)  # position of the node's first leaf
         np.minimum.at(leaf_of, pairs[:, 0], position[pairs[:, 1]])
         bottom = np.flatnonzero(self.level == 0)
         bottom = bottom[np.lexsort((self.rank[bottom], leaf_of[bottom]))]
@@ -345,10 +345,10 @@ class LevelTree:
     def _stand_over_blocks(
         self, part: npt.NDArray[np.int64], here: npt.NDArray[np.intp], x: Positions, right: float
     ) -> Positions:
-        """Return x of a level's nodes: spread, in their order, over the range of x of their block's hosts."""
+        """Return x of a level's nodes: evenly spread, in the given order, over the x of the hosts of their block."""
         nodes = self.fabric.nodes
         low, high = np.full(nodes, np.inf), np.full(nodes, -np.inf)
-        # A node of level 0 without a leaf, such as the aggregation node of a spine, does not extend the range.
+        # Nodes of level 0 without a leaf, such as the aggregation node of a spine, do not widen their block.
         bottom = np.flatnonzero((self.level == 0) & np.isin(self.part[1], self.part[1][self.level == 1]))
         np.minimum.at(low, part[bottom], x[bottom])
         np.maximum.at(high, part[bottom], x[bottom])
@@ -368,9 +368,7 @@ def _spread_evenly(count: int, width: float) -> Positions:
 
 
 def count_crossings(fabric: Fabric, level: npt.NDArray[np.integer], x: npt.NDArray[np.float64]) -> int:
-    """Return the number of crossings: pairs of links between the same two levels that cross.
-
-    Links within a level do not count.
+    """Return the number of pairs of links between the same two levels that cross. Links within a level do not count.
 
     Args:
         fabric: the links.
@@ -393,12 +391,12 @@ def _rank(x: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _count_inversions(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> int:
-    """Return the number of pairs that `first` and `second` order differently: O(n log n), one bit at a time."""
+    """Return the number of pairs that are in opposite order in `first` and `second`, in O(n log n)."""
     value = second[np.lexsort((second, first))]
     total = 0
     for bit in reversed(range(int(value.max(initial=0)).bit_length())):
-        # Values are sorted by their higher bits, in stable order. In each run of equal higher bits, a 1 before a 0 is a
-        # pair in the wrong order. No other bit counts this pair.
+        # `value` is stably sorted by the bits above `bit`. In a run of equal higher bits, each 1 before a 0 is a pair
+        # in the wrong order, which no other bit counts.
         one = value >> bit & 1
         ones_before = np.cumsum(one) - one
         run = value >> (bit + 1)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fit a regular fabric to the cabling (a tree, a torus or a dragonfly), and find the cables that do not match it.
+"""Fit a tree, torus or dragonfly to the cabling, and find the cables that do not match.
 
-No plan of the cabling is needed. Switches with almost equal cabling show the cables that each of them should have.
+No plan of the cabling is needed. In a tree, switches with almost equal cabling show the intended cabling.
 
-Each cable of a torus is a side of squares of four cables. Each cable within a group of a dragonfly is a side of
-triangles. A misplaced cable is a side of neither. Incomplete squares and triangles show the missing cables.
+In a torus, each cable is a side of a square of four cables; in a group of a dragonfly, a side of a triangle. A
+misplaced cable is no such side. Incomplete squares and triangles show the missing cables.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from ibprof_converter.fabric.graph_search import count_hops, find_parts
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 _MOST_MISFITS = 0.1
-"""If a larger share of the cables between switches is misplaced, the fabric is of another kind."""
+"""A regular fabric fits if (extra + missing cables) / cables between switches is at most this."""
 
 _SWAPPED = 4
-"""A fabric of any size may have this number of misplaced cables: one swap can cause them."""
+"""Number of extra and missing cables that a fabric of any size may have if cables were swapped."""
 
 _ALIKE = 0.5
-"""Two switches are similarly cabled if more than this share of all their neighbours are common neighbours."""
+"""Two switches are similarly cabled if common neighbours / neighbours of either exceeds this."""
 
 _FEWEST = 3
-"""At least this number of similarly cabled switches are needed to define the usual cabling."""
+"""Least number of similarly cabled switches that define a usual cabling."""
 
 _MOST_ODD = 12
-"""If more switches have unusual cabling, swapped cables are not searched."""
+"""Largest number of switches with unusual cabling among which swapped cables are searched."""
 
 _MOST_GROUPS = 200
-"""A fabric with more groups of similar switches is irregular."""
+"""Largest number of groups of similarly cabled switches in a regular fabric."""
 
 _LARGEST = 4000
-"""A fabric with more switches is not fitted."""
+"""Largest number of switches of a fabric that is compared with regular fabrics."""
 
 Counts = npt.NDArray[np.int64]
 
 
 DRAGONFLY = "dragonfly"
-"""First word of the name of a dragonfly."""
+"""First word of `RegularCabling.name` for a dragonfly."""
 
 Pairs = npt.NDArray[np.int64]
 
@@ -53,10 +53,10 @@ Misfits = tuple[str, npt.NDArray[np.int64], Pairs]
 """Name of the regular graph, extra edges (int64 [edge]), and pairs with a missing edge (int64 [pair, 2])."""
 
 _MOST_MISSING = 12
-"""If more ends of cables are missing, the fabric is no torus."""
+"""Largest number of missing cable ends in a torus."""
 
 _BRANCHES = 3
-"""Number of switches that are tried as the other end of a missing cable."""
+"""Largest number of switches that are tried as the other end of a missing cable."""
 
 _DIMENSIONS = 4
 
@@ -66,9 +66,9 @@ class RegularCabling:
     """A regular fabric that fits the cabling, and the cables that do not match it.
 
     Attributes:
-        name: name of the regular fabric, in words.
-        extra: int64 [link], numbers of links that the regular fabric does not have.
-        missing: int64 [cable, 2], pairs of switches with a missing cable, one row per cable.
+        name: name of the regular fabric, such as `torus of 4 x 4 switches`.
+        extra: int64 [link], indices of links that the regular fabric does not have.
+        missing: int64 [cable, 2], the two switches of each missing cable.
     """
 
     name: str
@@ -100,7 +100,7 @@ def _are_swapped(fabric: Fabric, fitted: RegularCabling) -> bool:
 def _leave_bridges(
     fabric: Fabric, between: npt.NDArray[np.intp], extra: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the links of `extra` whose ends stay connected without `extra`. The other links are intended."""
+    """Return the links of `extra` whose ends are also connected without `extra`; all other links are intended."""
     part = find_parts(fabric.nodes, fabric.link_node[np.setdiff1d(between, extra)])
     ends = part[fabric.link_node[extra]]
     joined: npt.NDArray[np.int64] = extra[ends[:, 0] == ends[:, 1]]
@@ -144,16 +144,16 @@ def _fit_level(
     lower: int,
     others: npt.NDArray[np.int32],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Compare the uplinks of a level's switches with the uplinks of switches with almost equal cabling.
+    """Compare the uplinks of each switch of a level with the uplinks of similarly cabled switches.
 
     Args:
         fabric, between, level: the fabric, its links between switches, and the nodes' levels.
         lower: the level of the compared switches.
-        others: int32 [cable, 2], ends of cables that do not lead one level up or down.
+        others: int32 [cable, 2], switches of the cables that do not lead one level up or down.
 
     Returns:
-        The extra links, which most switches with almost equal cabling do not have; and the pairs of switches that lack
-        a cable, one row per cable. None if the level's cabling is irregular.
+        The extra links, int64 [link], and the two switches of each missing cable, int64 [cable, 2]. None if the level's
+        cabling is irregular.
     """
     ends = fabric.link_node[between]
     of_level = np.sort(level[ends], axis=1)
@@ -183,10 +183,10 @@ def _fit_level(
 
 
 def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | None:
-    """Return the numbers of cables that most similarly cabled switches have.
+    """Return the number of cables that each pair of switches should have: as most similarly cabled switches have.
 
     Args:
-        count: int64 [lower, upper], cables between switches of two levels.
+        count: int64 [lower, upper], number of cables between two switches of successive levels.
         has_other_end: bool [lower], true for switches with a cable that does not lead one level up or down.
 
     Returns:
@@ -196,7 +196,7 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
     has = (count > 0).astype(np.float64)
     shared = has @ has.T
     either = has.sum(axis=1)[:, np.newaxis] + has.sum(axis=1) - shared
-    # A switch that has lost one of two uplinks is still similarly cabled.
+    # A switch with one uplink and a switch with this and another uplink are similarly cabled: one cable may be lost.
     alike = (shared > _ALIKE * either) | ((shared == 1) & (either == 2))
     groups, group = np.unique(alike, axis=0, return_inverse=True)
     if len(groups) > _MOST_GROUPS:
@@ -211,8 +211,8 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
         usual = having.argmax(axis=0)
         is_rule = 2 * having.max(axis=0) > int(peers.sum())
         expected[members] = np.where(is_rule, usual, count[members])
-        # If exactly half of the switches have more cables to an upper switch, the other half may lack these cables. A
-        # switch of the other half lacks them if one of its cables leads elsewhere instead (`has_other_end`).
+        # If exactly half of the peers have more cables to an upper switch, there is no majority. A switch of the other
+        # half then lacks these cables if one of its cables leads elsewhere (`has_other_end`).
         halves = 2 * having == int(peers.sum())
         half = halves.any(axis=0) & ~is_rule
         larger = most - halves[::-1].argmax(axis=0)
@@ -223,14 +223,14 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
 
 @dataclass(frozen=True, slots=True)
 class _Cables:
-    """Cables between two levels: int [cable], numbers of lower and upper switch, and port of the lower switch."""
+    """Cables between two levels: indices of lower and upper switch, and port of the lower switch; all int [cable]."""
 
     row: npt.NDArray[np.intp]
     column: npt.NDArray[np.intp]
     port: npt.NDArray[np.int32]
 
     def count_ports(self, lower: int, upper: int, meant: int) -> int:
-        """Return the number of other lower switches that use the port of the cable `lower` - `upper` for `meant`."""
+        """Return the number of other lower switches that have a cable to `meant` at the port of `lower` - `upper`."""
         ports = self.port[(self.row == lower) & (self.column == upper)]
         return max(int(((self.port == each) & (self.column == meant) & (self.row != lower)).sum()) for each in ports)
 
@@ -238,17 +238,17 @@ class _Cables:
 def _swap_back(count: Counts, cables: _Cables) -> Counts | None:
     """Return the regular cabling after swapping two cables.
 
-    A swap of two cables keeps each switch's number of cables. ibprof tries all swaps if no majority of switches shows
-    the intended cabling: among three switches, or if either of two uplinks could be wrong. Several swaps can give a
-    regular cabling: two leaves with swapped cables could also be intended for each other's pods. Then the cabling whose
-    cables use the most usual ports is chosen.
+    All swaps are tried if no majority of switches shows the intended cabling: among three switches, or if either of two
+    uplinks could be wrong. If several swaps give a regular cabling, the swap after which most other switches use the
+    same ports is chosen.
 
     Args:
-        count: int64 [lower, upper], cables between switches of two levels.
+        count: int64 [lower, upper], number of cables between two switches of successive levels.
         cables: the cables of `count`.
 
     Returns:
-        The cabling after the swap, in which each switch is cabled like two others; None if there is no such cabling.
+        int64 [lower, upper], where each switch is cabled like at least two others; None if no swap gives such a
+        cabling.
     """
     rows = [row.tobytes() for row in count]
     alike = Counter(rows)
@@ -280,9 +280,9 @@ def _choose_odd(
     to: int,
     number: int,
 ) -> list[int]:
-    """Return `number` cables from `at` to `to`: the cables whose port leads to `to` on the fewest other switches.
+    """Return the `number` cables from `at` to `to` whose port leads to `to` on the fewest other switches.
 
-    If several cables are equal in this, the cable with the highest port is chosen.
+    Of equal cables, those with the highest ports are returned.
     """
     here = np.flatnonzero((row == at) & (column == to))
     usual = [int(((port == port[index]) & (column == to) & (row != at)).sum()) for index in here.tolist()]
@@ -293,13 +293,13 @@ def _choose_odd(
 def _number_switches(
     fabric: Fabric, between: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
-    """Return the nodes of the linked switches, ascending; and for each link the indices of its ends: int [link, 2]."""
+    """Return the nodes of the linked switches, ascending, and the indices of each link's switches: int [link, 2]."""
     nodes, index = np.unique(fabric.link_node[between], return_inverse=True)
     return nodes, index.reshape(-1, 2)
 
 
 def find_dragonfly_groups(fabric: Fabric) -> dict[int, int]:
-    """Return the group of each switch of a dragonfly, node -> number; empty if no dragonfly fits."""
+    """Return node -> index of the group, for each switch of a dragonfly; empty if no dragonfly fits."""
     fitted = fit_regular_cabling(fabric)
     if fitted is None or not fitted.name.startswith(DRAGONFLY):
         return {}
@@ -321,7 +321,7 @@ def _fit_flat(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling |
 
 
 def find_flat_misfits(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
-    """Return the torus or dragonfly that a graph resembles, with extra and missing edges; None for other graphs.
+    """Return the torus or dragonfly that a graph resembles, with extra and missing edges; None if there is neither.
 
     Args:
         nodes: number of nodes.
@@ -344,7 +344,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     count = _adjacency(nodes, edges[first])
     near = count.astype(np.float64)
     degree = count.sum(axis=1)
-    # A square contains an edge, and a walk of three other edges between the ends of this edge. Count such walks.
+    # A square with an edge is a walk of three other edges between the ends of this edge. Count these walks.
     squares = near @ near @ near - degree[:, np.newaxis] - degree + 1
     wrong = first[squares[edges[first, 0], edges[first, 1]] < 1]
     repaired = count.copy()
@@ -354,7 +354,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     if completed is None:
         return None
     sides, added = completed
-    # A cable that closes no square, because the other cables of its squares are missing, still fits.
+    # A cable still fits if it is a side of no square only because other cables of its squares are missing.
     pairs = [tuple(sorted(pair)) for pair in added]
     fits = [link for link in wrong.tolist() if tuple(sorted(edges[link].tolist())) in pairs]
     for link in fits:
@@ -377,7 +377,7 @@ def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> t
     """Add edges between nodes that lack edges, until the graph is a torus. Try edges that close most squares first.
 
     Returns:
-        The sides of the torus, and the added edges; None if no torus results.
+        The torus's numbers of switches along its dimensions, as text, and the added edges; None if no torus results.
     """
     if lacking is None:
         return None
@@ -400,7 +400,7 @@ def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> t
 
 
 def _name_torus(count: npt.NDArray[np.int64]) -> str | None:
-    """Return the sides of a torus, from the number of nodes at each distance; None if the graph is no torus."""
+    """Return the sides of a torus, found by the number of nodes at each distance; None if the graph is no torus."""
     hops = count_hops(len(count), np.argwhere(count), np.arange(len(count)))
     if (hops < 0).any():
         return None
@@ -427,10 +427,10 @@ def _factorise(nodes: int, degree: int) -> list[tuple[int, ...]]:
 
 
 def find_groups(nodes: int, edges: npt.NDArray[np.integer]) -> npt.NDArray[np.intp] | None:
-    """Return the group of each node of a dragonfly, numbered from 0 in the order of the nodes.
+    """Return the index of the group of each node of a dragonfly, from 0 in the order of the nodes.
 
-    The result is None if there are no groups. Two linked nodes are in one group if they have many neighbours in common.
-    There are at least three groups, of equal size, with at least three nodes each.
+    The result is None if there are no groups. Two linked nodes are in one group if they have many common neighbours. A
+    dragonfly has at least three groups of equal size, with at least three nodes each.
     """
     near = np.minimum(_adjacency(nodes, edges), 1)
     common = near @ near
@@ -476,11 +476,11 @@ def _fit_global(
     between: npt.NDArray[np.int64],
     inside: npt.NDArray[np.bool_],
 ) -> tuple[npt.NDArray[np.int64], list[tuple[int, int]]] | None:
-    """Compare the cables between groups. All pairs of groups should have the same number, and all switches too.
+    """Compare the cables between groups: all pairs of groups, and all switches, should have equal numbers of them.
 
     Returns:
-        The cables in excess of the usual number of a pair of groups; and the pairs of switches that lack a cable. None
-        if no number is usual.
+        The cables above the usual number of a pair of groups, and the two switches of each missing cable. None if there
+        is no usual number.
     """
     pairs = np.argwhere(np.triu(np.ones_like(between, np.bool_), 1))
     numbers = between[pairs[:, 0], pairs[:, 1]]

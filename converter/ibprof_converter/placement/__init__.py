@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank placement: search for the least load on links between switches, with the fabric's forwarding tables."""
+"""Rank placement: search for the hosts that minimise the largest time of a link direction."""

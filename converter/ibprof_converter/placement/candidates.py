@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of candidate placements: the best one found, the usual rules, and random ones; as JSON and as a table."""
+"""Comparison of placements (the best found, the current, simple and random placements), as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 RANDOM_SEEDS = 20
 
 _ROOM = 0.005
-"""A placement is called optimal if no other placement can reduce its time by more than this share."""
+"""A placement is called optimal if its time exceeds the lower bound by at most this share."""
 
 STOPPED_BY_CLOCK = (
     "the clock ended the search early: another run, or more --time, may give a better or another placement"
 )
-"""Note on a search that the clock ended; not printed next to an optimal placement."""
+"""Note on a search that the clock ended; left out if the placement is optimal."""
 
 LIMITS = (
     "times are bytes over data rate, summed over the whole job along static routes. They leave out when bytes flow, "
@@ -62,7 +62,7 @@ class CandidateRow:
         bottleneck_seconds: largest time of a link direction, in seconds.
         max_link_seconds: largest time of a link direction between switches, in seconds.
         host_link_seconds: largest time of a link direction of a host, in seconds.
-        lost_bytes: bytes without a route, which no time includes.
+        lost_bytes: bytes without a route; the times leave them out.
     """
 
     name: str
@@ -74,20 +74,21 @@ class CandidateRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlacementComparison(NotebookView):
-    """The result of a search, compared with other candidates.
+    """The placement that a search found, compared with other placements.
 
     Attributes:
-        rows: candidates; the best placement is the first row.
+        rows: the compared placements, the best one first.
         bounds: lower bounds over all placements.
         found: result of the search.
         hosts: host of each rank in the best placement.
-        nic: source of each rank's adapter, such as `modelled:rank`; None if no host has several adapters on one rail.
-        load_basis: kind of the loads from which times are computed, `static` or `estimate`. With estimates there is no
-            lower bound.
+        nic: method that chose each rank's adapter, such as `modelled:rank`; None if no host has several adapters on one
+            rail.
+        load_basis: loads from which times are computed: `static`, or `estimate` (adaptive routing), which has no lower
+            bound.
         routes: source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`.
-        free_hosts, slots: numbers of hosts and of slots to choose from.
+        free_hosts, slots: number of hosts to choose from, and number of their slots.
         notes: sentences on gaps, modelled data and further facts.
-        accounts: account of each stage.
+        accounts: for each processing stage, how many bytes, ranks or hosts it kept and left out.
         interfaces: the choice of adapters; None if all adapters are used.
     """
 
@@ -106,7 +107,7 @@ class PlacementComparison(NotebookView):
 
     @property
     def limits(self) -> str:
-        """Limits of the times, for the reader."""
+        """A sentence on the limits of the times."""
         return LIMITS if self.load_basis == STATIC else ADAPTIVE_LIMITS
 
     def __repr__(self) -> str:
@@ -114,7 +115,7 @@ class PlacementComparison(NotebookView):
         return f"<PlacementComparison of {len(self.hosts)} ranks: most loaded link {times}>"
 
     def as_json(self) -> dict[str, object]:
-        """Return the comparison as plain values for JSON."""
+        """Return the comparison as a JSON object."""
         best, bounds = self.rows[0].bottleneck_seconds, self.bounds
         found = self.found
         return {
@@ -146,11 +147,11 @@ class PlacementComparison(NotebookView):
 
 
 class CandidateTimes:
-    """Times of the placements of one problem, including hosts' access links.
+    """Computes the largest link times of placements of one problem.
 
     Args:
         problem: the ranks to place.
-        subnets: subnet of each column of `RankSlots.lid`. Several columns can be adapters in one subnet.
+        subnets: subnet of each column of `RankSlots.lid`; several columns may have the same subnet.
         is_adaptive: true if switches route adaptively; times between switches are then estimates.
     """
 
@@ -169,7 +170,7 @@ class CandidateTimes:
         return CandidateRow(name, max(seconds, host), seconds, host, score.lost)
 
     def random_rows(self) -> tuple[CandidateRow, CandidateRow]:
-        """Return the medians of the times of `RANDOM_SEEDS` random placements, and the best of these placements."""
+        """Return a row with the medians of `RANDOM_SEEDS` random placements, and the row of the best of them."""
         problem = self._problem
         rows = [self.row("random", random_slots(problem.slots, problem.ranks, seed)) for seed in range(RANDOM_SEEDS)]
         median = CandidateRow(
@@ -213,11 +214,10 @@ def describe_unrouted_candidates(comparison: PlacementComparison) -> Iterator[st
 
 
 def print_placements(console: Console, comparison: PlacementComparison) -> None:
-    """Print the largest link times of each placement.
+    """Print a table of the placements and their largest link times.
 
     Args:
-        console: the output; its markup must be off, since names are untrusted text.
-        comparison: the placements.
+        console: the output, without markup, since names are untrusted text.
     """
     from rich.table import Table  # noqa: PLC0415  (slow to import)
     from rich.text import Text  # noqa: PLC0415
@@ -228,7 +228,7 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     for column in (*columns, "busiest access link of a host"):
         table.add_column(column, justify="left" if column == "placement" else "right")
     for row in comparison.rows:
-        # Times are comparable only if as many bytes are lost as in the best placement.
+        # A gain is printed only if the placement and the best one leave the same number of bytes without a route.
         comparable = row.bottleneck_seconds and row.lost_bytes == comparison.rows[0].lost_bytes and row.name != "best"
         gain = f"{(1 - best / row.bottleneck_seconds) * 100:.0f}%" if comparable else ""
         table.add_row(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds on the largest link times over all rank placements."""
+"""Lower bounds, for any rank placement, on the largest time of a link direction."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ from ibprof_converter.placement.swap_search import TimeBounds
 from ibprof_converter.placement.switch_paths import NO_END, NO_LEAF, UNCOUNTED, SwitchPaths
 
 _PATHS = 1 << 18
-"""Number of paths that are followed at the same time, to limit the memory."""
+"""Largest number of paths in memory at the same time."""
 
 
 def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
-    """Return lower bounds over all placements: for all link directions, and for those between switches.
+    """Return lower bounds, for any placement, on the times in `TimeBounds`.
 
     Args:
         problem: the ranks to place.
-        known: largest time of a link direction with a known placement, in seconds. The smaller this time, the tighter
-            is the first bound.
+        known: largest time of a link direction with a known placement, in seconds. A better known placement gives a
+            tighter bound.
     """
     between = bound_max_seconds(problem)
     return TimeBounds(max(between, bound_host_seconds(problem), bound_kept_together(problem, known)), between)
 
 
 def bound_kept_together(problem: PlacementProblem, known: float) -> float:
-    """Return a lower bound on the largest time of a link direction of a host, over all placements.
+    """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
-    Only placements with a smaller time than `known` matter. In such a placement, two ranks share a host if their bytes
-    alone would take the time `known` on a link. All ranks that such pairs connect are a group on one host. At best, the
-    host's other slots hold the neighbours that exchange most bytes with the group. All other bytes of the group pass
-    the links of the host's ports.
+    In a placement that is better than `known`, two ranks whose bytes alone need the time `known` on a link must share a
+    host. All ranks that such pairs connect form a group on one host. At best, the host's other slots hold the
+    neighbours that exchange most bytes with the group. The group's bytes to all other ranks pass the host's links.
 
     Args:
         problem: the ranks to place.
-        known: time of a known placement, in seconds; the bound is at most this.
+        known: largest time of a known placement, in seconds; the returned bound is at most `known`.
     """
     neighbours, slots, paths = problem.neighbours, problem.slots, problem.paths
     own = slice(paths.between_switches, -1)
@@ -45,7 +44,7 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
         return 0.0
     fastest = float(paths.seconds_per_byte[own].min())
     owner, other = neighbours.owner().astype(np.int64), neighbours.rank.astype(np.int64)
-    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], least bytes for any set of common rails
+    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], least bytes, whatever the common rails
     joined = (sent * fastest >= known).any(axis=1)
     pairs = np.column_stack([owner[joined], other[joined]])
     _, of_rank = np.unique(find_parts(problem.ranks, pairs), return_inverse=True)
@@ -70,11 +69,11 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
 
 
 def bound_host_seconds(problem: PlacementProblem) -> float:
-    """Return a lower bound on the largest time of a link direction of a host, over all placements.
+    """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
-    Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 others, at best with its
-    largest neighbours. All other bytes of the rank pass the link of its port. At best, these bytes are spread evenly:
-    some port carries at least the sum over all ranks, divided by the number of ports.
+    Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 ranks, at best with those
+    that exchange most bytes with it. Its bytes to all other ranks pass the link of its port. At best, these bytes of
+    all ranks are spread evenly over the ports.
     """
     slots, neighbours, paths = problem.slots, problem.neighbours, problem.paths
     most_slots = int(np.bincount(slots.host_of_slot).max(initial=0))
@@ -92,15 +91,15 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
 
 
 def bound_max_seconds(problem: PlacementProblem) -> float:
-    """Return a lower bound on the largest time of a link direction between switches, over all placements.
+    """Return a lower bound, for any placement, on the largest time of a link direction between switches.
 
     Ranks behind one leaf or on one host exchange no bytes over links between switches. Let c be the largest number of
-    slots that share a leaf or a host with one slot, including this slot. Then the bytes of at most c - 1 neighbours
-    pass no link between switches. All other bytes that a rank receives come from behind other leaves:
+    slots that share a leaf or a host with a slot, including this slot. Then a rank's bytes to at most c - 1 neighbours
+    pass no link between switches. All other bytes pass such links:
 
-    * These bytes pass the last link directions of the paths to the rank's port, which the tables fix.
-    * If the other leaves have too few slots, some ranks must be behind one leaf. The bytes of these ranks enter and
-      leave this leaf together.
+    * The bytes that a rank receives pass the last link directions of the paths to its port, which the tables determine.
+    * If all other leaves have too few slots for the ranks, some ranks are behind this leaf. Their bytes pass its
+      uplinks.
 
     Returns:
         Seconds; 0 if all ranks fit behind one leaf.
@@ -110,7 +109,7 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
 
 def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     paths, slots, neighbours = problem.paths, problem.slots, problem.neighbours
-    # The rails of a pair of ranks depend on their ports. For any ports, at least these bytes take this rail.
+    # The rails of a pair of ranks depend on their ports. At least these bytes take this rail, whatever the ports.
     sent, received = (amount[:, :, rail].min(axis=1) for amount in (neighbours.sent, neighbours.received))
     leaf_of_slot = paths.leaf_of_port[rail][slots.port_of_slot]
     slots_of_leaf = np.bincount(leaf_of_slot, minlength=paths.leaves)
@@ -119,7 +118,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     most_slots = int(spared_of_leaf.max(initial=0))
     largest = 0.0
     if most_slots < problem.ranks and (paths.leaf_of_port[rail] != NO_LEAF).all():
-        # For each rank, use the port with the highest total rate into it.
+        # For a lower bound, each rank gets the port into which most bytes per second can flow.
         needed = float(_from_elsewhere(neighbours, received, most_slots).max(initial=0))
         largest = needed / _largest_rate_into_port(paths, rail, rate)
     for leaf in np.flatnonzero(slots_of_leaf[1:]) + 1:
@@ -139,9 +138,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return for each leaf the number of slots that are behind it or on one host with a slot behind it: int64 [leaf].
-
-    The host with the largest number is used.
+    """Return for each leaf the most slots that are behind it or on one host with a slot there: int64 [leaf].
 
     Args:
         leaf, host: uint32 [slot], leaf and host of each slot.
@@ -171,7 +168,7 @@ def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots
 
 
 def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.float64]) -> float:
-    """For each port, sum the rates of the last link directions on all paths to it. Return the largest sum."""
+    """Sum for each port the rates of the last link directions of all paths to it; return the largest sum."""
     ports = paths.lid.shape[1]
     step = max(_PATHS // paths.leaves, 1)
     largest = 1e-300
@@ -190,7 +187,7 @@ def _border_ends(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the first and the last link direction between switches of each path: int64 [leaf, port].
 
-    `NO_END` stands for a path without links between switches.
+    `NO_END` marks a path without links between switches.
     """
     first, last = paths.borders(rail, np.repeat(leaves, len(ports)), np.tile(ports, len(leaves)))
     shape = (len(leaves), len(ports))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problem that a placement search solves: traffic of ranks, slots, link directions; and the score to lower."""
+"""The problem that a placement search solves: traffic between ranks, slots, paths, and the score to minimise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibprof_converter.traffic.adapter_policies import share_out
 from ibprof_converter.traffic.traffic_data import RankTraffic
 
 _PATHS_LIMIT = 1 << 22
-"""If there are more paths, they are not kept in memory. 4,096 hosts on 256 leaf switches need about 30 MB."""
+"""Largest number of paths that are kept in memory. The paths of 4,096 hosts on 256 leaf switches need about 30 MB."""
 
 SlotOfRank = npt.NDArray[np.uint32]
 """The slot of each rank: uint32 [rank], all different."""
@@ -25,14 +25,14 @@ SlotOfRank = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Traffic between ranks, seen from each rank. Ranks that exchange bytes are neighbours.
+    """Traffic between ranks, as a list of the neighbours of each rank. Neighbours are ranks that exchange bytes.
 
     Attributes:
         first: uint64 [rank + 1], index of each rank's first neighbour.
         rank: uint32 [neighbour], rank number of the neighbour.
-        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. Bytes use the rails that the
-            ports of both ranks have in common; each set of common rails has a row.
-        row_of_rails: int32 [256], row of each set of common rails, given as a bit mask; -1 if the set does not occur.
+        sent, received: int64 [neighbour, row, rail], bytes to, and from, the neighbour. Bytes take rails on which both
+            ranks have ports; `row` is the index of this set of common rails.
+        row_of_rails: int32 [256], from a set of rails (as a bit mask) to its row; -1 if the set does not occur.
     """
 
     first: npt.NDArray[np.uint64]
@@ -55,12 +55,12 @@ class Neighbours:
         return Neighbours(first, rank.astype(np.uint32), sent, received, self.row_of_rails)
 
     def volume(self) -> npt.NDArray[np.int64]:
-        """Return the bytes exchanged with each neighbour, over both directions: int64 [neighbour]."""
+        """Return the sum of the bytes to and from each neighbour: int64 [neighbour]."""
         both: npt.NDArray[np.int64] = (self.sent[:, 0] + self.received[:, 0]).sum(axis=1)
         return both
 
     def owner(self) -> npt.NDArray[np.uint32]:
-        """Return the rank whose neighbour each entry is: uint32 [neighbour]."""
+        """Return for each entry of `rank` the rank in whose list of neighbours it is: uint32 [neighbour]."""
         first = self.first.astype(np.int64)
         count = first[1:] - first[:-1]
         return np.repeat(np.arange(len(self.first) - 1), count).astype(np.uint32)
@@ -75,7 +75,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
         rails: number of rails.
 
     Raises:
-        UsageError: there are more rails than bits in the mask.
+        UsageError: there are more than `RAIL_LIMIT` rails.
         InconsistentError: the sum of the traffic exceeds 63 bits.
     """
     if rails > RAIL_LIMIT:
@@ -92,7 +92,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     amounts = np.zeros((len(pairs), 2, len(sets), rails), np.int64)
     for row, number in enumerate(sets):
         row_of_rails[number] = row
-        # Bytes between ports without a common rail go on the first rail, where one of the ports has no path.
+        # Without a common rail, bytes go to rail 0. Rail 0 or the other rails then have no path for them.
         usable = np.array([number >> rail & 1 for rail in range(rails)], np.bool_) if number else np.arange(rails) == 0
         shares = share_out(
             policy,
@@ -121,7 +121,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlacementScore:
-    """Score of a placement; a smaller score is better. Attributes are compared from first to last.
+    """Score of a placement; the smaller score is better. Scores are compared by the first attribute that differs.
 
     Attributes:
         lost: bytes without a route.
@@ -140,7 +140,7 @@ class PlacementProblem:
     """Ranks to place, with the bytes that they load on link directions."""
 
     hosts_are_alike: bool
-    """True if the largest time of a host's link is the same for all placements."""
+    """True if every placement has the same largest time of a host's link."""
 
     def __init__(self, neighbours: Neighbours, slots: RankSlots, paths: SwitchPaths) -> None:
         self.neighbours = neighbours
@@ -170,7 +170,7 @@ class PlacementProblem:
             "into_port": paths.into_port,
             "seconds_per_byte": paths.seconds_per_byte,
         }
-        self._keep = arrays  # the C struct points into these arrays
+        self._keep = arrays  # keep a reference: the C struct points into these arrays
         self._routes = self._kernels.ffi.new("struct ibp_routes *[]", [routes.handle for routes in paths.routes])
         self.c = self._kernels.ffi.new(
             "struct ibp_placement_problem *",
@@ -192,7 +192,7 @@ class PlacementProblem:
         self._keep_paths()
         own = paths.seconds_per_byte[paths.between_switches : -1]
         on_all = (slots.rails == (1 << slots.lid.shape[1]) - 1).all()
-        # Each host takes one rank, and all links of hosts have the same rate.
+        # Hosts are alike if each takes one rank, and all links of hosts have the same rate.
         self.hosts_are_alike = bool(on_all and not slots.has_several and len(np.unique(own)) <= 1)
 
     def space_for_path(self) -> npt.NDArray[np.uint32]:
@@ -200,7 +200,7 @@ class PlacementProblem:
         return np.zeros(2 + max(len(routes.switch_node) for routes in self.paths.routes), np.uint32)
 
     def load(self, slot_of_rank: SlotOfRank) -> npt.NDArray[np.int64]:
-        """Return the bytes of a placement on each link direction of `paths`: int64 [end]."""
+        """Return the bytes that a placement loads on each link direction of `paths`: int64 [end]."""
         load = np.zeros(len(self.paths.rail), np.int64)
         pointer = self._kernels.pointer
         space = self.space_for_path()
@@ -212,18 +212,17 @@ class PlacementProblem:
         return self.score_load(self.load(slot_of_rank))
 
     def score_load(self, load: npt.NDArray[np.int64]) -> PlacementScore:
-        """Return the score for loads of link directions."""
+        """Return the score of a placement, given the bytes on each link direction."""
         score = self._kernels.ffi.new("struct ibp_placement_score *")
         self._kernels.lib.ibp_placement_score_load(self.c, self._kernels.pointer(load), score)
         return score_of(score)
 
     def host_seconds(self, load: npt.NDArray[np.int64]) -> float:
-        """Return the largest time of a host's link direction, from the loads of all link directions."""
+        """Return the largest time of a host's link direction, in seconds, from the bytes of each link direction."""
         own = slice(self.paths.between_switches, -1)
         return float((load[own] * self.paths.seconds_per_byte[own]).max(initial=0.0))
 
     def _keep_paths(self) -> None:
-        """Follow all paths once and keep them, if they need little memory."""
         pairs = self.paths.lid.shape[0] * self.paths.leaves * self.paths.lid.shape[1]
         if pairs > _PATHS_LIMIT:
             return
@@ -237,5 +236,5 @@ class PlacementProblem:
 
 
 def score_of(score: Any) -> PlacementScore:
-    """Convert a score of the C kernels."""
+    """Convert a `struct ibp_placement_score` of the C kernels."""
     return PlacementScore(int(score.lost), float(score.most), float(score.most_between), float(score.sum))

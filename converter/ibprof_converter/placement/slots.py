@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts that may take ranks, and their slots: one slot takes one rank."""
+"""Hosts to which ranks may be placed, and their slots; each slot takes one rank."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ibprof_converter.traffic.hostlists import ListedHost
 
 OWN = "own"
-"""Value that a user gives instead of a file for the hosts that the ranks ran on."""
+"""Value of `--hosts` for the hosts on which the ranks ran."""
 
 _SLOTS_LIMIT = 1 << 16
 
@@ -34,20 +34,21 @@ RAIL_LIMIT = 8
 
 @dataclass(frozen=True, slots=True)
 class RankSlots:
-    """Hosts with their slots, in the order of their leaf switches.
+    """Hosts, sorted by leaf switch, and their slots.
 
     Attributes:
         name: [host], names of the hosts.
         host: int32 [host], index in the fabric's `Hosts`.
-        group: uint32 [host], group of each host, ascending from 0. The hosts of one leaf switch form a group. A host
-            with several adapters belongs to the first adapter's leaf switch.
+        group: uint32 [host], index of each host's leaf switch, ascending from 0; for a host with several adapters, the
+            first adapter's leaf switch.
         host_of_slot: uint32 [slot], host of each slot, ascending.
-        port_of_slot: uint32 [slot], port that the slot's rank uses. A port here is an adapter of the host on each rail.
+        port_of_slot: uint32 [slot], port that the slot's rank uses. A port here is one adapter of the host on each
+            rail.
         lid: int32 [port, rail], LIDs of the port's adapters.
-        nic: source of the choice among a host's adapters; None if no host has several adapters on one rail.
-        is_whole: true if ranks must fill as few hosts as possible, as jobs on GPUs do.
-        together: number of successive ranks that stay on successive slots of one host; 1 if each rank moves alone. It
-            divides the number of slots of each host.
+        nic: method that chose among a host's adapters; None if no host has several adapters on one rail.
+        is_whole: true if ranks must occupy as few hosts as possible, like jobs on GPUs.
+        together: number of successive ranks that stay on successive slots of one host; 1 if each rank moves alone. The
+            number of slots of each host is a multiple of `together`.
     """
 
     name: tuple[str, ...]
@@ -62,7 +63,7 @@ class RankSlots:
 
     @property
     def groups(self) -> RankSlots:
-        """The slots of groups of `together` ranks, in the same order: one slot for each `together` slots."""
+        """The slots of groups of `together` ranks: one slot for each `together` successive slots."""
         every = slice(None, None, self.together)
         return replace(self, host_of_slot=self.host_of_slot[every], port_of_slot=self.port_of_slot[every], together=1)
 
@@ -72,7 +73,7 @@ class RankSlots:
         return self.number((first + np.arange(self.together)).ravel().astype(np.uint32))
 
     def keeps_groups(self, slot_of_rank: npt.NDArray[np.uint32]) -> bool:
-        """Return true if the ranks of each group are on one slot of `groups`: on successive slots, in order."""
+        """Return true if the ranks of each group are on the successive slots of one slot of `groups`, in rank order."""
         of_group = slot_of_rank.astype(np.int64).reshape(-1, self.together)
         own = of_group[:, :1] // self.together * self.together + np.arange(self.together)
         return bool((of_group == own).all())
@@ -84,7 +85,7 @@ class RankSlots:
 
     @property
     def rails(self) -> npt.NDArray[np.uint8]:
-        """Rails of each port as a bit mask: uint8 [port]."""
+        """Rails on which each port has an adapter, as a bit mask: uint8 [port]."""
         bits: npt.NDArray[np.uint8] = (
             ((self.lid != NO_LID) << np.arange(self.lid.shape[1])).sum(axis=1).astype(np.uint8)
         )
@@ -92,7 +93,7 @@ class RankSlots:
 
     @property
     def first_slot_of_host(self) -> npt.NDArray[np.uint32]:
-        """The first slot of each host, then the number of slots: uint32 [host + 1]."""
+        """Index of each host's first slot; the last element is the number of slots: uint32 [host + 1]."""
         return np.searchsorted(self.host_of_slot, np.arange(len(self.host) + 1)).astype(np.uint32)
 
     @property
@@ -107,16 +108,13 @@ class RankSlots:
 
     @property
     def first_slot_of_group(self) -> npt.NDArray[np.uint32]:
-        """The first slot of each group of hosts (`group`), then the number of slots: uint32 [group + 1]."""
+        """Index of each group's first slot; the last element is the number of slots: uint32 [group + 1]."""
         group = self.group[self.host_of_slot]
         return np.searchsorted(group, np.arange(int(self.group.max(initial=0)) + 2)).astype(np.uint32)
 
     @property
     def is_numbered(self) -> npt.NDArray[np.uint8]:
-        """1 for hosts whose slots have different ports: uint8 [host].
-
-        The ranks of such a host take the slots in order.
-        """
+        """1 for hosts whose slots have different ports: uint8 [host]. Their ranks take the slots in rank order."""
         first = self.first_slot_of_host
         ports = self.port_of_slot
         changes = np.append(ports[1:] != ports[:-1], False)
@@ -124,12 +122,12 @@ class RankSlots:
         return (np.bincount(self.host_of_slot[changes], minlength=len(self.host)) > 0).astype(np.uint8)
 
     def rails_among(self, subnets: Sequence[Subnet]) -> tuple[Subnet, ...]:
-        """Return the subnet of each column of `lid`, given the rails' subnets; `SPREAD` repeats the subnet."""
+        """Return the subnet of each column of `lid`; with `SPREAD`, all columns have the same subnet."""
         columns: int = self.lid.shape[1]
         return tuple(subnets) * (columns // len(subnets))
 
     def number(self, slot_of_rank: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        """Return a placement in which ranks of `is_numbered` hosts use the first slots, in rank order."""
+        """Return the placement with ranks of `is_numbered` hosts on their host's first slots, in rank order."""
         host = self.host_of_slot[slot_of_rank]
         in_order = self.first_slot_of_host[host] + adapter_policies.number_on_host(host)
         return np.where(self.is_numbered[host], in_order, slot_of_rank).astype(np.uint32)
@@ -144,13 +142,12 @@ def assign_slots(
         hosts: the fabric's hosts.
         slots: host -> its number of slots.
         ranks: number of ranks to place.
-        nic: `adapter_policies.RANK` or None: the slots of a host take its adapters in turn. `FIRST`: all slots take the
-            host's first adapter. `SPREAD`: each slot takes all adapters. Each adapter then has a column of `lid`, as if
-            it was on a separate rail.
-        whole: if all hosts have this number of slots, ranks fill as few hosts as possible. None: any slots.
+        nic: `adapter_policies.RANK` or None: the slots of a host use its adapters in turn. `FIRST`: all slots use the
+            host's first adapter. `SPREAD`: each slot uses all adapters, and `lid` has a column for each adapter.
+        whole: if all hosts have this number of slots, `is_whole` is true; None for false.
 
     Raises:
-        UsageError: there are fewer slots than ranks, or the policy does not apply.
+        UsageError: there are fewer slots than ranks, or `nic` is impossible on these hosts.
     """
     host = np.array(sorted(slots), np.int32)
     count = np.array([slots[number] for number in host.tolist()], np.int64)
@@ -176,7 +173,7 @@ def assign_slots(
 
 
 def hold_together(slots: RankSlots, size: int) -> RankSlots:
-    """Return slots that keep groups of `size` successive ranks on hosts, if the size divides the slots of each host."""
+    """Set `together` to `size` if each host's number of slots is a multiple of `size`; return the slots."""
     fits = not (np.bincount(slots.host_of_slot) % size).any()
     return replace(slots, together=size) if fits else slots
 
@@ -187,7 +184,7 @@ def _find_ports(
     """Return the LIDs of the slots' ports, and the port of each slot.
 
     Args:
-        ports: int32 [host, rail, adapter], LIDs of the hosts' ports; a host can have the same LID several times.
+        ports: int32 [host, rail, adapter], LIDs of the hosts' ports; a host may have a LID several times.
         host_of_slot: [slot], host of each slot.
         nic: the adapter policy.
     """
@@ -209,11 +206,11 @@ def _find_ports(
 def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return the LIDs of the hosts' adapters as if each adapter was on a separate rail: int32 [host, adapter].
 
-    Part i of a message leaves by adapter i and enters by adapter i, each modulo the host's number of adapters. This has
-    the same effect as separate rails if each host's number of adapters divides the largest number of adapters.
+    Part i of a message leaves by adapter i and enters by adapter i, modulo the number of adapters of the host. If the
+    largest number of adapters is a multiple of each host's number, separate rails have the same effect.
 
     Raises:
-        UsageError: a host's number of adapters does not divide the largest number, or there are several subnets.
+        UsageError: the largest number of adapters is no multiple of a host's number, or there are several subnets.
     """
     if ports.shape[1] > 1:
         raise UsageError("--nic spread places ranks on one subnet only; expected rank or first")
@@ -242,7 +239,7 @@ def slots_on_hosts(slots: RankSlots, host_of_rank: npt.NDArray[np.int32]) -> npt
 def slots_as_taken(
     hosts: Hosts, host_of_rank: npt.NDArray[np.int32], lid: npt.NDArray[np.int32]
 ) -> tuple[RankSlots, npt.NDArray[np.uint32]]:
-    """Return a slot for each rank on its host, with the rank's ports.
+    """Return slots on the ranks' present hosts with the ranks' present ports.
 
     Args:
         hosts: the fabric's hosts.
@@ -250,7 +247,8 @@ def slots_as_taken(
         lid: int32 [rank, rail], ports of each rank.
 
     Returns:
-        The slots, and the slot of each rank: uint32 [rank]. Ranks of a host use its slots in order.
+        The slots, one for each rank; and the slot of each rank: uint32 [rank]. Ranks of a host have its slots in rank
+            order.
     """
     in_order = np.argsort(host_of_rank, kind="stable")
     host, host_of_slot = np.unique(host_of_rank[in_order], return_inverse=True)
@@ -271,12 +269,12 @@ def slots_as_taken(
 
 
 def all_hosts(hosts: Hosts, slots: int, ranks: int) -> tuple[dict[int, int], tuple[str, ...]]:
-    """Return the slots of all hosts.
+    """Return the number of slots of each host of the fabric.
 
     Hosts that lack a rail are left out if the other hosts have enough slots.
 
     Returns:
-        Host -> its number of slots; and notes for the user.
+        Index of a host -> its number of slots; and notes for the user.
     """
     on_all = (hosts.lid != NO_LID).all(axis=1)
     if on_all.all() or int(on_all.sum()) * slots < ranks:
@@ -286,7 +284,7 @@ def all_hosts(hosts: Hosts, slots: int, ranks: int) -> tuple[dict[int, int], tup
 
 
 def own_hosts(host_of_rank: npt.NDArray[np.int32], slots: int | None) -> dict[int, int]:
-    """Return host -> number of slots, for the hosts of the ranks: `slots`, or the host's ranks if `slots` is None."""
+    """Return the number of slots of each host with ranks: `slots`, or the number of its ranks if `slots` is None."""
     number, count = np.unique(host_of_rank, return_counts=True)
     return {host: slots or ranks for host, ranks in zip(number.tolist(), count.tolist(), strict=True)}
 
@@ -295,16 +293,16 @@ def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
     """Read hosts from a list in any form of `hostlists`: Slurm, PBS, Open MPI, MPICH, or one host per line.
 
     Args:
-        path: the list. Slots of lines with the same host are summed. If a host repeats, as in a PBS node file, a line
-            without a slot count is one slot.
+        path: the list. Slots of lines with the same host are summed. If any host repeats, as in a PBS node file, each
+            line without a number means one slot.
         hosts: the fabric's hosts.
-        slots: slots of a host without a number in the list.
+        slots: number of slots of a host whose line has no number.
 
     Returns:
-        Host -> its number of slots.
+        Index of a host -> its number of slots.
 
     Raises:
-        InputError: a line names no host of the fabric, or does not belong in a host list.
+        InputError: a line names no host of the fabric, or is not in any of these forms.
     """
     from ibprof_converter.traffic.hostlists import read_listed_hosts  # noqa: PLC0415  (few commands name a list)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rank placements that start a search or are compared with its result.
 
-Some are simple orders of the slots. Others repeatedly divide the hosts at the largest distance, and the ranks into two
-parts: with little traffic between them, or as blocks of the program's grid.
+Simple placements take the slots in some order. Other placements repeatedly divide hosts and ranks into two parts: the
+hosts at the largest distance, and the ranks where there is little traffic or along the program's grid.
 """
 
 from __future__ import annotations
@@ -23,24 +23,21 @@ from ibprof_converter.routing.subnet_routes import check_status, count_threads
 from ibprof_converter.traffic.patterns import shuffle
 
 ENTRIES_LIMIT = 1 << 22
-"""Ranks are not divided by traffic with more entries of `Neighbours`: an all-to-all has no good division."""
+"""Ranks are not divided by traffic if `Neighbours` has more entries: an all-to-all has no good division."""
 
 
 Divide = Callable[[npt.NDArray[np.int64], int, int], npt.NDArray[np.bool_]]
 """Function that divides ranks into two parts.
 
-Arguments: the ranks, the number of ranks in the first part, and the number of earlier divisions of these ranks. Result:
-bool [rank], true for ranks in the first part.
+Arguments: the ranks (int64 [rank]), the number of ranks in the first part, and the depth of the recursion. Result: bool
+[rank], true for ranks in the first part.
 """
 
 BISECTIONS = 16
-"""Largest number of divisions by traffic, each with another seed. Their times differ by up to a quarter.
-
-If `Neighbours` has many entries, there are fewer divisions.
-"""
+"""Largest number of placements from divisions by traffic, each with another seed. Their times differ by up to 25%."""
 
 _ENTRIES = 1 << 20
-"""Largest number of entries of `Neighbours` that all divisions together process."""
+"""If `Neighbours` has many entries, there are fewer divisions: they read at most this number of entries in total."""
 
 
 def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
@@ -49,7 +46,7 @@ def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
 
 
 def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
-    """Return slots from each leaf switch in turn, like `--placement spread`; whole hosts with `is_whole`."""
+    """Return one slot of each leaf switch in turn, like `--placement spread`; with `is_whole`, one host in turn."""
     slot = np.arange(slots.count)
     of_host = slot - np.searchsorted(slots.host_of_slot, slots.host_of_slot)
     host_of_leaf = slots.host_of_slot - np.searchsorted(slots.group, slots.group)[slots.host_of_slot]
@@ -72,8 +69,8 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
     """Return an order of ranks that keeps ranks with much mutual traffic together.
 
     Groups grow one after the other. The first rank of a group is the rank that exchanges most bytes with all earlier
-    groups. Then the group repeatedly takes the rank that exchanges most bytes with its members. It ends early if no
-    remaining rank exchanges bytes with its members, and the later groups have space for all remaining ranks.
+    groups. Then the group repeatedly takes the rank that exchanges most bytes with its members. A group ends early if
+    no remaining rank exchanges bytes with its members, and later groups have space for all ranks.
 
     Args:
         neighbours: the traffic.
@@ -91,7 +88,7 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
     spare = sum(sizes) - ranks
     begin = 0
     for size in sizes:
-        # A rank's pull is the bytes that it exchanges with the group. Placed ranks have -inf, so they are not chosen.
+        # Bytes that each rank exchanges with the group; -inf for placed ranks, so that they are not chosen.
         pull = np.where(is_free, 0.0, -np.inf)
         for position in range(min(size, int(is_free.sum()))):
             rank = int(np.argmax(pull))
@@ -111,11 +108,10 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 
 
 def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
-    """Return the groups of hosts in an order whose first groups are close together and have slots for all ranks.
+    """Return the groups of hosts in an order whose first groups have slots for all ranks and are close together.
 
-    Each group begins one candidate order. All other groups follow, sorted by distance from it (hops of the routes) and
-    number. The chosen order has the smallest sum of distances of slots, over the first groups that hold all ranks. Of
-    orders with equal sums, the order that needs the fewest groups is chosen.
+    For each group there is a candidate order: this group, then all other groups sorted by distance (hops of routes)
+    from it. The chosen order has the smallest sum of the distances of slots over the first groups that hold all ranks.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)
@@ -131,9 +127,9 @@ def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
 
 
 def _distances(slots: RankSlots, paths: SwitchPaths) -> npt.NDArray[np.float64]:
-    """Return the number of link directions between groups, averaged over the rails: float64 [group, group]."""
+    """Return the hops between switches from group to group, averaged over the rails: float64 [group, group]."""
     groups = int(slots.group.max(initial=0)) + 1
-    first = np.searchsorted(slots.group, np.arange(groups))  # the first host represents its group
+    first = np.searchsorted(slots.group, np.arange(groups))  # the first host of each group
     member = slots.port_of_slot[slots.first_slot_of_host[first]]
     total = np.zeros((groups, groups))
     for rail in range(len(paths.leaf_of_port)):
@@ -143,7 +139,7 @@ def _distances(slots: RankSlots, paths: SwitchPaths) -> npt.NDArray[np.float64]:
 
 
 def slots_of_groups(slots: RankSlots, groups: list[int]) -> npt.NDArray[np.uint32]:
-    """Return the slots of groups, in the given order."""
+    """Return the slots of all groups, in the order of `groups`: uint32 [slot]."""
     first = slots.first_slot_of_group
     return np.concatenate([np.arange(first[group], first[group + 1], dtype=np.uint32) for group in groups])
 
@@ -169,7 +165,7 @@ def starting_placements(
     seed: int,
     grid: npt.NDArray[np.int64] | None = None,
 ) -> dict[str, SlotOfRank]:
-    """Return placements to start a search from, by name.
+    """Return name -> placement from which a search starts.
 
     Args:
         neighbours: the traffic.
@@ -206,10 +202,7 @@ def starting_placements(
 
 
 def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, npt.NDArray[np.uint32]]:
-    """Return one or two choices of a slot for each rank: on `few hosts`, and evenly on `all hosts`.
-
-    The slots of a choice are sorted so that near slots are adjacent.
-    """
+    """Choose a slot for each rank: on `few hosts`, and if there are more slots than ranks, evenly on `all hosts`."""
     in_order = slots_of_groups(slots, groups)
     chosen = {"few hosts": in_order[:ranks]}
     if slots.count > ranks and not slots.is_whole:
@@ -220,7 +213,7 @@ def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, 
 
 
 def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64], divide: Divide) -> SlotOfRank:
-    """Return a placement by repeated division of slots and ranks in two parts.
+    """Return a placement; slots and ranks are repeatedly divided into two parts.
 
     The slots are divided at the largest distance between adjacent slots. `divide` selects the ranks of the first part.
 
@@ -240,7 +233,7 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
         if gaps.max(initial=0.0) <= 0:
             slot_of_rank[ranks] = slots[begin : begin + len(ranks)]
             continue
-        # Of equally large distances, the one nearest to the middle is used.
+        # Divide at the largest distance; if several are equal, at the one nearest to the middle.
         strongest = np.flatnonzero(gaps == gaps.max()) + 1
         size = int(strongest[np.argmin(np.abs(2 * strongest - len(ranks)))])
         is_first = divide(ranks, size, depth)
@@ -251,7 +244,7 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
 def divide_by_traffic(
     neighbours: Neighbours, slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64], seed: int
 ) -> SlotOfRank:
-    """Return a placement like `divide_along`, with ranks divided so that little traffic is between the parts."""
+    """Return a placement like `divide_along`, where little traffic is between the two parts of each division."""
     volume = neighbours.volume().astype(np.float64)
     arrays: tuple[npt.NDArray[Any], ...] = (neighbours.first, neighbours.rank, volume)
     kernels, place = load_kernels(), np.zeros(len(slots), np.uint32)
@@ -261,7 +254,7 @@ def divide_by_traffic(
 
 
 class GridDivider:
-    """Function `Divide` that cuts a block of the program's grid in two, across its longest side."""
+    """Function `Divide` that cuts a block of the program's grid across its longest side."""
 
     def __init__(self, place: npt.NDArray[np.int64]) -> None:
         self._place = place
@@ -278,10 +271,10 @@ class GridDivider:
 
 
 def find_grids(neighbours: Neighbours) -> list[npt.NDArray[np.int64]]:
-    """Return possible grids of the ranks: for each grid int64 [rank, axis], positions of the ranks.
+    """Return possible grids of the program, each as the positions of the ranks: int64 [rank, axis].
 
-    Consecutive ranks are neighbours along axis 0. In a stencil, two ranks exchange most bytes if their numbers differ
-    by 1, by the length of a row, or by the size of a plane.
+    A grid is recognised by the differences of the ranks that exchange most bytes: 1, the length of a row, the size of a
+    plane. Successive ranks are adjacent along axis 0.
     """
     ranks = len(neighbours.first) - 1
     step = np.abs(neighbours.rank.astype(np.int64) - neighbours.owner().astype(np.int64))

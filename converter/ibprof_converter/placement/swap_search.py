@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for a better rank placement: rounds of simulated annealing from several starts, on all processors."""
+"""Search for a better rank placement: simulated annealing from several starting placements, on all processors."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ _NO_LIMIT = (1 << 63) - 1
 _ROUNDING = 1 + 1e-12
 
 _WORK_PER_SECOND = 30_000_000
-"""Link directions visited per second of --time.
+"""Number of link directions that a search visits for each second of --time.
 
-A processor core of 2020 visits several times as many. So the amount of work ends a search even on a busy machine, and
-the same seed and --time give the same placement. The clock ends a search only on a machine that visits fewer.
+A processor core of 2020 can visit several times as many. A search therefore ends after this number of visits even on a
+busy machine, and equal seed and --time give the same placement. On a slower machine, the clock ends the search.
 """
 
 _CHUNK = 2_000_000
-"""Link directions visited between two reads of the clock."""
+"""Number of link directions that are visited between two reads of the clock."""
 
 _TRIAL = 0.02
-"""Share of a round's work for a trial, which measures how much a step usually raises the energy."""
+"""Share of a round's work for its trial, which measures how much a swap or move usually raises the energy."""
 
 _FEW_RANKS = 24
 _FEW_STARTS = 12
 """A search for at most `_FEW_RANKS` ranks also begins from this number of random placements.
 
-With few ranks, a search stays in local minima: the energies of steps differ by powers of ten.
+With few ranks, single steps change the energy by powers of ten, so a search stays in a local minimum.
 """
 
 
 class Goal(Enum):
-    """The time that a round lowers. A round must not raise the times of the goals listed before its goal."""
+    """The time that a round minimises, without raising the times of the goals listed before."""
 
     BOTTLENECK = "the largest time of all link directions"
     SWITCHES = "the largest time between switches"
@@ -53,12 +53,12 @@ class Goal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """The sum over link directions of (bytes * unit) ^ (2 ^ doublings), which a round lowers.
+    """The quantity that a round minimises: the sum over link directions of (bytes * unit) ^ (2 ^ doublings).
 
     Attributes:
         unit: float64 [end], weight of the link direction's bytes; 0 for link directions that do not count.
-        limit: int64 [end], bytes of the link direction that no step may exceed.
-        doublings: exponent of 2 in the formula. With larger values, the largest terms have more weight.
+        limit: int64 [end], largest number of bytes that a swap or move may put on the link direction.
+        doublings: exponent of 2 in the formula. The larger it is, the more weight the most loaded link directions have.
     """
 
     unit: npt.NDArray[np.float64]
@@ -70,7 +70,7 @@ class Energy:
         """Return the energy for a goal, starting from a placement with the given score."""
         seconds = problem.paths.seconds_per_byte
         between = np.arange(len(seconds)) < problem.paths.between_switches
-        between[-1] = True  # lost bytes count for each goal
+        between[-1] = True  # bytes without a route count for each goal
         limit = np.full(len(seconds), _NO_LIMIT)
         unit = np.where(between, seconds / (score.max_seconds or score.bottleneck_seconds or 1.0), 0.0)
         if goal is not Goal.BOTTLENECK:
@@ -95,10 +95,10 @@ class SearchResult:
 
     Attributes:
         slot_of_rank: the best placement.
-        rounds: number of rounds begun.
+        rounds: number of rounds that began.
         proposals: number of swaps and moves that were tried.
         accepted: number of swaps and moves that were made.
-        stopped_by_clock: true if the clock ended the search early. Then another run may give another placement.
+        stopped_by_clock: true if the clock ended the search early; another run may then find another placement.
         seconds: duration of the search.
     """
 
@@ -113,7 +113,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class TimeBounds:
-    """Lower bounds over all placements; a search ends when it reaches them.
+    """Lower bounds for any placement; a search ends when it reaches them.
 
     Attributes:
         bottleneck_seconds: lower bound of the largest time of a link direction, in seconds.
@@ -130,8 +130,8 @@ class RoundSettings:
 
     Attributes:
         goal: the time that the round lowers.
-        doublings: exponent of the round's energy.
-        share: the round's part of the work, relative to the shares of all rounds that run.
+        doublings: `Energy.doublings` of the round.
+        share: the round's part of the chain's work, relative to the sum of `share` over all rounds that run.
     """
 
     goal: Goal
@@ -148,7 +148,7 @@ ROUNDS = (
 )
 
 COLD, WARM, HOT = 0.05, 0.5, 3.0
-"""First temperatures of a chain, relative to the usual rise of the energy in a step.
+"""First temperature of a chain / usual rise of the energy in a swap or move.
 
 A chain that begins with `COLD` keeps most of its starting placement.
 """
@@ -157,14 +157,14 @@ _LAST = 0.01
 
 
 class SearchRound:
-    """One round, run by the kernel.
+    """One round of simulated annealing, which a C kernel runs.
 
     Args:
         problem: the problem to solve.
         start: the first placement.
         score: score of `start`.
         energy: the energy to lower.
-        temperatures: first and last temperature, as a share of the energy.
+        temperatures: first and last temperature, relative to the energy.
         seed: seed of the random choices.
         work: number of link directions to visit.
     """
@@ -254,7 +254,7 @@ class SearchRound:
 
     @property
     def usual_rise(self) -> float:
-        """Geometric mean of the relative rises of the energy by the tried changes; 0 if no change raised it."""
+        """Geometric mean of the relative rises of the energy, over the tried changes that raised it; 0 if none did."""
         return float(np.exp(self._c.uphill / self._c.climbs)) if self._c.climbs else 0.0
 
     @property
@@ -266,7 +266,7 @@ class SearchRound:
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """Consecutive rounds from one start."""
+    """Successive rounds from one starting placement."""
 
     start: SlotOfRank
     score: PlacementScore
@@ -291,9 +291,9 @@ def search(
         problem: the problem to solve.
         starts: placements from `RankSlots.number`; the result is never worse than the best of them.
         seed: seed of the random choices.
-        seconds: time limit, which determines the amount of work. On most machines, the work takes only a part of it.
+        seconds: time limit, which determines the amount of work; on most machines, the work ends earlier.
         bounds: lower bounds of the times over all placements.
-        rounds: rounds of each chain, run one after the other.
+        rounds: settings of the rounds of each chain, which run one after the other.
         progress: function called with the share of the work that is done, and the best `bottleneck_seconds` so far.
         patience: seconds that the search may take in addition to `seconds`, for the same work on a busy machine.
     """
@@ -318,7 +318,7 @@ def search(
 def _plan(
     problem: PlacementProblem, scored: Sequence[tuple[PlacementScore, SlotOfRank]], seed: int, seconds: float
 ) -> list[_Chain]:
-    """Return the chains. The number of chains is the same on every machine, so results are reproducible."""
+    """Return the chains. Their number does not depend on the machine, so results are reproducible."""
     plan = [(0, COLD), (0, WARM), (1, COLD), (2, COLD)]
     begins = [(*scored[min(index, len(scored) - 1)], heat) for index, heat in plan]
     if problem.ranks <= _FEW_RANKS:
@@ -334,8 +334,6 @@ def _seed(seed: int, number: int) -> int:
 
 
 class _Watch:
-    """The clock, and the total progress of all chains."""
-
     def __init__(self, deadline: float, chains: int, best: float, progress: Callable[[float, float], None]) -> None:
         self._deadline, self._chains, self._progress = deadline, chains, progress
         self._shares: dict[int, float] = {}
@@ -343,7 +341,7 @@ class _Watch:
         self.stopped = False
 
     def tell(self, chain: _Chain, share: float, best: float) -> None:
-        """Record the progress of a chain."""
+        """Record the progress of a chain, and report the total progress."""
         self._shares[chain.seed] = share
         self._best = min(self._best, best)
         self._progress(min(1.0, sum(self._shares.values()) / self._chains), self._best)
@@ -390,11 +388,11 @@ def _run(
 
 
 def _is_reached(goal: Goal, problem: PlacementProblem, score: PlacementScore, bounds: TimeBounds) -> bool:
-    """Return true if no placement has a smaller time of this goal, or if the next goal covers it."""
+    """Return true if no placement has a smaller time of this goal, or if the next goal's time is the same."""
     if score.lost:
         return False
     if goal is Goal.BOTTLENECK:
-        # If hosts are alike, the largest time of their links is fixed, so the next goal covers this goal.
+        # If hosts are alike, every placement has the same time of hosts' links: minimise that between switches instead.
         return problem.hosts_are_alike or score.bottleneck_seconds <= bounds.bottleneck_seconds
     if goal is Goal.SWITCHES:
         is_same = not problem.hosts_are_alike and score.max_seconds >= score.bottleneck_seconds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link directions on the path from each leaf switch to each host port, and the ports' own link directions."""
+"""The link directions on the paths from leaf switches to ports of hosts, and the ports' own link directions."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 UNCOUNTED = kernels_headers().constants["IBP_UNCOUNTED"]
 
 NO_END = -1
-"""Marks a path without link directions between switches, and a port without a link."""
+"""Stands for the link direction of a path without links between switches, and of a port without a link."""
 
 NO_LEAF = 0
-"""Leaf number of a port that is not on the rail. Paths from or to this leaf carry no bytes."""
+"""Index of the leaf that stands for ports that are not on the rail; its paths carry no bytes."""
 
 _NO_ROUTE_FACTOR = 1e3
-"""Cost of a byte that does not arrive / cost of a byte on the slowest link: a search prefers any path that arrives."""
+"""Cost of a byte without a route / cost of a byte on the slowest link; a search so prefers paths that exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchPaths:
-    """Paths between ports of hosts, as positions in one list of link directions of all rails.
+    """Paths between ports of hosts, as indices into one list of link directions of all rails.
 
     A port here has one adapter of a host on each rail. A leaf is a switch to which ports are cabled. All ports at one
-    leaf take the same path to a given port. Paths are followed only when they are needed: the paths of all leaves to
-    all ports of a large fabric would fill gigabytes.
+    leaf take the same path to a given port. Each path is computed when it is needed: the paths from all leaves to all
+    ports of a large fabric need gigabytes.
 
     Attributes:
         routes: routes of each rail.
@@ -43,18 +43,18 @@ class SwitchPaths:
         leaf_of_port: uint32 [rail, port], leaf of each port; `NO_LEAF` for a port that is not on the rail.
         leaf_lid: int32 [rail, leaf], LID of one port at each leaf, `NO_LID` for `NO_LEAF`.
         leaf_switch: int32 [rail, leaf], index in `SubnetRoutes.switch_node`; `NONE` for `NO_LEAF`.
-        first_direction: uint64 [rail], number of the rail's first link direction among all subnets. Rails of one subnet
-            have the same numbers.
-        position: uint32 [link direction of all subnets], position in the following arrays; `UNCOUNTED` for directions
-            that are on no path.
-        rail, direction: int32 [end], rail of each link direction, and its number 2 * link + end. Directions between
-            switches come first, then directions of hosts' links. The last entry stands for paths that do not arrive;
-            its rail is -1.
+        first_direction: uint64 [rail], index of the rail's first link direction in `position`; equal for rails of one
+            subnet.
+        position: uint32 [link direction of all subnets], its index in the [end] arrays; `UNCOUNTED` for directions that
+            are on no path.
+        rail, direction: int32 [end], rail of each link direction, and 2 * link + end within the rail. Directions
+            between switches come first, then directions of hosts' links. The last entry stands for missing routes; its
+            rail is -1.
         between_switches: number of link directions between switches.
-        out_of_port, into_port: uint32 [rail, port], positions of the link directions out of and into the port;
-            `UNCOUNTED` without a link.
+        out_of_port, into_port: uint32 [rail, port], indices of the link directions out of the port and into the port;
+            `UNCOUNTED` if the port has no link.
         seconds_per_byte: float64 [end], time that a byte needs on the link direction.
-        notes: sentences on assumptions.
+        notes: sentences on assumed link speeds.
     """
 
     routes: tuple[SubnetRoutes, ...]
@@ -75,16 +75,17 @@ class SwitchPaths:
 
     @property
     def no_route(self) -> int:
-        """Index of the entry for paths that do not arrive."""
+        """Index of the entry that stands for missing routes."""
         return len(self.rail) - 1
 
     def between(self, rail: int, source: int, destination: int) -> npt.NDArray[np.uint32]:
-        """Return the path from one port to another, including the ports' link directions."""
+        """Return the link directions from port to port, including the ports' own: uint32 [hop]."""
         leaf = self.leaf_of_port[rail, [source]].astype(np.intp)
         found = self._find(rail, leaf, np.array([destination]))
         if found.reason[0] > Reason.SAME_PORT:
             return np.array([self.no_route], np.uint32)
-        # One port represents each leaf. The path from a leaf to its representative has no link between switches.
+        # The path starts at the leaf's representative port; its first and last link direction are replaced by the
+        # ports' own.
         own = self.out_of_port[rail, source], self.into_port[rail, destination]
         return np.array([own[0], *self._positions(rail)[found.end[1:-1]], own[1]], np.uint32)
 
@@ -103,7 +104,7 @@ class SwitchPaths:
             leaf, port: int [pair], leaf and port of each pair.
 
         Returns:
-            int64 [pair] each, `NO_END` for a path that is empty or does not arrive.
+            int64 [pair] each; `NO_END` if the path has no link between switches or there is no route.
         """
         found = self._find(rail, leaf, port)
         passes = np.diff(found.offset) > 2
@@ -114,19 +115,18 @@ class SwitchPaths:
         return first, last
 
     def _positions(self, rail: int) -> npt.NDArray[np.uint32]:
-        """Return `position` from the rail's first link direction on: uint32 [link direction]."""
         return self.position[int(self.first_direction[rail]) :]
 
     def _find(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> PairPaths:
-        """Follow the routes from the port that represents each leaf; first and last link direction belong to hosts."""
+        """Follow the routes from one port of each leaf; their first and last link directions belong to hosts."""
         return self.routes[rail].find_paths(self.leaf_lid[rail, leaf], self.lid[rail, port])
 
 
 def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> SwitchPaths:
-    """Prepare to follow the forwarding tables from the leaves to the ports of hosts.
+    """Return the paths between ports of hosts along the forwarding tables.
 
     Args:
-        subnets: the rails' subnets. A subnet listed for several rails holds several adapters of each host.
+        subnets: subnet of each column of `lid`. If hosts have several adapters in a subnet, it is listed several times.
         lid: int32 [port, rail], LIDs of the ports; `NO_LID` if a port is not on a rail.
     """
     by_rail = np.ascontiguousarray(lid.T)
@@ -174,7 +174,7 @@ class _Leaves:
     """The leaves of one rail, `NO_LEAF` first.
 
     Attributes:
-        of_port: int64 [port], number of the port's leaf.
+        of_port: int64 [port], index of the port's leaf.
         lid: int32 [leaf], LID of the leaf's first port.
         switch: int32 [leaf], index in `SubnetRoutes.switch_node`.
     """
@@ -204,12 +204,12 @@ def _find_leaves(routes: SubnetRoutes, lid: npt.NDArray[np.int32]) -> _Leaves:
 
 
 def _find_own(subnet: Subnet, lid: npt.NDArray[np.int32], offset: int) -> npt.NDArray[np.int64]:
-    """Return the link directions out of and into ports, plus `offset`: int64 [2, port]; `NO_END` without a link."""
+    """Return the link directions out of and into each port, plus `offset`: int64 [2, port]; `NO_END` without a link."""
     network = subnet.routes.network
     port = subnet.fabric.lid_port[lid]
     out = network.end_at[subnet.fabric.port_node[port], subnet.fabric.port_number[port]].astype(np.int64)
     has_link = (port != NONE) & (out != NONE)
-    # The two directions of a link are 2 * link and 2 * link + 1.
+    # The two directions of a link are 2 * link and 2 * link + 1, so `^ 1` swaps them.
     return np.where(has_link, np.stack([out, out ^ 1]) + offset, NO_END)
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the cause of a hot link: apply changes to the model; the cheapest effective change names the cause.
 
-Two lower bounds come first. No network needs less than the largest time of a host's own link. No routing needs less
-than the time of the narrowest cut: the bytes across it over the speed of its links.
+Two lower bounds are computed first. The largest time of a host's own link is a lower bound for any network. The time of
+the narrowest cut, bytes across the cut / speed of its links, is a lower bound for any routing.
 
-Faults come next: each repair is tried alone and together with others. Then the other changes are tried. Forwarding
-tables are left out if even the best possible tables would not be the remedy. Among the changes within 5% of the best,
-the cheapest is the remedy. The search for the next cause starts with this remedy applied.
+Then repairs of faults are tried, alone and together. If no repair helps, other changes are tried; new forwarding tables
+only if ideal tables would be the remedy. The remedy is the cheapest change whose largest time is within 5% of the
+smallest. The search for the next cause starts with this remedy applied.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 _MOST_CAUSES = 3
 
 _MOST_TRIED = 8
-"""Largest number of repairs of one cause that are tried one by one; those at the most loaded links come first."""
+"""Limit: of the repairs of one cause, only those at the 8 most loaded places are tried alone."""
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
@@ -67,20 +67,20 @@ class Diagnosis:
     """Causes of the largest time of a link direction.
 
     Attributes:
-        busiest: the link direction of the largest time, in words.
+        busiest: text that names the link direction with the largest time.
         max_time_s: the largest time of a link direction, in seconds.
         max_host_link_s: the largest time of a host's own link, a lower bound for any network.
         max_switch_link_s: the largest time of a link between switches.
         cut: the narrowest cut; None if no bytes cross a cut.
-        cut_at: switches of the narrowest cut, in words.
+        cut_at: text that names the switches of the narrowest cut.
         ideal_routing_s: lower bound for any routing of this traffic: the larger of `max_host_link_s` and the cut's
             time.
         causes: the causes, in the order found; empty if no network problem is found.
-        load_basis: loads behind the times, `static` or `estimate`.
-        tried: all changes that were tried, and changes that were not tried, with the reason.
+        load_basis: loads from which times are computed: `static` (forwarding tables) or `estimate` (adaptive routing).
+        tried: all considered changes; a change that is no remedy has the reason.
         loaded_by: ranks, call, line and region that load the busiest link direction most; None if unknown.
-        busiest_at: the busiest link direction; None if its number is unknown.
-        alike: link directions of the same kind that are as busy; None if their number is unknown.
+        busiest_at: rail, link and end of the busiest link direction; None if unknown.
+        alike: number of link directions of the same kind that are as busy; None if unknown.
     """
 
     busiest: str
@@ -98,7 +98,7 @@ class Diagnosis:
     alike: AlikeLinks | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Return the diagnosis as plain values."""
+        """Return the diagnosis as a JSON object."""
         cut = self.cut
         return {
             "load_basis": self.load_basis,
@@ -130,7 +130,7 @@ def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagn
 
     Args:
         situation: the present situation.
-        progress: function that receives each stage.
+        progress: function that is called with the name of each stage before the stage starts.
     """
     if situation.max_seconds <= 0:
         return None
@@ -153,7 +153,7 @@ def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagn
 
 
 def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCause], list[TriedChange]]:
-    """Find one cause after the other; the remedies of earlier causes stay applied."""
+    """Find the causes one after the other; the remedies of earlier causes stay applied."""
     causes: list[LoadCause] = []
     tried: list[TriedChange] = []
     maker = TableMaker()
@@ -168,23 +168,22 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
         if found is None:
             break
         if causes and (found.cause, found.advice) == (causes[-1].cause, causes[-1].advice):
-            # Two equal commands are one remedy, with the effect of both.
+            # Two causes in turn with equal advice are merged: the user carries out one remedy.
             first = causes.pop()
             found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
         if found.kind in _EXPENSIVE:
-            # No further cause is sought: a program with other communication partners would be another program, and the
-            # remedy of new links already states how many are needed.
+            # Stop: with other partners it would be another program, and new links already come in the needed number.
             break
         situation = found.remedy
     return causes, tried
 
 
 def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the fault whose repair lowers the largest time most. Among those within 5%, the fewest repairs win.
+    """Find the fault whose repair lowers the largest time most; prefer few repairs to a further gain below 5%.
 
-    Tables after a repair are computed by the rule of the present tables. If this rule hides the cost of a fault,
-    ibprof's own rules compute the tables with and without the fault.
+    Forwarding tables after a repair are computed by the rule of the present tables. If no repair helps with this rule,
+    the fabrics with and without the fault are compared under each of ibprof's own rules.
     """
     repairs = find_repairs(situation)
     if not repairs:
@@ -243,10 +242,10 @@ class _RepairTrials:
         situation: the situation with the faults.
         repairs: repairs of all faults; faults at the most loaded links come first.
         maker: the maker of tables.
-        rule: rule of the tables after repairs; None: the rule of the present tables.
+        rule: rule that computes forwarding tables after repairs; None for the rule of the present tables.
 
     Attributes:
-        tried: applied repairs and the situation after them, by the repairs' identities.
+        tried: sorted id() of the repairs -> the repairs and the situation after them.
     """
 
     def __init__(
@@ -260,9 +259,9 @@ class _RepairTrials:
         self._rules: dict[int, str] = {}
 
     def choose(self) -> Repairs | None:
-        """Return the repairs that lower the largest time most: the fewest within 5% of the best; None if none help.
+        """Return the repairs that lower the largest time most; None if no repairs help.
 
-        Each cause is considered alone first. If no single cause's repairs help, all faults are repaired together.
+        Repairs of one cause are combined. Only if no cause's repairs help, all faults are repaired together.
         """
         groups = []
         for cause in dict.fromkeys(repair.cause for repair in self._repairs):
@@ -291,7 +290,7 @@ class _RepairTrials:
         return self.tried[key][1]
 
     def _helps(self, repairs: Repairs) -> bool:
-        """Return true if repairs gain more than new tables alone."""
+        """Return true if the repairs lower the largest time further than new forwarding tables without repairs."""
         seconds = self._seconds(repairs)
         if math.isinf(seconds):
             return False
@@ -305,15 +304,15 @@ class _RepairTrials:
         return seconds <= gain * min(self._situation.max_seconds, remade)
 
     def _seconds(self, repairs: Repairs) -> float:
-        """Return the largest time after repairs; infinite if some bytes are lost.
+        """Return the largest time after repairs; infinite if the repairs leave some bytes without a route.
 
-        Bytes are lost, for instance, if a misplaced cable is the only link between two parts.
+        Example: the repair unplugs a misplaced cable that is the only link between two parts of the fabric.
         """
         after = self.undo(repairs)
         return math.inf if after.lost_bytes > self._situation.lost_bytes else after.max_seconds
 
     def _fewest(self, repairs: Repairs) -> Repairs:
-        """Return the fewest repairs within 5% of the effect of all: a single repair, or the first ones."""
+        """Return the fewest of the first repairs whose largest time is within 5% of the time after all repairs."""
         enough = NEAR_BEST * self._seconds(repairs)
         if len(repairs) == 1 or not self._helps(repairs):
             return repairs
@@ -331,9 +330,9 @@ class _RepairTrials:
 
 
 def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the cheapest change within 5% of the best, repairs excluded.
+    """Find the cheapest change, other than repairs, whose largest time is within 5% of the smallest.
 
-    Forwarding tables are computed only if tables at the lower bound would replace another remedy.
+    Forwarding tables are computed only if tables that reach the lower bound would be the remedy.
     """
     moves = [*try_placements(situation), *try_adapters(situation), *try_partners(situation)]
     links = [*try_links(situation)]
@@ -389,9 +388,9 @@ def _remedy_seconds(situation: Situation, change: Change) -> float:
 
 
 def _choose(changes: Sequence[tuple[Change, float]], largest_s: float) -> Change | None:
-    """Return the cheapest change within 5% of the best one.
+    """Return the cheapest change whose largest time is within 5% of the smallest.
 
-    New links and another program count as the best only if they leave a fifth less than all other changes.
+    New links or another program are chosen only if they leave less than 80% of the smallest time after other changes.
 
     Args:
         changes: each change with the largest time after it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change applied to the model, and the cause that it names; ranks, calls and lines that load a direction most."""
+"""Changes to the model, the causes that they name, and the ranks, calls and lines that load a link direction most."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ PROGRAM = "program"
 LINKS = "links"
 
 KINDS = (REPAIR, RANK_ORDER, ADAPTERS, HOSTS, FORWARDING_TABLES, PROGRAM, LINKS)
-"""Kinds of changes, the cheapest first; repairs come before all others."""
+"""Kinds of changes, from the cheapest to the most expensive."""
 
 SMALL_GAIN = 0.95
-"""A repair is reported if it leaves at most this share of the largest time."""
+"""A repair is reported if the largest time with it / the largest time without it is at most 0.95."""
 
 TABLES_GAIN = 0.9
-"""Largest share of the largest time that other forwarding tables may leave."""
+"""Other forwarding tables are reported if the largest time with them / the present largest time is at most 0.9."""
 
 GAIN = 0.8
-"""Largest share that any other change may leave: another placement, other receivers, more links."""
+"""Any other change is reported if the largest time with it / the present largest time is at most 0.8."""
 
 NEAR_BEST = 1.05
-"""A cheaper change is preferred if its time is at most this multiple of the best predicted time."""
+"""A cheaper change is preferred if its largest time is at most 1.05 times the smallest predicted one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,11 @@ class Change:
     """A change in the model.
 
     Attributes:
-        cause: the cause that the change removes, one of the names above.
+        cause: the cause that the change removes: `SLOW_LINK`, `MISSING_UPLINK`, ... or `PLACEMENT`.
         kind: one of `KINDS`.
-        what: the change, in words.
+        what: text that describes the change.
         after: the situation with the change; None if the change was not tried or is impossible.
-        most: the largest share of the largest time that the change may leave.
+        most: the change can be a remedy if the largest time with it / the present largest time is at most `most`.
         why_not: the reason why the change was not tried, or cannot be a remedy.
         at, evidence, advice, change: as in `LoadCause`.
     """
@@ -87,12 +87,12 @@ class LoadCause:
     """A cause of the largest time of a link direction.
 
     Attributes:
-        cause: one of the names above.
+        cause: `SLOW_LINK`, `MISSING_UPLINK`, ... or `PLACEMENT`.
         kind: the remedy's kind, one of `KINDS`.
-        at: the switches, links or hosts concerned.
+        at: names of the affected switches, links or hosts.
         evidence: sentences with facts that show the cause.
-        advice: the remedy, in words.
-        change: the exact command, setting or cable.
+        advice: text that describes the remedy.
+        change: the remedy's exact command, setting or cable.
         max_time_s: the largest time before the remedy.
         max_time_after_s: the predicted largest time with the remedy.
         remedy: the situation with the remedy.
@@ -111,7 +111,7 @@ class LoadCause:
     loaded_by: LoadedBy | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Return the cause as plain values, without the remedy."""
+        """Return the cause as a JSON object, without `remedy`."""
         return {
             "cause": self.cause,
             "kind": self.kind,
@@ -130,9 +130,9 @@ class TriedChange:
     """A change that was applied to the model, or was not tried.
 
     Attributes:
-        what: the change, in words.
+        what: text that describes the change.
         kind: one of `KINDS`.
-        causes_before: number of causes whose remedies were applied before.
+        causes_before: number of earlier causes; their remedies were already applied.
         max_time_after_s: predicted largest time; None if the change was not tried.
         why_not: the reason why the change is not the remedy; None for the remedy.
     """
@@ -144,12 +144,12 @@ class TriedChange:
     why_not: str | None
 
     def as_json(self) -> dict[str, object]:
-        """Return the change as plain values."""
+        """Return the change as a JSON object."""
         return asdict(self)
 
 
 def name_node(fabric: Fabric, node: int) -> str:
-    """Return a node's name for a sentence."""
+    """Return a node's printable name; its GUID if it has no name."""
     return printable(fabric.node_name[node]) or f"0x{int(fabric.node_guid[node]):016x}"
 
 
@@ -163,7 +163,7 @@ def name_end(situation: Situation, end: LinkDirection) -> str:
 
 
 def list_some(names: list[str], limit: int = 4) -> str:
-    """Return names as a list for a sentence."""
+    """Return the first `limit` names as text, and the number of further names."""
     return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
@@ -174,11 +174,11 @@ class LoadedBy:
     Attributes:
         ranks: number of sending ranks; None if the traffic has no ranks.
         hosts: number of sending adapters.
-        sender, receiver: the rank that sends, or receives, all of the bytes; None for several ranks, or unknown ranks.
-        operation, site, region: names; None if unknown.
-        bytes: bytes of these senders in this call, line and region.
+        sender, receiver: the only rank that sends, or receives, `bytes`; None for several ranks or unknown ranks.
+        operation, site, region: names of the MPI call, call site and region; None if unknown.
+        bytes: bytes that these senders sent onto the link direction in this call, site and region.
         share: share of the link direction's bytes, 0 to 1.
-        also: other senders, call, line and region with an equal load, in words; empty if there are none.
+        also: text that names further senders with an equal load; empty if there are none.
     """
 
     ranks: int | None
@@ -194,7 +194,7 @@ class LoadedBy:
 
     @property
     def text(self) -> str:
-        """The senders in words."""
+        """Text that names the senders and their share of the link direction's bytes."""
         share = f"{self.share * 100:.0f}%"
         if self.also:
             return f"{self.words} and {self.also}, {share} of its bytes each"
@@ -202,7 +202,7 @@ class LoadedBy:
 
     @property
     def words(self) -> str:
-        """The senders in words, without their share."""
+        """Text that names the senders, without their share."""
         number, noun = (self.hosts, "host") if self.ranks is None else (self.ranks, "rank")
         words = count_of(number, noun) if self.sender is None else f"rank {self.sender}"
         if self.operation:
@@ -212,24 +212,24 @@ class LoadedBy:
         return words + (f" to rank {self.receiver}" if self.receiver is not None else "")
 
     def as_json(self) -> dict[str, object]:
-        """Return the senders as plain values."""
+        """Return the senders as a JSON object."""
         return asdict(self) | {"text": self.text}
 
 
 @dataclass(frozen=True, slots=True)
 class AlikeLinks:
-    """Link directions of one kind that are as busy as the busiest: their number, and the kind in words."""
+    """The number of link directions that are as busy as the busiest of the same kind, and the name of the kind."""
 
     count: int
     kind: str
 
     @property
     def text(self) -> str:
-        """The number and the kind in words."""
+        """Text that states the number and the kind."""
         return f"{self.count} {self.kind} alike"
 
     def as_json(self) -> dict[str, object]:
-        """Return the links as plain values."""
+        """Return number and kind as a JSON object."""
         return asdict(self) | {"text": self.text}
 
 
@@ -260,7 +260,7 @@ def find_loaders(traffic: Traffic, subnets: Sequence[Subnet], direction: LinkDir
 
 
 def _describe_group(flows: Traffic, chosen: npt.NDArray[np.intp], total: int) -> LoadedBy:
-    """Return the senders of flows of one region, operation and site."""
+    """Describe the senders of flows that have the same region, operation and call site."""
     amount = sum_exactly(flows.bytes[chosen])
     senders = np.unique(flows.source_rank[chosen])
     receivers = np.unique(flows.destination_rank[chosen])
@@ -284,7 +284,7 @@ def _describe_group(flows: Traffic, chosen: npt.NDArray[np.intp], total: int) ->
 
 
 def find_alike(situation: Situation) -> AlikeLinks:
-    """Return the number of link directions that are as busy as the busiest of their kind."""
+    """Count the link directions that are as busy as the most loaded one and join the same levels."""
     kind = _kind_of(situation, situation.most_loaded())
     least = ALIKE * situation.max_seconds
     count = 0
@@ -299,7 +299,7 @@ def find_alike(situation: Situation) -> AlikeLinks:
 
 
 def _kind_of(situation: Situation, end: LinkDirection) -> tuple[int, int]:
-    """Return the levels of the sender and the receiver."""
+    """Return the levels of the link direction's sending and receiving node."""
     level = situation.levels[end.rail]
     node = situation.subnets[end.rail].fabric.link_node[end.link]
     return int(level[node[end.end]]), int(level[node[1 - end.end]])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Oversubscription, and the lower bound for any routing: crossing bytes over the speed of all links of a cut.
+"""Oversubscription, and a lower bound for any routing: bytes across a cut / speed of the cut's links.
 
-A cut separates a part of the fabric from the rest. Parts are single switches with their hosts, connected parts below
-each level of a tree (leaves, pods), and bisections that a partitioner finds on any fabric. Faster links across the
-narrowest cut are the remedy for oversubscription.
+A cut separates a part of the fabric from all other nodes. Parts are single switches with their hosts, nodes that are
+connected below a level (a pod), and bisections. The remedy for oversubscription is faster links across the narrowest
+cut.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from ibprof_converter.hotspots.causes.load_cause import LINKS, OVERSUBSCRIPTION,
 from ibprof_converter.hotspots.causes.situation import Situation
 
 _CLEARLY = 1.01
-"""Least ratio of times; above it the report names a partitioner's cut instead of a cut between levels."""
+"""A bisection is reported if its time is above 1.01 times the longest time of a cut between levels."""
 
 
 _BUSY = 0.9
-"""Share of the most loaded link between switches above which hosts' own links are about as busy."""
+"""More links are not tried if the largest time of a host's own link / that between switches is above 0.9."""
 
 SWITCHES_LIMIT = 1200
 """Largest number of switches of a fabric whose bisections are searched."""
 
 _SMALLEST_GROWTH = 0.05
-"""Least growth of the links across a cut that makes cables at free ports worth it."""
+"""Cables at free ports are advised if they speed up the cut's links by at least 5%."""
 
 _HALVES = 96
-"""Number of links whose two sides are tried as halves."""
+"""Largest number of links for which `_halve` computes bisections."""
 
 _EIGENVECTORS = 4
 
 _IMPROVED = 4
-"""Number of candidates to improve, the best first."""
+"""Number of bisections, the best first, that are improved by moving switches."""
 
 _BY_LEVEL = "levels of the fabric"
 
@@ -55,7 +55,7 @@ Sides = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SwitchCut:
-    """A part of a fabric with few links across its border, compared with the bytes that cross it.
+    """A part of a fabric, its links to all other nodes, and the bytes across these links.
 
     Attributes:
         level: highest level of the part's switches.
@@ -64,7 +64,7 @@ class SwitchCut:
         gbps: speed of all links across the border, in one direction, in Gbit/s.
         inside_gbps: speed of the hosts' links within the part, in Gbit/s.
         seconds: time of the bytes on all crossing links.
-        found_by: method that chose the switches.
+        found_by: name of the method that found the part.
     """
 
     rail: int
@@ -78,16 +78,16 @@ class SwitchCut:
 
 
 def find_routing_bound(situation: Situation) -> float:
-    """Return a lower bound on the largest time with any forwarding tables."""
+    """Return a lower bound, for any forwarding tables, on the largest time of a link direction."""
     cut = narrowest_cut(situation)
     return max(situation.max_host_seconds, cut.seconds if cut else 0.0)
 
 
 @lru_cache(maxsize=1)
 def narrowest_cut(situation: Situation) -> SwitchCut | None:
-    """Return the part of any rail whose border needs the longest time; None if no bytes cross a border.
+    """Return the cut with the longest time on any rail; None if no bytes cross a cut.
 
-    The last situation's cut is cached: the search takes a second for a thousand switches.
+    The result for the last situation is cached: the search takes a second for a thousand switches.
     """
     best: SwitchCut | None = None
     bisections = []
@@ -97,7 +97,7 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
         here = situation.flows.rail == rail
         lids = np.stack([situation.flows.source_lid[here], situation.flows.destination_lid[here]])
         ends = fabric.lid_node[lids]
-        # Bytes between parts that no cable joins are left out: more links across a cut would not carry them.
+        # Bytes between unconnected parts of the fabric are left out: more links across a cut would not carry them.
         is_switch = fabric.node_kind == NodeKind.SWITCH
         whole = find_parts(fabric.nodes, fabric.link_node[is_switch[fabric.link_node].all(axis=1)])
         joined = np.ones(len(lids[0]), np.bool_)
@@ -105,7 +105,7 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
             part = whole[find_ends(fabric)][fabric.lid_port[lids]]
             joined = part[0] == part[1]
         flows = ends[0, joined], ends[1, joined], situation.flows.bytes[here][joined].astype(np.float64)
-        # Planes of one cabling with the same bytes have the same cuts.
+        # Planes with equal cabling and equal bytes have the same cuts.
         arrays = (fabric.node_kind, fabric.link_node, fabric.link_gbps, level, *flows)
         digest = sha256(b"".join(sha256(np.ascontiguousarray(each).data).digest() for each in arrays)).digest()
         if digest in known:
@@ -122,16 +122,16 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
             cut = _narrowest(fabric, rail, 0, inside.astype(np.int64), *flows)
             bisections += [replace(cut, found_by=method)] if cut else []
     for cut in bisections:
-        # Parts of a tree are easier to name and to widen.
+        # A cut between levels is preferred: its switches have a common name, and links are easier to add.
         if cut.seconds > _CLEARLY * (best.seconds if best else 0.0):
             best = cut
     return best
 
 
 def _number_parts(fabric: Fabric, level: npt.NDArray[np.int32], top: int) -> npt.NDArray[np.int64]:
-    """Return the part of each node if only cables up to a level join nodes: int64 [node].
+    """Return the part of each node, int64 [node]: nodes connected through switches up to level `top` form a part.
 
-    At level 0 each switch with its hosts is a part, for fabrics whose leaves are cabled to each other.
+    For `top` 0, each switch with its hosts is a part, even if leaves are cabled to each other.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     joins = (
@@ -142,7 +142,7 @@ def _number_parts(fabric: Fabric, level: npt.NDArray[np.int32], top: int) -> npt
 
 
 def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
-    """Return possible moves of the job, given its hosts and their partners: to other parts, or into one part."""
+    """Return the possible pieces of advice: to spread the job over more parts, or to keep partners on one part."""
     if cut.found_by != _BY_LEVEL:
         return []
     fabric = situation.subnets[cut.rail].fabric
@@ -162,7 +162,7 @@ def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
 
 
 def try_links(situation: Situation) -> Iterator[Change]:
-    """Try more links around all parts like the narrowest, up to the speed of their hosts' links."""
+    """Try faster links across all cuts like the narrowest, up to the speed of the hosts' links inside it."""
     if situation.max_host_seconds > _BUSY * situation.max_switch_seconds:
         return
     cut = narrowest_cut(situation)
@@ -206,7 +206,7 @@ def try_links(situation: Situation) -> Iterator[Change]:
 
 
 def _find_room(situation: Situation, cut: SwitchCut) -> float:
-    """Return the largest growth of a cut's links, as a factor, if all free ports get cables; nan if unknown."""
+    """Return the number of a cut's links if all free ports get cables / their present number; nan if unknown."""
     rooms = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric
@@ -228,7 +228,7 @@ def join_choices(choices: Sequence[str]) -> str:
 
 
 def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
-    """Return the situation with faster links above a cut's level; between all switches if it has no level."""
+    """Return the situation with the links of `_find_wide` faster by a factor."""
     subnets = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric
@@ -239,14 +239,14 @@ def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
 
 
 def _find_wide(fabric: Fabric, level: npt.NDArray[np.int32], cut: SwitchCut) -> npt.NDArray[np.bool_]:
-    """Return the links above a cut's level, bool [link]; all links between switches if it has no level."""
+    """Mark the links between switches that lead above the cut's level, or all if its level is 0: bool [link]."""
     upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
     between: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return between & (upper > cut.level) if cut.level else between
 
 
 def name_cut(situation: Situation, cut: SwitchCut) -> str:
-    """Return the switches of a cut, as a name for a sentence."""
+    """Return text that names the first three switches of a cut."""
     fabric = situation.subnets[cut.rail].fabric
     switches = [name_node(fabric, int(node)) for node in cut.nodes if fabric.node_kind[node] == NodeKind.SWITCH]
     return list_some(switches, 3)
@@ -261,7 +261,7 @@ def _narrowest(
     destination: npt.NDArray[np.int32],
     amount: npt.NDArray[np.float64],
 ) -> SwitchCut | None:
-    """Return the part of `part`, int64 [node], that needs the longest time; None if no bytes cross a border."""
+    """Return the cut around the part (int64 [node]) with the longest time; None if no bytes cross a cut."""
     parts = int(part.max(initial=0)) + 1
     gbps = np.nan_to_num(fabric.link_gbps)
     of_ends = part[fabric.link_node]
@@ -291,13 +291,13 @@ def _narrowest(
 
 @dataclass(frozen=True, slots=True)
 class _CutGraph:
-    """Switches with the speed of their links, and the bytes between their hosts; float64 [switch, switch] each."""
+    """Speed of the links between switches, and bytes between their hosts; both float64 [switch, switch]."""
 
     gbps: Floats
     bytes: Floats
 
     def measure(self, side: Floats) -> Floats:
-        """Return the bytes over the speed of cuts, in the direction with more bytes: float64 [cut].
+        """Return bytes / speed of each cut, in the direction with more bytes: float64 [cut].
 
         Args:
             side: float64 [cut, switch], 1 inside and 0 outside.
@@ -309,7 +309,7 @@ class _CutGraph:
         return np.where(speed > 0, np.maximum(out, into) / np.maximum(speed, 1e-9), 0.0)
 
     def improve(self, side: Floats) -> tuple[float, Floats]:
-        """Move the most helpful switch to the other side, as long as a move helps."""
+        """Move switches between the two sides, the best move first, while bytes / speed of the cut grows."""
         best = float(self.measure(side[np.newaxis])[0])
         for _ in range(2 * len(side)):
             moved = self._measure_moves(side)
@@ -322,9 +322,9 @@ class _CutGraph:
         return best, side
 
     def _measure_moves(self, side: Floats) -> Floats:
-        """Return the result of `measure` after moving each switch: float64 [switch]."""
+        """Return bytes / speed of the cut after moving a single switch, for each switch: float64 [switch]."""
         far = 1 - side
-        sign = far - side  # 1 for switches that would move in
+        sign = far - side  # 1 for switches outside, which would move inside; -1 for switches inside
         speed_in, speed_far = self.gbps @ side, self.gbps @ far
         speed = float(side @ speed_far) + sign * (speed_far - speed_in)
         to_in, to_far = self.bytes @ side, self.bytes @ far
@@ -369,7 +369,7 @@ def find_narrow_bisection(
 
 
 def _find_switches(fabric: Fabric, number: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Return the switch of each node, itself or the switch it is cabled to: int64 [node + 1], -1 without a switch."""
+    """Return the index of the switch that each node is, or is cabled to; -1 for no switch: int64 [node + 1]."""
     of_node = number.astype(np.int64).copy()
     for end in (0, 1):
         near, far = fabric.link_node[:, end], fabric.link_node[:, 1 - end]
@@ -399,7 +399,7 @@ def _make_graph(
 
 
 def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
-    """Return the halves around each link, by distance. Switches equally near to both are tried on either side."""
+    """Return two bisections for each link: switches nearer to its first end; those and the equally near switches."""
     edges = np.argwhere(np.triu(graph.gbps) > 0)
     if not len(edges):
         return []
@@ -413,7 +413,7 @@ def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
 def _count_hops(is_linked: npt.NDArray[np.bool_], start: npt.NDArray[np.intp]) -> Floats:
     """Return the hops from `start` to all switches: float64 [start, switch], infinite without a path.
 
-    All searches advance together, breadth first. scipy is slow to import, and a report needs it for nothing else.
+    This breadth-first search avoids scipy, whose import is slow.
     """
     linked = is_linked.astype(np.float32)
     hops = np.full((len(start), len(linked)), np.inf)
@@ -428,7 +428,7 @@ def _count_hops(is_linked: npt.NDArray[np.bool_], start: npt.NDArray[np.intp]) -
 
 
 def _sweep(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
-    """Return the best cut along each of the first eigenvectors of the Laplacian."""
+    """Sort the switches by each of the first eigenvectors of the Laplacian; return the best cut of each order."""
     count = len(graph.gbps)
     laplacian = np.diag(graph.gbps.sum(axis=1)) - graph.gbps
     _, vectors = np.linalg.eigh(laplacian)

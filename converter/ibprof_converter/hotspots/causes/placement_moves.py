@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank
 
 _SECONDS_PER_RANK, _LEAST_SECONDS = 0.4 / 64, 0.1
-"""Seconds determine the work of a search. They grow in proportion to the moved ranks or hosts."""
+"""The time limit of a search, in seconds, is proportional to the number of ranks or hosts to place."""
 
 _MOST_SECONDS_OF_RANKS, _MOST_SECONDS_OF_HOSTS = 4.0, 0.4
 
 _PATIENCE_S = 2.0
-"""Seconds that a search may exceed its time on an idle machine, so that a busy machine finds the same result."""
+"""Seconds by which a search may exceed its time limit, so that a busy machine finds the same result."""
 
 _SEED = 1
 _RANDOM_SEEDS = 5
@@ -41,7 +41,7 @@ PAIRS_LIMIT = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PlacementMove:
-    """A placement that differs from the present one.
+    """A placement that a search found.
 
     Attributes:
         after: the situation with this placement.
@@ -53,7 +53,7 @@ class PlacementMove:
 
 
 def try_placements(situation: Situation) -> Iterator[Change]:
-    """Try another order of the ranks on their hosts, then other hosts."""
+    """Try another order of the ranks on their present hosts, then a placement on other hosts."""
     ranks = situation.ranks
     slots = ranks.slots.most_of_a_host if ranks else 1
     why_not = ""
@@ -75,7 +75,7 @@ def try_placements(situation: Situation) -> Iterator[Change]:
 
 
 def _is_network_busier(situation: Situation) -> bool:
-    """Return true if links between switches are clearly busier than hosts' own links, which move with the hosts."""
+    """Return true if hosts' own links need at most 80% of the largest time of links between switches."""
     return situation.max_host_seconds <= GAIN * situation.max_switch_seconds
 
 
@@ -113,7 +113,7 @@ def reorder_ranks(situation: Situation) -> PlacementMove | None:
     ranks = situation.ranks
     if ranks is None or len(ranks.bytes) > PAIRS_LIMIT or ranks.slots.lid.shape[1] > RAIL_LIMIT:
         return None
-    from ibprof_converter.placement.starting_placements import starting_placements  # noqa: PLC0415  (a search is not always worth it)
+    from ibprof_converter.placement.starting_placements import starting_placements  # noqa: PLC0415  (imported only for a search)
 
     problem = _pose(ranks.as_demand(), ranks.slots, situation)
     starts = [
@@ -124,15 +124,15 @@ def reorder_ranks(situation: Situation) -> PlacementMove | None:
 
 
 def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | None:
-    """Search for a better placement of the traffic of hosts.
+    """Search for better hosts for the traffic of each host.
 
-    situation: the present situation.
+    Args:
         own_hosts_only: true to use only hosts that send or receive; false to use all hosts on every rail.
 
     Returns:
         The best placement found; None if there are fewer than two hosts or too many pairs.
     """
-    from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots  # noqa: PLC0415  (a search is not always worth it)
+    from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots  # noqa: PLC0415  (imported only for a search)
 
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST) & (source != destination)
@@ -166,8 +166,8 @@ def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | No
 
 
 def _pose(demand: RankTraffic, slots: RankSlots, situation: Situation) -> PlacementProblem:
-    from ibprof_converter.placement.placement_problem import PlacementProblem, find_neighbours  # noqa: PLC0415  (a search is not always worth it)
-    from ibprof_converter.placement.switch_paths import find_switch_paths  # noqa: PLC0415  (a search is not always worth it)
+    from ibprof_converter.placement.placement_problem import PlacementProblem, find_neighbours  # noqa: PLC0415  (imported only for a search)
+    from ibprof_converter.placement.switch_paths import find_switch_paths  # noqa: PLC0415  (imported only for a search)
 
     rails = slots.rails_among(situation.subnets)
     neighbours = find_neighbours(demand, SPLIT, slots.rails, len(rails))
@@ -181,9 +181,9 @@ def _search(
     most_seconds: float,
     moved: Callable[[SlotOfRank], Situation],
 ) -> PlacementMove:
-    """Return the best placement found from some starts; `moved` returns the situation with a placement."""
-    from ibprof_converter.placement.starting_placements import random_slots  # noqa: PLC0415  (a search is not always worth it)
-    from ibprof_converter.placement.swap_search import search  # noqa: PLC0415  (a search is not always worth it)
+    """Return the best placement found from `starts`; `moved` returns the situation with a given placement."""
+    from ibprof_converter.placement.starting_placements import random_slots  # noqa: PLC0415  (imported only for a search)
+    from ibprof_converter.placement.swap_search import search  # noqa: PLC0415  (imported only for a search)
 
     seconds = min(max(_LEAST_SECONDS, _SECONDS_PER_RANK * problem.ranks), most_seconds)
     best = search(problem, starts, _SEED, seconds, patience=_PATIENCE_S).slot_of_rank
@@ -195,7 +195,7 @@ def _search(
 
 
 def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) -> RankSlots:
-    """Return one slot for each host, spread over its adapters if the search supports it."""
+    """Return one slot for each host; with all adapters of the host, if the search supports them."""
     slots = dict.fromkeys(chosen.tolist(), 1)
     if hosts.has_several and hosts.ports.shape[2] <= RAIL_LIMIT:
         try:
@@ -206,9 +206,9 @@ def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) ->
 
 
 def _move(situation: Situation, rank_of: npt.NDArray[np.int64], host: npt.NDArray[np.int32]) -> PairBytes:
-    """Return the flows between the new hosts of their traffic, on the same rail if possible.
+    """Return the flows after each host's traffic has moved to another host, on the same rails if possible.
 
-    Bytes of a host's n-th adapter leave by the new host's n-th adapter, modulo its number of adapters.
+    Bytes of the old host's adapter n use the new host's adapter n, modulo its number of adapters.
     """
     flows, hosts = situation.flows, situation.hosts
     new = []

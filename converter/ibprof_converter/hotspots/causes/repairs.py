@@ -31,20 +31,20 @@ from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_
 _SLOWER = 0.99
 
 _FEW = 0.25
-"""Largest share of a level's switches with fewer links than usual that counts as a fault; above it, as a design."""
+"""Fewer links than usual are a fault if at most 25% of a level's switches have fewer; if more, they are a design."""
 
 _CABLES_ADVISED = 1
-"""Number of a switch's cables in the advice; the change lists all."""
+"""Number of cables that the advice on a switch names; the change names all."""
 
 _LOCAL = 1.25
-"""Multiple of the usual ratio of hosts' to uplinks' speed above which a switch is an outlier."""
+"""A switch is an outlier if its speed of host links / uplinks exceeds 1.25 times the median of its level's leaves."""
 
 _OF_LINKS = ("link_node", "link_port", "link_gbps", "link_lanes", "link_half", "link_unequal")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class PortOfNode:
-    """A port: the node's index in the fabric, and its number on the node."""
+    """A port: the index of its node in the fabric, and the port's number on the node."""
 
     node: int
     port: int
@@ -57,7 +57,7 @@ class Cable:
     Attributes:
         one, other: the two ports.
         gbps: data rate in Gbit/s.
-        decided: for each end, true if the cabling fixes its port; otherwise any free port will do.
+        decided: for each port, true if the cable must be there; false if any free port of the node will do.
     """
 
     one: PortOfNode
@@ -71,13 +71,13 @@ class Repair:
     """A fault of a fabric, and its repair.
 
     Attributes:
-        at: the switch or link.
+        at: name of the faulty switch or link.
         evidence: a sentence with facts that show the fault.
-        change: the exact cable or port.
-        heat: largest time of a link direction at the faulty switches; repairs are tried in this order.
+        change: text that names the exact cable or port.
+        heat: largest time of a link direction at the fault, in seconds; repairs are tried in descending order of heat.
         apply: function that returns the fabric with the repair, given a fabric that may have other repairs.
         remakes_tables: true if the subnet manager makes new forwarding tables afterwards.
-        advice: the change in short; empty if the change itself is short.
+        advice: a shorter text than `change`; empty if `change` is short enough.
     """
 
     cause: str
@@ -96,12 +96,12 @@ def find_repairs(situation: Situation) -> list[Repair]:
     found: list[Repair] = []
     for rail, subnet in enumerate(situation.subnets):
         if subnet.fabric.origin is Origin.NAMES:
-            continue  # the fabric's cables and rates are assumed
+            continue  # ibprof assumed the cables and data rates, so they show no faults
         found += _find_slow_links(situation, rail)
         fitted = fit_regular_cabling(subnet.fabric)
         moved = _find_misfits(situation, rail, fitted) if fitted else []
         found += moved
-        # If the fabric fits a regular one, all switches were already compared.
+        # `_find_misfits` already compared all switches with a regular fabric.
         if not moved:
             found += [*_find_few_uplinks(situation, rail)] or _find_few_links(situation, rail)
     return sorted(found, key=lambda repair: -repair.heat)
@@ -159,12 +159,12 @@ def _describe_slow_switch(situation: Situation, rail: int, switch: SlowSwitch) -
 
 
 def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> list[Repair]:
-    """Return repairs of misplaced cables with their switches' missing cables; then of other missing cables."""
+    """Return repairs of misplaced cables, which add missing cables too, then of other missing cables."""
     fabric = situation.subnets[rail].fabric
     lacking = [(int(low), int(high)) for low, high in fitted.missing.tolist()]
     if not lacking and not len(fitted.extra):
         return []
-    # All repairs may be applied together, so no two repairs use the same port.
+    # Each port is used by one repair only, since all repairs may be applied together.
     ports = FreePorts(fabric)
     repairs = []
     extra = fitted.extra.tolist()
@@ -175,7 +175,7 @@ def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> li
             if pair is not None:
                 lacking.remove(pair)
                 pairs.append(pair)
-        # The second of two swapped cables has the other two ends of both pairs.
+        # Two cables are swapped if the second joins the other switches of both missing pairs.
         others = set(np.ravel(pairs).tolist()) - set(fabric.link_node[links[0]].tolist())
         second = next((each for each in extra if set(fabric.link_node[each].tolist()) == others), None)
         if second is not None and len(pairs) == 2:
@@ -197,7 +197,7 @@ def _describe_move(
     pairs: list[tuple[int, int]],
     ports: FreePorts,
 ) -> Repair:
-    """Return the repair of a misplaced cable, or of two swapped ones."""
+    """Return the repair of one misplaced cable, or of two swapped cables."""
     fabric = situation.subnets[rail].fabric
     ends = [end for link in links for end in _list_ends(fabric, link)]
     names = [_name_port(fabric, end) for end in ends]
@@ -248,8 +248,8 @@ def _describe_missing(
 def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     """Find switches with too few uplinks, at the most loaded link direction between switches.
 
-    A switch that lacks one or two cables has lost them. A switch that lacks more than a quarter is oversubscribed. On a
-    level without a switch above, links within the level count.
+    A leaf that lacks more than a quarter of its uplinks is oversubscribed; otherwise the uplinks are missing. At the
+    top level, links within the level count as uplinks.
     """
     busiest = situation.most_loaded_between_switches()
     if busiest is None or busiest.rail != rail:
@@ -261,7 +261,7 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     uplinks = np.bincount(fabric.link_node[upward], minlength=fabric.nodes)
     at_hosts = np.broadcast_to(~is_switch[fabric.link_node].all(axis=1)[:, np.newaxis], upward.shape)
     hosts = np.bincount(fabric.link_node[at_hosts], minlength=fabric.nodes)
-    # A slow switch has as many links as its peers, so more links are no repair.
+    # Links of a slow switch count at their usual speed: the repair of slow links is not more links.
     speed = np.nan_to_num(fabric.link_gbps)
     for switch in find_slow_switches(fabric, level):
         speed[switch.links] = switch.usual
@@ -309,9 +309,9 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
 
 
 def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count: int) -> list[Cable]:
-    """Plan links from a switch to the higher switches with the fewest links to it; empty if no port is free.
+    """Plan cables from a switch to switches of the next level, first to those with the fewest links to it.
 
-    Switches cabled to the switch's siblings are preferred; without any, all switches of the next level are candidates.
+    Switches that are cabled to the switch's siblings are preferred. At the top level, cables lead to the same level.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     is_top = not (level[is_switch] > level[node]).any()
@@ -325,7 +325,7 @@ def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count
 
 
 def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
-    """Find switches of the top level with fewer links than most, although no switch below has few uplinks."""
+    """Find switches with fewer links down than most switches of their level, where no switch below has few uplinks."""
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
     ports = FreePorts(fabric)
     for found in find_few_links(fabric, level):
@@ -351,7 +351,7 @@ def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
 def _plan_evenly(
     fabric: Fabric, node: int, candidates: npt.NDArray[np.integer], count: int, ports: FreePorts
 ) -> list[Cable]:
-    """Plan cables from a switch to those candidates with the fewest links to it; empty if no port is free."""
+    """Plan cables from a switch, each to the candidate with the fewest links to it; empty if too few ports are free."""
     is_switch = fabric.node_kind == NodeKind.SWITCH
     near, far = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]]).T
     links = {each: int((far[near == node] == each).sum()) for each in candidates.tolist()}
@@ -373,7 +373,7 @@ def _plan_evenly(
 def _plan_cables(
     fabric: Fabric, pairs: Iterable[tuple[int, int]], ports: FreePorts, freed: list[PortOfNode]
 ) -> list[Cable]:
-    """Plan a cable for each pair: at the pattern's ports, at freed ports, or at any free ports."""
+    """Plan a cable for each pair: at ports of `find_patterned`, else at freed ports, else at any free ports."""
     freed_at = {end.node: end for end in freed}
     cables = []
     for low, high in pairs:
@@ -405,7 +405,7 @@ def _name_cable(fabric: Fabric, cable: Cable) -> str:
 
 
 def _list_cables(fabric: Fabric, cables: Sequence[Cable], most: int) -> str:
-    """Return text on cables: at most `most` names, and the number of further cables."""
+    """Return text that names the first `most` cables and the number of further cables."""
     named = " and ".join(f"between {_name_cable(fabric, cable)}" for cable in cables[:most])
     more = f", and {len(cables) - most} more" if len(cables) > most else ""
     return f"the {'cable' if len(cables) == 1 else 'cables'} {named}{more}"
@@ -416,7 +416,7 @@ def _name_pair(fabric: Fabric, pair: tuple[int, int]) -> str:
 
 
 def _heat(situation: Situation, rail: int, nodes: list[int]) -> float:
-    """Return the largest time of the link directions between switches at some switches."""
+    """Return the largest time of a link direction from or to `nodes`; only links between switches count."""
     fabric = situation.subnets[rail].fabric
     here = np.isin(fabric.link_node, nodes).any(axis=1)
     here &= (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
@@ -424,10 +424,10 @@ def _heat(situation: Situation, rail: int, nodes: list[int]) -> float:
 
 
 def _find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """Return the commonest speed among each link's peers, which join the same two levels.
+    """Return for each link the commonest speed of the links between the same two levels.
 
     Returns:
-        float64 [link], Gbit/s; a link's own speed if no speed has a majority among its peers.
+        float64 [link], Gbit/s; the link's own speed if no speed has a majority.
     """
     pair = np.sort(level[fabric.link_node], axis=1)
     levels = pair[:, 0].astype(np.int64) * (int(level.max(initial=0)) + 1) + pair[:, 1]
@@ -435,7 +435,7 @@ def _find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDAr
     for kind in np.unique(levels):
         members = np.flatnonzero((levels == kind) & ~np.isnan(fabric.link_gbps))
         speeds, counts = np.unique(fabric.link_gbps[members], return_counts=True)
-        # If half of the links have one speed, the other half is not faulty.
+        # Links of another speed are faulty only if they are a minority.
         if len(speeds) and 2 * counts.max() > len(members):
             usual[members] = speeds[counts.argmax()]
     return usual
@@ -450,7 +450,7 @@ def remove_links(fabric: Fabric, ports: Iterable[PortOfNode]) -> Fabric:
 
 
 def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
-    """Return the fabric with more links. If a port is in use, the next free port of its node is used."""
+    """Return the fabric with more links. If the port of a cable is in use, the first free port of the node is used."""
     if not cables:
         return fabric
     free = FreePorts(fabric)
@@ -479,7 +479,7 @@ class FreePorts:
     """Ports of a fabric that no link uses.
 
     Args:
-        fabric: the fabric. A switch with an unknown number of ports is assumed to have the maximum.
+        fabric: the fabric. A switch whose number of ports is unknown is assumed to have the maximum.
     """
 
     def __init__(self, fabric: Fabric) -> None:
@@ -491,15 +491,15 @@ class FreePorts:
             self._far[end.node][end.port] = far
 
     def free(self, ports: Iterable[PortOfNode]) -> None:
-        """Free ports whose links are to be removed."""
+        """Mark ports as free because their links will be removed."""
         self._used.difference_update(ports)
 
     def find_patterned(self, node: int, far: int) -> PortOfNode | None:
-        """Return the node's free port that peers use for links to switch `far`; None if undecided.
+        """Return the node's free port whose number its peers use for links to switch `far`; None if the peers disagree.
 
-        Peers are the other switches with links to `far` that share another neighbour with the node: leaves share
-        spines, switches of different groups of a dragonfly share none. A port is decided if all peers that use it have
-        a link to `far` there, and if these are at least two peers, or the only one.
+        Peers are the switches with links to `far` and to another neighbour of the node. Leaves, for example, share
+        their spines; switches of different groups of a dragonfly share no neighbour. All peers that use the port must
+        use it for `far`, and at least two peers, or the only peer.
         """
         neighbours = set(self._far[node].values()) - {far}
         others = [self._far[each] for each in set(self._far[far].values()) - {node}]
@@ -520,7 +520,7 @@ class FreePorts:
         return None
 
     def take(self, node: int, wanted: PortOfNode | None = None) -> PortOfNode | None:
-        """Use and return a free port of a node, the wanted port if free; None if the node has no free port."""
+        """Take a free port of a node, `wanted` if it is free, and return it; None if the node has no free port."""
         candidates = (PortOfNode(node, port) for port in range(1, self._ports[node] + 1))
         found = wanted if wanted and wanted not in self._used else None
         found = found or next((each for each in candidates if each not in self._used), None)
@@ -538,7 +538,7 @@ def _list_all_ends(fabric: Fabric) -> Iterator[PortOfNode]:
 def usual_speed(fabric: Fabric, node: int) -> float:
     """Return the median data rate of a switch's links to other switches, in Gbit/s.
 
-    If it has no such link with a known rate, return the median of all links between switches.
+    If the switch has no such link with a known rate, return the median of all links between switches.
     """
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1) & np.isfinite(fabric.link_gbps)
     own: npt.NDArray[np.bool_] = between & (fabric.link_node == node).any(axis=1)

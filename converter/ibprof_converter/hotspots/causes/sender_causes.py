@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes in the pattern of senders and receivers: an unused rail, or many hosts that send to few; advice per call."""
+"""Causes in the choice of senders and receivers (unused rails, many hosts that send to few), and advice on calls."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 _UNEVEN = 1.25
-"""Least multiple of its even share that an overloaded rail carries."""
+"""A rail is overloaded if it carries at least 1.25 times the mean bytes of the rails."""
 
 _CONCENTRATED = 3.0
-"""Least multiple of the mean bytes of all participating hosts that makes a host one of few receivers (or senders)."""
+"""A host counts as one of few receivers (or senders) from this multiple of the mean bytes of participating hosts."""
 
 _ALL_ADAPTERS = (
     "Open MPI and MPICH with UCX: UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1 UCX_MAX_RNDV_RAILS=2, with the ports that "
@@ -41,7 +41,7 @@ _ALL_ADAPTERS = (
 )
 
 _SEVERAL = 2.5
-"""Number of partners of equal weight that count as many."""
+"""A host has many partners if their effective number, (sum of bytes)² / sum of squared bytes, is at least 2.5."""
 _GATHER = "use more roots, or let ranks write their own parts: a tree of messages leaves what a root receives as it is"
 _REDUCE = "reduce along a tree, in which no rank receives from many; or reduce over fewer ranks at a time"
 _SCATTER = "use more roots, or let ranks read their own parts: a tree of messages leaves what a root sends as it is"
@@ -72,7 +72,7 @@ _ADVICE: Mapping[str, Mapping[str, str]] = {
 
 
 def try_adapters(situation: Situation) -> Iterator[Change]:
-    """Try an even share of each pair of hosts over its rails, and over its adapters in each subnet."""
+    """Try to divide the bytes of each pair of hosts evenly over rails, and to divide them evenly over adapters."""
     rails = len(situation.subnets)
     flows = situation.flows
     if not len(flows.bytes):
@@ -108,7 +108,7 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
 
 
 def _share_over_adapters(situation: Situation) -> PairBytes:
-    """Divide each pair of hosts evenly: part i goes from adapter i of one host to adapter i of the other."""
+    """Divide the bytes of each pair of hosts evenly; part i goes from the sender's to the receiver's adapter i."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
@@ -126,7 +126,7 @@ def _share_over_adapters(situation: Situation) -> PairBytes:
 
 
 def _share_over_rails(situation: Situation) -> PairBytes:
-    """Divide each pair of hosts evenly over their common rails, between adapters of the same number."""
+    """Divide the bytes of each pair of hosts evenly over their common rails; the adapters keep their index."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = np.flatnonzero((source != NO_HOST) & (destination != NO_HOST))
@@ -152,7 +152,7 @@ def _share_over_rails(situation: Situation) -> PairBytes:
 def _group_flows(
     rows: npt.NDArray[np.intp], *columns: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Group rows of equal values: return a row of each group, and the group of each row."""
+    """Group rows with equal values in all columns; return the first row of each group, and the group of each row."""
     key = np.zeros(len(rows), np.int64)
     for column in columns:
         key = key * (int(column.max(initial=0)) + 1) + column[rows]
@@ -165,14 +165,14 @@ def _group_flows(
 def _share_evenly(
     amount: npt.NDArray[np.uint64], group: npt.NDArray[np.intp], count: npt.NDArray[np.integer]
 ) -> npt.NDArray[np.uint64]:
-    """Divide each amount into equal parts, and add up the parts of each group. The first parts take the remainder.
+    """Divide each amount into equal parts, and sum the i-th parts of each group. The first parts take the remainder.
 
     Args:
         amount, group: uint64 and int [row].
-        count: int [group], parts of each amount of the group.
+        count: int [group], number of parts into which the group's amounts are divided.
 
     Returns:
-        uint64 [group, part], 0 beyond the parts of a group.
+        uint64 [group, part]; 0 for part >= count of the group.
     """
     parts = int(count.max(initial=1))
     whole, rest = np.divmod(amount, count.astype(np.uint64)[group])
@@ -188,7 +188,7 @@ def _unchanged(flows: PairBytes, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArra
 
 
 def try_partners(situation: Situation) -> Iterator[Change]:
-    """Try other partners if the most loaded link direction is hot because many hosts send to few, or few to many."""
+    """Try more receivers if many hosts send to few on the most loaded link direction, and more senders if few send."""
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
     for cause, one, other in ((MANY_TO_FEW, destination, source), (FEW_TO_MANY, source, destination)):
@@ -244,7 +244,7 @@ def _concentrated(
     other: npt.NDArray[np.int32],
     known: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.intp]:
-    """Return the few hosts that receive (or send) the bytes of the most loaded link direction, the busiest first."""
+    """Return the few hosts that receive (or send) most bytes on the most loaded link direction, busiest first."""
     hosts = len(situation.hosts.name)
     amount = np.where(known, situation.flows.bytes.astype(np.float64), 0.0)
     total = np.bincount(one[known], weights=amount[known], minlength=hosts)
@@ -254,7 +254,7 @@ def _concentrated(
     is_few = total >= _CONCENTRATED * total.sum() / taking_part
     few = np.flatnonzero(is_few)
     few = few[np.argsort(-total[few], kind="stable")]
-    # More than one heavy partner is needed.
+    # A host with a single heavy partner is not many-to-few.
     pair, inverse = number_keys(one[known].astype(np.int64) * hosts + other[known])
     of_pair = np.bincount(inverse, weights=amount[known])
     squares = np.bincount(pair // hosts, weights=of_pair**2, minlength=hosts)
@@ -278,7 +278,7 @@ def _relieve(
     other: npt.NDArray[np.int32],
     receiving: bool,
 ) -> PairBytes:
-    """Distribute the bytes of few hosts over the participating hosts with the least load, partner by partner."""
+    """Move bytes of `few` to the least loaded participating hosts; the bytes of one partner stay together."""
     flows, hosts = situation.flows, situation.hosts
     taking_part = np.unique(np.concatenate([one, other]))
     taking_part = taking_part[taking_part != NO_HOST]

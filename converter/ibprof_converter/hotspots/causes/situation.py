@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's traffic on a fabric, as flows and times of link directions: the model for finding causes."""
+"""The model in which causes are found: a job's flows on a fabric, and the times of link directions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LinkDirection:
-    """A link direction: a link, and its sending end."""
+    """A link direction: the index of its rail, of its link in the fabric, and of the sending end (0 or 1)."""
 
     rail: int
     link: int
@@ -43,9 +43,9 @@ class Situation:
     Attributes:
         subnets: the rails.
         hosts: the hosts of the rails.
-        flows: bytes from port to port.
+        flows: bytes from LID to LID.
         is_adaptive: true if switches route adaptively; times then come from the estimated loads.
-        ranks: the same bytes between ranks; None if the ranks are unknown.
+        ranks: the bytes of `flows` between ranks; None if the ranks are unknown.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Situation:
 
     @cached_property
     def _along_tables(self) -> tuple[tuple[npt.NDArray[np.uint64], ...], int]:
-        """Bytes of each link direction by the forwarding tables, for each rail; and the bytes without a route."""
+        """Bytes of each link direction along the tables, uint64 [link, end] for each rail; bytes without a route."""
         loads, lost = [], 0
         for rail, subnet in enumerate(self.subnets):
             flows = self._flows_of(rail)
@@ -140,11 +140,11 @@ class Situation:
         return rank_directions([subnet.fabric for subnet in self.subnets], self.amounts)
 
     def most_loaded(self) -> LinkDirection:
-        """Return the first link direction of `rank_directions`; without loads, the first of the fabric."""
+        """Return the most loaded link direction; the fabric's first if there are no loads."""
         return self._locate(next(iter(self._ranked.tolist()), 0))
 
     def most_loaded_between_switches(self) -> LinkDirection | None:
-        """Return the first link direction between switches; None if none of them has a known time."""
+        """Return the most loaded link direction between switches; None if no such direction has a known time."""
         takes_time = [
             (joins_switches(subnet.fabric)[:, np.newaxis] & (seconds > 0)).reshape(-1)
             for subnet, seconds in zip(self.subnets, self.seconds, strict=True)
@@ -153,7 +153,7 @@ class Situation:
         return self._locate(int(between[0])) if len(between) else None
 
     def _locate(self, direction: int) -> LinkDirection:
-        """Return a link direction by its number in `rank_directions`."""
+        """Return the link direction with an index of `rank_directions`, which counts through all rails."""
         rail = 0
         while direction >= self.amounts[rail].size:
             direction -= self.amounts[rail].size
@@ -161,7 +161,7 @@ class Situation:
         return LinkDirection(rail, *divmod(direction, 2))
 
     def host_of(self, rail: int, lid: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-        """Return the hosts of LIDs of a rail; `NO_HOST` without a host."""
+        """Return the host of each LID of a rail; `NO_HOST` for a LID that belongs to no host."""
         node = self.subnets[rail].fabric.lid_node[lid]
         return np.asarray(np.append(self.hosts.of_node[rail], np.int32(NO_HOST))[node])
 
@@ -179,7 +179,7 @@ class Situation:
 
     @cached_property
     def flow_adapters(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Number of each flow's adapter at both ends, among the host's adapters on the rail: [flow] each."""
+        """Index of the source's and destination's adapter among the host's adapters on the rail: [flow] each."""
         numbers = []
         for lid, host in zip((self.flows.source_lid, self.flows.destination_lid), self.flow_hosts, strict=True):
             base = lid.copy()
@@ -190,7 +190,7 @@ class Situation:
         return numbers[0], numbers[1]
 
     def changed(self, subnets: Sequence[Subnet] | None = None, flows: PairBytes | None = None) -> Situation:
-        """Return the situation with other rails or flows on the same hosts; the ranks of other flows are unknown."""
+        """Return the situation with the given rails or flows on the same hosts; given flows have no ranks."""
         ranks = None if flows else self.ranks
         return self._with(subnets or self.subnets, flows or self.flows, ranks, has_same_links=not subnets)
 
@@ -211,7 +211,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class PairBytes:
-    """Bytes from LID to LID; arrays of one length. Each pair of a rail occurs once.
+    """Bytes from LID to LID: arrays of equal length. Each (rail, source, destination) occurs once.
 
     Attributes:
         rail, source_lid, destination_lid: int32, rail and LIDs of each pair.
@@ -249,7 +249,7 @@ class PairBytes:
 
 @dataclass(frozen=True, slots=True)
 class RankFlows:
-    """Bytes between ranks on slots of their present hosts.
+    """Bytes between ranks, each in a slot of its present host.
 
     Attributes:
         source, destination: int32 [flow], ranks.
@@ -274,8 +274,8 @@ class RankFlows:
     def on_network(self, rails: int) -> PairBytes:
         """Return the bytes that leave their host, from LID to LID.
 
-        If the slots have several adapters of a rail, a flow is divided evenly over them. If its ranks have no common
-        port on its rail, the flow takes the first rail with a common port.
+        If the slots have several adapters on a flow's rail, the flow is divided evenly over them. If one of its ranks
+        has no port on that rail, the flow takes the first rail on which both have a port.
         """
         slots, at = self.slots, self.slot_of_rank
         apart = np.flatnonzero(slots.host_of_slot[at[self.source]] != slots.host_of_slot[at[self.destination]])
@@ -306,7 +306,7 @@ def find_rank_flows(
 
     Args:
         placed: the flows on the network.
-        demand: bytes between the ranks, including bytes within a host.
+        demand: bytes between the ranks, including bytes within a host; None if the traffic has no ranks.
         hosts: the hosts of the rails.
         subnets: the rails.
     """
@@ -349,7 +349,7 @@ def find_rank_flows(
 
 
 def _host_of_ranks(rank_lid: npt.NDArray[np.int32], hosts: Hosts, subnets: Sequence[Subnet]) -> npt.NDArray[np.int32]:
-    """Return the host of each rank by its first port on any rail: int32 [rank], `NO_HOST` without a port."""
+    """Return each rank's host, from its port on the first possible rail: int32 [rank], `NO_HOST` without a port."""
     host = np.full(len(rank_lid), NO_HOST, np.int32)
     for rail, subnet in reversed(list(enumerate(subnets))):
         known = rank_lid[:, rail] != NO_LID

@@ -29,7 +29,7 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 RULES = (MIN_HOP, D_MOD_K, BALANCED)
-"""Rules of ibprof. OpenSM loads their tables from a file."""
+"""Rules by which ibprof computes forwarding tables. OpenSM can load these tables from a file."""
 
 TRIED_ENGINES = ("minhop", "updn", "ftree", "dor", "sssp", "dfsssp")
 
@@ -37,21 +37,21 @@ HOSTS_LIMIT = 3000
 """Largest number of hosts of a rail: computing tables for more takes too long for a report."""
 
 OPENSM_HOSTS_LIMIT = 600
-"""Largest number of hosts for OpenSM, which needs one second for 150 hosts and twenty for 1,500."""
+"""Largest number of hosts for which OpenSM is run. It needs 1 s for 150 hosts and 20 s for 1,500 hosts."""
 
 
 _ALIKE = math.log(1.02)
-"""Largest difference of the logarithms of two times that count as equal."""
+"""Two times count as equal if their logarithms differ by at most this."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemadeTables:
-    """Tables of one rail by one rule or engine.
+    """Forwarding tables of one rail, computed by a rule or an engine.
 
     Attributes:
-        subnet: the rail with these tables; None without tables.
+        subnet: the rail with these tables; None if there are no tables.
         deadlock: the result of `classify_deadlock`.
-        why_not: the reason why there are no tables.
+        why_not: the reason why these tables are no remedy, or why there are no tables; else empty.
     """
 
     subnet: Subnet | None
@@ -60,7 +60,7 @@ class RemadeTables:
 
 
 class TableMaker:
-    """Computes each rail's tables once per rule or engine."""
+    """Computes forwarding tables, and caches them for each rail and rule or engine."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[str, int], tuple[Fabric, RemadeTables]] = {}
@@ -114,9 +114,9 @@ class TableMaker:
         return RemadeTables(made, deadlock, why_not)
 
     def find_rule(self, situation: Situation, rail: int) -> str:
-        """Return the rule or engine that made a rail's tables, or whose link loads are most similar.
+        """Return the rule or engine that made a rail's tables; if unknown, the one with the most similar largest time.
 
-        Repairs change the cabling, so tables are recomputed in the same way as the present tables.
+        ibprof recomputes tables by this rule after a repair, which changes the cabling.
         """
         subnet = situation.subnets[rail]
         kind, _, made_by = subnet.route_source.partition(":")
@@ -142,7 +142,7 @@ class TableMaker:
 
 
 def _are_equal(one: Subnet, other: Subnet) -> bool:
-    """Return true if two sets of tables of one fabric have equal routes to all hosts."""
+    """Return true if two subnets of one fabric have equal forwarding entries for all hosts."""
     fabric = one.fabric
     lids = fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA]
     columns = [_pick(each.tables, fabric, lids[lids > 0]) for each in (one, other)]
@@ -165,8 +165,8 @@ def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float
     Args:
         situation: the present situation.
         maker: the maker of tables.
-        remains: function that returns the present remedy if tables that leave a given largest time would not replace
-            it; else None.
+        remains: function of the largest time with new tables; returns the remedy that remains cheaper or better, or
+            None.
     """
     why_not = _find_obstacle(situation, remains)
     if why_not:
